@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from access.rows import Evidence
 
 # Takes a report, a check's id and a limit; returns quarantined rows as they stand in the file.
-KeptOut = Callable[[AuditReport, str, int], Sequence[str]]
+QuarantinedRows = Callable[[AuditReport, str, int], Sequence[str]]
 _UNWRITTEN = "nothing was written, so there are no rows to show"
 _NO_SINGLE_ROW = "this check is not about single rows"
 _IN_REPORT = "these rows are from the audit report; the branch was not read"
 _QUERY = "in Spark SQL, on the branch"
-_BEYOND = "this check is about the whole table: compare the branch with the table on main"
+_ABOUT_WHOLE_TABLE = (
+    "this check is about the whole table: compare the branch with the table on main"
+)
 _AS_LANDED = "as they stand in the file: on the branch, unparseable cells become null"
-_LEFT_OUT = "as they stand in the file: unparseable rows are not on the branch, but in quarantine"
+_IN_QUARANTINE = (
+    "as they stand in the file: unparseable rows are not on the branch, but in quarantine"
+)
 _FORBIDDEN = "hidden by the contract (allowSamples: false); lakegate inspect --show-rows shows them"
 _MASKED = "confidential columns are hidden; lakegate inspect --show-rows shows them"
 
@@ -112,14 +116,14 @@ def inspection(
     ingestion: Ingestion,
     question: Question,
     evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
-    kept_out: KeptOut = lambda report, check, limit: (),
+    quarantined: QuarantinedRows = lambda report, check, limit: (),
 ) -> Inspection:
     """Return the rows that break an ingestion's checks, as its last audit counted them.
 
-    `evidence_of` opens the rows of a report, `kept_out` reads the rows that the run quarantined for
-    a check. Raises LakegateError: NO_REPORT if the ingestion was not audited, UNKNOWN_CHECK,
-    UNKNOWN_CONTRACT if the contract of its audit is lost, and UNKNOWN_REFERENCE if its branch is
-    deleted.
+    `evidence_of` opens the rows of a report, `quarantined` reads the rows that the run put in
+    quarantine for a check. Raises LakegateError: NO_REPORT if the ingestion was not audited,
+    UNKNOWN_CHECK, UNKNOWN_CONTRACT if the contract of its audit is lost, and UNKNOWN_REFERENCE if
+    its branch is deleted.
     """
     report = _report(adapters, ingestion)
     results = _asked(report, question.check)
@@ -134,7 +138,7 @@ def inspection(
             _own(results, report, number),
             question,
             evidence_of,
-            kept_out,
+            quarantined,
         )
         for number, (single, contract) in enumerate(
             zip(report.singles, ingestion.contracts, strict=True)
@@ -164,7 +168,7 @@ def _of_single(
     results: Sequence[tuple[CheckResult, str]],
     question: Question,
     evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
-    kept_out: KeptOut,
+    quarantined: QuarantinedRows,
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Return the findings of one file, and the data files of its rows."""
     if not results:
@@ -179,7 +183,7 @@ def _of_single(
         findings = tuple(
             _of_contract(result, checks[id_], contract, question.limit, hidden, evidence)
             if id_ in checks
-            else _of_file(result, report, hidden, question.limit, kept_out)
+            else _of_file(result, report, hidden, question.limit, quarantined)
             for result, id_ in results
         )
         return findings, evidence.files
@@ -211,14 +215,22 @@ def _asked(report: AuditReport, check: str) -> tuple[CheckResult, ...]:
 
 
 def _of_file(
-    result: CheckResult, report: AuditReport, hidden: Concealment, limit: int, kept_out: KeptOut
+    result: CheckResult,
+    report: AuditReport,
+    hidden: Concealment,
+    limit: int,
+    quarantined: QuarantinedRows,
 ) -> Finding:
     """Return the finding of a check that does not depend on the contract."""
     if result.counted and not report.holds_nulls:
         may_show = not (hidden.every or hidden.columns)
-        more = kept_out(report, READABLE, limit) if may_show else ()
+        more = quarantined(report, READABLE, limit) if may_show else ()
         rows = tuple({"row": row} for row in more) or result.samples[:limit]
-        notes = (_LEFT_OUT,) if may_show else (_LEFT_OUT, _FORBIDDEN if hidden.every else _MASKED)
+        notes = (
+            (_IN_QUARANTINE,)
+            if may_show
+            else (_IN_QUARANTINE, _FORBIDDEN if hidden.every else _MASKED)
+        )
         return Finding(result, count=result.counted, rows=rows, notes=notes)
     note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
     return Finding(result, rows=result.samples, notes=(note,))
@@ -233,7 +245,7 @@ def _of_contract(
     evidence: "Evidence",
 ) -> Finding:
     if check.checks_whole_table:
-        return Finding(result, notes=(_BEYOND,))
+        return Finding(result, notes=(_ABOUT_WHOLE_TABLE,))
     if check.metric is Metric.ROWS:
         there = check.expect.found(evidence.count, evidence.count)
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))

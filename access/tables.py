@@ -155,7 +155,7 @@ class Reader:
             connection.register("results", _Scan(found))
             yield connection
 
-    def kept_out(self, run: str, check: str, limit: int) -> list[str]:
+    def quarantined(self, run: str, check: str, limit: int) -> list[str]:
         """Return at most `limit` rows that a run quarantined for a check.
 
         The result is empty until the run is recorded. Reads only data files that may have rows of

@@ -173,8 +173,10 @@ def of_buttons(users: str, secret: str, refusal: str) -> Finding:
         return ok("buttons", f"{many} users may press them")
     if many:
         fix = f'put {{"token": …, "signing_secret": …}} into the secret {secret or "of Slack"}'
-        message = f"{many} users may press them, but no press can be verified"
-        return fail("buttons", f"{message}: there is no signing secret", fix)
+        message = (
+            f"{many} users may press them, but no press is verifiable: no signing secret exists"
+        )
+        return fail("buttons", message, fix)
     if secret and has_key:
         fix = "set `SlackUsers` to the ids of the users who may, and deploy again"
         return warn("buttons", "there is a signing secret, but no user may press them", fix)

@@ -137,9 +137,9 @@ def _problems(tree: Node, error: ValidationError) -> Iterator[Problem]:
                 yield Problem(known[key].line, f"{path}.{key}".strip("."), reason + near)
         case "enum":
             choices = list(map(str, cast(list[object], error.validator_value)))
-            reason = f"unknown value {node.text!r}; use one of {', '.join(choices)}"[
-                :_LONGEST_REASON
-            ]
+            key = path.rpartition(".")[2]
+            reason = f"unknown {key} {node.text!r}; use one of {', '.join(choices)}"
+            reason = reason[:_LONGEST_REASON]
             yield Problem(node.line, path, reason + suggestion(node.text, choices))
         case _:
             yield Problem(node.line, path, error.message[:_LONGEST_REASON])

@@ -88,7 +88,7 @@ def page(ingestion: Ingestion, report: AuditReport | None, *, verbose: bool = Fa
                 ("approved", _approval(ingestion)),
                 ("actions", _actions(ingestion)),
                 ("checks", terminal.check_counts(ingestion.check_counts)),
-                ("rows quarantined", _kept_out(report)),
+                ("rows quarantined", _quarantined(report)),
                 ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),
                 ("columns", "; ".join(report.schema_changes) if report else ""),
@@ -115,7 +115,7 @@ def _files(batch: Ingestion) -> RenderableType:
     return made
 
 
-def _kept_out(report: AuditReport | None) -> str:
+def _quarantined(report: AuditReport | None) -> str:
     kept = report.rows_rejected if report else 0
     return f"{kept:,} of {report.rows_read:,}" if report and kept else ""
 

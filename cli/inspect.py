@@ -43,13 +43,13 @@ def inspect(
         rows = deployment.reader(f"{report.branch}@{report.audited_hash}")
         return rows.whole(report.table) if report.effect else rows.added(report.table)
 
-    def kept_out(report: AuditReport, check: str, limit: int) -> list[str]:
+    def quarantined(report: AuditReport, check: str, limit: int) -> list[str]:
         run = run_id(report.ingestion, report.attempt)
-        return deployment.reader(MAIN).kept_out(run, check, limit)
+        return deployment.reader(MAIN).quarantined(run, check, limit)
 
     ingestion = identified(adapters.ledger, identity)
     question = Question(check, limit, show_rows)
-    found = inspection(adapters, ingestion, question, evidence_of, kept_out)
+    found = inspection(adapters, ingestion, question, evidence_of, quarantined)
     if as_json:
         typer.echo(json_output.text(document(found)))
     elif found.findings:

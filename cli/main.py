@@ -34,8 +34,9 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except LakegateError as error:
-            what, *remedy = error.message.split("\n", 1)
-            text = "\n".join([f"{what} ({error.code})", *remedy])
+            first, *more = error.message.split("\n", 1)
+            colon = ":" if first.endswith(":") else ""
+            text = "\n".join([f"{first.removesuffix(':')} ({error.code}){colon}", *more])
             terminal.err().print(text, style="red", soft_wrap=True)
             raise typer.Exit(1) from error
 

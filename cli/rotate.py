@@ -97,8 +97,9 @@ def _of_stage(name: str, tell: Tell) -> Rotate:
     def of(life: timedelta, new_key: bool) -> Rotated:
         facts = Facts(boto3.client("ssm"), stage).read(["nessie-uri"])
         if "nessie-uri" not in facts:
-            message = f"nothing is deployed as stage {name} here: there is no"
-            raise LakegateError("NO_DEPLOYMENT", f"{message} {stage.parameter('nessie-uri')}")
+            missing = stage.parameter("nessie-uri")
+            message = f"stage {name} is not deployed here: there is no SSM parameter {missing}"
+            raise LakegateError("NO_DEPLOYMENT", message)
         keyring = SecretKeyring(boto3.client("secretsmanager"), name)
         if nessie_tokens.SIGNING_KEY not in keyring.read():
             raise LakegateError("FOREIGN_TOKENS", _FOREIGN.format(name, stage.token_secret("…")))

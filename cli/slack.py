@@ -54,7 +54,7 @@ def _messages(address: str) -> list[Mapping[str, Any]]:
         answer.raise_for_status()
         return list(answer.json())
     except (requests.RequestException, ValueError) as error:
-        raise Transient("SLACK_UNAVAILABLE", f"the Slack stand-in: {error}") from error
+        raise Transient("SLACK_UNAVAILABLE", f"the local Slack: {error}") from error
 
 
 def panel(message: Mapping[str, Any]) -> Panel:
@@ -137,7 +137,7 @@ def press(
 def _alert(address: str, ingestion: str) -> str:
     """Return the time of the newest message with buttons for an ingestion. Raises LakegateError."""
     message_about(address, ingestion)  # waits for it
-    messages = _ask(address, "messages", None)
+    messages = _messages(address)
     times = [m["ts"] for m in messages if ingestion in str(m["blocks"]) and _has_buttons(m)]
     if not times:
         message = "its alert has no buttons any more: it is resolved"
@@ -145,15 +145,15 @@ def _alert(address: str, ingestion: str) -> str:
     return str(times[-1])
 
 
-def _has_buttons(message: dict[str, Any]) -> bool:
+def _has_buttons(message: Mapping[str, Any]) -> bool:
     return any(block["type"] == "actions" for block in message["blocks"])
 
 
-def _ask(address: str, what: str, payload: dict[str, Any] | None) -> Any:
+def _ask(address: str, what: str, payload: dict[str, Any]) -> Any:
     """Return the local Slack's answer. Raises Transient SLACK_UNAVAILABLE."""
     url = f"{address}/{what}"
     try:
-        if what in ("messages", "_person"):
+        if what == "_person":
             return requests.get(url, payload, timeout=_SECONDS).json()
         return requests.post(url, json=payload, timeout=_SECONDS).json()
     except (requests.RequestException, ValueError) as error:

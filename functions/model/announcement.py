@@ -15,24 +15,22 @@ SCHEMA = "lakegate-announcement-1"
 
 @dataclass(frozen=True)
 class Announcement:
-    """The end of an ingestion, of one of its tables: published, rejected or errored.
+    """The final state of an ingestion, for one of its tables: published, rejected or errored.
 
-    `id` is the same whenever the same end is announced again, after a crash; a replayed ingestion
-    has another end, and so has one that was to be published anyway in vain. `kind` is "file",
-    "batch" where a manifest named files of several tables, each of which is announced by itself, or
-    "change" where a person asked for it. `table` is "" where it never came to one. `object` is the
-    address of what landed and `version` which of its versions. `rows` are those that it added to
-    the table and `removed_rows` those that it removed; where it was not published, those that it
-    would have. `contract` is the contract's key, with its version behind an `@`. `landed_at` and
-    `ended_at` are ISO 8601 in UTC. `approved_by` names the person who had it published although its
-    audit failed, and `approved_because` is why.
+    `id` is the same if the same state is announced again, after a crash; a replay, or an approval
+    that failed, has another one. `kind` is "file", "batch" for one of the tables of a manifest's
+    files, or "change" for a requested change. `table` is "" if it is unknown. `object` is the
+    address of the landed object and `version` its version. `rows` are those that it added to the
+    table and `removed_rows` those that it removed, or would have if it was not published.
+    `contract` is the contract's key, with its version behind an `@`. `landed_at` and `ended_at` are
+    ISO 8601 in UTC. If its audit failed, `approved_by` names who approved it, and
+    `approved_because` is why.
 
-    `branch`, `reason_code` and `reason` are of what was not published: where its rows wait, and
-    why. `commit`, `metadata_location` and `position` are of what was published: the commit on main
-    that did it, the table's metadata file as main had it when this was said (that commit's, or a
-    newer one), and how many commits main had then. Of two announcements the one with the larger
-    position has the newer metadata. The location is "" where the table was dropped since. What does
-    not apply is "" or 0.
+    If it was not published, its rows are on `branch`; `reason_code` and `reason` say why. If it was
+    published, `commit` is the commit on main, `metadata_location` the table's metadata file on main
+    at the time of the announcement (of that commit, or newer), and `position` how many commits main
+    had then. Of two announcements the one with the larger position has the newer metadata. The
+    location is "" if the table was dropped since. What does not apply is "" or 0.
     """
 
     id: str
@@ -177,7 +175,7 @@ def announcement_schema() -> dict[str, Any]:
     Fields that newer releases add are allowed.
     """
     made = schema_of(Announcement, SCHEMA)
-    stage = {"type": "string", "description": "The deployment that says so."}
+    stage = {"type": "string", "description": "The deployment that announces it."}
     return {
         **made,
         "properties": {"stage": stage, **made["properties"]},

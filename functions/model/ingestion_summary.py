@@ -106,14 +106,16 @@ def status_text(ingestion: Ingestion) -> str:
     """Return the ingestion's state in words, to say why it cannot be changed otherwise."""
     state, times = ingestion.state, ingestion.times
     since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
-    words = f"it is {state} now"
+    words = f"it is {state}"
     if ingestion.approval:
-        words += f", as {ingestion.approval.by} wanted it published ({ingestion.approval.at})"
+        words += f", approved by {ingestion.approval.by} ({ingestion.approval.at})"
     elif ingestion.discarded:
-        words += f", and was discarded ({times.get('discarded', '')})"
+        words += f", already discarded ({times.get('discarded', '')})"
     elif ingestion.superseded_by:
-        words += f", and superseded by {ingestion.superseded_by}, a newer version of it"
-        words += f" that is published ({times.get('superseded', '')})"
+        words += (
+            f", superseded by {ingestion.superseded_by}, a newer version that is published "
+            f"({times.get('superseded', '')})"
+        )
     elif ingestion.tries_from and state in IN_FLIGHT:
-        words += f", in attempt {ingestion.attempt}, as it was replayed ({since})"
+        words += f", attempt {ingestion.attempt}, replayed ({since})"
     return words

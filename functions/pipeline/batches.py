@@ -46,7 +46,7 @@ def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
     return terms.requirements_digest
 
 
-def enter_again(adapters: Adapters, ingestion: Ingestion, fresh: str) -> tuple[BatchFile, ...]:
+def register_again(adapters: Adapters, ingestion: Ingestion, fresh: str) -> tuple[BatchFile, ...]:
     """Register the files of a batch on a fresh branch; return them with their new hash.
 
     Raise CannotRebase if a table cannot take them, or the catalog's error.

@@ -65,30 +65,26 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
     Raise LakegateError where that is not done yet: the next message or the sweep tries again.
     """
-    if ingestion.needs_cleanup:
-        if ingestion.state in ALERTED:
-            _delete_crashed(adapters, ingestion)
-            _note_cleaned(adapters, [ingestion])
-        else:
-            _clean_up(adapters, _published_together(adapters, ingestion))
-        ingestion = adapters.ledger.get(ingestion.id)
+    ingestion = _cleaned_up(adapters, ingestion)
     if ingestion.needs_alert:
-        ingestion = _tell(adapters, _closed(adapters, ingestion))
+        ingestion = _send_alert(adapters, _closed(adapters, ingestion))
     if ingestion.needs_announcement:
         _close_older(adapters, ingestion)
         ingestion = _announce(adapters, ingestion)
     return ingestion
 
 
-def finish_or_leave(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Finish an ingestion; leave what fails to the sweep, so that it delays no other ingestion."""
+def finish_published(adapters: Adapters, published: Ingestion) -> Ingestion:
+    """Delete the branches, alert and announce; if the latter two fail, leave them to the sweep.
+
+    They must not delay the ingestions that wait for the table.
+    """
+    cleaned = _cleaned_up(adapters, published)
     try:
-        return finish(adapters, ingestion)
+        return finish(adapters, cleaned)
     except LakegateError as error:
-        logger.warning(
-            "the rest is left to the sweep", extra={"of": ingestion.id, "why": error.message}
-        )
-        return adapters.ledger.get(ingestion.id)
+        logger.warning("the rest is left to the sweep", extra={"why": error.message})
+        return adapters.ledger.get(published.id)
 
 
 def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
@@ -130,6 +126,17 @@ def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
         return adapters.lake.report(ingestion.report_key)
     except Missing:
         return None
+
+
+def _cleaned_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    if not ingestion.needs_cleanup:
+        return ingestion
+    if ingestion.state in ALERTED:
+        _delete_crashed(adapters, ingestion)
+        _note_cleaned(adapters, [ingestion])
+    else:
+        _clean_up(adapters, _published_together(adapters, ingestion))
+    return adapters.ledger.get(ingestion.id)
 
 
 def _published_together(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
@@ -198,7 +205,7 @@ def _close_older(adapters: Adapters, ingestion: Ingestion) -> None:
     """
     if ingestion.state is State.PUBLISHED:
         for failed in older_failures(adapters, ingestion):
-            _tell(adapters, _superseded(adapters, failed, ingestion))
+            _send_alert(adapters, _superseded(adapters, failed, ingestion))
 
 
 def _superseded(adapters: Adapters, failed: Ingestion, newer: Ingestion) -> Ingestion:
@@ -207,7 +214,7 @@ def _superseded(adapters: Adapters, failed: Ingestion, newer: Ingestion) -> Inge
     )
 
 
-def _tell(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+def _send_alert(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     adapters.alerts.post(ingestion.channel, _message(adapters, ingestion))
     return adapters.ledger.save(ingestion.step("alerted", adapters.now(), alerted=True))
 

@@ -24,7 +24,7 @@ from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.contracts import current_requirements
-from functions.pipeline.finish import end_published, finish_or_leave
+from functions.pipeline.finish import end_published, finish_published
 from functions.pipeline.retry import run_all_again
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
@@ -106,7 +106,7 @@ def _end_published(
     for member in (m for m in members if m.id in found.commits):
         published = end_published(adapters, [member], found.commits[member.id])
         if member is not members[0]:
-            finish_or_leave(adapters, published)
+            finish_published(adapters, published)
     if others := [member for member in members if member.id not in found.commits]:
         run_all_again(adapters, others)
     return adapters.ledger.get(members[0].id)

@@ -25,7 +25,7 @@ from functions.model.commits import (
     NotOnMain,
 )
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import end, end_published, finish, finish_or_leave
+from functions.pipeline.finish import end, end_published, finish, finish_published
 from functions.pipeline.reaudit import audit_again
 from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
@@ -76,8 +76,7 @@ def publish_next(adapters: Adapters, done: Ingestion) -> None:
 
 def _publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     done = _merged(adapters, ingestion)
-    # What fails after the merge must not delay those that wait for the table.
-    return (finish_or_leave if done.state is State.PUBLISHED else finish)(adapters, done)
+    return (finish_published if done.state is State.PUBLISHED else finish)(adapters, done)
 
 
 def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

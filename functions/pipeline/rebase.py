@@ -14,7 +14,7 @@ from functions.adapters.ledger import MOST_BYTES, MOST_TOGETHER, Moved, weight
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, Intent, State
-from functions.pipeline.batches import enter_again
+from functions.pipeline.batches import register_again
 from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch
 from functions.telemetry import metrics
 from lakegate.landing import fresh_branch
@@ -96,7 +96,7 @@ def _set_intent(adapters: Adapters, members: Sequence[Ingestion], fresh: FreshBr
 
 def _register_batch(adapters: Adapters, batch: Ingestion, fresh: FreshBranch) -> list[str]:
     """Make the fresh branch the intent of a batch, which is published alone."""
-    parts = enter_again(adapters, batch, fresh.name)
+    parts = register_again(adapters, batch, fresh.name)
     intent = Intent(fresh.name, adapters.catalog.head(fresh.name))
     adapters.ledger.save(batch.rebased(adapters.now(), intent, fresh.base, ()).but(parts=parts))
     metrics.add_metric("Rebases", "Count", 1)

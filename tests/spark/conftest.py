@@ -57,7 +57,7 @@ class Job:
     def session(self, branch: str) -> SparkSession:
         """Return a session in which a consumer reads a branch."""
         session = fresh_session(self.warm_spark)
-        spec = replace(_NOBODY, branch=branch, nessie_uri=self.services.nessie_uri)
+        spec = replace(_NO_RUN, branch=branch, nessie_uri=self.services.nessie_uri)
         for name, value in session_settings(spec, self.services.tokens["reader"]).items():
             session.conf.set(name, value)
         return session
@@ -68,7 +68,7 @@ class Job:
         return [row.asDict() for row in session.table(f"lake.{table}").collect()]
 
 
-_NOBODY = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
+_NO_RUN = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
 
 
 @pytest.fixture(scope="session")
@@ -135,7 +135,7 @@ class Read:
 def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
     """Return a reader of bytes under a contract for (name, logical type, physical type) columns."""
     spark = fresh_session(job_runner.warm_spark)
-    for name, value in session_settings(_NOBODY, "").items():
+    for name, value in session_settings(_NO_RUN, "").items():
         if "catalog" not in name:
             spark.conf.set(name, value)
 

@@ -18,7 +18,7 @@ from tests.services import fresh_session
 
 Row = Sequence[Any]
 _NOT_IN_YAML = "\x7f\x85\u2028\u2029\ufeff"
-NOBODY = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
+NO_RUN = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
 
 
 def custom(check: str, **stated: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def contract_of(
 def reading_session(spark: SparkSession) -> SparkSession:
     """Return a session of its own that reads as the job does, without a catalog."""
     session = fresh_session(spark)
-    for name, value in session_settings(NOBODY, "").items():
+    for name, value in session_settings(NO_RUN, "").items():
         if not name.startswith("spark.sql.catalog."):
             session.conf.set(name, value)
     return session
@@ -63,7 +63,7 @@ def measured(
     spark: SparkSession, contract: Contract, rows: Sequence[Row]
 ) -> Mapping[str, Measured]:
     """Return the measures of every check that a scan can answer, by the check's id."""
-    run = Run(spark, NOBODY, "", contract, None, (_File(len(rows)),))
+    run = Run(spark, NO_RUN, "", contract, None, (_File(len(rows)),))
     vars(run)["rows"] = frame(spark, contract, rows)
     return tier_scan.answer(run, contract.checks)
 

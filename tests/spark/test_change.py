@@ -88,7 +88,7 @@ schema:
 """
 
 
-def made(job_runner: Job) -> Gate:
+def new_gate(job_runner: Job) -> Gate:
     table = f"tests.t{uuid.uuid4().hex[:8]}"
     gate = Gate(job_runner, table, contract_of(table))
     gate.publish([1, 2, 3])
@@ -96,15 +96,15 @@ def made(job_runner: Job) -> Gate:
 
 
 @pytest.fixture(scope="module")
-def standing(job_runner: Job) -> Gate:
+def shared(job_runner: Job) -> Gate:
     """Return a table that no test changes on main."""
-    return made(job_runner)
+    return new_gate(job_runner)
 
 
 @pytest.fixture
 def gate(job_runner: Job) -> Gate:
     """Return a table of the test's own."""
-    return made(job_runner)
+    return new_gate(job_runner)
 
 
 def failed(report: AuditReport) -> list[tuple[str, str]]:
@@ -125,14 +125,14 @@ def failed(report: AuditReport) -> list[tuple[str, str]]:
     ],
 )
 def test_a_change_is_made_on_its_branch(
-    standing: Gate, statement: str, effect: Effect, rows: list[tuple[Any, ...]]
+    shared: Gate, statement: str, effect: Effect, rows: list[tuple[Any, ...]]
 ) -> None:
     """The statement changes the branch only, and the report counts the rows."""
-    report = standing.change(statement)
+    report = shared.change(statement)
     assert report.verdict is Verdict.PASSED, report.reason
     assert (report.effect, report.rows_written) == (effect, effect.added)
-    assert standing.rows(report.branch) == rows
-    assert standing.rows("main") == [(1, "n1"), (2, "n2"), (3, "n3")]
+    assert shared.rows(report.branch) == rows
+    assert shared.rows("main") == [(1, "n1"), (2, "n2"), (3, "n3")]
 
 
 @pytest.mark.parametrize(
@@ -176,18 +176,18 @@ def test_anything_else_is_refused(job_runner: Job, statement: str, why: str) -> 
         (TWICE, "multiple rows"),
     ],
 )
-def test_what_spark_refuses_changes_nothing(standing: Gate, statement: str, why: str) -> None:
+def test_what_spark_refuses_changes_nothing(shared: Gate, statement: str, why: str) -> None:
     """A statement that Spark refuses ends errored, and the branch stays unchanged."""
-    report = standing.change(statement)
+    report = shared.change(statement)
     assert report.verdict is Verdict.ERRORED
     assert report.reason is not None
     assert report.reason.code in ("BAD_STATEMENT", "BAD_VALUE")
     assert why in report.reason.message
     assert "== SQL" not in report.reason.message
-    assert standing.rows(report.branch) == [(1, "n1"), (2, "n2"), (3, "n3")]
+    assert shared.rows(report.branch) == [(1, "n1"), (2, "n2"), (3, "n3")]
 
 
-def test_every_check_is_asked_of_the_whole_table(gate: Gate) -> None:
+def test_every_check_covers_the_whole_table(gate: Gate) -> None:
     """Checks count rows that were on main before as well as changed ones."""
     gate.publish([4, 5])
     broken = gate.change("UPDATE {t} SET name = 'bad' WHERE id = 4")
@@ -203,21 +203,21 @@ def test_every_check_is_asked_of_the_whole_table(gate: Gate) -> None:
 def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
     """A change fails only if it adds duplicates to those that files may have among each other."""
     gate.publish([1, 5])
-    kept = gate.change("DELETE FROM {t} WHERE id = 5")
-    assert kept.verdict is Verdict.PASSED
-    (told,) = [check for check in kept.checks if check.status is Status.WARN]
-    assert told.message == "rows that repeat another row's id; before the change it was 1"
+    fewer = gate.change("DELETE FROM {t} WHERE id = 5")
+    assert fewer.verdict is Verdict.PASSED
+    (warning,) = [check for check in fewer.checks if check.status is Status.WARN]
+    assert warning.message == "rows that repeat another row's id; before the change it was 1"
     more = gate.change("UPDATE {t} SET id = 1 WHERE id = 5")
     assert [check.counted for check in more.failed] == [2]
 
 
 @pytest.fixture(scope="module")
-def smaller(standing: Gate) -> AuditReport:
+def smaller(shared: Gate) -> AuditReport:
     """Return the report on a change that leaves two rows, with row counts of file and table."""
     scope = "customProperties: [{property: scope, value: table}]"
     rules = f"{ROW_COUNT}, {{metric: rowCount, mustBeGreaterThan: 2, {scope}}}"
-    contract = contract_of(standing.table, f"    quality: [{rules}]")
-    return standing.change("DELETE FROM {t} WHERE id = 1", contract)
+    contract = contract_of(shared.table, f"    quality: [{rules}]")
+    return shared.change("DELETE FROM {t} WHERE id = 1", contract)
 
 
 def test_statistics_answer_where_they_can(smaller: AuditReport) -> None:
@@ -240,20 +240,20 @@ def test_the_rows_of_the_table_are_counted_after_the_change(smaller: AuditReport
     assert failed(smaller) == [("rowCountInTable", "2 rows in the whole table")]
 
 
-def test_a_change_without_any_check_is_errored(standing: Gate) -> None:
+def test_a_change_without_any_check_is_errored(shared: Gate) -> None:
     """A contract whose checks all concern files audits nothing, so the change is errored."""
     quality = f"    quality: [{ROW_COUNT}]"
-    bare = contract_of(standing.table, quality).replace(", required: true, unique: true", "")
+    bare = contract_of(shared.table, quality).replace(", required: true, unique: true", "")
     bare = bare.replace(', logicalTypeOptions: {pattern: "^n[0-9]+$"}', "")
-    nothing = standing.change("DELETE FROM {t} WHERE id = 2", bare)
+    nothing = shared.change("DELETE FROM {t} WHERE id = 2", bare)
     assert nothing.verdict is Verdict.ERRORED
     assert nothing.reason is not None
     assert nothing.reason.code == "NOTHING_CHECKED"
 
 
-def test_a_change_that_meets_no_row_is_rejected(standing: Gate) -> None:
+def test_a_change_that_meets_no_row_is_rejected(shared: Gate) -> None:
     """A statement that affects no row is rejected."""
-    report = standing.change("DELETE FROM {t} WHERE id = 99")
+    report = shared.change("DELETE FROM {t} WHERE id = 99")
     assert report.verdict is Verdict.REJECTED
     assert failed(report) == [("change.has_effect", "0 rows added, 0 removed")]
 
@@ -270,16 +270,16 @@ def test_a_second_run_of_a_change_does_not_make_it_twice(gate: Gate) -> None:
     assert [id_ for id_, _ in gate.rows("main")] == [11, 12, 13]
 
 
-def test_a_text_that_is_not_what_was_asked_for_is_not_run(standing: Gate) -> None:
+def test_a_text_that_is_not_what_was_asked_for_is_not_run(shared: Gate) -> None:
     """A change whose text was overwritten is not executed."""
-    spec = standing.spec("DELETE FROM {t} WHERE id = 1")
-    other = Change(standing.table, f"DELETE FROM {standing.table}", "t")
+    spec = shared.spec("DELETE FROM {t} WHERE id = 1")
+    other = Change(shared.table, f"DELETE FROM {shared.table}", "t")
     body = other.to_json().encode()
-    standing.job.services.s3.put_object(Bucket=LAKE_BUCKET, Key=spec.landed.key, Body=body)
-    _, report = standing.job.run(spec)
+    shared.job.services.s3.put_object(Bucket=LAKE_BUCKET, Key=spec.landed.key, Body=body)
+    _, report = shared.job.run(spec)
     assert report.reason is not None
     assert report.reason.code == "BAD_CHANGE"
-    assert len(standing.rows(report.branch)) == 3
+    assert len(shared.rows(report.branch)) == 3
 
 
 def test_a_table_that_is_not_there_cannot_be_changed(job_runner: Job, table: str) -> None:
@@ -289,7 +289,7 @@ def test_a_table_that_is_not_there_cannot_be_changed(job_runner: Job, table: str
     assert report.reason.code == "TABLE_GONE"
 
 
-def test_references_and_queries_are_asked_of_the_whole_table(gate: Gate) -> None:
+def test_references_and_queries_cover_the_whole_table(gate: Gate) -> None:
     """Foreign keys and queries with the scope `table` are checked on all rows."""
     other = Gate(gate.job, f"{gate.table}_others", contract_of(f"{gate.table}_others"))
     other.publish([1, 2, 3])
@@ -306,8 +306,8 @@ def test_references_and_queries_are_asked_of_the_whole_table(gate: Gate) -> None
     assert sorted(check.metric for check in bad.failed) == ["missingReferences", "sql"]
 
 
-def test_a_column_spelt_in_another_case_is_the_tables(standing: Gate) -> None:
+def test_a_column_spelt_in_another_case_is_the_tables(shared: Gate) -> None:
     """A contract may spell a column in another case than the table."""
-    spelt = standing.contract.replace("name: day", "name: DAY").replace("{name: id", "{name: Id")
-    report = standing.change("DELETE FROM {t} WHERE id = 3", spelt)
+    spelt = shared.contract.replace("name: day", "name: DAY").replace("{name: id", "{name: Id")
+    report = shared.change("DELETE FROM {t} WHERE id = 3", spelt)
     assert (report.verdict, report.effect) == (Verdict.PASSED, Effect(3, 2, 0, 1))

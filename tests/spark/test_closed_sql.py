@@ -19,7 +19,7 @@ from spark_jobs.spark import sql_parser
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.spark.session import another_session
 from tests.spark.conftest import Job
-from tests.spark.measuring import NOBODY
+from tests.spark.measuring import NO_RUN
 from tests.unit.contract.contract_texts import contract_text, parsed
 
 pytestmark = pytest.mark.spark
@@ -94,8 +94,8 @@ def sessions(
     """Return the job's session, and that of `lakegate contract test`."""
     home = tmp_path_factory.mktemp("home")
     return {
-        "job": another_session(job_runner.warm_spark, NOBODY, ""),
-        "contract test": local_session(job_runner.warm_spark, NOBODY, home),
+        "job": another_session(job_runner.warm_spark, NO_RUN, ""),
+        "contract test": local_session(job_runner.warm_spark, NO_RUN, home),
     }
 
 

@@ -38,7 +38,7 @@ def rows(number: int, amount: float = 10.0) -> bytes:
     )
 
 
-def test_drift_is_told_after_seven_runs(job_runner: Job, contract: Contract, table: str) -> None:
+def test_drift_is_checked_after_seven_runs(job_runner: Job, contract: Contract, table: str) -> None:
     """Drift is skipped before seven published runs, and checked from then on."""
     text, lake = contract(quality=QUALITY), Lake(job_runner.services.s3, LAKE_BUCKET)
     known, etag = lake.baselines(table)

@@ -66,7 +66,7 @@ schema:
     def rows(self, branch: str = "main") -> list[dict[str, Any]]:
         return sorted(self.job.rows(self.name, branch), key=lambda row: row["id"])
 
-    def entered(self, report: AuditReport) -> str:
+    def registered(self, report: AuditReport) -> str:
         """Register a report's files on a fresh branch of main, by metadata only."""
         services = self.job.services
         fresh = f"{report.branch}-{uuid.uuid4().hex}"
@@ -211,13 +211,13 @@ def test_what_a_table_cannot_become_stops_the_file(lake: Table) -> None:
         assert what in report.reason.message
 
 
-def test_a_file_of_the_older_contract_is_entered_after_the_newer_ones(lake: Table) -> None:
+def test_a_file_of_the_older_contract_is_registered_after_newer_ones(lake: Table) -> None:
     """A data file of the older contract can be registered in main's newer table."""
     old, new = lake.contract("a int"), lake.contract("a bigint; b string")
     lake.publish(lake.ingest(old, parquet(a=ints(1, 2))))
     waiting = lake.ingest(old, parquet(a=ints(3, 4)))
     lake.publish(lake.ingest(new, parquet(a=[2**40, 6], b=["x", "y"])))
-    fresh = lake.entered(waiting)
+    fresh = lake.registered(waiting)
     rows = lake.rows(fresh)
     assert {(row["a"], row["b"]) for row in rows} == {
         *((1, None), (2, None), (3, None), (4, None)),
@@ -225,16 +225,16 @@ def test_a_file_of_the_older_contract_is_entered_after_the_newer_ones(lake: Tabl
     }
 
 
-def test_a_file_whose_table_grew_cannot_be_entered_before_main_has_grown(lake: Table) -> None:
+def test_a_file_is_registered_only_once_main_has_its_columns(lake: Table) -> None:
     """Files with a new column are registered only once main has that column."""
     old, new = lake.contract("a int"), lake.contract("a bigint; b string")
     lake.publish(lake.ingest(old, parquet(a=ints(1, 2))))
     waiting = lake.ingest(new, parquet(a=[2**40, 4], b=["x", "y"]))
     lake.publish(lake.ingest(old, parquet(a=ints(7, 8))))
     with pytest.raises(CannotRebase, match="COLUMNS_CHANGED"):
-        lake.entered(waiting)
+        lake.registered(waiting)
     lake.publish(lake.ingest(new, parquet(a=[9, 10], b=["r", "s"])))
-    found = {(row["a"], row["b"]) for row in lake.rows(lake.entered(waiting))}
+    found = {(row["a"], row["b"]) for row in lake.rows(lake.registered(waiting))}
     assert found >= {(1, None), (7, None), (9, "r"), (2**40, "x"), (4, "y")}
 
 

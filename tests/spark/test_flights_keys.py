@@ -73,7 +73,7 @@ def ingest(job: Job, text: str, namespace: str, name: str, rows: pa.Table) -> Au
     return job.ingest(as_parquet(rows), text, f"{namespace}.{name}", key)[1]
 
 
-def lost(flights: pa.Table, column: str) -> int:
+def missing(flights: pa.Table, column: str) -> int:
     """Return how many flights refer to a missing key, by DuckDB."""
     name, other = KEYS[column]
     with duckdb.connect() as oracle:
@@ -96,7 +96,7 @@ def test_foreign_keys_of_all_flights_are_counted_exactly(job_runner: Job, table:
     text = contract(namespace, "flights", list(KEYS), "{property: severity, value: warning}")
     report = ingest(job_runner, text, namespace, "flights", flights)
     found = {check.columns[0]: check for check in report.checks if "missing" in check.id}
-    wanted = {column: lost(flights, column) for column in KEYS}
+    wanted = {column: missing(flights, column) for column in KEYS}
     assert wanted == {"tailnum": 50094, "carrier": 0, "origin": 0, "dest": 7602}
     assert {column: check.counted for column, check in found.items()} == wanted
     statuses = {column: check.status is Status.WARN for column, check in found.items()}

@@ -197,7 +197,7 @@ def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> 
     assert len(found.findings) == len(report.failed) > 30
 
 
-def test_only_the_files_own_rows_are_looked_at(
+def test_only_the_files_own_rows_are_shown(
     job_runner: Job, table: str, contract: Callable[..., str]
 ) -> None:
     """Rows that main already has are neither shown nor counted."""
@@ -233,7 +233,7 @@ def test_only_the_files_own_rows_are_looked_at(
     assert row["_pos"] == 0
 
 
-def test_a_branch_that_is_gone_is_told(job_runner: Job, table: str, contract: Any) -> None:
+def test_a_deleted_branch_is_named(job_runner: Job, table: str, contract: Any) -> None:
     """After a branch was deleted, the error names the branch."""
     services = job_runner.services
     spec = job_runner.spec(

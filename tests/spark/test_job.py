@@ -76,9 +76,7 @@ def test_a_run_that_is_repeated_finds_its_report(
     assert len(job_runner.rows(table, spec.branch)) == 3
 
 
-def test_a_run_that_was_cut_off_begins_again(
-    job_runner: Job, contract: Contract, table: str
-) -> None:
+def test_an_interrupted_run_begins_again(job_runner: Job, contract: Contract, table: str) -> None:
     """A try undoes the commits of an earlier one without a report: no row is doubled."""
     spec = job_runner.spec(job_runner.services.land("tests/cut", parquet(GOOD)), contract(), table)
     job_runner.run(spec)

@@ -51,7 +51,7 @@ def by_status(report: AuditReport, status: Status) -> list[str]:
     return [check.id for check in report.checks if check.status is status]
 
 
-def test_a_good_and_a_bad_file_are_told_apart(audited: Audited, tmp_path: Path) -> None:
+def test_a_good_file_passes_and_a_bad_one_is_rejected(audited: Audited, tmp_path: Path) -> None:
     """The same contract passes a good file and rejects a bad one."""
     text = contract_text(settings=CSV)
     good = audited(write(tmp_path / "a.csv", "id\n1\n2\n"), text)

@@ -25,13 +25,13 @@ def avro(job_runner: Job, tmp_path: Path) -> bytes:
 
 def test_damaged_files_end(job_runner: Job, reading: Callable[..., Read], avro: bytes) -> None:
     """A damaged file is refused or read to its end; rows covered by checksums never differ."""
-    whole = samples({"deflate": avro})
+    samples_by_name = samples({"deflate": avro})
     ends: Counter[str] = Counter()
     with cancel_when_stalled(job_runner.warm_spark, 60):
         for number in range(FILES):
-            name = [*whole][number % len(whole)]
-            sample = whole[name]
-            others = [each for each in whole.values() if each.format == sample.format]
+            name = [*samples_by_name][number % len(samples_by_name)]
+            sample = samples_by_name[name]
+            others = [each for each in samples_by_name.values() if each.format == sample.format]
             how, body = mutated(sample, others, number)
             columns: list[Any] = list(sample.columns)
             found = reading(body, sample.format, columns, sample.name)

@@ -163,10 +163,10 @@ def test_every_number_is_the_oracles(
     found = measured(spark, contract, rows)
     now = datetime.now(UTC)
     for check in contract.checks:
-        looked_at = [row for row in rows if not check.where or row[_KINDS.index("boolean")]]
-        values = [row[_KINDS.index(check.columns[0])] for row in looked_at]
+        checked = [row for row in rows if not check.where or row[_KINDS.index("boolean")]]
+        values = [row[_KINDS.index(check.columns[0])] for row in checked]
         got = found[check.id]
-        assert (got.problem, got.rows) == ("", len(looked_at)), check
+        assert (got.problem, got.rows) == ("", len(checked)), check
         event(check.metric.value)
         if check.metric in OF_ROWS:
             assert got.value == oracle.count(check, values, narrow=check.columns == ("float",)), (

@@ -19,7 +19,7 @@ from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session
 
 pytestmark = pytest.mark.spark
-_KEPT_OUT = options(onBadRow="quarantine")
+_QUARANTINE = options(onBadRow="quarantine")
 # Five rows: the second has a bad amount and a bad name, the id of the fourth is unparseable.
 _CSV = b"id,amount,name\n1,1,n1\n2,-1,x\n3,3,n3\nx,4,n4\n5,5,\n"
 _NONE = Measured(0, 3, Tier.SCAN)
@@ -32,7 +32,7 @@ def _contract(table: str, limits: Mapping[str, Any], *rules: Mapping[str, Any]) 
     total = custom("sum", mustBe=9)
     columns = [
         {"name": "id", "logicalType": "integer", "required": True},
-        {**amount, **_KEPT_OUT, "quality": [total, *rules]},
+        {**amount, **_QUARANTINE, "quality": [total, *rules]},
         name,
     ]
     return contract_of(columns, table=table, format="csv", quarantine=limits)
@@ -42,7 +42,7 @@ def _outcome(report: AuditReport) -> tuple[int, int, int]:
     return report.rows_read, report.rows_rejected, report.rows_written
 
 
-def test_bad_rows_are_kept_out_and_the_others_published(job_runner: Job, table: str) -> None:
+def test_bad_rows_are_quarantined_and_the_others_published(job_runner: Job, table: str) -> None:
     """Quarantined and written rows add up, and other checks see only written rows."""
     code, report = job_runner.ingest(_CSV, _contract(table, _FEW), table)
     assert (code, report.verdict, _outcome(report)) == (0, Verdict.PASSED, (5, 2, 3))
@@ -88,9 +88,7 @@ def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) 
     assert "file.has_rows" in {check.id for check in report.failed}
 
 
-def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
-    job_runner: Job, table: str
-) -> None:
+def test_unparseable_cells_become_null_on_request_only(job_runner: Job, table: str) -> None:
     """Unparseable rows are quarantined; on request such cells become null instead."""
     columns: list[Mapping[str, Any]] = [
         {"name": "id", "logicalType": "integer", "required": True},
@@ -104,11 +102,11 @@ def test_unreadable_rows_are_in_the_table_only_where_a_person_wants_it(
     assert report.reason.code == "BAD_ROWS", report.reason
     assert (code, _outcome(report), report.holds_nulls) == (3, (4, 2, 2), False)
     (check,) = report.failed
-    told = [sample["unreadable"] for sample in check.samples]
-    assert sorted(map(str, told)) == ["id (hidden)", "the whole row"]
+    cells = [sample["unreadable"] for sample in check.samples]
+    assert sorted(map(str, cells)) == ["id (hidden)", "the whole row"]
     assert "c@d" not in report.to_json()
-    kept = [f for f in report.records if f.path.startswith(QUARANTINE.files(spec.lake_bucket))]
-    assert sum(file.rows for file in kept) == 2
+    folder = QUARANTINE.files(spec.lake_bucket)
+    assert sum(file.rows for file in report.records if file.path.startswith(folder)) == 2
     again = job_runner.services.spec(landed, spec.contract_version, table, attempt=2)
     code, report = job_runner.run(replace(again, null_unreadable=True))
     assert (code, _outcome(report), report.rows_nulled) == (3, (4, 0, 4), 2)
@@ -130,16 +128,16 @@ def test_a_condition_for_quarantine_that_fails_ends_the_run(
     job_runner: Job, table: str, expression: str, code: str
 ) -> None:
     """A condition that cannot be evaluated ends the run with its reason, and nothing is written."""
-    rule = {**custom("rowExpression", expression=expression), **_KEPT_OUT}
+    rule = {**custom("rowExpression", expression=expression), **_QUARANTINE}
     exit_code, report = job_runner.ingest(_CSV, _contract(table, _FEW, rule), table)
     assert (exit_code, report.verdict, report.audited_hash) == (4, Verdict.ERRORED, "")
     assert report.reason is not None
     assert report.reason.code == code
 
 
-def test_every_row_kept_out_has_its_reasons(job_runner: Job) -> None:
+def test_every_quarantined_row_has_its_reasons(job_runner: Job) -> None:
     """A row is quarantined once, with all its reasons, as JSON or as it stands in the file."""
-    positive = {**custom("rowExpression", expression="amount > -5"), **_KEPT_OUT, "id": "far"}
+    positive = {**custom("rowExpression", expression="amount > -5"), **_QUARANTINE, "id": "far"}
     contract = parse(_contract("tests.kept", _FEW, positive), "kept.yaml")
     rows = [(1, 1, "n1"), (2, -1, "x"), (3, -9, None), (None, 4, "n4"), (5, None, None)]
     spark = reading_session(job_runner.warm_spark)

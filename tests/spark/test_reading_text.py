@@ -165,7 +165,7 @@ PACKED = gzip.compress(b"id,name\n1,a\n2,b\n", mtime=0)
         (b"<!DOCTYPE html><p>Access denied", "CORRUPT_FILE"),
     ],
 )
-def test_a_packed_file_is_whole_and_no_bomb(reading: Reading, body: bytes, code: str) -> None:
+def test_a_gzip_file_is_complete_and_no_bomb(reading: Reading, body: bytes, code: str) -> None:
     """Gzip is uncompressed; damaged, truncated, empty or too large data is refused."""
     name = "file" if code == "NO_HEADER" else "file.gz"
     assert reading(body, "csv", TWO, name=name).code == code

@@ -18,7 +18,7 @@ from spark_jobs.audit.run import Run
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.iceberg import table_name
 from tests.spark.conftest import Job
-from tests.spark.measuring import NOBODY, contract_of
+from tests.spark.measuring import NO_RUN, contract_of
 
 pytestmark = pytest.mark.spark
 _FACETS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -115,7 +115,7 @@ def test_every_tier_gives_the_same_answer(job_runner: Job, table: str) -> None:
     _, report = job_runner.ingest(body, text, table)
     session, contract = job_runner.session(report.branch), parse(text, "tiers.yaml")
     there = iceberg.find_iceberg_table(session, table_name(table))
-    run = Run(session, NOBODY, "", contract, there, tuple(iceberg.added_files(there)))
+    run = Run(session, NO_RUN, "", contract, there, tuple(iceberg.added_files(there)))
     scanned = {id_: each.value for id_, each in tier_scan.answer(run, contract.checks).items()}
     stated = {id_: each.value for id_, each in tier_statistics.answer(run, contract.checks).items()}
     assert stated == {id_: scanned[id_] for id_ in stated}
@@ -155,7 +155,7 @@ def test_the_appends_pass_counts_as_a_scan_does(job_runner: Job, table: str) -> 
     _, report = job_runner.ingest(_parquet({"name": names, "tags": tags}), text, table)
     session, contract = job_runner.session(report.branch), parse(text, "tiers.yaml")
     there = iceberg.find_iceberg_table(session, table_name(table))
-    run = Run(session, NOBODY, "", contract, there, tuple(iceberg.added_files(there)))
+    run = Run(session, NO_RUN, "", contract, there, tuple(iceberg.added_files(there)))
     scanned = {id_: each.value for id_, each in tier_scan.answer(run, contract.checks).items()}
     ridden = {c.id: c.counted for c in report.checks if c.tier == "append"}
     assert ridden == scanned == dict(zip(scanned, (2, 2, 1), strict=True))

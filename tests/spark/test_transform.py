@@ -114,7 +114,7 @@ def test_a_result_or_a_text_that_does_not_fit_is_a_clear_rejection(
     assert message in report.reason.message
 
 
-def test_a_value_that_a_cast_does_not_take_is_told_without_the_value(lake: Table) -> None:
+def test_a_failed_cast_is_reported_without_the_value(lake: Table) -> None:
     """A failed cast ends the run errored at once, without the value in the message."""
     secret = parquet(order_no=["7", "a secret"], cents=pa.array([1, 2], pa.int32()))
     report = lake.ingest(f"SELECT CAST(order_no AS bigint) AS id, {CENTS} FROM file", secret)

@@ -162,13 +162,14 @@ def _number(table: str, *rules: Mapping[str, Any], **more: Any) -> str:
 
 def test_a_report_names_the_contract_that_judged(job_runner: Job, table: str) -> None:
     """Reports name the version of the contract that judged the file (39)."""
-    seen: list[tuple[str, Verdict]] = []
+    outcomes: list[tuple[str, Verdict]] = []
     for text in (_number(table), _number(table, required=True).replace("1.0.0", "1.1.0")):
-        _, report = job_runner.ingest(_parquet({"n": [1, None]}), text, table, f"tests/{len(seen)}")
+        key = f"tests/{len(outcomes)}"
+        _, report = job_runner.ingest(_parquet({"n": [1, None]}), text, table, key)
         wanted = parse(text, "n.yaml")
         assert (report.contract_version, report.contract_sha256) == (wanted.version, wanted.sha256)
-        seen.append((report.contract_version, report.verdict))
-    assert seen == [("1.0.0", Verdict.PASSED), ("1.1.0", Verdict.REJECTED)]
+        outcomes.append((report.contract_version, report.verdict))
+    assert outcomes == [("1.0.0", Verdict.PASSED), ("1.1.0", Verdict.REJECTED)]
 
 
 _BROKEN = {

@@ -285,15 +285,15 @@ def _optional() -> Iterator[Twin]:
     share = {**over, "unit": "percent", "mustBeLessThan": 50, **where}
     yield _ruled("a percentage of where", "integer", share, [1, 1, 6, 9], [1, 9, 6, 9])
     warned: dict[str, Any] = {"metric": "nullValues", "mustBeLessThan": 3}
-    told = options(warnUnless={"mustBeLessThan": 2})
-    warned.update(told)
+    warning = options(warnUnless={"mustBeLessThan": 2})
+    warned.update(warning)
     yield _ruled("warnUnless", "integer", warned, _holes(1), _holes(2), Status.WARN)
     yield _ruled("beyond warnUnless", "integer", warned, _holes(1), _holes(3))
     for severity in ("info", "warning"):
         mild = {**over, "mustBe": 0, "severity": severity}
         yield _ruled(severity, "integer", mild, *_last(5, 6), Status.WARN)
-    kept = {**over, "mustBe": 0, **options(onBadRow="quarantine")}
-    yield _ruled("quarantine", "integer", kept, *_last(5, 6), Status.WARN)
+    quarantine = {**over, "mustBe": 0, **options(onBadRow="quarantine")}
+    yield _ruled("quarantine", "integer", quarantine, *_last(5, 6), Status.WARN)
     quiet = {"logicalType": "integer", "required": True, **options(severity="warning")}
     yield Twin("declared severity", quiet, *_last(1, None), NULL, Status.WARN)
     none = {"logicalType": "integer", "required": True, **options(where="base = 5")}
@@ -331,8 +331,8 @@ def _aggregates() -> Iterator[Twin]:
     yield _ruled("mean without NaN", "number", custom("mean", mustBe=1), one, two)
     most = custom("quantile", share=0.5, mustBe=1)
     yield _ruled("quantile", "number", most, [1.0, math.nan, 1.0, 2.0], [1.0, math.nan, 2.0, 2.0])
-    apart = custom("stddev", mustBeLessOrEqualTo=1)
-    yield _ruled("stddev", "number", apart, [1.0, 2.0, 3.0, None], [1.0, 2.0, 3.1, None])
+    spread = custom("stddev", mustBeLessOrEqualTo=1)
+    yield _ruled("stddev", "number", spread, [1.0, 2.0, 3.0, None], [1.0, 2.0, 3.1, None])
     total = custom("sum", mustBe=3)
     yield _ruled("sum", "integer", total, [1, None, 1, 1], [1, None, 1, 2])
     large, huge = custom("sum", mustBe=4 * (2**63 - 1)), custom("sum", mustBeGreaterThan=0)

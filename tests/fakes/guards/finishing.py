@@ -48,7 +48,7 @@ FINISHING = (
     Guard(
         "owners are notified before the ledger says so",
         "nobody was told",
-        (Patch(finish, "_tell", _note_before("alerted")),),
+        (Patch(finish, "_send_alert", _note_before("alerted")),),
     ),
     Guard(
         "consumers are notified before the ledger says so",

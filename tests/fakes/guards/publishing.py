@@ -84,10 +84,10 @@ def _merge_before_save(
 
 
 def _enter_first_table(
-    enter_again: Any, adapters: Adapters, batch: Ingestion, fresh: str
+    register_again: Any, adapters: Adapters, batch: Ingestion, fresh: str
 ) -> tuple[BatchFile, ...]:
     first = tuple(part for part in batch.parts if part.table == batch.tables[0])
-    entered = enter_again(adapters, batch.but(parts=first), fresh)
+    entered = register_again(adapters, batch.but(parts=first), fresh)
     return tuple(replace(part, hash=entered[0].hash) for part in batch.parts)
 
 
@@ -179,7 +179,7 @@ PUBLISHING = (
     Guard(
         "all files of a batch are registered again",
         "lost or doubled",
-        (Patch(batches, "enter_again", _enter_first_table),),
+        (Patch(batches, "register_again", _enter_first_table),),
         opening=BATCHES,
     ),
     Guard(

@@ -40,7 +40,7 @@ def test_a_publish_says_the_commit(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_branch_that_stayed_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
     """A publication whose branch could not be deleted yet succeeds with a warning."""
-    outcome = Outcome(PUBLISHED, "Nessie did not answer; the sweep goes on with it")
+    outcome = Outcome(PUBLISHED, "Nessie did not answer; the sweep continues it")
     code, out, err = shown(lambda: failed.report_publish(outcome, "Ann"), capsys)
     assert code == 0
     assert "published 1,842 rows" in out
@@ -49,7 +49,7 @@ def test_a_branch_that_stayed_is_no_failure(capsys: pytest.CaptureFixture[str]) 
 
 def test_an_approval_that_waits_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """An approval whose merge failed is recorded, and a warning says so."""
-    outcome = Outcome(AUDITED, "Nessie did not answer; the sweep goes on with it")
+    outcome = Outcome(AUDITED, "Nessie did not answer; the sweep continues it")
     code, out, err = shown(lambda: failed.report_publish(outcome, "Ann"), capsys)
     assert code == 0
     assert "approved by Ann; publishing" in out

@@ -134,7 +134,7 @@ _IMPLIED = (
         "error",
         Status.FAIL,
         "every row has all its cells",
-        "1 of 6 rows do not",
+        "1 of 6 rows could not be parsed and are quarantined",
         samples=({"row": "x,y"},),
     ),
     CheckResult("file.columns", "file", (), "error", Status.PASS, "the columns", "these"),
@@ -233,14 +233,14 @@ def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
 
     recorded: list[str] = []
 
-    def kept_out(report: AuditReport, check: str, limit: int) -> list[str]:
+    def quarantined(report: AuditReport, check: str, limit: int) -> list[str]:
         asked = report.ingestion, report.attempt, check
         assert asked == (now.id, 1, "file.rows_readable")
         return recorded[:limit]
 
     for more, rows in (((), ("x,y",)), (("x,y", "z"), ("x,y", "z"))):
         recorded += more
-        found = inspection(deployment.adapters, now, Question(), lambda _: nothing, kept_out)
+        found = inspection(deployment.adapters, now, Question(), lambda _: nothing, quarantined)
         (finding,) = found.findings
         assert finding.rows == tuple({"row": row} for row in rows)
         assert finding.notes == (

@@ -54,5 +54,5 @@ def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
     text = shown(
         {"channel": "#orders", "text": "", "blocks": list(sent.blocks), "replies": replies}
     )
-    for part in ("2 times the same", "[Replay]", "↳ Published after replay: b <1>"):
+    for part in ("2 with the same cause", "[Replay]", "↳ Published after replay: b <1>"):
         assert part in text

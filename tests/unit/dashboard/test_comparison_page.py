@@ -422,7 +422,7 @@ def test_who_was_slower_is_told(opened: FakeOpened) -> None:
     replay(opened.adapters, seen(opened, landed))
     said = words(press(app, "Yes, discard"))
     assert "It was not done" in said
-    assert "Somebody was faster" in said
+    assert "nother process was faster" in said
     assert not seen(opened, landed).discarded
 
 

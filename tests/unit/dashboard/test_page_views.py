@@ -203,9 +203,7 @@ def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Depl
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     replay(deployment.adapters, deployment.ledger.get(hostile.id), by="Ann\u202e")
     app = seen(ingestion_page.show, deployment, id=hostile.id)
-    assert "It has not ended yet: it is submitted now, in attempt 2, as it was replayed" in (
-        everything(app)
-    )
+    assert "It has not ended yet: it is submitted, attempt 2, replayed" in (everything(app))
     assert _TOOK not in [metric.label for metric in app.metric]
     deployment.settle()
     (button,) = [each for each in app.button if each.label == "Reload"]
@@ -220,7 +218,7 @@ def test_a_publication_under_way_is_told(deployment: Deployment) -> None:
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
     publish_anyway(deployment.adapters, deployment.ledger.get(hostile.id), "Ann", "known")
     app = seen(ingestion_page.show, deployment, id=hostile.id)
-    assert "it is audited now, as Ann wanted it published" in everything(app)
+    assert "it is audited, approved by Ann" in everything(app)
     assert _TOOK not in [metric.label for metric in app.metric]
 
 

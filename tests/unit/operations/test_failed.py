@@ -301,7 +301,7 @@ def test_what_did_not_fail_is_left_alone(command: Command) -> None:
     """A published file can be neither replayed nor discarded, and the error names its state."""
     deployment, landed = failed(passed)
     before = deployment.ingestion(landed)
-    with pytest.raises(LakegateError, match="it is published now"):
+    with pytest.raises(LakegateError, match="it is published"):
         command(deployment, landed)
     assert deployment.ingestion(landed) == before
 
@@ -363,7 +363,7 @@ def test_published_but_not_cleaned_up_is_told_apart() -> None:
     deployment.journal.strike("catalog.delete_branch", Fault(unavailable))
     outcome = published(deployment, landed)
     assert outcome.ingestion.state is State.PUBLISHED
-    assert "the sweep goes on with it" in outcome.left
+    assert "the sweep continues it" in outcome.left
     deployment.settle()
     assert not left_behind(deployment)
 

@@ -80,7 +80,7 @@ def test_a_replay_is_carried_out_and_told() -> None:
     (action,) = now.actions
     assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
     (answer,) = answers(deployment)
-    assert answer.text.startswith(f"{ADA} replayed a.parquet: it is submitted now, in attempt 2")
+    assert answer.text.startswith(f"{ADA} replayed a.parquet: it is submitted, attempt 2")
     assert (answer.ingestion, answer.token) == (now.id, state_token(now))
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
@@ -126,7 +126,7 @@ def test_what_moved_since_the_alert_is_left_alone() -> None:
     act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
     (answer,) = answers(deployment)
-    assert "the ingestion changed since this alert: it is rejected now" in answer.text
+    assert "the ingestion changed since this alert: it is rejected" in answer.text
     assert answer.token == state_token(before)
 
 
@@ -208,7 +208,7 @@ def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
     before = deployment.ingestion(landed)
     act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
-    assert "and was discarded" in answers(deployment)[-1].text
+    assert "already discarded" in answers(deployment)[-1].text
     assert f"`lakegate replay {before.id}`" in answers(deployment)[-1].text
     come_to_rest(deployment)
     replay(deployment.adapters, deployment.ingestion(landed))
@@ -230,7 +230,7 @@ def test_what_was_refused_and_is_done_later_is_told() -> None:
     act(deployment.adapters, pressed)
     refused, done = (answer.text for answer in answers(deployment))
     assert "is gone" in refused
-    assert done.startswith(f"{ADA} approved a.parquet: it is audited now")
+    assert done.startswith(f"{ADA} approved a.parquet: it is audited")
 
 
 def test_buttons_of_an_older_release_are_understood() -> None:

@@ -25,7 +25,7 @@ CHECK = CheckResult(
     severity="error",
     status=Status.FAIL,
     expected="every row has all its cells",
-    found="2 of 5 rows do not",
+    found="2 of 5 rows could not be parsed and are quarantined",
     samples=CELLS,
 )
 WORDS = "2 of 5 rows could not be read: amount 'x'; the whole row. They will be"

@@ -1,4 +1,4 @@
-"""What every run leaves is entered into main's tables of history once, whatever happens."""
+"""The results of every run are added to main's tables of results exactly once."""
 
 import json
 from collections.abc import Callable
@@ -29,14 +29,14 @@ def deployment() -> Deployment:
 
 
 def on_main(deployment: Deployment) -> list[tuple[str, bool]]:
-    """The runs in main's table of results, and whether each is published."""
+    """Return the runs in main's table of results, and whether each is published."""
     table = deployment.catalog.table("main", RESULTS.name)
     files = [file.rpartition("/")[2].rpartition("|") for file in table.files] if table else []
     return sorted((name.rpartition("-")[0], said == "True") for name, _, said in files)
 
 
 def records(deployment: Deployment) -> list[dict[str, bool]]:
-    """What main's commits say that they entered, the oldest first."""
+    """Return what main's commits say that they recorded, the oldest first."""
     log = (each.properties for each in deployment.catalog.log() if RUNS in each.properties)
     return [json.loads(each[RUNS]) for each in log][::-1]
 
@@ -49,7 +49,7 @@ def run_of(deployment: Deployment, landed: LandedObject, attempt: int = 1) -> st
 def test_a_run_is_recorded_when_its_ingestion_ended(
     deployment: Deployment, script: Callable[[AuditReport], AuditReport], published: bool
 ) -> None:
-    """Published or not, its results are on main, and the commit names it."""
+    """The results of a run are on main, published or not, and the commit names it."""
     landed = deployment.land(KEY, script=script)
     deployment.settle()
     run = run_of(deployment, landed)
@@ -59,8 +59,8 @@ def test_a_run_is_recorded_when_its_ingestion_ended(
     check_promises(deployment)
 
 
-def test_what_ended_together_is_recorded_by_one_commit(deployment: Deployment) -> None:
-    """Many ingestions make one change of the tables."""
+def test_ingestions_that_end_together_are_recorded_by_one_commit(deployment: Deployment) -> None:
+    """Many ingestions cause one change of the tables."""
     deployment.journal.strike("tables.enter", Fault(unavailable, times=3))
     for name in "abc":
         deployment.land(f"shop/orders/{name}.parquet", script=rejected)
@@ -71,7 +71,7 @@ def test_what_ended_together_is_recorded_by_one_commit(deployment: Deployment) -
 
 @pytest.mark.parametrize("call", ["tables.enter", "ledger.needs_recording", "lake.put_baselines"])
 def test_publishing_never_waits_for_it(deployment: Deployment, call: str) -> None:
-    """Where nothing can be recorded files are published all the same, and recorded later."""
+    """If nothing can be recorded, files are published all the same, and recorded later."""
     deployment.journal.strike(call, Fault(unavailable, times=float("inf")))
     deployment.land(KEY)
     for _ in range(4):
@@ -84,7 +84,7 @@ def test_publishing_never_waits_for_it(deployment: Deployment, call: str) -> Non
 
 
 def test_all_runs_of_an_ingestion_are_recorded(deployment: Deployment) -> None:
-    """A replayed one has its first run's results there too; a run that crashed left none."""
+    """A replayed ingestion has its first run's results as well; a run that crashed has none."""
     landed = deployment.land(KEY, script=rejected)
     other = deployment.land("shop/orders/b.parquet", script=crashed_once)
     deployment.settle()
@@ -101,10 +101,10 @@ def test_all_runs_of_an_ingestion_are_recorded(deployment: Deployment) -> None:
     check_promises(deployment)
 
 
-def test_what_is_replayed_before_its_record_is_kept_is_not_entered_again(
+def test_a_run_on_main_is_not_recorded_again_after_a_replay(
     deployment: Deployment,
 ) -> None:
-    """The first run was entered, and nobody noted it: the log tells, beyond the second's cut."""
+    """A run that is on main, though the ledger does not say so, is not recorded again."""
     landed = deployment.land(KEY, script=rejected)
     deployment.deliver()
     deployment.run_jobs()
@@ -119,8 +119,8 @@ def test_what_is_replayed_before_its_record_is_kept_is_not_entered_again(
     check_promises(deployment)
 
 
-def test_what_a_person_publishes_is_recorded_as_published(deployment: Deployment) -> None:
-    """The results are there once, as those of a published run, and so are the rows kept out."""
+def test_an_approved_run_is_recorded_as_published(deployment: Deployment) -> None:
+    """The results of a run published by decision are there once, with the quarantined rows."""
     landed = deployment.land(KEY, script=rejected)
     deployment.settle()
     publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "known")
@@ -133,8 +133,8 @@ def test_what_a_person_publishes_is_recorded_as_published(deployment: Deployment
 @pytest.mark.parametrize(
     "call", ["catalog.create_branch", "catalog.log", "tables.enter", "catalog.merge"]
 )
-def test_of_two_who_record_at_once_one_wins(call: str, when: str) -> None:
-    """Whoever hangs, wherever, while another one records the same finds it done, or is refused."""
+def test_two_processes_record_a_run_once(call: str, when: str) -> None:
+    """A process that hangs while another records the same finds it done, or is refused."""
     deployment = Deployment()
     deployment.journal.strike("tables.enter", Fault(unavailable))
     deployment.land(KEY)
@@ -150,8 +150,8 @@ def test_of_two_who_record_at_once_one_wins(call: str, when: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["tables.enter", "catalog.merge", "lake.put_baselines"])
-def test_who_dies_leaves_no_branch(deployment: Deployment, call: str) -> None:
-    """Once others recorded the same, the sweep deletes what the dead one left."""
+def test_a_process_that_died_leaves_no_branch(deployment: Deployment, call: str) -> None:
+    """Once the runs are recorded, the sweep deletes the branch of a process that died."""
     deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -164,8 +164,8 @@ def test_who_dies_leaves_no_branch(deployment: Deployment, call: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["alerts.post", "announcements.send"])
-def test_who_tells_of_an_end_is_not_disturbed(deployment: Deployment, call: str) -> None:
-    """What somebody is just telling is recorded after that: it is told once, and at once."""
+def test_recording_waits_for_the_alert(deployment: Deployment, call: str) -> None:
+    """An ingestion is recorded after its alert, which is posted once and at once."""
     deployment.journal.strike(call, Fault(partial(record_recent, deployment.adapters), "after"))
     landed = deployment.land(KEY, script=rejected)
     deployment.deliver()
@@ -177,7 +177,7 @@ def test_who_tells_of_an_end_is_not_disturbed(deployment: Deployment, call: str)
 
 
 def test_files_of_others_are_left_out(deployment: Deployment) -> None:
-    """A report that names what is not its run's own gets nothing else into the tables."""
+    """A report that names files of another run adds nothing to the tables."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -192,7 +192,7 @@ def test_files_of_others_are_left_out(deployment: Deployment) -> None:
 
 
 def test_published_runs_make_the_baselines(deployment: Deployment) -> None:
-    """What a published run measured is compared with; what a rejected one did is not."""
+    """Baselines contain what published runs measured, and nothing of rejected ones."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet", script=rejected)
     deployment.settle()
@@ -201,7 +201,7 @@ def test_published_runs_make_the_baselines(deployment: Deployment) -> None:
 
 
 def test_recording_again_changes_no_baseline(deployment: Deployment) -> None:
-    """A second time finds the run in it."""
+    """Recording a run twice changes its baseline once."""
     landed = deployment.land(KEY)
     deployment.settle()
     before = deployment.lake.baselines(TABLE)
@@ -213,13 +213,13 @@ def test_recording_again_changes_no_baseline(deployment: Deployment) -> None:
 
 
 def drifted(report: AuditReport) -> AuditReport:
-    """The run that is rejected for its drift."""
+    """Script a run that is rejected for its drift."""
     failed = replace(USUAL, status=Status.FAIL, baseline=replace(USUAL.baseline, measured=90.0))  # type: ignore[type-var]
     return replace(rejected(report), checks=(*report.checks[:1], failed))
 
 
 def test_a_rejected_change_is_accepted(deployment: Deployment) -> None:
-    """The baseline restarts at that run, and says who wanted it and why; again changes nothing."""
+    """An acceptance restarts the baseline at that run, with name and reason, once."""
     deployment.land("shop/orders/before.parquet")
     landed = deployment.land(KEY, script=drifted)
     deployment.settle()
@@ -231,7 +231,7 @@ def test_a_rejected_change_is_accepted(deployment: Deployment) -> None:
 
 
 def test_an_acceptance_meets_a_publication(deployment: Deployment) -> None:
-    """Who changes the baselines at the same time loses nothing of the other's."""
+    """Two processes that change the baselines at once lose nothing of each other's."""
     landed = deployment.land(KEY, script=drifted)
     deployment.settle()
 
@@ -246,7 +246,9 @@ def test_an_acceptance_meets_a_publication(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize(("by", "reason"), [("", "why"), ("Ann", " ")])
-def test_nobody_accepts_in_secret(deployment: Deployment, by: str, reason: str) -> None:
+def test_an_acceptance_needs_a_name_and_a_reason(
+    deployment: Deployment, by: str, reason: str
+) -> None:
     """Without a name and a reason nothing changes."""
     landed = deployment.land(KEY, script=drifted)
     deployment.settle()
@@ -254,8 +256,8 @@ def test_nobody_accepts_in_secret(deployment: Deployment, by: str, reason: str) 
         accept(deployment.adapters, deployment.ingestion(landed), by, reason)
 
 
-def test_what_a_driver_reports_after_the_end_is_recorded(deployment: Deployment) -> None:
-    """It changes no verdict and tells nobody again, but what it found is in the results, once."""
+def test_a_late_report_is_recorded(deployment: Deployment) -> None:
+    """A late report changes no verdict and causes no alert, but its results are recorded once."""
     landed = deployment.land(KEY, script=crashed)
     deployment.settle()
     ended = deployment.ingestion(landed)

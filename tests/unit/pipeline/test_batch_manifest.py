@@ -1,4 +1,4 @@
-"""What a manifest may say, and what is said of one that cannot be kept."""
+"""A manifest names files and tables; an invalid one is refused with a reason."""
 
 import json
 import re
@@ -26,17 +26,17 @@ PART = BatchFile(
 
 
 def manifest(*entries: object) -> str:
-    """A manifest with these entries."""
+    """Return a manifest with these entries."""
     return json.dumps({"files": entries})
 
 
 def entry(key: str = "a.csv", table: str = "shop.orders") -> dict[str, str]:
-    """A good entry."""
+    """Return a valid entry."""
     return {"key": key, "table": table}
 
 
 def test_each_file_has_its_contract() -> None:
-    """What a batch was judged by is its parts' contracts, in their order; otherwise it is one."""
+    """The contracts of a batch are those of its files, in their order; a file has one."""
     other = replace(PART, contract_key="contracts/shop.lines.yaml", contract_version="v9")
     batch = Ingestion("a", MANIFEST, parts=(PART, other))
     assert batch.contracts == (
@@ -48,7 +48,7 @@ def test_each_file_has_its_contract() -> None:
 
 
 def test_the_guides_manifest_is_taken() -> None:
-    """Who copies the guide's manifest starts with a good one."""
+    """The guide's manifest is valid."""
     (block,) = re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)
     assert read_manifest(block) == (
         Listed("orders.parquet", "shop.orders"),
@@ -83,7 +83,7 @@ def test_the_guides_manifest_is_taken() -> None:
         (manifest(*(entry(key=f"{n}.csv") for n in range(21))), "names 21 files: at most 20"),
     ],
 )
-def test_what_cannot_be_kept_is_told(text: str | bytes, words: str) -> None:
+def test_an_invalid_manifest_is_refused_with_a_reason(text: str | bytes, words: str) -> None:
     """The message names what is wrong, and asks for the manifest once more."""
     with pytest.raises(Permanent, match=re.escape(words)) as refused:
         read_manifest(text)
@@ -92,7 +92,7 @@ def test_what_cannot_be_kept_is_told(text: str | bytes, words: str) -> None:
 
 
 def test_the_limit_of_files_can_be_set() -> None:
-    """Beyond 20 files it takes a raised limit."""
+    """More than 20 files need a raised limit."""
     text = manifest(*(entry(key=f"{n}.csv") for n in range(21)))
     assert len(read_manifest(text, Limits(most_batch_files=21))) == 21
 
@@ -114,7 +114,7 @@ def test_the_limit_of_files_can_be_set() -> None:
     )
 )
 def test_any_text_is_a_manifest_or_refused(text: str | bytes) -> None:
-    """Whatever lands: files with keys in the folder, or a sentence, and no other error."""
+    """Any text gives files with keys in the folder, or a message, and no other error."""
     with suppress(Permanent):
         found = read_manifest(text)
         assert all(".." not in each.key.split("/") and each.table for each in found)
@@ -137,29 +137,29 @@ def test_any_text_is_a_manifest_or_refused(text: str | bytes) -> None:
     ],
 )
 def test_only_a_folders_own_manifest_begins_a_batch(key: str, name: str, code: str) -> None:
-    """Exactly `batches/<name>/_manifest.json` does; all else in the folder waits for it."""
+    """Only `batches/<name>/_manifest.json` begins a batch; all else in the folder waits for it."""
     rule = ignore_rule(key)
     assert batch_name(key) == name
     assert (rule.code if rule else "") == code
 
 
 def test_a_batchs_branch_is_named_after_its_folder() -> None:
-    """People know the branch by the batch's name, and no table's branch can have that name."""
+    """The branch has the batch's name, and no table's branch can have that name."""
     branch = branch_name("batch", MANIFEST.key, "0a" * 16, 2)
     assert branch == "ingest/batch/monday-0a0a0a0a0a0a-2"
     assert parse_branch_name(branch) == ("batch", "0a" * 6, 2)
 
 
 def test_a_part_is_a_landed_object_of_its_own() -> None:
-    """Its key is below the manifest's folder, in the manifest's bucket."""
+    """A file's key is below the manifest's folder, in the manifest's bucket."""
     landed = PART.landed(MANIFEST)
     assert landed.uri == "s3://landing/batches/monday/in/a.csv"
     assert (landed.version, landed.etag, landed.size) == ("v7", "e7", 12)
     assert folder(MANIFEST.key) == "batches/monday/"
 
 
-def test_the_ledger_and_the_job_are_told_all_of_a_part() -> None:
-    """What is kept and what is submitted comes back as it was."""
+def test_the_ledger_and_the_job_get_all_of_a_file() -> None:
+    """The ledger and the job's specification keep all fields of a file."""
     batch = Ingestion(id="0a" * 16, landed=MANIFEST, table="batch", parts=(PART,))
     assert from_item(to_item(batch)) == batch
     assert to_item(batch)["tables"] == ["shop.orders"]

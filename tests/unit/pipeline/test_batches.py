@@ -26,17 +26,17 @@ MANIFEST = json.dumps({"files": [{"key": "orders.parquet", "table": TABLE}]}).en
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment where nothing has landed."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
 def rows(deployment: Deployment) -> dict[str, list[str]]:
-    """The landed objects whose rows are on main, by table."""
+    """Return the landed objects whose rows are on main, by table."""
     return {table: deployment.published_files(table) for table in (TABLE, OTHER_TABLE)}
 
 
 def test_a_good_batch_is_published_by_one_commit(deployment: Deployment) -> None:
-    """Its files are in their tables, main has one commit more, and its branches are gone."""
+    """The files are in their tables, main has one commit more, and the branches are gone."""
     landed = deployment.batch("monday", FILES)
     deployment.settle()
     check_promises(deployment)
@@ -56,7 +56,7 @@ def test_a_good_batch_is_published_by_one_commit(deployment: Deployment) -> None
 
 
 def test_the_commit_names_files_tables_and_rows(deployment: Deployment) -> None:
-    """Main's log tells people and programs what the batch brought to which table."""
+    """Main's log names the files, tables and rows of the batch."""
     landed = deployment.batch("monday", FILES)
     deployment.settle()
     (commit,) = publishing(deployment)
@@ -73,7 +73,7 @@ def test_the_commit_names_files_tables_and_rows(deployment: Deployment) -> None:
 
 
 def test_a_file_that_fails_keeps_all_of_its_batch_from_main(deployment: Deployment) -> None:
-    """One file is rejected: nothing is on main, and one alert names it and the branch."""
+    """If one file is rejected, nothing is on main, and one alert names the file and the branch."""
     landed = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     check_promises(deployment)
@@ -97,8 +97,8 @@ def test_a_file_that_cannot_be_read_ends_its_batch(deployment: Deployment) -> No
     assert (batch.state, batch.reason.code) == (State.ERRORED, "CORRUPT_FILE")
 
 
-def test_what_lies_in_a_batchs_folder_is_ignored_by_itself(deployment: Deployment) -> None:
-    """Each file of the folder ends ignored, by a rule that says what brings it in."""
+def test_a_file_in_a_batchs_folder_is_ignored_by_itself(deployment: Deployment) -> None:
+    """Each file of the folder ends ignored, by a rule that names the batch."""
     file = deployment.land("batches/monday/orders.parquet")
     deployment.settle()
     reason = deployment.ingestion(file).reason
@@ -123,7 +123,7 @@ def test_a_new_manifest_is_another_batch(deployment: Deployment) -> None:
 
 
 def test_equal_manifests_are_no_duplicates(deployment: Deployment) -> None:
-    """Manifests of the same text, in two folders, are of two days: nobody is told of doubt."""
+    """Manifests with the same text in two folders are no duplicates."""
     deployment.batch("monday", FILES)
     deployment.settle()
     deployment.batch("tuesday", FILES)
@@ -135,7 +135,7 @@ def test_equal_manifests_are_no_duplicates(deployment: Deployment) -> None:
 def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
     """A file that is replaced after its manifest was taken in is published as it was then.
 
-    Also where the job runs again.
+    This also holds if the job runs again.
     """
     deployment.batch("monday", FILES, crashed_once)
     deployment.deliver()
@@ -148,7 +148,7 @@ def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
 def test_each_manifest_brings_what_was_there_when_it_landed(
     deployment: Deployment, first: str
 ) -> None:
-    """Whenever a manifest is taken in, and after which: newer files are those of the next one."""
+    """A manifest brings the files of when it landed, in whichever order manifests are taken in."""
     deployment.loses_events = first == "later"
     deployment.batch("hourly", FILES)
     deployment.loses_events = False
@@ -162,7 +162,7 @@ def test_each_manifest_brings_what_was_there_when_it_landed(
 
 
 def test_a_file_that_came_after_its_manifest_was_not_there(deployment: Deployment) -> None:
-    """It may be the next manifest's: nothing is published before a person replays this one."""
+    """A file that came after its manifest is published only by a replay."""
     manifest = deployment.land("batches/monday/_manifest.json", MANIFEST)
     deployment.clock.pass_(60)
     deployment.land("batches/monday/orders.parquet")
@@ -174,8 +174,8 @@ def test_a_file_that_came_after_its_manifest_was_not_there(deployment: Deploymen
     assert "orders.parquet" in reason.message
 
 
-def test_a_manifest_that_comes_again_alone_waits_for_a_person(deployment: Deployment) -> None:
-    """Two manifests that name one version of a file: the later one is held, and not doubled."""
+def test_a_second_manifest_of_the_same_files_is_held(deployment: Deployment) -> None:
+    """Of two manifests that name one version of a file, the later one is held."""
     first = deployment.batch("monday", FILES)
     text, _ = deployment.landing.manifest(first)
     second = deployment.land("batches/monday/_manifest.json", text)
@@ -189,7 +189,7 @@ def test_a_manifest_that_comes_again_alone_waits_for_a_person(deployment: Deploy
 
 
 def test_of_two_manifests_the_one_that_waits_for_main_comes_first(deployment: Deployment) -> None:
-    """Where the earlier one is taken in late, it is held, and not doubled."""
+    """An earlier manifest that is taken in late is held."""
     deployment.loses_events = True
     late = deployment.batch("monday", FILES)
     deployment.loses_events = False
@@ -210,7 +210,7 @@ def test_of_two_manifests_the_one_that_waits_for_main_comes_first(deployment: De
 def test_after_a_rejected_batch_the_other_files_need_not_be_uploaded_again(
     deployment: Deployment,
 ) -> None:
-    """One file is corrected and the manifest put again: the version that was good is taken now."""
+    """One corrected file and a new manifest publish the other files as they were."""
     first = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet", b"corrected")
@@ -235,7 +235,7 @@ def test_after_a_rejected_batch_the_other_files_need_not_be_uploaded_again(
 def test_a_manifest_that_cannot_be_kept_ends_errored(
     deployment: Deployment, files: list[dict[str, str]], code: str, words: str
 ) -> None:
-    """It says at once what is wrong with it; no job is started, nothing is on main."""
+    """An invalid manifest ends errored with the reason; no job starts, nothing is on main."""
     deployment.land("batches/monday/orders.parquet")
     deployment.land("batches/monday/empty.parquet", b"")
     manifest = json.dumps({"files": files}).encode()
@@ -255,7 +255,7 @@ def test_a_manifest_that_cannot_be_kept_ends_errored(
 def test_what_a_batch_cannot_keep_is_refused(
     deployment: Deployment, setting: dict[str, str]
 ) -> None:
-    """A contract that looks back at a key's or a file's past takes no file of a batch."""
+    """A contract with settings that compare a file with earlier ones takes no file of a batch."""
     deployment.ask(**setting)
     landed = deployment.batch("monday", FILES)
     deployment.settle()
@@ -266,7 +266,7 @@ def test_what_a_batch_cannot_keep_is_refused(
 
 
 def test_a_file_that_came_first_is_no_hindrance(deployment: Deployment) -> None:
-    """Main moved one of its tables: the batch's files are entered anew, no job runs again."""
+    """If main's table changed, the batch's files are registered again without another job run."""
     deployment.land("shop/orders/first.parquet")
     deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
     deployment.land("shop/returns/first.parquet")
@@ -282,7 +282,7 @@ def test_a_file_that_came_first_is_no_hindrance(deployment: Deployment) -> None:
 
 
 def test_two_batches_of_the_same_tables_are_both_published(deployment: Deployment) -> None:
-    """Whichever comes first, the other one follows, each by one commit of its own."""
+    """Both batches are published, each by one commit of its own."""
     deployment.batch("sunday", FILES)
     deployment.settle()
     for day in ("monday", "tuesday"):
@@ -294,7 +294,7 @@ def test_two_batches_of_the_same_tables_are_both_published(deployment: Deploymen
 
 
 def test_several_files_of_one_table(deployment: Deployment) -> None:
-    """A table may have several files in a batch; entered anew, all of them come along."""
+    """Several files of one table are registered again together."""
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
     landed = deployment.batch("monday", {"a.parquet": TABLE, "b.parquet": TABLE})
@@ -306,8 +306,8 @@ def test_several_files_of_one_table(deployment: Deployment) -> None:
     assert len(deployment.published_files()) == 4
 
 
-def test_where_checks_look_at_the_table_the_job_runs_again(deployment: Deployment) -> None:
-    """What main gained is looked at by a run of the whole job, on a fresh branch."""
+def test_with_checks_of_the_whole_table_the_job_runs_again(deployment: Deployment) -> None:
+    """With checks of the whole table, the whole job runs again on a fresh branch."""
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
     deployment.settle()
@@ -320,8 +320,8 @@ def test_where_checks_look_at_the_table_the_job_runs_again(deployment: Deploymen
     assert batch.state is State.PUBLISHED
 
 
-def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> None:
-    """With a name and a reason all of its files come to main by one commit, which names both."""
+def test_an_approved_batch_is_published_by_one_commit(deployment: Deployment) -> None:
+    """An approved batch comes to main by one commit, with the name and the reason."""
     landed = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "it is right")
@@ -333,8 +333,8 @@ def test_a_person_publishes_a_rejected_batch_whole(deployment: Deployment) -> No
     assert all(rows(deployment).values())
 
 
-def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
-    """A rejected batch whose good file came with a later manifest is published by nobody."""
+def test_an_approval_doubles_no_file(deployment: Deployment) -> None:
+    """A rejected batch cannot be published once a later manifest brought one of its files."""
     first = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet", b"corrected")
@@ -347,8 +347,8 @@ def test_a_persons_word_doubles_no_file(deployment: Deployment) -> None:
     check_promises(deployment)
 
 
-def test_a_person_may_publish_what_was_held_as_a_duplicate(deployment: Deployment) -> None:
-    """Who was told that it comes twice, and wants it twice, has it."""
+def test_a_held_duplicate_can_be_approved(deployment: Deployment) -> None:
+    """A batch that was held as a duplicate is published if that is approved."""
     first = deployment.batch("monday", FILES)
     deployment.settle()
     second = deployment.land("batches/monday/_manifest.json", deployment.landing.manifest(first)[0])
@@ -359,12 +359,12 @@ def test_a_person_may_publish_what_was_held_as_a_duplicate(deployment: Deploymen
 
 
 def without_rows(report: AuditReport) -> AuditReport:
-    """The file whose columns are wrong: it was rejected before it was written."""
+    """Script a file with wrong columns, which is rejected before it is written."""
     return replace(rejected(report), audited_hash="", rows_written=0, files=())
 
 
-def test_half_a_batch_is_published_by_nobody(deployment: Deployment) -> None:
-    """Where a file's rows are not on the branch, a person's word does not bring the others."""
+def test_half_a_batch_cannot_be_published(deployment: Deployment) -> None:
+    """If a file's rows are not on the branch, an approval does not publish the others."""
     landed = deployment.batch("monday", FILES, without_rows)
     deployment.settle()
     with pytest.raises(LakegateError, match="before any row was written"):
@@ -372,8 +372,8 @@ def test_half_a_batch_is_published_by_nobody(deployment: Deployment) -> None:
     assert publishing(deployment) == []
 
 
-def test_a_report_that_leaves_a_file_out_is_none(deployment: Deployment) -> None:
-    """A run that tells of one of two files publishes nothing."""
+def test_a_report_without_one_of_the_files_is_refused(deployment: Deployment) -> None:
+    """A run whose report lacks one of two files publishes nothing."""
     landed = deployment.batch("monday", FILES)
     deployment.deliver()
     told = deployment.jobs.spec(deployment.ingestion(landed).job_run)
@@ -389,7 +389,7 @@ def test_a_report_that_leaves_a_file_out_is_none(deployment: Deployment) -> None
 
 
 def test_a_replay_finds_the_file_that_was_missing(deployment: Deployment) -> None:
-    """A manifest that came too early is replayed once its files are there."""
+    """A manifest that came too early can be replayed once its files are there."""
     landed = deployment.land("batches/monday/_manifest.json", MANIFEST)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet")
@@ -400,7 +400,7 @@ def test_a_replay_finds_the_file_that_was_missing(deployment: Deployment) -> Non
 
 
 def test_a_replay_takes_the_other_files_as_they_were(deployment: Deployment) -> None:
-    """Of what was there when the manifest landed, no later version is taken for it."""
+    """A replay takes the versions that were there when the manifest landed."""
     deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
     deployment.land("batches/monday/orders.parquet")
     listed = [{"key": key, "table": table} for key, table in FILES.items()]
@@ -418,7 +418,7 @@ def test_a_replay_takes_the_other_files_as_they_were(deployment: Deployment) -> 
 
 
 def test_a_replay_reads_the_versions_of_before(deployment: Deployment) -> None:
-    """By the current contracts or by the original ones."""
+    """A replay takes the same versions, by current or by original contracts."""
     landed = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     deployment.land("batches/monday/orders.parquet", b"newer")
@@ -430,8 +430,8 @@ def test_a_replay_reads_the_versions_of_before(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("expires", [True, False])
-def test_what_is_discarded_goes_from_all_tables(deployment: Deployment, expires: bool) -> None:
-    """With the branch the data files of each table go, and nothing that others reach."""
+def test_a_discard_deletes_data_files_of_all_tables(deployment: Deployment, expires: bool) -> None:
+    """A discard deletes the branch and its data files of each table, and nothing else."""
     deployment.batch("sunday", FILES)
     deployment.settle()
     landed = deployment.batch("monday", FILES, rejected)

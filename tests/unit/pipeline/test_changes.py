@@ -1,4 +1,4 @@
-"""Changes that people ask for: once, in their turn, and told like a file's way."""
+"""A requested change runs once, in its turn, and is reported like a file."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,7 +29,7 @@ FIRST = "shop/orders/first.parquet"
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    """A table with one file; every promise was kept when the test was over."""
+    """Return a table with one file; check every promise at the end."""
     deployment = Deployment()
     deployment.land(FIRST)
     deployment.settle()
@@ -40,7 +40,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 def refused_once(deployment: Deployment) -> LandedObject:
-    """A change that main has refused, as a file came first; its second run is on."""
+    """Return a change that main refused, since a file came first; its second run is in flight."""
     deployment.land("shop/orders/a.parquet")
     deployment.deliver()
     change = deployment.change()
@@ -52,14 +52,14 @@ def refused_once(deployment: Deployment) -> LandedObject:
 
 
 def judged(deployment: Deployment, landed: LandedObject) -> Ingestion:
-    """What an ended job run made of an ingestion, which is still to be published."""
+    """Return an ingestion whose ended job run is judged, and which is still to be published."""
     found = judge(deployment.adapters, deployment.ingestion(landed).job_run)
     assert found is not None
     return found
 
 
 def test_a_change_is_published_by_a_commit_that_tells_it(deployment: Deployment) -> None:
-    """Main's log has the statement, who asked and why, and the rows; reconcile agrees."""
+    """Main's log has the statement, who requested it and why, and the rows; reconcile agrees."""
     landed = deployment.change()
     deployment.settle()
     done = deployment.ingestion(landed)
@@ -88,8 +88,8 @@ def test_a_change_asked_for_twice_is_made_once(deployment: Deployment) -> None:
     assert len(deployment.jobs.runs()) == runs + 1
 
 
-def test_the_sweep_finishes_what_the_command_only_put(deployment: Deployment) -> None:
-    """Once its text is there, a change is taken in, whether or not the command lives on."""
+def test_the_sweep_continues_a_change_whose_command_died(deployment: Deployment) -> None:
+    """Once its text is put, a change is taken in, even if the command dies."""
     change = Change(TABLE, "DELETE FROM shop.orders", "token", "Ann", "why")
     deployment.adapters.lake.put_change(change)
     landed = change.landed("lake")
@@ -107,18 +107,18 @@ def test_the_sweep_finishes_what_the_command_only_put(deployment: Deployment) ->
         (Change(TABLE, "DELETE" * 2000, "t"), "STATEMENT_TOO_LONG"),
     ],
 )
-def test_what_would_come_to_nothing_is_not_put(
+def test_a_change_that_cannot_run_is_refused_at_once(
     deployment: Deployment, change: Change, code: str
 ) -> None:
-    """The person hears of it at once, and nothing is left behind."""
+    """A change that cannot be run is refused at once, and leaves nothing."""
     with pytest.raises(LakegateError) as caught:
         ask(deployment.adapters, change)
     assert caught.value.code == code
     assert list(deployment.lake.changes()) == []
 
 
-def test_what_main_refuses_is_made_again(deployment: Deployment) -> None:
-    """A change is never entered by metadata: what it did, it did to another table."""
+def test_a_change_that_main_refuses_runs_again(deployment: Deployment) -> None:
+    """A change that main refused runs again; it is never registered by metadata alone."""
     change = refused_once(deployment)
     deployment.settle()
     assert deployment.ingestion(change).state is State.PUBLISHED
@@ -126,7 +126,7 @@ def test_what_main_refuses_is_made_again(deployment: Deployment) -> None:
 
 
 def test_a_group_of_files_leaves_a_change_out(deployment: Deployment) -> None:
-    """Files that wait together are entered anew without the change that waits with them."""
+    """Files that wait together are registered again without the change that waits with them."""
     first, change = deployment.land("shop/orders/a.parquet"), deployment.change()
     second = deployment.land("shop/orders/b.parquet")
     deployment.land("shop/orders/another.parquet")
@@ -142,7 +142,7 @@ def test_a_group_of_files_leaves_a_change_out(deployment: Deployment) -> None:
 
 
 def test_files_wait_for_a_change_that_was_refused(deployment: Deployment) -> None:
-    """It gets in although files keep coming, and they follow at once, without a sweep."""
+    """A refused change is published although files keep coming; they follow without a sweep."""
     change = refused_once(deployment)
     files = [deployment.land(f"shop/orders/{name}.parquet") for name in "xyz"]
     deployment.deliver()
@@ -156,8 +156,8 @@ def test_files_wait_for_a_change_that_was_refused(deployment: Deployment) -> Non
     assert {deployment.ingestion(file).state for file in files} == {State.PUBLISHED}
 
 
-def test_nobody_waits_for_a_change_that_is_stuck(deployment: Deployment) -> None:
-    """When it has not moved for longer than a job may take, files go past it."""
+def test_files_do_not_wait_for_a_stuck_change(deployment: Deployment) -> None:
+    """Files do not wait for a change that has been stuck for longer than a job may take."""
     change = refused_once(deployment)
     deployment.clock.pass_(60 * 60 + 2 * deployment.settings.grace_seconds + 1)
     file = deployment.land("shop/orders/x.parquet")
@@ -168,8 +168,8 @@ def test_nobody_waits_for_a_change_that_is_stuck(deployment: Deployment) -> None
     assert deployment.ingestion(change).state is State.SUBMITTED
 
 
-def test_files_go_on_when_the_change_comes_to_nothing(deployment: Deployment) -> None:
-    """Who waited for a change that then failed is published at once."""
+def test_files_are_published_when_the_change_fails(deployment: Deployment) -> None:
+    """Files that waited for a change are published at once when it fails."""
     change = refused_once(deployment)
     deployment.script(change, rejected)
     file = deployment.land("shop/orders/x.parquet")
@@ -184,7 +184,7 @@ def test_files_go_on_when_the_change_comes_to_nothing(deployment: Deployment) ->
 
 
 def test_a_refused_version_is_not_taken_from_rewritten_files(deployment: Deployment) -> None:
-    """Where a change rewrote an earlier version's files, the newer one is left to a person."""
+    """If a change rewrote an earlier version's files, the newer version needs a decision."""
     deployment.ask(onNewVersion="replace")
     deployment.land("shop/orders/v.parquet")
     deployment.settle()
@@ -200,7 +200,7 @@ def test_a_refused_version_is_not_taken_from_rewritten_files(deployment: Deploym
 def test_a_try_to_replace_leaves_nothing_when_a_change_comes_between(
     deployment: Deployment,
 ) -> None:
-    """The branch of a publisher that died is gone when its version is left to a person."""
+    """The branch of a publisher that died is gone once its version needs a decision."""
     deployment.ask(onNewVersion="replace")
     deployment.land("shop/orders/v.parquet")
     deployment.settle()
@@ -218,7 +218,7 @@ def test_a_try_to_replace_leaves_nothing_when_a_change_comes_between(
 
 
 def test_a_change_of_versions_replaces_none(deployment: Deployment) -> None:
-    """What the contract says of files that come again is not asked of a change."""
+    """Settings for files that come again do not apply to a change."""
     deployment.ask(onNewVersion="replace", onDuplicate="hold")
     landed = deployment.change()
     deployment.settle()
@@ -226,8 +226,8 @@ def test_a_change_of_versions_replaces_none(deployment: Deployment) -> None:
     assert (done.state, done.on_new_version, done.on_duplicate) == ("published", "add", "publish")
 
 
-def test_people_decide_on_a_rejected_change(deployment: Deployment) -> None:
-    """The alert shows the statement and who asked; published anyway, it is on main."""
+def test_a_rejected_change_can_be_approved(deployment: Deployment) -> None:
+    """The alert shows the statement and who requested it; approved, the change is on main."""
     landed = deployment.change(script=rejected)
     deployment.settle()
     failed = deployment.ingestion(landed)
@@ -246,7 +246,7 @@ def test_people_decide_on_a_rejected_change(deployment: Deployment) -> None:
 
 
 def test_a_change_that_only_removes_can_be_published_anyway() -> None:
-    """Without a row added it has an effect; without any row there is nothing to publish."""
+    """A change that only removes rows has an effect; one without any row has none."""
     change = Change(TABLE, "DELETE FROM shop.orders", "t")
     failed = Ingestion(id="a", landed=change.landed("lake"), change=change, branch="b")
     assert replace(failed, replaced_rows=3).has_rows
@@ -255,7 +255,7 @@ def test_a_change_that_only_removes_can_be_published_anyway() -> None:
 
 
 def test_a_rejected_change_is_discarded(deployment: Deployment) -> None:
-    """Its branch goes, and main never had it."""
+    """A discarded change loses its branch, and main never had it."""
     landed = deployment.change(script=rejected)
     deployment.settle()
     outcome = discard(deployment.adapters, deployment.ingestion(landed))
@@ -265,7 +265,7 @@ def test_a_rejected_change_is_discarded(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("script", [rejected, crashed])
 def test_a_lost_change_is_restored_as_a_change(deployment: Deployment, script: object) -> None:
-    """From its text, main's log and its runs; what was published is not made again."""
+    """A lost change is restored from its text, main's log and its runs, and does not run twice."""
     done, bad = deployment.change(), deployment.change(2, script=script)  # type: ignore[arg-type]
     deployment.settle()
     before = {i.id: (i.state, i.change, i.rows) for i in deployment.ledger.all()}
@@ -278,7 +278,7 @@ def test_a_lost_change_is_restored_as_a_change(deployment: Deployment, script: o
 
 
 def test_a_change_whose_text_is_gone_is_never_taken_for_a_file(deployment: Deployment) -> None:
-    """A ledger that is restored without the text still knows that it is a change."""
+    """A ledger restored without the text still knows that it is a change."""
     landed = deployment.change()
     deployment.ledger.lose()
     deployment.lake.lose_change(landed.key)
@@ -290,7 +290,7 @@ def test_a_change_whose_text_is_gone_is_never_taken_for_a_file(deployment: Deplo
 
 
 def test_a_text_that_is_another_one_is_refused() -> None:
-    """The key of a change's text follows from what it says."""
+    """The key of a change's text must follow from its content."""
     change = Change(TABLE, "DELETE FROM shop.orders WHERE id = 1", "token", "Ann", "Größe")
     assert Change.from_json(change.to_json(), change.key) == change
     for text in (replace(change, statement="DELETE FROM shop.orders").to_json(), "{}", "[", "1"):
@@ -299,7 +299,7 @@ def test_a_text_that_is_another_one_is_refused() -> None:
 
 
 def test_the_ledger_keeps_a_change() -> None:
-    """Whatever its text has in it."""
+    """The ledger keeps a change with any text."""
     change = Change(TABLE, "DELETE FROM shop.orders\nWHERE name = 'Ö'", "t", "Ann", '"why"')
     kept = Ingestion(id="a", landed=change.landed("lake", "2026-01-01"), change=change)
     kept = replace(kept, approval=Approval("Ann", "why", "now", ()))

@@ -1,4 +1,4 @@
-"""Only a run that succeeded, with a report that passed and is its own, leads to main."""
+"""Only a successful run, with a passed report of its own, leads to main."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ WHY = Reason("CHECKS_FAILED", "1 of 2 checks failed")
 
 
 def check(status: Status) -> CheckResult:
-    """A check with that outcome."""
+    """Return a check with that outcome."""
     return replace(examples.FAILED, status=status)
 
 
@@ -36,20 +36,20 @@ PASSED = replace(
 
 
 def run(state: RunState, details: str = "ExitCode: 3.") -> JobRun:
-    """The ingestion's job run, ended like this."""
+    """Return the ingestion's job run, ended like this."""
     return JobRun("00run", run_name(INGESTION.id, 1), state, details)
 
 
 def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
-    """Where the decision leads, and the reason's code."""
+    """Return the state that the decision leads to, and the reason's code."""
     decision = decide(INGESTION, run(state), report, tries=1)
     assert isinstance(decision, Refuse)
     return decision.state, decision.reason.code
 
 
 @pytest.mark.parametrize("found", ["audited", "something else"])
-def test_what_is_audited_again_is_what_was_entered(found: str) -> None:
-    """A look at what main gained passes for the hash that was entered, and for no other."""
+def test_a_reaudit_passes_for_its_hash_alone(found: str) -> None:
+    """A re-audit passes for the hash at which the files were registered, and for no other."""
     again = replace(INGESTION, reaudit_base="earlier", audited_hash="audited")
     report = replace(PASSED, audited_hash=found)
     decision = decide(with_findings(again, report), run(RunState.SUCCESS), report, tries=1)
@@ -70,21 +70,21 @@ def test_success_and_a_passed_report_publish() -> None:
     ],
 )
 def test_without_a_report_nothing_passes(state: RunState, code: str) -> None:
-    """A run that left no report is an error, whatever EMR says of it."""
+    """A run without a report is an error, whatever EMR says of it."""
     assert refusal(state, None) == (State.ERRORED, code)
 
 
 @pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
-def test_what_emr_says_of_a_failed_run_is_told(state: RunState) -> None:
-    """The reason of a run without a report carries EMR's own word on it."""
+def test_the_reason_of_a_failed_run_has_emrs_details(state: RunState) -> None:
+    """The reason of a run without a report carries EMR's own details."""
     decision = decide(INGESTION, run(state, "Out of memory"), None, tries=1)
     assert isinstance(decision, Refuse)
     assert "Out of memory" in decision.reason.message
 
 
 @pytest.mark.parametrize(("failures", "is_enough"), [(0, False), (1, False), (2, True), (3, True)])
-def test_a_run_that_failed_without_a_word_is_tried_again(failures: int, is_enough: bool) -> None:
-    """What made a run crash may have passed: it is tried again, until that was tried enough."""
+def test_a_run_that_failed_without_a_report_runs_again(failures: int, is_enough: bool) -> None:
+    """A run that failed without a report is run again, as often as the settings allow."""
     ingestion = replace(INGESTION, failures=failures)
     decision = decide(ingestion, run(RunState.FAILED), None, tries=3)
     assert isinstance(decision, Refuse if is_enough else RunAgain)
@@ -93,7 +93,7 @@ def test_a_run_that_failed_without_a_word_is_tried_again(failures: int, is_enoug
 
 @pytest.mark.parametrize("state", [RunState.SUCCESS, RunState.CANCELLED])
 def test_only_a_crash_is_tried_again(state: RunState) -> None:
-    """A run that was cancelled, timed out or forgot its report is told at once."""
+    """A run that was cancelled, timed out or left no report is reported at once."""
     assert isinstance(decide(INGESTION, run(state), None, tries=9), Refuse)
 
 
@@ -102,7 +102,7 @@ def test_only_a_crash_is_tried_again(state: RunState) -> None:
     ("verdict", "end"), [(Verdict.REJECTED, State.REJECTED), (Verdict.ERRORED, State.ERRORED)]
 )
 def test_a_refusing_report_decides(state: RunState, verdict: Verdict, end: State) -> None:
-    """A report that says no is heeded with its reason, whatever the exit code was."""
+    """A report that failed decides with its reason, whatever the exit code was."""
     report = replace(PASSED, verdict=verdict, reason=WHY)
     assert decide(INGESTION, run(state), report, tries=2) == Refuse(end, WHY)
 
@@ -110,7 +110,7 @@ def test_a_refusing_report_decides(state: RunState, verdict: Verdict, end: State
 @pytest.mark.parametrize("state", ENDS)
 @pytest.mark.parametrize("verdict", [Verdict.REJECTED, Verdict.ERRORED])
 def test_a_refusal_without_a_reason_is_no_pass(state: RunState, verdict: Verdict) -> None:
-    """A report that says no and forgets to say why still keeps its rows off main."""
+    """A report that failed without a reason keeps its rows off main."""
     assert refusal(state, replace(PASSED, verdict=verdict)) == (State.ERRORED, "CONTRADICTION")
 
 
@@ -134,13 +134,13 @@ def test_a_refusal_without_a_reason_is_no_pass(state: RunState, verdict: Verdict
     ],
 )
 def test_a_pass_that_contradicts_itself_is_an_error(changed: AuditReport) -> None:
-    """A report that says passed, while its own content says otherwise, is alerted."""
+    """A passed report that contradicts itself is an error."""
     assert refusal(RunState.SUCCESS, changed) == (State.ERRORED, "CONTRADICTION")
 
 
 @pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED])
 def test_a_pass_of_a_failed_run_is_an_error(state: RunState) -> None:
-    """The exit code gates: a passed report of a run that did not succeed is alerted."""
+    """A passed report of a run that did not succeed is an error."""
     assert refusal(state, PASSED) == (State.ERRORED, "CONTRADICTION")
 
 
@@ -155,7 +155,7 @@ def test_a_pass_of_a_failed_run_is_an_error(state: RunState) -> None:
     ids=["ingestion", "attempt", "branch"],
 )
 def test_another_runs_report_is_an_error(state: RunState, other: AuditReport) -> None:
-    """A report about another ingestion, attempt or branch decides nothing here."""
+    """A report about another ingestion, attempt or branch is an error."""
     assert refusal(state, other) == (State.ERRORED, "FOREIGN_REPORT")
 
 
@@ -168,7 +168,7 @@ def test_another_runs_report_is_an_error(state: RunState, other: AuditReport) ->
     attempt=st.sampled_from([1, 2]),
     tries=st.sampled_from([1, 3]),
 )
-def test_only_one_way_leads_to_main(
+def test_run_and_report_must_agree_in_everything(
     state: RunState,
     verdict: Verdict,
     reason: Reason | None,
@@ -177,7 +177,7 @@ def test_only_one_way_leads_to_main(
     attempt: int,
     tries: int,
 ) -> None:
-    """Publishing is decided if, and only if, run and report agree in everything."""
+    """An ingestion is published if, and only if, run and report agree in everything."""
     report = replace(
         PASSED,
         verdict=verdict,

@@ -1,4 +1,4 @@
-"""The same bytes once more: published and told, or held until a person decides."""
+"""The same bytes again are published and reported, or held until a decision."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,12 +25,12 @@ EARLY, LATE = "2026-03-01T12:00:00.000+00:00", "2026-03-01T12:00:01.000+00:00"
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment where nothing has landed."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
 def landed_twice(deployment: Deployment, first: str = KEY, second: str = OTHER) -> list[Ingestion]:
-    """The ingestions of the same bytes, landed one after the other."""
+    """Return the ingestions of the same bytes, landed one after the other."""
     both = []
     for key in (first, second):
         both.append(deployment.land(key, body=b"the same"))
@@ -40,8 +40,10 @@ def landed_twice(deployment: Deployment, first: str = KEY, second: str = OTHER) 
 
 
 @pytest.mark.parametrize("second", [OTHER, KEY])
-def test_the_same_bytes_again_are_published_and_told(deployment: Deployment, second: str) -> None:
-    """Under another key or the same one they are published, and people are told calmly of what."""
+def test_the_same_bytes_again_are_published_with_a_notice(
+    deployment: Deployment, second: str
+) -> None:
+    """The same bytes, under any key, are published, and a notice names the first file."""
     first, again = landed_twice(deployment, KEY, second)
     assert (first.state, first.duplicate_of) == (State.PUBLISHED, "")
     assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
@@ -56,7 +58,7 @@ def test_the_same_bytes_again_are_published_and_told(deployment: Deployment, sec
 
 
 def test_a_contract_can_hold_them(deployment: Deployment) -> None:
-    """They are rejected, with their branch and audit kept for a person who decides."""
+    """If the contract holds duplicates, they are rejected; branch and audit are kept."""
     deployment.ask(onDuplicate="hold")
     first, again = landed_twice(deployment)
     assert (first.state, again.state) == (State.PUBLISHED, State.REJECTED)
@@ -68,8 +70,8 @@ def test_a_contract_can_hold_them(deployment: Deployment) -> None:
     assert len(deployment.published_files()) == 1
 
 
-def test_a_person_publishes_what_is_held(deployment: Deployment) -> None:
-    """Approved, they are published, with who wanted it, also where the job must run once more."""
+def test_a_held_duplicate_is_published_if_approved(deployment: Deployment) -> None:
+    """Approved duplicates are published with the approver's name, even after another job run."""
     deployment.ask(onDuplicate="hold")
     first, again = landed_twice(deployment)
     deployment.catalog.commit("main", TABLE, FakeTable("another"))
@@ -84,7 +86,7 @@ def test_a_person_publishes_what_is_held(deployment: Deployment) -> None:
 
 
 def test_a_replay_is_held_again(deployment: Deployment) -> None:
-    """To run the job once more is not to say that the rows are meant twice."""
+    """A replay is no approval: the duplicate is held again."""
     deployment.ask(onDuplicate="hold")
     _, again = landed_twice(deployment)
     replay(deployment.adapters, again)
@@ -96,7 +98,7 @@ def test_a_replay_is_held_again(deployment: Deployment) -> None:
 
 
 def test_of_two_at_once_the_later_one_is_the_duplicate(deployment: Deployment) -> None:
-    """Two that are audited at the same time do not hold each other."""
+    """Two duplicates that are audited at the same time do not hold each other."""
     deployment.ask(onDuplicate="hold")
     landed = [deployment.land(key, body=b"the same") for key in (OTHER, KEY)]
     deployment.settle()
@@ -108,8 +110,10 @@ def test_of_two_at_once_the_later_one_is_the_duplicate(deployment: Deployment) -
 @pytest.mark.parametrize(
     ("asked", "state"), [("hold", State.REJECTED), ("publish", State.PUBLISHED)]
 )
-def test_who_comes_late_is_the_duplicate(deployment: Deployment, asked: str, state: State) -> None:
-    """What landed first, but is taken in when its like is on main, doubles that one's rows."""
+def test_the_file_taken_in_late_is_the_duplicate(
+    deployment: Deployment, asked: str, state: State
+) -> None:
+    """A file that landed first but is taken in late is the duplicate of the published one."""
     deployment.ask(onDuplicate=asked)
     deployment.loses_events = True
     late = deployment.land(KEY, body=b"the same")
@@ -124,8 +128,8 @@ def test_who_comes_late_is_the_duplicate(deployment: Deployment, asked: str, sta
     assert len(deployment.alerts.posted) == 1
 
 
-def test_who_waits_for_main_comes_first(deployment: Deployment) -> None:
-    """What is audited when the earlier one is judged is to be published: they are not doubled."""
+def test_a_file_that_waits_for_main_precedes(deployment: Deployment) -> None:
+    """A file that passed its audit and waits for main precedes a file that landed earlier."""
     deployment.ask(onDuplicate="hold")
     deployment.loses_events = True
     late = deployment.land(KEY, body=b"the same")
@@ -143,8 +147,8 @@ def test_who_waits_for_main_comes_first(deployment: Deployment) -> None:
     assert states == [State.REJECTED, State.PUBLISHED]
 
 
-def test_of_two_at_once_one_is_told(deployment: Deployment) -> None:
-    """Two that are audited at the same time are not each told to be the other's duplicate."""
+def test_of_two_at_once_one_is_reported(deployment: Deployment) -> None:
+    """Only one of two files that are audited at the same time is reported as a duplicate."""
     landed = [deployment.land(key, body=b"the same") for key in (KEY, OTHER)]
     deployment.deliver()
     deployment.run_jobs()
@@ -157,8 +161,8 @@ def test_of_two_at_once_one_is_told(deployment: Deployment) -> None:
     assert len(deployment.alerts.posted) == 1
 
 
-def test_what_was_refused_is_no_original(deployment: Deployment) -> None:
-    """After a rejection the same bytes, say under a corrected contract, bring their rows first."""
+def test_a_rejected_file_is_no_original(deployment: Deployment) -> None:
+    """After a rejection the same bytes are no duplicate."""
     deployment.land(KEY, body=b"the same", script=rejected)
     deployment.settle()
     again = deployment.land(OTHER, body=b"the same")
@@ -186,7 +190,7 @@ def test_to_be_named_is_not_to_be_published(deployment: Deployment) -> None:
 
 
 def test_a_notice_waits_for_slack(deployment: Deployment) -> None:
-    """While Slack is away the file is published all the same; the notice comes when it is back."""
+    """While Slack is down the file is published all the same; the notice follows."""
     deployment.land(KEY, body=b"the same")
     deployment.settle()
     deployment.journal.strike("alerts.post", Fault(unavailable, times=float("inf")))
@@ -204,7 +208,7 @@ def test_a_notice_waits_for_slack(deployment: Deployment) -> None:
 
 
 def ingestion(id_: str, time: str, key: str = KEY, **changes: Any) -> Ingestion:
-    """A published ingestion of shop.orders."""
+    """Return a published ingestion of shop.orders."""
     landed = LandedObject("landing", key, id_, "e1", 10, landed_at=time)
     found = Ingestion(id=id_, landed=landed, state=State.PUBLISHED, table="shop.orders")
     return replace(found, **changes)
@@ -218,14 +222,14 @@ ON_MAIN = (State.AUDITED, State.PUBLISHED)
     "state", [s for s in State if s not in (State.REJECTED, State.ERRORED, State.IGNORED)]
 )
 def test_an_earlier_file_counts_while_it_may_be_published(state: State) -> None:
-    """What is on its way counts as what is published does."""
+    """An earlier file in flight counts like a published one."""
     earlier = ingestion("a", EARLY, state=state)
     assert original(LATER, [earlier]) == earlier
 
 
 @pytest.mark.parametrize("state", State)
 def test_a_later_file_counts_once_it_passed(state: State) -> None:
-    """What landed later counts where its rows came first: it is published, or about to be."""
+    """A file that landed later counts once it passed its audit."""
     later = ingestion("c", LATE, state=state)
     assert original(LATER, [later]) == (later if state in ON_MAIN else None)
 
@@ -247,19 +251,19 @@ def test_a_later_file_counts_once_it_passed(state: State) -> None:
     ],
 )
 def test_others_do_not_count(other: Ingestion) -> None:
-    """A file is no duplicate of what brings its table no rows, or comes after it."""
+    """A file is no duplicate of one that brings its table no rows, or that follows it."""
     assert original(LATER, [other]) is None
 
 
 def test_the_earliest_is_the_original() -> None:
-    """Of several the first is named; where two landed at once, the one with the smaller id."""
+    """The first of several is named; of two that landed at once, the one with the smaller id."""
     first, second = ingestion("c", EARLY), ingestion("a", LATE)
     assert original(LATER, [first, second]) == first
     assert original(LATER, [second]) == second
 
 
 def test_what_replaces_its_like_doubles_nothing() -> None:
-    """Where versions replace each other, the same bytes under the same key are no duplicate."""
+    """If versions replace each other, the same bytes under the same key are no duplicate."""
     replacing = replace(LATER, on_new_version="replace")
     assert original(replacing, [ingestion("a", EARLY)]) is None
     assert original(replacing, [ingestion("a", EARLY, key=OTHER)]) is not None

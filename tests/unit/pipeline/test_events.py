@@ -1,4 +1,4 @@
-"""Events as AWS delivers them become our values; anything else is refused."""
+"""Events that AWS delivers become values; anything else is refused."""
 
 import json
 import math
@@ -27,13 +27,13 @@ PUT = LandedObject(
 
 
 def body(event: str, message: int = 0) -> str:
-    """The body of one message of an event document."""
+    """Return the body of one message of an event document."""
     document = json.loads((EVENTS / f"{event}.json").read_text())
     return str(document["Records"][message]["body"])
 
 
 def test_a_put_names_what_landed() -> None:
-    """S3's notification tells bucket, key, version, etag, size, order and time."""
+    """S3's notification gives bucket, key, version, etag, size, order and time."""
     assert landed_objects(body("s3_put")) == [PUT]
 
 
@@ -44,20 +44,20 @@ def test_a_key_is_decoded() -> None:
 
 
 def test_a_multipart_upload_is_an_upload() -> None:
-    """A large file, uploaded in parts, is announced like any other."""
+    """A large file, uploaded in parts, is read like any other."""
     (landed,) = landed_objects(body("s3_multipart_upload"))
     assert landed.size == 104857600
 
 
 def test_without_versions_the_etag_is_the_version() -> None:
-    """In a bucket that keeps no versions, the content's etag tells one upload from the next."""
+    """In a bucket without versions, the content's etag is the version."""
     (landed,) = landed_objects(body("s3_put_unversioned"))
     assert landed.version == landed.etag == PUT.etag
 
 
 @pytest.mark.parametrize("version", [None, "null"])
 def test_a_null_version_is_no_version(version: str | None) -> None:
-    """A bucket that stopped keeping versions gives the version `null`: the etag stands for it."""
+    """For the version `null` of a bucket that stopped keeping versions, the etag is the version."""
     notification = json.loads(body("s3_put"))
     notification["Records"][0]["s3"]["object"]["versionId"] = version
     (landed,) = landed_objects(json.dumps(notification))
@@ -65,12 +65,12 @@ def test_a_null_version_is_no_version(version: str | None) -> None:
 
 
 def test_the_test_event_names_nothing() -> None:
-    """The message that S3 sends when notifications are set up is worked off without an effect."""
+    """The message that S3 sends when notifications are set up has no effect."""
     assert landed_objects(body("s3_test_event")) == []
 
 
-def test_a_time_is_told_in_utc() -> None:
-    """Times compare as text, whichever zone they were written in."""
+def test_times_are_in_utc() -> None:
+    """Times compare as text, in whichever zone they were written."""
     text = body("s3_put").replace("2026-03-01T12:34:56.789Z", "2026-03-01T14:34:56.789+02:00")
     assert landed_objects(text) == [PUT]
 
@@ -78,7 +78,7 @@ def test_a_time_is_told_in_utc() -> None:
 @given(st.lists(st.text(min_size=1, max_size=200), max_size=3))
 @example([os.urandom(8).hex() * 64, "é" * 512, "\U0001f600" * 256])
 @example(["../../etc/passwd", "/", "a//b", ".", "%2F%00", "\0", "a\n\x1b[31m\u202e.csv"])
-def test_every_key_survives_the_way(keys: list[str]) -> None:
+def test_every_key_is_decoded_as_it_was(keys: list[str]) -> None:
     """Any keys, encoded as S3 encodes them, come back the same and in order."""
     landed = [LandedObject("landing", key, "v1", "e1", 1) for key in keys]
     assert [found.key for found in landed_objects(upload(*landed))] == keys
@@ -86,7 +86,7 @@ def test_every_key_survives_the_way(keys: list[str]) -> None:
 
 @pytest.mark.parametrize("event", ["emr_success", "emr_failed"])
 def test_a_state_change_names_its_run(event: str) -> None:
-    """EMR's event tells which job run changed; all else is asked of EMR itself."""
+    """EMR's event gives the job run's id; all else is read from EMR itself."""
     assert ended_run(body(event)) == "00f1cbn5g4bb0c01"
 
 
@@ -145,7 +145,7 @@ def test_no_state_change_is_refused(text: str) -> None:
     ],
 )
 def test_half_a_notification_is_refused(name: str, value: object) -> None:
-    """A notification whose parts are not what they should be is refused as a whole."""
+    """A notification with one invalid record is refused as a whole."""
     notification = json.loads(body("s3_put"))
     notification["Records"][0]["s3"]["object"][name] = value
     with pytest.raises(Permanent, match="BAD_EVENT"):
@@ -153,8 +153,8 @@ def test_half_a_notification_is_refused(name: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("time", ["", "soon", "0001-01-01T00:00:00+23:59", 7, None])
-def test_a_time_that_is_none_is_refused(time: object) -> None:
-    """Neither a time of another shape nor one before all others stops the queue."""
+def test_an_invalid_time_is_refused(time: object) -> None:
+    """An invalid time is refused, and so is one out of range."""
     notification = json.loads(body("s3_put"))
     notification["Records"][0]["eventTime"] = time
     with pytest.raises(Permanent, match="BAD_EVENT"):

@@ -1,4 +1,4 @@
-"""Whose rows an intent holds: all of its members, or it is not merged."""
+"""An intent is merged only with all its members."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from tests.fakes.deployment import Deployment, share_an_intent, wait_together
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def test_a_group_is_all_who_share_the_intent() -> None:
-    """Whoever of them asks gets all of them, itself the first."""
+def test_a_group_is_all_that_share_the_intent() -> None:
+    """Each member of a group finds all of them, itself the first."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
     unit = unit_of(deployment.adapters, second)
@@ -25,8 +25,8 @@ def test_a_group_is_all_who_share_the_intent() -> None:
     [{"state": State.ERRORED}, {"branch": "ingest/other"}, {"audited_hash": "another"}],
     ids=str,
 )
-def test_a_member_that_went_elsewhere_is_none_of_the_group(elsewhere: dict[str, Any]) -> None:
-    """Without one who has ended, or has another intent by now, the group is not complete."""
+def test_a_member_with_another_intent_leaves_the_group(elsewhere: dict[str, Any]) -> None:
+    """A group is not complete without a member that ended or has another intent."""
     deployment = Deployment()
     first, second = share_an_intent(deployment, wait_together(deployment, 2))
     deployment.ledger.save(second.but(**elsewhere))

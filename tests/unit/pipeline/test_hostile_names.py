@@ -1,4 +1,4 @@
-"""Names that were chosen to do harm are taken as what they are: text, wherever they go."""
+"""Hostile names are taken as text, wherever they go."""
 
 import json
 import re
@@ -44,7 +44,7 @@ KEYS = [
     "+1", "@SUM(1)", "a*b?c[d]{e,f}.csv", "CON", "x" * 1024, "\u00e9" * 512,
     "\U0001f600" * 256, "\n" * 1024,
 ]  # fmt: skip
-# What acts on a terminal or in a log: controls, marks of direction, separators of lines.
+# Characters that act on a terminal or in a log: controls, marks of direction, line separators.
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 ANY = st.text(st.characters(), max_size=50) | st.sampled_from(KEYS)
 
@@ -55,7 +55,7 @@ def landed(key: str) -> LandedObject:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_is_ingested_whatever_it_is(key: str) -> None:
-    """A file lands, is published once and never noticed twice, whatever its name says."""
+    """A file with any name is published once."""
     deployment = Deployment()
     file = deployment.land(f"shop/orders/x{key}"[:1000])
     deployment.send_all_again()
@@ -69,7 +69,7 @@ def test_a_key_is_ingested_whatever_it_is(key: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_names_a_branch_of_its_own_table(key: str) -> None:
-    """No name leads out of the table's branches, or to a name that Nessie would refuse."""
+    """No name leads to a branch of another table, or to a name that Nessie refuses."""
     name = branch_name(TABLE, key, ingestion_id(landed(key)), 1)
     assert REFERENCE_NAME.fullmatch(name)
     assert name.startswith(f"ingest/{TABLE}/")
@@ -90,13 +90,15 @@ def test_a_key_goes_to_the_job_and_back(key: str) -> None:
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("gzipped", [True, False])
 def test_a_copy_has_a_plain_name(key: str, *, gzipped: bool) -> None:
-    """What Spark is given as a path has no character that a path's pattern or a URL interprets."""
+    """The path given to Spark has no character that a path's pattern or a URL interprets."""
     assert re.fullmatch(r"file(\.[^\W_]+)?", plain_name(key, gzipped=gzipped))
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_acts_nowhere_that_people_look(key: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Terminal, JSON, Slack and main's log show a name on its one line, and nothing in it acts."""
+def test_a_key_is_shown_on_one_line_without_control_characters(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Terminal, JSON, Slack and main's log show a name on one line, without control characters."""
     named = replace(INGESTION, landed=landed(key), reason=Reason("X", f"{one_line(key)} is bad"))
     terminal.out().print(terminal.runs([named]))
     terminal.err().print(f"{key} (X)")
@@ -124,14 +126,14 @@ def test_a_name_adds_no_line_to_an_alert() -> None:
 
 
 def test_an_alert_makes_no_links_of_what_files_say() -> None:
-    """Slack is told to take sections verbatim: addresses in them become no links."""
+    """Slack shows sections verbatim: addresses in them become no links."""
     sections = [b["text"] for b in alert(INGESTION, REPORT).blocks if b["type"] == "section"]
     assert all(section["verbatim"] for section in sections)
 
 
 @given(ANY)
 def test_nothing_that_acts_is_left(text: str) -> None:
-    """Whatever a text has, it can be written, is as long, and only visible characters are left."""
+    """Any text becomes visible characters of the same number."""
     for made in (visible(text), one_line(text)):
         assert not ACTING.search(made)
         assert made.encode().decode() == made
@@ -142,7 +144,7 @@ def test_nothing_that_acts_is_left(text: str) -> None:
 
 @given(st.recursive(ANY, lambda inner: st.dictionaries(ANY, inner, max_size=3) | st.lists(inner)))
 def test_json_says_the_same_and_acts_nowhere(value: Any) -> None:
-    """JSON that is printed stands for the same value, whatever characters are in it."""
+    """Printed JSON has the same value, whatever characters are in it."""
     text = escaped_json(json.dumps(value, ensure_ascii=False))
     assert not ACTING.search(text)
     assert text.encode()
@@ -169,7 +171,7 @@ def test_a_key_reaches_no_other_table(key: str) -> None:
 
 @pytest.mark.parametrize("table", [table.name for table in TABLES])
 def test_no_contract_is_for_lakegates_own_tables(table: str) -> None:
-    """Files never reach the tables that keep the audits' results, in any spelling of theirs."""
+    """Files never reach the tables of audit results, in any spelling of their names."""
     for name in (table, table.upper()):
         (problem,) = problems_of(contract_text().replace("shop.orders", name))
         assert "Lakegate's own" in problem.reason
@@ -177,7 +179,7 @@ def test_no_contract_is_for_lakegates_own_tables(table: str) -> None:
 
 @pytest.mark.parametrize("of_what", ["reason", "checks"])
 def test_a_report_of_any_length_fits_into_the_ledger(of_what: str) -> None:
-    """An item of the ledger stays below DynamoDB's 400 KB, however much a report says."""
+    """An item of the ledger stays below DynamoDB's 400 KB, however long a report is."""
     deployment = Deployment()
 
     def wordy(*given: Any) -> Any:
@@ -197,7 +199,7 @@ def test_a_report_of_any_length_fits_into_the_ledger(of_what: str) -> None:
 
 
 def test_only_the_landing_bucket_is_taken_in() -> None:
-    """An event of another bucket begins nothing, the lake's included, and people see it."""
+    """An event of another bucket begins nothing, the lake's included, and is alerted."""
     deployment = Deployment()
     strange = replace(LANDED, bucket="somebody-elses", key="shop/orders/a.csv")
     change = Change(TABLE, "DELETE FROM shop.orders", "token").landed("lake")
@@ -231,7 +233,7 @@ def test_a_forged_end_of_a_run_ends_nothing(run: str) -> None:
 
 
 def test_a_report_of_another_ingestion_publishes_nothing() -> None:
-    """A report that one run leaves in the place of another's is no word about its rows."""
+    """A report in the place of another run's publishes nothing."""
     deployment = Deployment()
     file = deployment.land("shop/orders/a.csv", script=lambda r: replace(r, ingestion="f" * 32))
     deployment.settle()
@@ -242,8 +244,8 @@ def test_a_report_of_another_ingestion_publishes_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema":' * 50_000, "9" * 9999, "\ud800"])
-def test_a_report_that_is_none_is_refused(text: str) -> None:
-    """Whatever lies in a report's place is a report or is refused: nothing else is raised."""
+def test_an_invalid_report_is_refused(text: str) -> None:
+    """Any bytes in a report's place are a report or are refused with no other error."""
     for read in (AuditReport.from_json, Baselines.from_json):
         with pytest.raises(Permanent, match="BAD_"):
             read(text)
@@ -253,6 +255,6 @@ def test_a_report_that_is_none_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("rows", [-1, 1 << 63, 10**40])
 def test_numbers_that_no_ledger_holds_are_no_report(rows: int) -> None:
-    """A report whose numbers could not be kept is refused when it is read, and not later."""
+    """A report with numbers that the ledger cannot keep is refused when it is read."""
     with pytest.raises(Permanent, match="BAD_REPORT"):
         AuditReport.from_json(replace(REPORT, rows_written=rows).to_json())

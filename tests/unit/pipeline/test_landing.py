@@ -1,4 +1,4 @@
-"""Names are derived from what landed: always the same, and allowed wherever they are used."""
+"""Names derived from a landed object are always the same, and valid wherever they are used."""
 
 import re
 from dataclasses import replace
@@ -24,7 +24,7 @@ LANDED = LandedObject("landing", "nyc/flights/a.parquet", "v1", "e1", 10, "s1", 
 KEYS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=99)
 TABLES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}\.[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True)
 IDS = st.from_regex(r"[0-9a-f]{32}", fullmatch=True)
-# Nessie's own, from its API's class Validation.
+# Nessie's own pattern, from its API's class Validation.
 REFERENCE_NAME = re.compile(
     r"(?:[A-Za-z](?:(?:(?![.][.])[A-Za-z0-9./_-])*[A-Za-z0-9_-])?)|-", re.ASCII
 )
@@ -34,7 +34,7 @@ REFERENCE_NAME = re.compile(
 def test_identity_is_bucket_key_and_version(
     size: int, etag: str, sequencer: str, landed_at: str
 ) -> None:
-    """However an object was noticed, its bucket, key and version give the same identity."""
+    """The same bucket, key and version give the same identity, whatever else differs."""
     noticed = replace(LANDED, size=size, etag=etag, sequencer=sequencer, landed_at=landed_at)
     assert ingestion_id(noticed) == ingestion_id(LANDED)
 
@@ -51,7 +51,7 @@ def test_another_object_has_another_identity(
 
 
 def test_identity_never_changes() -> None:
-    """The identity of an object is this one for ever: ledgers and branches are kept under it."""
+    """The identity of an object never changes: ledgers and branches are kept under it."""
     assert ingestion_id(LANDED) == "f6c62188944d12cfc3eff561186f9c5a"
 
 
@@ -61,7 +61,7 @@ def test_identity_never_changes() -> None:
 def test_a_branch_name_is_one_that_nessie_takes(
     table: str, key: str, ingestion: str, attempt: int
 ) -> None:
-    """Whatever the key, its branch name is a reference name of Nessie's, under the table's."""
+    """For any key, the branch name is a valid reference name of Nessie's, under the table's."""
     name = branch_name(table, key, ingestion, attempt)
     assert REFERENCE_NAME.fullmatch(name)
     assert name.startswith(f"ingest/{table}/")
@@ -70,7 +70,7 @@ def test_a_branch_name_is_one_that_nessie_takes(
 
 @given(KEYS, KEYS, IDS, IDS)
 def test_branches_of_two_ingestions_differ(one: str, other: str, first: str, second: str) -> None:
-    """Ingestions whose ids begin differently never share a branch, nor do attempts of one."""
+    """Ingestions with different ids never share a branch, nor do attempts of one."""
     if first[:12] != second[:12]:
         assert branch_name("a.b", one, first, 1) != branch_name("a.b", other, second, 1)
     assert branch_name("a.b", one, first, 1) != branch_name("a.b", one, first, 2)
@@ -78,13 +78,13 @@ def test_branches_of_two_ingestions_differ(one: str, other: str, first: str, sec
 
 @given(KEYS, IDS, st.integers(2, 99))
 def test_later_branches_begin_like_the_first(key: str, ingestion: str, attempt: int) -> None:
-    """All branches of an ingestion are found by the name of its first: clean-up relies on it."""
+    """All branches of an ingestion begin with the name of its first, as clean-up requires."""
     first = branch_name("a.b", key, ingestion, 1)
     assert branch_name("a.b", key, ingestion, attempt).startswith(first)
 
 
 def test_a_branch_name_can_be_read() -> None:
-    """People recognise table and file in the branch's name."""
+    """A branch's name contains table and file readably."""
     name = branch_name("nyc.flights", "nyc/flights/2013-01-01 (new).parquet", "0123456789abcd", 1)
     assert name == "ingest/nyc.flights/2013-01-01-new-parquet-0123456789ab"
     assert branch_name("nyc.flights", "x/ü", "0123456789abcd", 3).endswith("/file-0123456789ab-3")
@@ -96,7 +96,7 @@ def test_a_branch_name_can_be_read() -> None:
 def test_a_branch_name_says_whose_branch_it_is(
     table: str, key: str, ingestion: str, attempt: int
 ) -> None:
-    """A branch's name leads back to table, attempt and the first part of the ingestion id."""
+    """A branch's name gives table, attempt and the first part of the ingestion id."""
     name = branch_name(table, key, ingestion, attempt)
     assert parse_branch_name(name) == (table, ingestion[:12], attempt)
 
@@ -106,27 +106,27 @@ def test_a_branch_name_says_whose_branch_it_is(
     ["main", "ingest/a.b/x", "publish/a.b/0123456789ab-1", "ingest/a.b/x-0123456789ab-0", ""],
 )
 def test_a_strange_branch_name_is_refused(name: str) -> None:
-    """The name of a branch that is not ours is no ingestion's."""
+    """The name of a branch that is not ours is refused."""
     with pytest.raises(ValueError, match="not the name"):
         parse_branch_name(name)
 
 
 @given(TABLES, IDS, st.integers(1, 10**6))
 def test_a_reports_key_says_whose_report_it_is(table: str, ingestion: str, attempt: int) -> None:
-    """A report's key leads back to table, ingestion and attempt."""
+    """A report's key gives table, ingestion and attempt."""
     assert parse_report_key(report_key(table, ingestion, attempt)) == (table, ingestion, attempt)
 
 
 @pytest.mark.parametrize("key", ["", "reports/a.b/x/1.json", f"reports/a.b/{'0' * 32}/1.json.bak"])
 def test_a_strange_reports_key_is_refused(key: str) -> None:
-    """What else lies among the reports is no ingestion's."""
+    """Another key among the reports is refused."""
     with pytest.raises(ValueError, match="not the key"):
         parse_report_key(key)
 
 
 @given(IDS, st.integers(1, 10**6))
 def test_a_run_name_says_whose_run_it_is(ingestion: str, attempt: int) -> None:
-    """A run's name is a client token that EMR takes, and leads back to ingestion and attempt."""
+    """A run's name is a valid client token of EMR's, and gives ingestion and attempt."""
     name = run_name(ingestion, attempt)
     assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name)
     assert parse_run_name(name) == (ingestion, attempt)
@@ -147,7 +147,7 @@ def test_a_run_name_says_whose_run_it_is(ingestion: str, attempt: int) -> None:
     ],
 )
 def test_a_strange_run_name_is_refused(name: str) -> None:
-    """The name of a run that is not ours is no ingestion's."""
+    """The name of a run that is not ours is refused."""
     with pytest.raises(ValueError, match="not the name"):
         parse_run_name(name)
 
@@ -189,15 +189,15 @@ def test_markers_are_ignored_and_nothing_else(key: str, is_ignored: bool) -> Non
     ],
 )
 def test_folders_of_work_in_progress_are_hidden(key: str, is_hidden: bool) -> None:
-    """Folders that begin with _ or a dot are no data below a landing prefix; in it they may be."""
+    """Folders that begin with _ or a dot are hidden below a landing prefix, but not in it."""
     assert bool(hidden_rule(key, "_raw/.in/flights/")) == is_hidden
 
 
 def test_each_attempt_has_its_own_report() -> None:
-    """Reports lie under their table and ingestion, one an attempt."""
+    """Reports lie under their table and ingestion, one for each attempt."""
     assert report_key("nyc.flights", "abc", 2) == "reports/nyc.flights/abc/2.json"
 
 
 def test_an_object_has_an_address() -> None:
-    """People see an object's address as they would type it."""
+    """An object's address has the form in which users type it."""
     assert LANDED.uri == "s3://landing/nyc/flights/a.parquet"

@@ -1,4 +1,4 @@
-"""Publishing what waits for one table: together, and none held up by another."""
+"""Ingestions that wait for one table are published together, and none blocks another."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from tests.fakes.promises import check_promises, left_behind
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    """A deployment that kept every promise when the test was over."""
+    """Return a deployment; check every promise at the end."""
     deployment = Deployment()
     level = logger.log_level
     logger.setLevel("CRITICAL")
@@ -40,19 +40,19 @@ def deployment() -> Iterator[Deployment]:
 
 
 def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
-    """How far each is."""
+    """Return the state of each."""
     return [deployment.ingestion(each).state for each in landed]
 
 
 def moved(deployment: Deployment) -> None:
-    """Somebody else changes the table on main."""
+    """Let another process change the table on main."""
     table = deployment.catalog.table("main", TABLE)
     assert table
     deployment.catalog.commit("main", TABLE, table.append())
 
 
 def widened(deployment: Deployment, *, required: bool = False) -> None:
-    """Somebody else adds a column to the table on main."""
+    """Let another process add a column to the table on main."""
     table = deployment.catalog.table("main", TABLE)
     assert table
     columns = (*table.columns, "new!" if required else "new")
@@ -62,7 +62,7 @@ def widened(deployment: Deployment, *, required: bool = False) -> None:
 def published_alone(
     deployment: Deployment, key: str, meanwhile: Callable[[], object] = lambda: None
 ) -> LandedObject:
-    """Bring a file to main while no other message is delivered."""
+    """Publish a file while no other message is delivered."""
     landed = deployment.land(key)
     deployment.deliver_one(-1)
     meanwhile()
@@ -72,7 +72,7 @@ def published_alone(
     return landed
 
 
-def test_what_waits_is_published_by_one_commit(deployment: Deployment) -> None:
+def test_files_that_wait_are_published_by_one_commit(deployment: Deployment) -> None:
     """Files that wait for one table come to main in a single merge, which names each of them."""
     landed = wait_together(deployment, 5)
     before = len(list(deployment.catalog.log()))
@@ -88,8 +88,8 @@ def test_what_waits_is_published_by_one_commit(deployment: Deployment) -> None:
     assert {deployment.ingestion(each).merge_hash for each in landed} == {commit.hash}
 
 
-def test_what_was_cut_from_main_as_it_is_waits_for_itself(deployment: Deployment) -> None:
-    """A branch that main would still take is no member of a group: it is merged as it is."""
+def test_a_branch_that_main_can_merge_joins_no_group(deployment: Deployment) -> None:
+    """A branch that main can still merge joins no group."""
     landed = wait_together(deployment, 2)
     fresh = deployment.land("shop/orders/fresh.parquet")
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=float("inf")))
@@ -102,8 +102,8 @@ def test_what_was_cut_from_main_as_it_is_waits_for_itself(deployment: Deployment
     assert states(deployment, [*landed, fresh]) == [State.PUBLISHED] * 2 + [State.AUDITED]
 
 
-def test_what_main_took_already_is_not_entered_again(deployment: Deployment) -> None:
-    """One that was merged, but is not yet recorded as published, is left out of the group."""
+def test_a_merged_ingestion_is_not_registered_again(deployment: Deployment) -> None:
+    """An ingestion that is merged, but not yet recorded as published, is left out of the group."""
     landed = wait_together(deployment, 3)
     deployment.journal.strike("catalog.merge", Fault(unavailable, "after"))
     with pytest.raises(Transient):
@@ -114,8 +114,8 @@ def test_what_main_took_already_is_not_entered_again(deployment: Deployment) -> 
     assert states(deployment, [*landed, late]) == [State.PUBLISHED] * 4
 
 
-def test_one_that_cannot_be_entered_holds_up_no_other(deployment: Deployment) -> None:
-    """Of what waits, only those whose files main's table cannot read run their job again."""
+def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Deployment) -> None:
+    """Only the files that main's table cannot take make their job run again."""
     landed = wait_together(deployment, 3)
     strange = deployment.ingestion(landed[1])
     table = deployment.catalog.table(strange.audited_hash, TABLE)
@@ -130,7 +130,7 @@ def test_one_that_cannot_be_entered_holds_up_no_other(deployment: Deployment) ->
 
 
 def test_a_group_that_is_refused_goes_on_as_one(deployment: Deployment) -> None:
-    """Where main's table moves again before the group is merged, the group is entered anew."""
+    """If main's table changes before the group is merged, the group is rebased together."""
     landed = wait_together(deployment, 3)
     deployment.journal.strike("ledger.save_all", Fault(lambda: moved(deployment), "after"))
     publish(deployment.adapters, deployment.ingestion(landed[0]))
@@ -139,7 +139,7 @@ def test_a_group_that_is_refused_goes_on_as_one(deployment: Deployment) -> None:
 
 
 def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Deployment) -> None:
-    """Where main's table changes too much meanwhile, every member's job runs again."""
+    """If main's table cannot take the group any more, every member's job runs again."""
     landed = wait_together(deployment, 3)
     change = Fault(lambda: widened(deployment, required=True), "after")
     deployment.journal.strike("ledger.save_all", change)
@@ -153,7 +153,7 @@ def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Depl
 
 
 def test_no_group_is_larger_than_a_transaction(deployment: Deployment) -> None:
-    """Of more than fit into one transaction, as many as fit are published by one commit."""
+    """Of more ingestions than fit into one transaction, as many as fit are published together."""
     landed = wait_together(deployment, MOST_TOGETHER + 5)
     publish(deployment.adapters, deployment.ingestion(landed[0]))
     ended = [each for each in states(deployment, landed) if each is State.PUBLISHED]
@@ -161,7 +161,7 @@ def test_no_group_is_larger_than_a_transaction(deployment: Deployment) -> None:
 
 
 def test_no_group_has_more_bytes_than_a_transaction(deployment: Deployment) -> None:
-    """Ingestions whose items are large come to main in several groups, and are recorded so."""
+    """Ingestions with large items are published and recorded in several groups."""
     landed = wait_together(deployment, 24)
     for each in landed:
         known = deployment.ingestion(each)
@@ -172,7 +172,7 @@ def test_no_group_has_more_bytes_than_a_transaction(deployment: Deployment) -> N
 
 
 def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Deployment) -> None:
-    """Where one of the group moves on before the swap, the others are published without it."""
+    """If another process changes a member before the write, the others are published without it."""
     landed = wait_together(deployment, 3)
     other = deployment.ingestion(landed[1])
 
@@ -198,7 +198,7 @@ def test_two_publishers_of_one_group_are_one(deployment: Deployment) -> None:
 
 
 def test_old_knowledge_publishes_nothing(deployment: Deployment) -> None:
-    """Who holds an ingestion as it was before its intent moved on cannot publish by it."""
+    """A process with an outdated intent cannot publish by it."""
     landed = wait_together(deployment, 2)
     old = [deployment.ingestion(each) for each in landed]
     publish(deployment.adapters, old[0])
@@ -214,7 +214,7 @@ def _outcome(deployment: Deployment, old: Ingestion) -> str:
 
 
 def test_a_contract_that_asks_for_more_runs_the_job_again(deployment: Deployment) -> None:
-    """Where the contract's checks changed since the audit, files are not entered unaudited."""
+    """If the contract's checks changed since the audit, the job runs again."""
     landed = wait_together(deployment, 2)
     stricter = ORDERS.replace("required: true", "required: true, unique: true")
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", stricter.encode())
@@ -223,7 +223,7 @@ def test_a_contract_that_asks_for_more_runs_the_job_again(deployment: Deployment
 
 
 def test_a_contract_with_another_channel_changes_nothing(deployment: Deployment) -> None:
-    """What asks nothing else of the rows lets their audit stand."""
+    """A change of the contract that does not concern the rows leaves their audit valid."""
     landed = wait_together(deployment, 2)
     quieter = ORDERS.replace("#orders", "#quiet")
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", quieter.encode())
@@ -232,7 +232,7 @@ def test_a_contract_with_another_channel_changes_nothing(deployment: Deployment)
 
 
 def test_a_table_that_never_rests_is_tried_later(deployment: Deployment) -> None:
-    """Where main's table moves before every merge, the message comes again; nothing is lost."""
+    """If main's table changes before every merge, the message comes again; nothing is lost."""
     landed = wait_together(deployment, 1)
     deployment.journal.strike(
         "ledger.save_all", Fault(lambda: moved(deployment), "after", times=99)
@@ -243,7 +243,7 @@ def test_a_table_that_never_rests_is_tried_later(deployment: Deployment) -> None
 
 
 def test_an_intent_names_where_its_branch_was_cut(deployment: Deployment) -> None:
-    """After each swap the ledger has the commit of main that the fresh branch starts from."""
+    """After each rebase the ledger has the commit of main at which the fresh branch began."""
     landed = wait_together(deployment, 2)
     main = deployment.catalog.head("main")
     members = share_an_intent(deployment, landed)
@@ -251,7 +251,7 @@ def test_an_intent_names_where_its_branch_was_cut(deployment: Deployment) -> Non
 
 
 def test_a_group_that_the_index_shows_in_part_joins_no_other(deployment: Deployment) -> None:
-    """Where an index still lacks a member, the rows of that member are not published unnamed."""
+    """A group of which an index still lacks a member is not published without it."""
     first, late, other = wait_together(deployment, 3)
     deployment.ledger.behind[deployment.ingestion(other).id] = 1
     members = share_an_intent(deployment, [first, late])
@@ -261,8 +261,8 @@ def test_a_group_that_the_index_shows_in_part_joins_no_other(deployment: Deploym
     assert states(deployment, [first, late, other]) == [State.AUDITED] * 2 + [State.PUBLISHED]
 
 
-def test_what_went_by_another_contract_joins_no_group(deployment: Deployment) -> None:
-    """A file that was audited by a contract of before is not published with one of today."""
+def test_a_file_of_another_contract_version_joins_no_group(deployment: Deployment) -> None:
+    """A file that was audited by an earlier contract joins no group of the current one."""
     (old,) = wait_together(deployment, 1)
     stricter = ORDERS.replace("required: true", "required: true, unique: true")
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", stricter.encode())

@@ -1,4 +1,4 @@
-"""Main takes a file once, takes nothing unaudited with it, and brings back nothing it lost."""
+"""Main gets a file once, gets only audited rows, and gets nothing back that it lost."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,7 +20,7 @@ KEY = "shop/orders/a.parquet"
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    """A deployment whose main has the table, and that kept every promise when the test was over."""
+    """Return a deployment whose main has the table; check every promise at the end."""
     deployment = Deployment()
     deployment.others.append(TABLE)
     level = logger.log_level
@@ -33,7 +33,7 @@ def deployment() -> Iterator[Deployment]:
 
 
 def audited(deployment: Deployment) -> Ingestion:
-    """A file that passed its audit and that nobody could merge yet."""
+    """Return a file that passed its audit and could not be merged yet."""
     landed = deployment.land(KEY)
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=float("inf")))
     for _ in range(2):
@@ -46,7 +46,7 @@ def audited(deployment: Deployment) -> Ingestion:
 
 
 def merged_late(deployment: Deployment, ingestion: Ingestion) -> str:
-    """A process that hung before its merge goes on: the branch's name is there again."""
+    """Let a process that hung before its merge go on: its branch is there again."""
     deployment.catalog.create_branch(ingestion.branch)
     intent, base = ingestion.intent, ingestion.base_hash
     named = merge_commit.properties([ingestion])
@@ -54,7 +54,7 @@ def merged_late(deployment: Deployment, ingestion: Ingestion) -> str:
 
 
 def files(deployment: Deployment, landed: LandedObject) -> list[str]:
-    """The data files on main that hold a landed object's rows."""
+    """Return the data files on main that hold a landed object's rows."""
     return [
         file for file in deployment.published_files() if file == f"{landed.uri}@{landed.version}"
     ]
@@ -74,7 +74,7 @@ def _table(deployment: Deployment, branch: str) -> str:
 def test_a_branch_that_holds_more_than_its_report_is_not_merged(
     deployment: Deployment, write: Callable[[Deployment, str], str]
 ) -> None:
-    """An intent with rows or tables that no report names ends errored; main stays as it is."""
+    """An intent with rows or tables that no report names ends errored; main is unchanged."""
     ingestion = audited(deployment)
     hash_ = write(deployment, ingestion.branch)
     strange = deployment.ledger.save(ingestion.step("x", "2026-03-01T13", audited_hash=hash_))
@@ -86,10 +86,10 @@ def test_a_branch_that_holds_more_than_its_report_is_not_merged(
     assert replay(deployment.adapters, ended).ingestion.attempt == 2
 
 
-def test_what_an_earlier_attempt_brought_to_main_is_not_entered_again(
+def test_an_earlier_attempt_on_main_is_not_registered_again(
     deployment: Deployment,
 ) -> None:
-    """Where main took an earlier attempt's intent meanwhile, the next attempt ends published."""
+    """If main took an earlier attempt's intent meanwhile, the next attempt ends published."""
     first = audited(deployment)
     deployment.others.drop_branch(first.branch)
     publish(deployment.adapters, first)  # not on main, and the branch is gone: the job runs again
@@ -105,10 +105,10 @@ def test_what_an_earlier_attempt_brought_to_main_is_not_entered_again(
     assert len(files(deployment, first.landed)) == 1
 
 
-def test_what_main_took_before_the_next_attempt_began_is_not_read_again(
+def test_an_earlier_attempt_on_main_runs_no_job_again(
     deployment: Deployment,
 ) -> None:
-    """Where main took the earlier intent before the next branch was cut, no job runs again."""
+    """If main took the earlier intent before the next branch was created, no job runs again."""
     first = audited(deployment)
     deployment.others.drop_branch(first.branch)
     deployment.journal.strike("ledger.save", Fault(lambda: merged_late(deployment, first), "after"))
@@ -119,7 +119,7 @@ def test_what_main_took_before_the_next_attempt_began_is_not_read_again(
 
 
 def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Deployment) -> None:
-    """A file that ended errored, although main took it late, is found there by its replay."""
+    """A replay of a file that ended errored, although main took it late, finds it on main."""
     first = audited(deployment)
     deployment.others.drop_branch(first.branch)
     deployment.script(first.landed, crashed)
@@ -133,8 +133,8 @@ def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Deployment) -
     assert len(files(deployment, first.landed)) == 1
 
 
-def test_of_a_group_what_main_has_ends_and_the_others_run_again(deployment: Deployment) -> None:
-    """Where main took the older intent of one member, its rows do not come again with the group."""
+def test_members_on_main_end_and_the_others_run_again(deployment: Deployment) -> None:
+    """If main took the older intent of one member, its rows do not come again with the group."""
     landed = wait_together(deployment, 3)
     older = deployment.ingestion(landed[1])
 
@@ -157,8 +157,8 @@ def test_of_a_group_what_main_has_ends_and_the_others_run_again(deployment: Depl
     assert [len(files(deployment, each)) for each in landed] == [1, 1, 1]
 
 
-def test_what_main_lost_does_not_come_back_with_another_file() -> None:
-    """A branch that was cut before main was set back is not merged: its job runs again."""
+def test_rows_that_main_lost_do_not_come_back() -> None:
+    """A branch that was created before main was set back is not merged: its job runs again."""
     deployment = Deployment()
     deployment.others.append(TABLE)
     before = deployment.catalog.head("main")

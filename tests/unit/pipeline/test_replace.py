@@ -1,4 +1,4 @@
-"""A key that lands again: its versions add up, or the newest one's rows stand alone on main."""
+"""Versions of a key add up on main, or the newest one replaces the others."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -34,12 +34,12 @@ WHENS: list[When] = ["before", "after"]
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment whose table has a file of another key, and replaces versions."""
+    """Return a deployment whose table has a file of another key, and replaces versions."""
     return replacing()
 
 
 def replacing(*, first: bool = True) -> Deployment:
-    """Such a deployment; without `first` there is no table yet."""
+    """Return such a deployment; without `first` there is no table yet."""
     deployment = Deployment()
     deployment.ask(onNewVersion="replace")
     if first:
@@ -49,24 +49,24 @@ def replacing(*, first: bool = True) -> Deployment:
 
 
 def published(deployment: Deployment, **options: Any) -> Ingestion:
-    """The next version of the key, after everything has taken its course."""
+    """Land the next version of the key, and settle."""
     landed = deployment.land(KEY, **options)
     deployment.settle()
     return deployment.ingestion(landed)
 
 
 def on_main(deployment: Deployment) -> list[str]:
-    """The versions of the key whose rows a reader of main sees."""
+    """Return the versions of the key whose rows are on main."""
     return [f.partition("@")[2] for f in deployment.published_files() if f"/{KEY}@" in f]
 
 
 def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
-    """How far each is."""
+    """Return the state of each."""
     return [deployment.ingestion(each).state for each in landed]
 
 
 def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
-    """Its rows take the earlier one's place in one commit, which says so; its log keeps both."""
+    """Its rows replace the earlier one's in one commit, which says so; main's log keeps both."""
     first, second, third = (published(deployment) for _ in range(3))
     check_promises(deployment)
     assert on_main(deployment) == ["v3"]
@@ -82,7 +82,7 @@ def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
 
 
 def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> None:
-    """Landing, ledger, log and rows still agree: what was replaced is no row that is missing."""
+    """Landing, ledger, log and rows still agree: replaced rows are not missing rows."""
     for _ in range(3):
         published(deployment)
     found = reconciled(deployment.adapters, thorough=True)
@@ -92,7 +92,7 @@ def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> N
 
 
 def test_versions_add_up_where_nothing_else_is_asked(deployment: Deployment) -> None:
-    """Without the contract's word for it no version takes another's rows away."""
+    """Unless the contract says so, no version removes another's rows."""
     deployment.ask()
     published(deployment)
     published(deployment)
@@ -101,7 +101,7 @@ def test_versions_add_up_where_nothing_else_is_asked(deployment: Deployment) -> 
 
 
 def test_all_earlier_versions_are_replaced(deployment: Deployment) -> None:
-    """A contract that replaces from now on replaces what added up before."""
+    """A contract that replaces from now on replaces the versions that added up before."""
     deployment.ask()
     earlier = [published(deployment) for _ in range(2)]
     deployment.ask(onNewVersion="replace")
@@ -113,7 +113,7 @@ def test_all_earlier_versions_are_replaced(deployment: Deployment) -> None:
 
 
 def test_an_older_version_that_comes_late_is_ignored(deployment: Deployment) -> None:
-    """A newer one is published already, so it ends superseded, with nothing of it left over."""
+    """An older version ends superseded if a newer one is published, and leaves nothing."""
     deployment.loses_events = True
     late = deployment.land(KEY)
     deployment.loses_events = False
@@ -133,7 +133,7 @@ def test_an_older_version_that_comes_late_is_ignored(deployment: Deployment) -> 
 
 
 def test_a_rejected_version_replaces_nothing(deployment: Deployment) -> None:
-    """What did not pass its audit leaves the earlier version's rows where they are."""
+    """A version that was rejected leaves the earlier version's rows where they are."""
     published(deployment)
     published(deployment, script=rejected)
     assert on_main(deployment) == ["v1"]
@@ -152,7 +152,7 @@ def test_the_same_bytes_again_replace_their_like(deployment: Deployment) -> None
     assert deployment.alerts.posted == []
 
 
-def test_a_crowded_table_keeps_what_others_do(deployment: Deployment) -> None:
+def test_a_busy_table_keeps_files_of_other_keys(deployment: Deployment) -> None:
     """Files of other keys that are published meanwhile, alone or together, all stay."""
     published(deployment)
     deployment.ask()
@@ -168,14 +168,14 @@ def test_a_crowded_table_keeps_what_others_do(deployment: Deployment) -> None:
 
 
 def moved(deployment: Deployment) -> None:
-    """Somebody else changes the table on main."""
+    """Let another process change the table on main."""
     table = deployment.catalog.table("main", TABLE)
     assert table
     deployment.catalog.commit("main", TABLE, table.append())
 
 
-def test_a_first_version_that_main_refuses_is_entered_anew(deployment: Deployment) -> None:
-    """It has nothing to replace, and is published by metadata alone as any other file."""
+def test_a_first_version_that_main_refuses_is_rebased(deployment: Deployment) -> None:
+    """A first version has nothing to replace, and is rebased by metadata alone."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -188,7 +188,7 @@ def test_a_first_version_that_main_refuses_is_entered_anew(deployment: Deploymen
 
 
 def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
-    """Where somebody deleted the version's branch, a fresh attempt replaces the earlier rows."""
+    """If the version's branch was deleted, a new attempt replaces the earlier rows."""
     published(deployment)
     landed = deployment.land(KEY)
     deployment.deliver()
@@ -201,8 +201,8 @@ def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
     assert on_main(deployment) == ["v2"]
 
 
-def test_nobody_takes_a_version_along(deployment: Deployment) -> None:
-    """Files that are published together leave a waiting version to itself: it must replace."""
+def test_a_version_that_replaces_joins_no_group(deployment: Deployment) -> None:
+    """A version that has to replace others joins no group of files."""
     published(deployment)
     deployment.ask()
     other = deployment.land("shop/orders/b.parquet")
@@ -227,14 +227,14 @@ def test_nobody_takes_a_version_along(deployment: Deployment) -> None:
 
 
 def compacted(deployment: Deployment) -> None:
-    """Somebody rewrites all of the table's files on main into one."""
+    """Let another process rewrite all of the table's files on main into one."""
     table = deployment.catalog.table("main", TABLE)
     assert table
     deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
 
 
-def test_rows_that_cannot_be_told_are_left_to_a_person(deployment: Deployment) -> None:
-    """After a compaction nothing is published, and people are told what to do."""
+def test_rows_that_cannot_be_found_need_a_decision(deployment: Deployment) -> None:
+    """After a compaction nothing is published, and an alert says what to do."""
     published(deployment)
     compacted(deployment)
     held = published(deployment)
@@ -248,8 +248,8 @@ def test_rows_that_cannot_be_told_are_left_to_a_person(deployment: Deployment) -
     assert deployment.catalog.branches("publish/") == []
 
 
-def test_a_version_of_a_dropped_table_is_left_to_a_person(deployment: Deployment) -> None:
-    """Where the earlier rows went with their table, people are told after one job run."""
+def test_a_version_of_a_dropped_table_needs_a_decision(deployment: Deployment) -> None:
+    """If the table with the earlier rows was dropped, an alert follows after one job run."""
     published(deployment)
     newer = deployment.land(KEY)
     deployment.deliver()
@@ -264,8 +264,8 @@ def test_a_version_of_a_dropped_table_is_left_to_a_person(deployment: Deployment
     check_promises(deployment)
 
 
-def test_a_person_settles_what_cannot_be_told(deployment: Deployment) -> None:
-    """Published anyway, it removes what is still there, and the next version is as any other."""
+def test_an_approval_settles_rows_that_cannot_be_found(deployment: Deployment) -> None:
+    """Published anyway, it removes what is still there, and the next version is like any other."""
     published(deployment)
     compacted(deployment)
     held = published(deployment)
@@ -280,7 +280,7 @@ def test_a_person_settles_what_cannot_be_told(deployment: Deployment) -> None:
 
 
 def test_a_replay_asks_again(deployment: Deployment) -> None:
-    """A version that is only replayed is held again: nobody has answered for the old rows."""
+    """A version that is only replayed is held again: that is no approval."""
     published(deployment)
     compacted(deployment)
     held = published(deployment)
@@ -292,8 +292,8 @@ def test_a_replay_asks_again(deployment: Deployment) -> None:
     assert deployment.published_files() == ["compacted"]
 
 
-def test_a_word_for_bad_rows_is_none_for_earlier_ones(deployment: Deployment) -> None:
-    """Who publishes rows that break a check has not answered for rows that cannot be told."""
+def test_an_approval_of_checks_does_not_cover_earlier_rows(deployment: Deployment) -> None:
+    """An approval of failed checks does not cover earlier rows that cannot be found."""
     published(deployment)
     compacted(deployment)
     bad = published(deployment, script=rejected)
@@ -303,8 +303,8 @@ def test_a_word_for_bad_rows_is_none_for_earlier_ones(deployment: Deployment) ->
     assert deployment.published_files() == ["compacted"]
 
 
-def test_a_report_that_names_no_files_is_left_to_a_person(deployment: Deployment) -> None:
-    """Of a version that an older release published it is not known which files are its own."""
+def test_a_report_that_names_no_files_needs_a_decision(deployment: Deployment) -> None:
+    """A version from an older release, whose data files are unknown, needs a decision."""
     published(deployment, script=lambda report: replace(report, files=()))
     held = published(deployment)
     assert held.reason is not None
@@ -313,7 +313,7 @@ def test_a_report_that_names_no_files_is_left_to_a_person(deployment: Deployment
 
 
 def audited(deployment: Deployment, versions: int) -> dict[str, str]:
-    """Versions of the key whose jobs have all run, unheard of: the job run of each."""
+    """Return the job runs of versions of the key, all ended but not yet judged."""
     landed = [deployment.land(KEY) for _ in range(versions)]
     deployment.deliver()
     deployment.run_jobs()
@@ -322,7 +322,7 @@ def audited(deployment: Deployment, versions: int) -> dict[str, str]:
 
 
 def concluded(deployment: Deployment, run: str) -> None:
-    """A process hears of the job run's end; what it cannot do is left to others."""
+    """Conclude the job run in one process; leave what fails to others."""
     try:
         conclude(deployment.adapters, run)
     except (LakegateError, ProcessDied):
@@ -330,7 +330,7 @@ def concluded(deployment: Deployment, run: str) -> None:
 
 
 def check(deployment: Deployment, newest: str, where: str) -> None:
-    """At rest the newest version's rows are on main, no other's, and every promise is kept."""
+    """Check that only the newest version's rows are on main at rest, and every promise."""
     deployment.settle()
     check_promises(deployment)
     assert on_main(deployment) == [newest], where
@@ -339,7 +339,7 @@ def check(deployment: Deployment, newest: str, where: str) -> None:
 
 @pytest.mark.parametrize("versions", [2, 3, 4])
 def test_versions_in_any_order_leave_the_newest(versions: int) -> None:
-    """However their audits end one after the other, the newest version's rows stand alone."""
+    """In whichever order audits end, only the newest version's rows are on main."""
     names = [f"v{n + 1}" for n in range(versions)]
     for order in permutations(names):
         deployment = replacing()
@@ -355,7 +355,7 @@ def test_versions_in_any_order_leave_the_newest(versions: int) -> None:
 def test_versions_that_meet_anywhere_leave_the_newest(
     order: tuple[str, ...], when: When, *, begun: bool
 ) -> None:
-    """One publisher hangs at any of its calls while the next one works, its verdict in or not."""
+    """One publisher may hang at any call while the next one works, before or after its verdict."""
     for number, call, paused in _struck(order, when, begun=begun):
         check(paused, "v3", f"a pause {when} call {number}, {call}")
 
@@ -365,7 +365,7 @@ def test_versions_that_meet_anywhere_leave_the_newest(
 def test_versions_that_crash_anywhere_leave_the_newest(
     when: When, kind: Callable[[], None]
 ) -> None:
-    """One publisher dies or is told of an error at any of its calls, then the next one works."""
+    """One publisher may die or fail at any call before the next one works."""
     for order in permutations(["v1", "v2", "v3"]):
         for number, call, crashed in _struck(order, when, kind):
             check(crashed, "v3", f"{order}: {kind} {when} call {number}, {call}")
@@ -379,7 +379,7 @@ HANGS = st.tuples(st.sampled_from(["v1", "v2", "v3"]), st.integers(0, 24), st.sa
 def test_publishers_that_hang_within_each_other_leave_the_newest(
     hangs: list[tuple[str, int, When]],
 ) -> None:
-    """Each hangs at some call while the next one works, also two of one version."""
+    """Each publisher may hang at some call while the next one works, also two of one version."""
     deployment = replacing()
     runs = audited(deployment, 3)
 
@@ -401,9 +401,9 @@ def _struck(
     *,
     begun: bool = False,
 ) -> Iterator[tuple[int, str, Deployment]]:
-    """For each call of the second publisher: that call struck, by `kind` or by the third one.
+    """Yield, for each call of the second publisher, that call struck by `kind` or the third one.
 
-    Where the third one has `begun`, its version is audited, and it died before it published it.
+    If the third one has `begun`, its version is audited, and it died before it published it.
     """
     number, left = 0, True
     while left:
@@ -432,7 +432,7 @@ def _meet(deployment: Deployment, met: list[str], effect: Callable[[], None]) ->
 
 
 def test_first_files_of_a_table_that_is_not_there_yet() -> None:
-    """Two versions of the first file of all, whose tables are not the same one, end as any do."""
+    """Two versions of the first file of all, each with a table of its own, end like any other."""
     for order in permutations(["v1", "v2"]):
         deployment = replacing(first=False)
         runs = audited(deployment, 2)
@@ -444,20 +444,20 @@ def test_first_files_of_a_table_that_is_not_there_yet() -> None:
 
 
 def version(number: int, sequencer: str, landed_at: str, name: str = "") -> Ingestion:
-    """A version of the key."""
+    """Return a version of the key."""
     landed = LandedObject("landing", KEY, name or f"{number}", "e", 1, sequencer, landed_at)
     return Ingestion(id=f"{number}", landed=landed)
 
 
 def test_sequencers_are_numbers() -> None:
-    """They are compared as hexadecimal numbers, whatever their length, case and the clock say."""
+    """Sequencers compare as hexadecimal numbers, whatever their length, case and the clock."""
     assert is_newer(version(1, "10", "2026"), version(2, "F", "2027"))
     assert not is_newer(version(1, "0a", "2027"), version(2, "0B", "2026"))
     assert not is_newer(version(1, "00F", "2026"), version(1, "F", "2026"))
 
 
 def test_without_sequencers_the_time_tells() -> None:
-    """A version that was found by listing has no sequencer; times tell, and at last the names."""
+    """A version that was found by listing has no sequencer: times decide, then the version ids."""
     assert is_newer(version(1, "", "2027"), version(2, "F", "2026"))
     assert is_newer(version(1, "", "2026", "b"), version(2, "", "2026", "a"))
 
@@ -472,14 +472,14 @@ VERSIONS = st.builds(
 
 @given(VERSIONS, VERSIONS)
 def test_one_of_two_is_newer(one: Ingestion, other: Ingestion) -> None:
-    """Of two versions exactly one is newer, unless they are the same in all that tells."""
+    """Of two versions exactly one is newer, unless all that is compared is the same."""
     if one.landed.version != other.landed.version:
         assert is_newer(one, other) != is_newer(other, one)
     assert not is_newer(one, one)
 
 
 def test_what_was_replaced_is_not_live() -> None:
-    """Of the earlier versions only those are to be replaced that no other one has replaced."""
+    """Only those earlier versions are replaced that no other version has replaced."""
     older = [version(n, f"{n}", "2026") for n in range(1, 4)]
     older[1] = replace(older[1], replaced=("1",))
     status = status_among(version(4, "4", "2026"), older)

@@ -1,4 +1,4 @@
-"""A deployment's catalog gets what it lacks, once, whoever else is at it."""
+"""A deployment's catalog gets its first commit and tables once, even from several processes."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,7 +17,7 @@ BOTH = (RESULTS.name, QUARANTINE.name)
 
 @pytest.fixture
 def virgin() -> Deployment:
-    """A deployment whose main has no commit yet."""
+    """Return a deployment whose main has no commit yet."""
     return Deployment(virgin=True)
 
 
@@ -26,7 +26,7 @@ def on_main(deployment: Deployment) -> set[str]:
 
 
 def test_a_virgin_main_gets_all(virgin: Deployment) -> None:
-    """The first time there is a first commit, and both tables come to main by one more."""
+    """A new main gets its first commit, and both tables by one more."""
     assert seed(virgin.adapters) == Seeded(first_commit=True, tables=BOTH)
     assert on_main(virgin) == set(BOTH)
     assert next(virgin.catalog.log()).message.startswith("Make ops.")
@@ -34,7 +34,7 @@ def test_a_virgin_main_gets_all(virgin: Deployment) -> None:
 
 
 def test_the_second_time_nothing_is_done(virgin: Deployment) -> None:
-    """What is there is left as it is."""
+    """A repetition changes nothing."""
     seed(virgin.adapters)
     head = virgin.catalog.head(MAIN)
     assert seed(virgin.adapters) == Seeded(first_commit=False, tables=())
@@ -42,7 +42,7 @@ def test_the_second_time_nothing_is_done(virgin: Deployment) -> None:
 
 
 def test_a_table_that_is_there_stays(virgin: Deployment) -> None:
-    """Where a run was recorded before, only what it did not need is made."""
+    """If a run was recorded before, only the missing table is made."""
     virgin.catalog.begin("ops")
     virgin.land("shop/orders/a.parquet")
     virgin.settle()
@@ -53,7 +53,7 @@ def test_a_table_that_is_there_stays(virgin: Deployment) -> None:
 
 @pytest.mark.parametrize("point", ["catalog.begin", "catalog.create_branch", "catalog.merge"])
 def test_two_at_once_make_everything_once(virgin: Deployment, point: str) -> None:
-    """Whoever is overtaken finds it done: neither fails, and main has one of each."""
+    """Two processes at once both succeed, and main has one of each table."""
     done: list[Seeded] = []
     virgin.journal.strike(point, Fault(lambda: done.append(seed(virgin.adapters))))
     done.append(seed(virgin.adapters))
@@ -64,14 +64,14 @@ def test_two_at_once_make_everything_once(virgin: Deployment, point: str) -> Non
 
 @pytest.mark.parametrize("point", ["catalog.create_branch", "tables.make", "catalog.head"])
 def test_a_sweep_meanwhile_leaves_it_alone(virgin: Deployment, point: str) -> None:
-    """The branch on which the tables are made is not taken for one that somebody left behind."""
+    """The sweep does not delete the branch on which the tables are being made."""
     virgin.journal.strike(point, Fault(virgin.sweep, "after", times=2))
     assert seed(virgin.adapters).tables == BOTH
     assert on_main(virgin) == set(BOTH)
 
 
-def test_what_a_dead_one_left_is_swept(virgin: Deployment) -> None:
-    """Once main has its tables nobody needs another branch that they were made on."""
+def test_the_branch_of_a_dead_process_is_swept(virgin: Deployment) -> None:
+    """Once main has its tables, the sweep deletes other branches that they were made on."""
     virgin.journal.strike("catalog.delete_branch", Fault(die))
     with suppress(ProcessDied):
         seed(virgin.adapters)
@@ -83,7 +83,7 @@ def test_what_a_dead_one_left_is_swept(virgin: Deployment) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("effect", [unavailable, die])
 def test_whatever_fails_the_next_try_completes_it(when: When, effect: Callable[[], None]) -> None:
-    """A call that fails, or a process that dies at it, leaves nothing to stumble over."""
+    """A call that fails, or a process that dies at it, does not hinder the next try."""
     for number in range(_calls()):
         virgin = Deployment(virgin=True)
         virgin.journal.strike_at(number, Fault(effect, when))
@@ -95,7 +95,7 @@ def test_whatever_fails_the_next_try_completes_it(when: When, effect: Callable[[
 
 
 def test_a_main_that_never_rests_is_tried_later(virgin: Deployment) -> None:
-    """Where every merge is refused, that is transient, and no branch is left."""
+    """If every merge is refused, the error is transient, and no branch is left."""
     virgin.journal.strike("catalog.merge", Fault(_refuse, times=float("inf")))
     with pytest.raises(Transient, match="TABLE_BUSY"):
         seed(virgin.adapters)
@@ -107,7 +107,7 @@ def _refuse() -> None:
 
 
 def _calls() -> int:
-    """How many calls a seeding makes."""
+    """Return how many calls a seeding makes."""
     virgin = Deployment(virgin=True)
     seed(virgin.adapters)
     return len(virgin.journal.calls)

@@ -1,4 +1,4 @@
-"""One file's way over fakes: what main, the branches, the ledger and the people get to see."""
+"""The path of one file over fakes: main, its branches, the ledger and alerts."""
 
 import json
 from collections.abc import Callable
@@ -24,12 +24,12 @@ KEY = "shop/orders/a.parquet"
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment where nothing has landed."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
 def refuse(code: str) -> Callable[[], None]:
-    """An effect: the adapter says that trying again changes nothing."""
+    """Raise a permanent error, as an adapter does."""
 
     def effect() -> None:
         raise Permanent(code, "no")
@@ -38,12 +38,12 @@ def refuse(code: str) -> Callable[[], None]:
 
 
 def alerts(deployment: Deployment) -> list[tuple[str, str]]:
-    """The channel and the text of each alert."""
+    """Return the channel and the text of each alert."""
     return [(channel, str(alert.blocks)) for channel, alert in deployment.alerts.posted]
 
 
 def test_a_good_file_is_published(deployment: Deployment) -> None:
-    """A file that passes its audit is on main once, its branch is gone, and nobody is bothered."""
+    """A file that passes its audit is on main once, its branch is gone, and there is no alert."""
     landed = deployment.land(KEY)
     deployment.settle()
     check_promises(deployment)
@@ -78,7 +78,7 @@ def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> No
     ]
 
 
-def test_the_job_is_told_what_to_do(deployment: Deployment) -> None:
+def test_the_job_gets_all_that_it_needs(deployment: Deployment) -> None:
     """The job run gets the landed version, its branch and contract, and a secret's name only."""
     landed = deployment.land(KEY)
     head = deployment.catalog.head("main")
@@ -116,7 +116,7 @@ def test_the_ledger_follows_each_step(deployment: Deployment) -> None:
 
 
 def test_a_rejected_file_stays_on_its_branch(deployment: Deployment) -> None:
-    """A file that breaks its contract is not on main; its branch is kept, its owners are told."""
+    """A file that breaks its contract is not on main; its branch is kept, owners are alerted."""
     landed = deployment.land(KEY, script=rejected)
     deployment.settle()
     check_promises(deployment)
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_read_is_alerted(deployment: Deployment) -> None:
 def test_a_run_without_report_is_alerted(
     deployment: Deployment, state: RunState, details: str, code: str
 ) -> None:
-    """However a run ends without a report, people are told how, and nothing is published."""
+    """However a run ends without a report, an alert says how, and nothing is published."""
     landed = deployment.land(KEY)
     deployment.deliver()
     (run,) = deployment.jobs.runs()
@@ -167,7 +167,7 @@ def test_a_run_without_report_is_alerted(
 
 
 def test_a_job_that_keeps_crashing_is_alerted(deployment: Deployment) -> None:
-    """A job that crashes each time it is tried ends errored, with EMR's word on the last run."""
+    """A job that crashes at each attempt ends errored, with EMR's details of the last run."""
     landed = deployment.land(KEY, script=crashed)
     deployment.settle()
     check_promises(deployment)
@@ -180,7 +180,7 @@ def test_a_job_that_keeps_crashing_is_alerted(deployment: Deployment) -> None:
 
 
 def test_a_job_that_crashed_once_is_tried_again(deployment: Deployment) -> None:
-    """A crash that passes bothers nobody: the next run, on a fresh branch, is published."""
+    """After one crash the next run, on a fresh branch, is published without an alert."""
     landed = deployment.land(KEY, script=lambda report: report if report.attempt > 1 else None)
     deployment.settle()
     check_promises(deployment)
@@ -191,10 +191,8 @@ def test_a_job_that_crashed_once_is_tried_again(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("point", ["ledger.get", "ledger.save", "catalog.delete_branch"])
 @pytest.mark.parametrize("skipped", [0, 1, 2])
-def test_what_a_driver_reports_late_loses_no_evidence(
-    deployment: Deployment, point: str, skipped: int
-) -> None:
-    """A driver may report after EMR gave it up, and be judged while the job is to run again."""
+def test_a_late_report_loses_no_evidence(deployment: Deployment, point: str, skipped: int) -> None:
+    """A report that comes late, while the job is to run again, loses no evidence."""
     landed = deployment.land(KEY, script=crashed)
     deployment.deliver()
     deployment.run_jobs()
@@ -226,7 +224,7 @@ def test_a_report_that_cannot_be_read_is_no_pass(deployment: Deployment) -> None
 
 
 def test_duplicates_change_nothing(deployment: Deployment) -> None:
-    """Every message once more, after the end, starts, publishes and posts nothing."""
+    """Every message delivered again after the end starts, publishes and posts nothing."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet", script=rejected)
     deployment.land("shop/orders/c.parquet", script=crashed)
@@ -250,7 +248,7 @@ def test_a_duplicate_while_the_job_runs_starts_no_second_one(deployment: Deploym
 
 
 def test_the_end_may_come_before_the_ledger_knows_the_run(deployment: Deployment) -> None:
-    """A job run that ended before its start was written down is published all the same."""
+    """A job run that ended before its start was saved is published all the same."""
     deployment.loses_events = True
     landed = deployment.land(KEY)
     deployment.journal.strike_at(5, Fault(unavailable))
@@ -267,7 +265,7 @@ def test_the_end_may_come_before_the_ledger_knows_the_run(deployment: Deployment
 
 
 def test_an_event_while_the_job_still_runs_decides_nothing(deployment: Deployment) -> None:
-    """A change of state that is no end leaves the ingestion as it is."""
+    """A change of state while the job runs leaves the ingestion as it is."""
     landed = deployment.land(KEY)
     deployment.deliver()
     (run,) = deployment.jobs.runs()
@@ -277,7 +275,7 @@ def test_an_event_while_the_job_still_runs_decides_nothing(deployment: Deploymen
 
 
 def test_a_strange_job_run_is_left_alone(deployment: Deployment) -> None:
-    """The end of a run that has another name than ours is worked off without an effect."""
+    """The end of a job run that is not ours has no effect."""
     deployment.land(KEY)
     deployment.deliver()
     (run,) = deployment.jobs.runs()
@@ -293,7 +291,7 @@ def test_a_strange_job_run_is_left_alone(deployment: Deployment) -> None:
 
 
 def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Deployment) -> None:
-    """Where EMR refuses the run itself, the first delivery already tells people, branch named."""
+    """If EMR refuses the job run, the first delivery alerts owners, with the branch."""
     deployment.journal.strike("jobs.start", Fault(refuse("JOB_REFUSED")))
     landed = deployment.land(KEY)
     deployment.deliver()
@@ -305,7 +303,7 @@ def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Deployment) ->
 
 
 def test_an_alert_waits_for_slack(deployment: Deployment) -> None:
-    """While Slack is away nothing is lost: the verdict stands, the alert comes when it is back."""
+    """While Slack is down nothing is lost: the verdict stands, and the alert follows."""
     deployment.journal.strike("alerts.post", Fault(unavailable, times=float("inf")))
     landed = deployment.land(KEY, script=rejected)
     for _ in range(8):
@@ -320,8 +318,8 @@ def test_an_alert_waits_for_slack(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("point", ["announcements.send", "catalog.tip", "catalog.metadata"])
-def test_readers_hold_up_no_publish(deployment: Deployment, point: str) -> None:
-    """Where readers cannot be told, the file is on main all the same; the sweep tells them."""
+def test_a_failed_announcement_blocks_no_publish(deployment: Deployment, point: str) -> None:
+    """If an announcement fails, the file is on main all the same; the sweep announces it."""
     deployment.journal.strike(point, Fault(unavailable))
     landed = deployment.land(KEY)
     deployment.deliver()
@@ -337,7 +335,7 @@ def test_readers_hold_up_no_publish(deployment: Deployment, point: str) -> None:
 
 
 def test_an_announcement_names_the_newest_metadata(deployment: Deployment) -> None:
-    """Told late, readers are told where the table stands now, not where it stood then."""
+    """A late announcement names the table's metadata of now, not of the merge."""
     deployment.journal.strike("announcements.send", Fault(unavailable))
     deployment.land(KEY)
     deployment.deliver()
@@ -350,8 +348,8 @@ def test_an_announcement_names_the_newest_metadata(deployment: Deployment) -> No
     assert told.metadata_location == deployment.catalog.metadata(tip.hash, TABLE)
 
 
-def test_a_redelivered_upload_tells_what_is_still_untold(deployment: Deployment) -> None:
-    """An alert that failed is posted by the next delivery already, without the sweep."""
+def test_a_redelivered_upload_posts_an_alert_that_failed(deployment: Deployment) -> None:
+    """An alert that failed is posted by the next delivery, without the sweep."""
     deployment.journal.strike("alerts.post", Fault(unavailable))
     landed = deployment.land("elsewhere/a.parquet")
     deployment.deliver()

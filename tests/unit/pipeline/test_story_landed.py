@@ -1,4 +1,4 @@
-"""What lands and is no ordinary file: who is told, and what is left alone."""
+"""Landed objects that are no ordinary files: who is alerted, and what is ignored."""
 
 import pytest
 
@@ -11,12 +11,12 @@ KEY = "shop/orders/a.parquet"
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment where nothing has landed."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
 def alerts(deployment: Deployment) -> list[tuple[str, str]]:
-    """The channel and the text of each alert."""
+    """Return the channel and the text of each alert."""
     return [(channel, str(alert.blocks)) for channel, alert in deployment.alerts.posted]
 
 
@@ -45,7 +45,7 @@ def test_an_empty_object_is_alerted(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("key", ["shop/orders/_SUCCESS", "shop/orders/", "shop/.a.parquet.crc"])
 def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str) -> None:
-    """A key that is no data ends ignored, with the rule, even without bytes; nobody is told."""
+    """A key that is no data ends ignored, with the rule, even if empty, without an alert."""
     landed = deployment.land(key, body=b"")
     deployment.deliver()
     check_promises(deployment)
@@ -56,8 +56,8 @@ def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str)
     assert deployment.alerts.posted == []
 
 
-def test_what_spark_has_not_committed_yet_is_ignored(deployment: Deployment) -> None:
-    """What lies in a folder of work in progress ends ignored; renamed out of it, it is ingested."""
+def test_a_file_that_spark_has_not_committed_is_ignored(deployment: Deployment) -> None:
+    """A file in a folder of work in progress is ignored; renamed out of it, it is ingested."""
     landed = [
         deployment.land(f"{folder}a.parquet")
         for folder in ("shop/orders/_temporary/0/task_1/", "shop/orders/")
@@ -72,7 +72,7 @@ def test_what_spark_has_not_committed_yet_is_ignored(deployment: Deployment) -> 
 
 
 def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
-    """A file that meets a contract nobody can understand ends errored, with what is wrong."""
+    """A file of an invalid contract ends errored, with what is wrong with the contract."""
     deployment.lake.put_text(
         "contracts/shop.orders.yaml", ORDERS.replace("integer", "intger").encode()
     )
@@ -85,8 +85,8 @@ def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
     assert "intger" in ingestion.reason.message
 
 
-def test_a_broken_contract_holds_up_no_other_table(deployment: Deployment) -> None:
-    """A file whose own contract is sound is published, whatever lies beside it."""
+def test_a_broken_contract_blocks_no_other_table(deployment: Deployment) -> None:
+    """A file with a valid contract is published, whatever contracts lie beside it."""
     broken = ORDERS.replace("integer", "intger").replace("shop.orders", "shop.other")
     deployment.lake.put_text("contracts/shop.other.yaml", broken.encode())
     deployment.lake.put_text("contracts/README.md", b"# Contracts")

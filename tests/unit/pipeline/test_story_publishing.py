@@ -1,4 +1,4 @@
-"""How one file is published while main moves, over fakes: rebased, run again, or given up."""
+"""One file is published while main changes: rebased, run again, or given up."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -24,12 +24,12 @@ KEY = "shop/orders/a.parquet"
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment where nothing has landed."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
 def test_only_what_was_audited_is_published(deployment: Deployment) -> None:
-    """What somebody adds to the branch after the audit does not come to main with it."""
+    """Rows added to the branch after the audit do not come to main."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -53,7 +53,7 @@ def test_a_conflict_is_rebased_without_another_run(deployment: Deployment) -> No
 
 
 def test_a_replaced_branch_is_gone_before_its_successor_is_merged(deployment: Deployment) -> None:
-    """Once the intent has moved on, the branch it moved on from is deleted first of all."""
+    """The replaced branch is deleted before its successor is merged."""
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
     deployment.land(KEY)
@@ -75,7 +75,7 @@ def test_a_replaced_branch_is_gone_before_its_successor_is_merged(deployment: De
 
 
 def test_a_failed_rebase_leaves_no_branch(deployment: Deployment) -> None:
-    """A rebase that could not be written down drops its fresh branch at once."""
+    """A rebase that could not be saved deletes its fresh branch at once."""
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
     deployment.land(KEY)
@@ -93,7 +93,7 @@ def test_a_failed_rebase_leaves_no_branch(deployment: Deployment) -> None:
 
 
 def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Deployment) -> None:
-    """Where main's table cannot take the files as they are, a fresh attempt is published."""
+    """If main's table cannot take the files as they are, a new attempt is published."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -111,7 +111,7 @@ def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Deployment
 def test_a_second_attempt_that_is_rejected_leaves_only_its_own_branch(
     deployment: Deployment,
 ) -> None:
-    """When the job runs again, the branch of the attempt before does not outlive it."""
+    """When the job runs again, the branch of the attempt before is deleted."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -125,7 +125,7 @@ def test_a_second_attempt_that_is_rejected_leaves_only_its_own_branch(
 
 
 def test_a_late_event_of_an_earlier_attempt_changes_nothing(deployment: Deployment) -> None:
-    """The end of attempt 1, told again while attempt 2 runs, is no verdict on attempt 2."""
+    """The end of attempt 1, delivered again while attempt 2 runs, is no verdict on attempt 2."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -139,7 +139,7 @@ def test_a_late_event_of_an_earlier_attempt_changes_nothing(deployment: Deployme
 
 
 def test_too_many_attempts_are_alerted() -> None:
-    """A table that moves under every attempt ends the ingestion errored, with all its runs made."""
+    """A table that changes during every attempt ends the ingestion errored after all of them."""
     deployment = Deployment(replace(SETTINGS, max_branches=3))
     landed = deployment.land(KEY)
     for attempt in range(1, 4):
@@ -155,8 +155,8 @@ def test_too_many_attempts_are_alerted() -> None:
 
 
 @pytest.mark.parametrize("last", [0, 1])
-def test_who_gives_up_in_a_group_names_no_branch_of_others(last: int) -> None:
-    """The others give their shared branch up, and run again: no alert names what is not there."""
+def test_a_member_that_is_given_up_names_no_shared_branch(last: int) -> None:
+    """A member of a group that is given up names no branch that the others delete."""
     deployment = Deployment(replace(SETTINGS, max_branches=2))
     landed = wait_together(deployment, 2)
     tried = deployment.ingestion(landed[1 - last])
@@ -171,8 +171,8 @@ def test_who_gives_up_in_a_group_names_no_branch_of_others(last: int) -> None:
     assert (ended[1 - last].state, ended[1 - last].branch) == (State.ERRORED, "")
 
 
-def test_who_gives_up_leaves_nothing_of_a_crash() -> None:
-    """A branch on which its files were entered by a process that died goes when it ends."""
+def test_an_ingestion_that_is_given_up_leaves_no_fresh_branch() -> None:
+    """A fresh branch of a process that died is deleted when its ingestion ends."""
     deployment = Deployment(replace(SETTINGS, max_branches=1))
     (landed,) = wait_together(deployment, 1)
     deployment.journal.strike("ledger.save_all", Fault(die))
@@ -189,7 +189,7 @@ def test_who_gives_up_leaves_nothing_of_a_crash() -> None:
 
 
 def test_a_merged_branch_that_is_gone_was_published(deployment: Deployment) -> None:
-    """Where the merge was done and the branch then deleted, main's log decides: no second run."""
+    """If the branch was merged and then deleted, main's log decides: no second run."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -203,7 +203,7 @@ def test_a_merged_branch_that_is_gone_was_published(deployment: Deployment) -> N
 
 
 def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
-    """Where the branch is gone and nothing was merged, a fresh attempt is published."""
+    """If the branch is gone and nothing was merged, a new attempt is published."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()

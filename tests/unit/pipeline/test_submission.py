@@ -1,4 +1,4 @@
-"""What a job run is submitted with."""
+"""The parameters that a job run is submitted with."""
 
 import shlex
 from dataclasses import replace
@@ -12,7 +12,7 @@ ICEBERG = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 
 
 def parameters(**settings: Any) -> list[str]:
-    """What spark-submit would understand."""
+    """Return the parameters as spark-submit reads them."""
     submitted = spark_submit(SPEC, replace(SETTINGS, **settings))
     return shlex.split(submitted["sparkSubmitParameters"])
 
@@ -28,7 +28,7 @@ def test_the_code_is_that_of_the_release() -> None:
 
 
 def test_the_size_is_that_of_the_settings() -> None:
-    """Driver and executors are as large, and as many, as the deployment says."""
+    """Driver and executors are as large, and as many, as the settings say."""
     given = parameters(job_worker_cores=2, job_worker_memory="6g", job_max_executors=3)
     for wanted in ("driver.cores=2", "executor.cores=2", "driver.memory=6g", "executor.memory=6g"):
         assert f"spark.{wanted}" in given
@@ -36,7 +36,7 @@ def test_the_size_is_that_of_the_settings() -> None:
 
 
 def test_reading_is_as_strict_as_on_one_machine() -> None:
-    """Checksums of pages are verified, and no other catalog than Nessie is asked."""
+    """Checksums of pages are verified, and Nessie is the only catalog."""
     given = parameters()
     assert "spark.hadoop.parquet.page.verify-checksum.enabled=true" in given
     assert "spark.sql.catalogImplementation=in-memory" in given
@@ -50,14 +50,14 @@ def test_a_task_that_spins_costs_its_executor_alone() -> None:
 
 
 def test_nothing_secret_is_submitted() -> None:
-    """A run is told the name of its token's secret alone: GetJobRun shows all that it is told."""
+    """A run gets only the name of its token's secret, since GetJobRun shows all that it gets."""
     told = " ".join(parameters())
     assert "token" not in told
     assert "secret" not in told
 
 
 def test_the_log_goes_where_the_settings_say() -> None:
-    """To EMR's own storage, and to the log group where there is one."""
+    """The log goes to EMR's own storage, and to the log group if there is one."""
     assert monitoring(SETTINGS) == {"managedPersistenceMonitoringConfiguration": {"enabled": True}}
     told = monitoring(replace(SETTINGS, job_log_group="/lakegate/dev/jobs"))
     assert told["cloudWatchLoggingConfiguration"]["logGroupName"] == "/lakegate/dev/jobs"

@@ -1,4 +1,4 @@
-"""A failed file whose newer version is published is closed: no late decision doubles its rows."""
+"""A failed file is superseded once its newer version is published; no late decision doubles it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,18 +39,18 @@ Decision = Callable[..., Outcome]
 
 
 def published(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
-    """Ann publishes it anyway."""
+    """Have Ann publish it anyway."""
     now = deployment.ingestion(landed)
     return publish_anyway(deployment.adapters, now, "Ann", "it is known", despite=despite)
 
 
 def replayed(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
-    """Ann replays it."""
+    """Have Ann replay it."""
     return replay(deployment.adapters, deployment.ingestion(landed), by="Ann", despite=despite)
 
 
 def failed(script: Script = rejected) -> tuple[Deployment, LandedObject]:
-    """A deployment with a file on main, and one that failed and whose next run would pass."""
+    """Return a deployment with a file on main, and a failed one whose next run would pass."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
@@ -60,7 +60,7 @@ def failed(script: Script = rejected) -> tuple[Deployment, LandedObject]:
 
 
 def corrected(script: Script = rejected) -> tuple[Deployment, LandedObject, LandedObject]:
-    """As `failed`, and then the corrected file under the same key was published."""
+    """Return `failed`, after the corrected file under the same key was published."""
     deployment, old = failed(script)
     new = deployment.land(KEY)
     deployment.settle()
@@ -69,14 +69,14 @@ def corrected(script: Script = rejected) -> tuple[Deployment, LandedObject, Land
 
 
 def on_main(deployment: Deployment, *landed: LandedObject) -> list[bool]:
-    """Whether the rows of each are on main."""
+    """Return whether the rows of each are on main."""
     files = deployment.published_files()
     return [f"{each.uri}@{each.version}" in files for each in landed]
 
 
 @pytest.mark.parametrize("script", [rejected, errored, crashed])
 def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
-    """It says by whom it is superseded, people are told once, and its branch stays as evidence."""
+    """It names the newer version, owners are alerted once, and its branch stays as evidence."""
     deployment, old, new = corrected(script)
     closed, newer = deployment.ingestion(old), deployment.ingestion(new)
     assert (closed.superseded_by, closed.is_open) == (newer.id, False)
@@ -96,7 +96,7 @@ def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
 
 
 def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once() -> None:
-    """Where the older version's job ends last, its one message says that nothing is to be done."""
+    """If the older version's job ends last, its one alert says that nothing is to be done."""
     deployment = Deployment()
     old = deployment.land(KEY, script=rejected)
     deployment.deliver()
@@ -114,7 +114,7 @@ def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once() -> Non
 
 
 def test_only_open_failures_of_the_key_are_closed() -> None:
-    """What was discarded, another key's failure and a newer failure stay as they are."""
+    """A discarded one, another key's failure and a newer failure stay as they are."""
     deployment, old = failed()
     other = deployment.land("shop/orders/b.parquet", script=rejected)
     discarded = deployment.land(KEY, script=rejected)
@@ -129,7 +129,7 @@ def test_only_open_failures_of_the_key_are_closed() -> None:
 
 @pytest.mark.parametrize("decide", [published, replayed])
 def test_a_stale_decision_is_refused_unless_it_names_the_newer_version(decide: Decision) -> None:
-    """Two lines name the newer ingestion and the override; with it both versions are on main."""
+    """The refusal names the newer ingestion and the override; with it both are on main."""
     deployment, old, new = corrected()
     newer = deployment.ingestion(new).id
     before = deployment.ingestion(old)
@@ -150,7 +150,7 @@ def test_a_stale_decision_is_refused_unless_it_names_the_newer_version(decide: D
 
 
 def test_a_stale_button_does_nothing_and_says_why() -> None:
-    """A press on the alert from before is refused in its thread, which names the newer one."""
+    """A press on an outdated alert is refused in its thread, which names the newer version."""
     deployment, old = failed()
     before = deployment.ingestion(old)
     presses = [
@@ -173,7 +173,7 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
 
 
 def test_the_page_offers_nothing_but_to_discard_it() -> None:
-    """A page that was opened before says why it was not done; lists tell by whom it is closed."""
+    """An outdated page says why nothing was done; lists name the newer version."""
     deployment, old = failed()
     opened = deployment.ingestion(old)
     new = deployment.land(KEY)
@@ -198,7 +198,7 @@ def test_the_page_offers_nothing_but_to_discard_it() -> None:
 
 @pytest.mark.parametrize("decide", [published, replayed])
 def test_a_version_on_its_way_is_waited_for(decide: Decision) -> None:
-    """Nobody decides on the older one before it is known how the newer one ends."""
+    """The older version cannot be decided on while the newer one is in flight."""
     deployment, old = failed()
     new = deployment.land(KEY, script=rejected)
     deployment.deliver()
@@ -217,7 +217,7 @@ def test_a_version_on_its_way_is_waited_for(decide: Decision) -> None:
 def test_a_decision_is_asked_again_when_it_is_published(
     decide: Decision, script: Script, wins: bool
 ) -> None:
-    """A newer version that landed after the decision is waited for; published, it wins."""
+    """A decision waits for a newer version that landed after it; if published, that one wins."""
     deployment, old = failed()
     deployment.script(old, passed)
     deployment.journal.strike("catalog.merge", Fault(die))
@@ -240,7 +240,7 @@ def test_a_decision_is_asked_again_when_it_is_published(
     check_promises(deployment)
 
 
-def test_what_was_merged_before_the_newer_version_is_recorded() -> None:
+def test_a_merge_before_the_newer_version_is_recorded() -> None:
     """A publisher that died after its merge finds it on main, whatever was published since."""
     deployment, old = failed()
     deployment.journal.strike("ledger.save_all", Fault(die))
@@ -255,7 +255,7 @@ def test_what_was_merged_before_the_newer_version_is_recorded() -> None:
 
 
 def test_a_decided_version_is_published_by_itself() -> None:
-    """What failed once joins no group: whether it may be published is asked for it alone."""
+    """An ingestion that failed once joins no group."""
     deployment, old = failed()
     deployment.script(old, passed)
     replayed(deployment, old)
@@ -268,8 +268,8 @@ def test_a_decided_version_is_published_by_itself() -> None:
     check_promises(deployment)
 
 
-def test_what_is_closed_is_kept_as_long_as_any_failure() -> None:
-    """Its branch expires by policy and by nothing else, and it can be discarded."""
+def test_a_superseded_branch_expires_like_any_other() -> None:
+    """Its branch expires like that of any failure, and it can be discarded."""
     deployment, old, _ = corrected()
     branch = deployment.ingestion(old).branch
     assert not list(expire(deployment.adapters, 30))
@@ -279,7 +279,7 @@ def test_what_is_closed_is_kept_as_long_as_any_failure() -> None:
 
 
 def test_a_rebuilt_ledger_closes_it_again() -> None:
-    """Nothing but the ledger says that it is superseded, and the sweep finds it out again."""
+    """A rebuilt ledger does not know that it is superseded, and the sweep finds it out again."""
     deployment, old, new = corrected()
     newer: Ingestion = deployment.ingestion(new)
     deployment.ledger.lose()

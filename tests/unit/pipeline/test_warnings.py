@@ -1,4 +1,4 @@
-"""A file that is published with warnings: people are told, once, and calmly."""
+"""A file that is published with warnings causes one notice."""
 
 from dataclasses import replace
 
@@ -21,23 +21,23 @@ KEY, OTHER = "shop/orders/a.parquet", "shop/orders/b.parquet"
 
 
 def noted(report: AuditReport) -> AuditReport:
-    """The run that finds something of severity info."""
+    """Script a run that finds something of severity info."""
     return replace(report, checks=(PASSED, NOTED))
 
 
 def elsewhere(report: AuditReport) -> AuditReport:
-    """The run that warns because of another check."""
+    """Script a run that warns because of another check."""
     return replace(report, checks=(PASSED, replace(WARNED, id="few_lost")))
 
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment where nothing has landed."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
 def ended(deployment: Deployment, script: Script, key: str = KEY) -> Ingestion:
-    """What became of a file whose run goes as scripted."""
+    """Return the ingestion of a file whose run goes as scripted."""
     landed = deployment.land(key, script=script)
     deployment.settle()
     check_promises(deployment)
@@ -45,12 +45,12 @@ def ended(deployment: Deployment, script: Script, key: str = KEY) -> Ingestion:
 
 
 def told(deployment: Deployment) -> list[Alert]:
-    """What people were told, in the contract's channel."""
+    """Return the alerts in the contract's channel."""
     assert {channel for channel, _ in deployment.alerts.posted} <= {"#orders"}
     return [alert for _, alert in deployment.alerts.posted]
 
 
-def test_people_are_told_once_of_a_file_that_is_published_with_warnings(
+def test_a_file_published_with_warnings_causes_one_notice(
     deployment: Deployment,
 ) -> None:
     """The notice names the file, the check, what was expected and what was found."""
@@ -68,15 +68,15 @@ def test_people_are_told_once_of_a_file_that_is_published_with_warnings(
     assert deployment.journal.calls.count("alerts.post") == 1
 
 
-def test_what_is_only_informative_is_in_the_report_alone(deployment: Deployment) -> None:
-    """A check of severity info tells nobody."""
+def test_informative_checks_are_only_in_the_report(deployment: Deployment) -> None:
+    """A check of severity info causes no notice."""
     found = ended(deployment, noted)
     assert (found.state, found.warnings) == (State.PUBLISHED, ())
     assert told(deployment) == []
 
 
 def test_the_same_warnings_of_a_table_share_a_thread(deployment: Deployment) -> None:
-    """Files of one table with the same warnings have the same cause, others another one."""
+    """Files of one table with the same warnings share a cause, others do not."""
     for number in range(3):
         ended(deployment, warned, f"shop/orders/{number}.parquet")
     ended(deployment, elsewhere)
@@ -86,7 +86,7 @@ def test_the_same_warnings_of_a_table_share_a_thread(deployment: Deployment) -> 
 
 
 def test_a_likely_duplicate_with_warnings_is_one_notice(deployment: Deployment) -> None:
-    """Both are told at once: what it likely doubles, and what its audit warns of."""
+    """One notice names both: the likely original, and the warnings of the audit."""
     for key in (KEY, OTHER):
         deployment.land(key, body=b"the same", script=warned)
         deployment.settle()
@@ -97,8 +97,8 @@ def test_a_likely_duplicate_with_warnings_is_one_notice(deployment: Deployment) 
     assert "*few_late* on `id`" in str(again.blocks)
 
 
-def test_what_recovered_with_warnings_is_told_in_its_thread(deployment: Deployment) -> None:
-    """A replay that is published with warnings tells both, as the answer to the alert."""
+def test_a_recovery_with_warnings_is_reported_in_its_thread(deployment: Deployment) -> None:
+    """A replay that is published with warnings reports both in the alert's thread."""
     failed = ended(deployment, rejected)
     deployment.script(failed.landed, warned)
     replay(deployment.adapters, failed)
@@ -110,7 +110,7 @@ def test_what_recovered_with_warnings_is_told_in_its_thread(deployment: Deployme
 
 
 def test_no_number_of_other_findings_hides_a_warning() -> None:
-    """What the ledger keeps of a report begins with what blocks, then what people are told of."""
+    """The checks in the ledger begin with those that block, then those that warn."""
     many = [replace(NOTED, id=f"noted {number}") for number in range(30)]
     found = with_findings(INGESTION, replace(REPORT, checks=(*many, WARNED, *REPORT.checks)))
     published = found.but(state=State.PUBLISHED, alerted=False)

@@ -1,4 +1,4 @@
-"""Files whose checks look at the whole table: in line, each against what main gained meanwhile."""
+"""Files with checks of the whole table are published one by one, audited against main's gains."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("quiet")
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    """A table of unique keys with one file; every promise was kept when the test was over."""
+    """Return a table of unique keys with one file; check every promise at the end."""
     deployment = Deployment()
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "first")
@@ -44,19 +44,19 @@ def land(deployment: Deployment, *keys: str) -> list[LandedObject]:
 
 
 def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
-    """How far each is."""
+    """Return the state of each."""
     return [deployment.ingestion(each).state for each in landed]
 
 
 def go(deployment: Deployment, rounds: int = 1) -> None:
-    """Deliver what waits, then run the jobs; so many times."""
+    """Deliver the messages, then run the jobs; so many times."""
     for _ in range(rounds):
         deployment.deliver()
         deployment.run_jobs()
 
 
 def being_audited_again(deployment: Deployment, *keys: str) -> list[LandedObject]:
-    """Files of which the first is published, and the second is being audited again."""
+    """Return files of which the first is published, and the second is in its re-audit."""
     landed = land(deployment, *keys)
     go(deployment)
     deployment.deliver()
@@ -66,14 +66,14 @@ def being_audited_again(deployment: Deployment, *keys: str) -> list[LandedObject
 
 
 def moved(deployment: Deployment) -> None:
-    """Somebody else changes the table on main."""
+    """Let another process change the table on main."""
     table = deployment.catalog.table("main", TABLE)
     assert table
     deployment.catalog.commit("main", TABLE, table.append())
 
 
 def test_of_two_files_with_a_common_key_one_is_published(deployment: Deployment) -> None:
-    """The key that main gained while the second waited rejects it: it is alerted, and kept."""
+    """The second file is rejected for a key that main gained while it waited."""
     one = deployment.land_with("shop/orders/1.parquet", "a", "b")
     other = deployment.land_with("shop/orders/2.parquet", "b", "c")
     deployment.settle()
@@ -88,7 +88,7 @@ def test_of_two_files_with_a_common_key_one_is_published(deployment: Deployment)
 
 
 def test_files_without_a_common_key_are_all_published(deployment: Deployment) -> None:
-    """The second file's job looks again, at what main gained since the first look, and passes."""
+    """The second file's re-audit scans what main gained since its audit, and passes."""
     one, other = land(deployment, "a", "b")
     deployment.settle()
     assert states(deployment, [one, other]) == [State.PUBLISHED] * 2
@@ -99,8 +99,8 @@ def test_files_without_a_common_key_are_all_published(deployment: Deployment) ->
     assert deployment.ingestion(other).group == ()
 
 
-def test_each_look_begins_where_the_one_before_ended(deployment: Deployment) -> None:
-    """Refused once more, it is looked only at what main gained since it was looked at again."""
+def test_each_reaudit_begins_where_the_one_before_ended(deployment: Deployment) -> None:
+    """Each re-audit scans only what main gained since the one before."""
     _, other = being_audited_again(deployment, "a", "b")
     moved(deployment)
     deployment.settle()
@@ -109,8 +109,8 @@ def test_each_look_begins_where_the_one_before_ended(deployment: Deployment) -> 
     assert deployment.ingestion(other).state is State.PUBLISHED
 
 
-def test_many_at_once_look_again_once_each(deployment: Deployment) -> None:
-    """Twenty files at once are published without a sweep, all but one with one more run each."""
+def test_many_files_at_once_need_one_reaudit_each(deployment: Deployment) -> None:
+    """Twenty files at once are published without a sweep, by one re-audit each but the first."""
     before = len(deployment.jobs.runs())
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
     go(deployment, rounds=22)
@@ -120,7 +120,7 @@ def test_many_at_once_look_again_once_each(deployment: Deployment) -> None:
 
 
 def test_many_first_files_are_published() -> None:
-    """Twenty files for a table that is not there yet are published; each of few attempts."""
+    """Twenty first files for a table that does not exist are published after few attempts each."""
     deployment = Deployment()
     deployment.look_beyond()
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
@@ -130,16 +130,16 @@ def test_many_first_files_are_published() -> None:
     assert max(deployment.ingestion(each).attempt for each in landed) == 3
 
 
-def test_without_events_the_line_moves_on(deployment: Deployment) -> None:
-    """With every event lost the sweep alone publishes what is in line."""
+def test_without_events_the_queue_moves_on(deployment: Deployment) -> None:
+    """With every event lost the sweep alone publishes the queue."""
     deployment.loses_events = True
     landed = land(deployment, "a", "b", "c")
     deployment.settle()
     assert set(states(deployment, landed)) == {State.PUBLISHED}
 
 
-def test_who_comes_later_waits_for_who_is_being_audited_again(deployment: Deployment) -> None:
-    """A file that main would take waits while another is looked at again, or that had no end."""
+def test_a_later_file_waits_for_a_reaudit(deployment: Deployment) -> None:
+    """A file that main would merge waits while another one is in its re-audit."""
     _, other = being_audited_again(deployment, "a", "b")
     late = land(deployment, "c")[0]
     deployment.settle()
@@ -148,7 +148,7 @@ def test_who_comes_later_waits_for_who_is_being_audited_again(deployment: Deploy
 
 
 def test_waiting_is_no_attempt_and_no_job_run(deployment: Deployment) -> None:
-    """However often the sweep looks at one that waits, nothing is done for it."""
+    """Waiting costs no attempt and no job run, however often the sweep runs."""
     _, _, third = being_audited_again(deployment, "a", "b", "c")
     runs = len(deployment.jobs.runs())
     for _ in range(3):
@@ -160,10 +160,10 @@ def test_waiting_is_no_attempt_and_no_job_run(deployment: Deployment) -> None:
     assert len(deployment.jobs.runs()) == runs
 
 
-def test_nobody_waits_for_one_that_does_not_move(deployment: Deployment) -> None:
-    """What has not moved for longer than a job may take holds up no other any more.
+def test_a_stuck_file_blocks_no_other(deployment: Deployment) -> None:
+    """A file that has not changed for longer than a job may take blocks no other.
 
-    Not even where the clock of its driver is ahead.
+    This also holds if the clock of its driver is ahead.
     """
     landed = being_audited_again(deployment, "a", "b", "c")
     *_, third = landed
@@ -174,8 +174,8 @@ def test_nobody_waits_for_one_that_does_not_move(deployment: Deployment) -> None
     assert not must_wait(deployment.adapters, deployment.ingestion(third))
 
 
-def test_nobody_waits_for_one_that_ended(deployment: Deployment) -> None:
-    """An index of the ledger that still lists one that has ended holds up nobody."""
+def test_a_file_that_ended_blocks_no_other(deployment: Deployment) -> None:
+    """A file that ended blocks no other, even if an index of the ledger still lists it."""
     _, other, third = being_audited_again(deployment, "a", "b", "c")
     waits, listed = deployment.ingestion(third), [deployment.ingestion(other)]
     deployment.settle()
@@ -185,7 +185,7 @@ def test_nobody_waits_for_one_that_ended(deployment: Deployment) -> None:
 
 @dataclass(frozen=True)
 class _Late:
-    """A ledger whose index of those that are audited again lags behind."""
+    """A ledger whose index of re-audits lags behind."""
 
     listed: list[Ingestion]
     ledger: FakeLedger
@@ -200,24 +200,24 @@ class _Late:
         return self.ledger.together(ids)
 
 
-def test_the_next_goes_when_the_one_ahead_is_rejected(deployment: Deployment) -> None:
-    """A rejection leaves the place in line to the next, without a sweep."""
+def test_the_next_is_published_after_a_rejection(deployment: Deployment) -> None:
+    """After a rejection the next file is published without a sweep."""
     landed = land(deployment, "a", "x", "b")
     deployment.keys[f"{landed[1].uri}@v1"] = frozenset({"a"})
     go(deployment, rounds=6)
     assert states(deployment, landed) == [State.PUBLISHED, State.REJECTED, State.PUBLISHED]
 
 
-def test_the_next_goes_when_the_run_ahead_is_lost(deployment: Deployment) -> None:
-    """Where the run that looked again is lost, that one ends errored and the next goes on."""
+def test_the_next_is_published_after_a_lost_run(deployment: Deployment) -> None:
+    """If the run of a re-audit is lost, that file ends errored and the next one goes on."""
     _, other, third = being_audited_again(deployment, "a", "b", "c")
     deployment.jobs.lose(deployment.ingestion(other).job_run)
     deployment.settle()
     assert states(deployment, [other, third]) == [State.ERRORED, State.PUBLISHED]
 
 
-def test_a_look_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) -> None:
-    """Where the run that looks again leaves no report, the file is read and audited anew."""
+def test_a_reaudit_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) -> None:
+    """If a re-audit leaves no report, the whole job runs again."""
     _, other = being_audited_again(deployment, "a", "b")
     run = _runs_of(deployment, other)[-1]
     deployment.jobs.end(run.id, RunState.FAILED, "ExitCode: 1.")
@@ -227,8 +227,8 @@ def test_a_look_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) 
     assert deployment.ingestion(other).state is State.PUBLISHED
 
 
-def test_nobody_merges_what_is_being_audited_again(deployment: Deployment) -> None:
-    """Who holds an ingestion as it was before it was entered anew cannot publish it."""
+def test_a_file_in_its_reaudit_is_not_merged(deployment: Deployment) -> None:
+    """A process that holds an ingestion as it was before its re-audit cannot publish it."""
     deployment.journal.strike("tables.append_again", Fault(unavailable))
     landed = land(deployment, "a", "b")
     go(deployment)
@@ -242,8 +242,8 @@ def test_nobody_merges_what_is_being_audited_again(deployment: Deployment) -> No
     assert f"{landed[1].uri}@v1" not in deployment.published_files()
 
 
-def test_a_failed_entering_leaves_no_branch(deployment: Deployment) -> None:
-    """Where the files cannot be entered just now, the branch made for them goes at once."""
+def test_a_failed_registration_leaves_no_branch(deployment: Deployment) -> None:
+    """If the files cannot be registered, the fresh branch is deleted at once."""
     deployment.journal.strike("tables.append_again", Fault(unavailable))
     land(deployment, "a", "b")
     go(deployment)
@@ -251,8 +251,8 @@ def test_a_failed_entering_leaves_no_branch(deployment: Deployment) -> None:
     assert deployment.catalog.branches("publish/") == []
 
 
-def test_an_upload_that_is_told_again_starts_no_second_look(deployment: Deployment) -> None:
-    """Only who may write on publish/ goes on with what was entered there."""
+def test_a_repeated_upload_starts_no_second_reaudit(deployment: Deployment) -> None:
+    """A repeated upload event does not continue a re-audit."""
     landed = land(deployment, "a", "b")
     go(deployment)
     deployment.journal.strike("jobs.start", Fault(unavailable))
@@ -263,7 +263,7 @@ def test_an_upload_that_is_told_again_starts_no_second_look(deployment: Deployme
 
 
 def test_a_contract_that_changed_runs_the_job_again(deployment: Deployment) -> None:
-    """Where the contract asks for other things by now, all of the file is audited anew."""
+    """If the contract has other requirements now, the whole job runs again."""
     landed = land(deployment, "a", "b", "c")
     go(deployment)
     deployment.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
@@ -273,8 +273,8 @@ def test_a_contract_that_changed_runs_the_job_again(deployment: Deployment) -> N
     assert (again.attempt, again.reaudit_base) == (2, "")
 
 
-def test_a_table_that_others_never_leave_alone_is_told(deployment: Deployment) -> None:
-    """Where main's table moves before every merge, the file ends errored after its attempts."""
+def test_a_table_that_always_changes_is_alerted(deployment: Deployment) -> None:
+    """If main's table changes before every merge, the file ends errored after its attempts."""
     limited = replace(deployment.adapters, settings=replace(SETTINGS, max_branches=3))
     deployment.adapters = limited
     deployment.journal.strike(
@@ -292,7 +292,7 @@ def test_a_table_that_others_never_leave_alone_is_told(deployment: Deployment) -
 
 
 def rejected_rival() -> tuple[Deployment, Ingestion]:
-    """A file that was rejected on the branch on which it was audited again."""
+    """Return a file that was rejected in its re-audit."""
     deployment = Deployment()
     rivals(deployment)
     (rejected,) = deployment.ledger.in_state(State.REJECTED)
@@ -301,7 +301,7 @@ def rejected_rival() -> tuple[Deployment, Ingestion]:
 
 
 def test_a_rejected_rivals_branch_goes_with_it() -> None:
-    """The branch on which it was audited again is its own: a discard deletes it."""
+    """A discard deletes the branch of the re-audit."""
     deployment, rejected = rejected_rival()
     assert rejected.branch in deployment.catalog.branches("publish/")
     discard(deployment.adapters, rejected)
@@ -309,8 +309,8 @@ def test_a_rejected_rivals_branch_goes_with_it() -> None:
     check_promises(deployment)
 
 
-def test_a_person_may_publish_a_rejected_rival() -> None:
-    """What a person wants published all the same is looked at again, and published as approved."""
+def test_a_rejected_rival_can_be_approved() -> None:
+    """An approved file is audited once more, and published as approved."""
     deployment, rejected = rejected_rival()
     moved(deployment)
     publish_anyway(deployment.adapters, rejected, "Ann", "both are right")
@@ -322,7 +322,7 @@ def test_a_person_may_publish_a_rejected_rival() -> None:
 
 
 def test_the_evidence_outlives_the_ledger() -> None:
-    """A rebuild keeps the branch on which a file was rejected when it was audited again."""
+    """A rebuild of the ledger keeps the branch of a re-audit that was rejected."""
     deployment, rejected = rejected_rival()
     deployment.jobs.lose(rejected.job_run)
     deployment.ledger.lose(rejected.id)
@@ -333,7 +333,7 @@ def test_the_evidence_outlives_the_ledger() -> None:
 
 
 def rivals(deployment: Deployment) -> None:
-    """Two files at once, for a table that has another one, with one key in common."""
+    """Return two files at once, with one key in common, for a table that has another one."""
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
     deployment.settle()
@@ -344,20 +344,20 @@ def rivals(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_two_rivals_one_is_published_whatever_fails(kind: str) -> None:
-    """Whichever call fails, and however, one is published, and the other rejected and alerted."""
+    """Whichever call fails, one file is published, and the other rejected and alerted."""
     effect, when = KINDS[kind]
     told(rivals, lambda _: Fault(effect, when))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("others", [everything_again, another_file])
-def test_of_two_rivals_one_is_published_whoever_hangs(others: Story, when: When) -> None:
-    """Whichever call a process hangs at, while others finish its work, one is published."""
+def test_of_two_rivals_one_is_published_whichever_process_hangs(others: Story, when: When) -> None:
+    """Whichever call hangs while others finish the work, one file is published."""
     told(rivals, lambda deployment: Fault(partial(others, deployment), when))
 
 
 def told(story: Story, fault: Callable[[Deployment], Fault]) -> None:
-    """Tell the story once for each of its calls, with a fault there."""
+    """Run the story once for each of its calls, with a fault there."""
     undisturbed = Deployment()
     story(undisturbed)
     for number, call in enumerate(undisturbed.journal.calls):

@@ -128,7 +128,7 @@ def test_nested_places_are_named() -> None:
     }
 
 
-def test_columns_of_one_name_are_told_however_they_are_written() -> None:
+def test_names_that_differ_in_case_are_duplicates() -> None:
     """Two columns whose names differ only in case are one duplicate."""
     found, wanted = parse("struct<a:int,A:int,s:struct<x:int,X:int>>"), parse("struct<a:int,s:int>")
     assert [e.name for e in differences(found, wanted) if e.kind is Kind.DUPLICATE] == ["a"]

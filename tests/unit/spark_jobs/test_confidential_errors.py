@@ -58,7 +58,7 @@ def comparison(contract: Contract, *names: str) -> Comparison:
     return compare([(name, "") for name in names], contract)
 
 
-def told(comparison: Comparison) -> str:
+def reported(comparison: Comparison) -> str:
     """Return all that a report contains about a file's columns."""
     results, reason = (
         verdict.refused_columns(comparison.findings) if comparison.findings else ((), None)
@@ -67,11 +67,11 @@ def told(comparison: Comparison) -> str:
 
 
 @pytest.mark.parametrize("closed", CLOSED)
-def test_a_lost_header_tells_no_cell(closed: Contract) -> None:
+def test_a_lost_header_reveals_no_cell(closed: Contract) -> None:
     """Without a header the first row's cells are names, so columns are only numbered."""
     names, _ = header(HEADLESS, closed.options)
     found = comparison(closed, *names)
-    assert not any(word in told(found) for word in OWN)
+    assert not any(word in reported(found) for word in OWN)
     assert [finding.message for finding in found.findings] == [
         "column 'name' is missing; the file has: 3 that are not in the contract",
         "column 'email' is missing; the file has: 3 that are not in the contract",
@@ -83,13 +83,13 @@ def test_a_lost_header_tells_no_cell(closed: Contract) -> None:
     assert len({result.id for result in results}) == len(results)
 
 
-def test_what_conceals_nothing_names_the_files_columns() -> None:
+def test_open_contracts_name_the_files_columns() -> None:
     """Without confidential columns a renamed column is named."""
-    assert "the file has: name, e-mail" in told(comparison(OPEN, "name", "e-mail"))
+    assert "the file has: name, e-mail" in reported(comparison(OPEN, "name", "e-mail"))
 
 
 @pytest.mark.parametrize("format_", ["parquet", "avro", "orc"])
-def test_a_schemas_names_are_told(format_: str) -> None:
+def test_a_schemas_names_are_reported(format_: str) -> None:
     """A format with a schema of its own has true names, so a renamed column is named."""
     closed = contract(format_=format_)
     found = compare([("name", "string"), ("e_mail", "string")], closed)
@@ -97,7 +97,7 @@ def test_a_schemas_names_are_told(format_: str) -> None:
     assert "the file has: name, e_mail" in found.findings[0].message
 
 
-def test_names_of_the_contracts_own_are_told() -> None:
+def test_declared_names_are_reported() -> None:
     """A declared column is named, in whatever case the file spells it."""
     found = comparison(contract(), "NAME", "Name", "Jane Doe")
     assert [finding.column for finding in found.findings] == ["NAME", "email", "#1"]
@@ -110,32 +110,32 @@ def test_columns_that_may_come_are_numbered_too(policy: str) -> None:
     closed = contract(extraColumns=policy)
     found = comparison(closed, "name", "email", "Jane Doe")
     assert not found.findings
-    assert "Jane" not in told(found)
+    assert "Jane" not in reported(found)
     assert "column #1 of the file is not in the contract" in found.changes[0]
 
 
-def test_a_column_that_a_file_brought_is_numbered_for_ever() -> None:
+def test_a_column_that_a_file_added_stays_numbered() -> None:
     """A column that an earlier file added is not named, even if the table has it."""
     brought = contract(extraColumns="add")
     grown = Contract(**{**vars(brought), "columns": (*brought.columns, undeclared("Jane", "int"))})
-    assert "Jane" not in told(comparison(grown, "name", "email", "Jane"))
-    assert "Jane" not in told(comparison(grown, "name", "email"))
+    assert "Jane" not in reported(comparison(grown, "name", "email", "Jane"))
+    assert "Jane" not in reported(comparison(grown, "name", "email"))
     there = Struct((("name", "string"), ("email", "string")))
     (added,) = column_changes("t", there, [], grown)
     assert (added.sentence, "`Jane`" in added.statement) == ("table: column #1 added as int", True)
 
 
-def test_types_are_told_without_their_fields() -> None:
+def test_types_are_reported_without_their_fields() -> None:
     """A nested type is reported without its fields, whose names are the file's."""
     types = [("name", "struct<`Jane Doe`:int>"), ("email", "string")]
     (finding,) = compare(types, contract()).findings
     assert finding.message == "column 'name' is struct, which does not fit string"
 
 
-def test_a_name_that_no_table_can_have_is_not_told() -> None:
+def test_an_invalid_name_is_not_reported() -> None:
     """The reason why a column cannot be added is omitted, because it contains the name."""
     found = comparison(contract(extraColumns="add"), "name", "email", "Jane\tDoe")
-    assert "Jane" not in told(found)
+    assert "Jane" not in reported(found)
 
 
 def test_a_transforms_file_is_concealed_as_its_result() -> None:
@@ -170,7 +170,7 @@ def text_after_gzip() -> None:
 
 
 @pytest.mark.parametrize("reading", [no_json, a_key_with_quotes, text_after_gzip])
-def test_what_a_reader_says_of_a_file_is_told_where_it_may_be(reading: Any) -> None:
+def test_a_readers_message_is_masked_for_confidential_contracts(reading: Any) -> None:
     """A reader's message may quote the file, so it is masked for confidential contracts."""
     with pytest.raises(Permanent) as plain_words, masking_errors(contract()):
         reading()

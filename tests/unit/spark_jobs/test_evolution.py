@@ -40,7 +40,7 @@ def test_a_new_column_and_a_wider_type_are_one_statement(there: str, statement: 
     assert change.statement == f"ALTER TABLE t {statement}"
 
 
-def test_a_change_is_told() -> None:
+def test_a_change_is_reported() -> None:
     """The report has a sentence for each change of the table."""
     told = [each.sentence for each in grown("struct<id:int,rate:double>")]
     assert told == [

@@ -47,7 +47,7 @@ def test_a_quote_that_is_not_closed_is_found(text: str) -> None:
     assert code_of(lambda: rows_in(text.encode())) == "CORRUPT_FILE"
 
 
-def test_bytes_that_are_no_text_are_told() -> None:
+def test_undecodable_bytes_are_reported() -> None:
     """Latin-1 that is declared as UTF-8 is counted and marked as undecodable."""
     ends = frozenset("\n")
     assert rows_in(b"1,caf\xe9\n2,x\n") == Rows(2, ends, undecodable=True)
@@ -61,13 +61,13 @@ def test_bytes_that_are_no_text_are_told() -> None:
         ('1,"a', False), ('a",1', True), ('1,"a"b', False), ('"a""', False), ('5" x,"a', False),
     ],
 )  # fmt: skip
-def test_a_line_is_a_whole_row_or_may_go_on(line: str, whole: bool) -> None:
+def test_a_line_is_a_complete_row_or_may_continue(line: str, whole: bool) -> None:
     """A line is a complete row only if none of its cells can continue in the next line."""
     assert bool(re.search(_python(complete_line(OPTIONS)), line)) is whole
 
 
 @given(st.lists(st.text(st.sampled_from('a,"'), max_size=8), min_size=1, max_size=4))
-def test_lines_that_are_whole_are_as_many_rows(lines: list[str]) -> None:
+def test_complete_lines_are_as_many_rows(lines: list[str]) -> None:
     """If every line is a complete row, there are as many rows as non-empty lines."""
     whole = re.compile(_python(complete_line(OPTIONS)))
     if all(whole.search(line) for line in lines):

@@ -27,7 +27,7 @@ HONEST = parquet()
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Callable[..., str]:
+def refusal(tmp_path: Path) -> Callable[..., str]:
     """Return the code by which a Parquet file is refused for its footer, or ""."""
 
     def tell(body: bytes, limits: Limits = DEFAULTS) -> str:
@@ -43,9 +43,9 @@ def told(tmp_path: Path) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize("file", PYARROW, ids=lambda file: file.name)
-def test_honest_parquet_is_taken(told: Callable[..., str], file: Path) -> None:
+def test_honest_parquet_is_taken(refusal: Callable[..., str], file: Path) -> None:
     """Files of real writers, old ones too, are accepted."""
-    assert told(file.read_bytes()) == ""
+    assert refusal(file.read_bytes()) == ""
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_honest_parquet_is_taken(told: Callable[..., str], file: Path) -> None:
     ],
 )
 def test_a_footer_that_cannot_be_true_is_refused(
-    told: Callable[..., str], body: bytes, code: str
+    refusal: Callable[..., str], body: bytes, code: str
 ) -> None:
     """Rows without values, positions outside of the file and negative sizes are refused."""
-    assert told(body) == code
+    assert refusal(body) == code
 
 
-def test_parquet_has_limits(told: Callable[..., str]) -> None:
+def test_parquet_has_limits(refusal: Callable[..., str]) -> None:
     """As many rows and bytes as the limit are accepted, and not one more."""
-    assert told(HONEST, Limits(most_rows=3)) == ""
-    assert told(HONEST, Limits(most_rows=2)) == "TOO_MANY_ROWS"
-    assert told(placed(unpacked=500), Limits(largest_unpacked=1000)) == ""
-    assert told(placed(unpacked=500), Limits(largest_unpacked=999)) == "ZIP_BOMB"
+    assert refusal(HONEST, Limits(most_rows=3)) == ""
+    assert refusal(HONEST, Limits(most_rows=2)) == "TOO_MANY_ROWS"
+    assert refusal(placed(unpacked=500), Limits(largest_unpacked=1000)) == ""
+    assert refusal(placed(unpacked=500), Limits(largest_unpacked=999)) == "ZIP_BOMB"
 
 
 @given(st.binary(max_size=60))

@@ -43,9 +43,9 @@ def results(contract: Contract) -> dict[str, CheckResult]:
     found = [verdict.result(check, MEASURED, contract) for check in contract.checks]
     known = Baselines("shop.people")
     for number in range(8):
-        told = tiers.compare_with_history(found, contract, measured, lambda: known)  # noqa: B023
-        known = known.adding(replace(REPORT, ingestion=str(number), checks=told))
-    return {result.id.rpartition(".")[2]: result for result in told}
+        results_with_drift = tiers.compare_with_history(found, contract, measured, lambda: known)  # noqa: B023
+        known = known.adding(replace(REPORT, ingestion=str(number), checks=results_with_drift))
+    return {result.id.rpartition(".")[2]: result for result in results_with_drift}
 
 
 @pytest.mark.parametrize("secrecy", ["confidential", "restricted", "Secret", "'4'"])
@@ -57,7 +57,7 @@ def test_measures_of_a_confidential_column_are_hidden(secrecy: str) -> None:
     assert found["nulls"].found != "(hidden)"
 
 
-def test_measures_of_an_open_column_are_told() -> None:
+def test_measures_of_an_open_column_are_reported() -> None:
     """Measures of an open column are in the report."""
     found = results(contract("internal"))
     assert found["top"].found == "98,765.5"

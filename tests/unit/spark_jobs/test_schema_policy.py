@@ -147,7 +147,7 @@ def test_a_missing_column_is_null_where_nothing_requires_it(null: str) -> None:
     assert codes(landing("price decimal(10,2)", missingColumns=null)) == [("MISSING_COLUMN", "id")]
 
 
-def test_every_finding_is_told_at_once() -> None:
+def test_every_finding_is_reported_at_once() -> None:
     """All findings of a file are reported at once."""
     found = landing("id string; more int; MORE int", missingColumns="null")
     assert {code for code, _ in codes(found)} == {

@@ -61,13 +61,13 @@ RAISED = """\
     ],
     ids=["a lost header", "no JSON", "quotes", "a column", "times", "a check", "transform", "ORC"],
 )
-def test_a_files_own_words_are_for_whom_they_may_be(
+def test_file_content_is_reported_for_open_contracts_only(
     job_runner: Job, tmp_path: Path, format_: str, body: bytes, settings: str, quality: str
 ) -> None:
     """Names and cells of the file are in the report only if no column is confidential."""
     file = tmp_path / "file"
     file.write_bytes(body)
-    for secrecy, is_told in (("public", True), ("confidential", False)):
+    for secrecy, is_shown in (("public", True), ("confidential", False)):
         text = contract_text(
             f"- {{name: word, logicalType: string, classification: {secrecy}}}",
             quality=quality,
@@ -75,4 +75,4 @@ def test_a_files_own_words_are_for_whom_they_may_be(
         )
         report = audit(job_runner.warm_spark, parse(text, "a.yaml"), file)
         assert report.verdict in (Verdict.REJECTED, Verdict.ERRORED)
-        assert ("JaneDoe" in report.to_json()) is is_told
+        assert ("JaneDoe" in report.to_json()) is is_shown

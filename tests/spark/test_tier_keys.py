@@ -156,7 +156,7 @@ BAD_REFERENCES = [
 ]
 
 
-def test_a_reference_that_cannot_be_looked_up_is_an_error(with_goods: Shop) -> None:
+def test_an_invalid_reference_is_an_error(with_goods: Shop) -> None:
     """A check never passes if the other table or column is missing or has another type."""
     pairs = (f"{{from: orders.{column}, to: {to}}}" for column, to, _ in BAD_REFERENCES)
     rows: Columns = {"id": [1], "parent": [1], "amount": ["1.00"]}
@@ -200,7 +200,7 @@ def test_a_query_answers_of_the_file_and_of_other_tables(shop: Shop) -> None:
     """A query reads its own table as the file's rows only, and other tables as on main."""
     shop.publish("goods", {"id": [1, 2]})
     shop.publish("orders", {"id": [7]})
-    rules = [asked(n, query, must, shop.namespace) for n, (query, must, *_) in enumerate(QUERIES)]
+    rules = [rule_of(n, query, must, shop.namespace) for n, (query, must, *_) in enumerate(QUERIES)]
     of_id = f", quality: [{', '.join(rules)}]"
     report = shop.audit(ROWS, of_id=of_id)
     found = [result(report, f"id.q{n}") for n in range(len(QUERIES))]
@@ -209,11 +209,11 @@ def test_a_query_answers_of_the_file_and_of_other_tables(shop: Shop) -> None:
     ]
 
 
-def asked(n: int, query: str, must: str, namespace: str) -> str:
+def rule_of(n: int, query: str, must: str, namespace: str) -> str:
     return f'{{id: q{n}, type: sql, query: "{query.replace("NS", namespace)}", {must}}}'
 
 
-def test_a_query_may_ask_the_whole_table(shop: Shop) -> None:
+def test_a_query_may_read_the_whole_table(shop: Shop) -> None:
     """With the scope `table` a query reads main's rows and the file's."""
     shop.publish("orders", {"id": [7, 8]})
     scope = "customProperties: [{property: scope, value: table}]"
@@ -221,7 +221,7 @@ def test_a_query_may_ask_the_whole_table(shop: Shop) -> None:
     assert last(shop.audit(ROWS, rule)).value == "5"
 
 
-UNANSWERED = [
+NO_NUMBER = [
     ("SELECT id FROM {object}", "must return one value"),
     ("SELECT 1, 2", "must return one value"),
     ("SELECT sum(id) FROM {object} WHERE id > 9", "returns null"),
@@ -240,30 +240,30 @@ UNANSWERED = [
 
 def test_a_query_that_answers_no_number_is_an_error(shop: Shop) -> None:
     """A query without one number is an error with the reason; other checks are evaluated."""
-    rules = [asked(n, query, "mustBe: 1", "") for n, (query, _) in enumerate(UNANSWERED)]
+    rules = [rule_of(n, query, "mustBe: 1", "") for n, (query, _) in enumerate(NO_NUMBER)]
     report = shop.audit(ROWS, f"{', '.join(rules)}, {{metric: rowCount, mustBe: 3}}")
     assert (report.verdict, last(report).status) == (Verdict.ERRORED, Status.PASS)
-    for n, (_, why) in enumerate(UNANSWERED):
+    for n, (_, why) in enumerate(NO_NUMBER):
         found = result(report, f"q{n}")
         assert (found.status, why in found.message) == (Status.ERROR, True), found.message
 
 
 CONTROL = f"{{{CUSTOM} {{check: reconcile, sums: [id, amount, 'od`d. key']}}}}"
-TOLD = '{"rows": 3, "sum(id)": 6, "sum(amount)": "6.6", "sum(od`d. key)": 0}'
+STATED = '{"rows": 3, "sum(id)": 6, "sum(amount)": "6.6", "sum(od`d. key)": 0}'
 
 
 @pytest.mark.parametrize(
-    ("told", "apart"),
+    ("stated", "differing"),
     [
-        (TOLD, 0),
-        (TOLD.replace("6.6", "6.61").replace('"rows": 3', '"rows": 4'), 2),
+        (STATED, 0),
+        (STATED.replace("6.6", "6.61").replace('"rows": 3', '"rows": 4'), 2),
     ],
 )
-def test_a_control_file_is_compared_with_the_rows(shop: Shop, told: str, apart: int) -> None:
+def test_a_control_file_is_compared_with_the_rows(shop: Shop, stated: str, differing: int) -> None:
     """Each number of the control file that differs from the file counts."""
-    found = last(shop.audit(ROWS, CONTROL, control=("json", told)))
-    assert (found.id, found.counted) == ("reconcile", apart)
-    assert (found.status is Status.PASS) == (apart == 0)
+    found = last(shop.audit(ROWS, CONTROL, control=("json", stated)))
+    assert (found.id, found.counted) == ("reconcile", differing)
+    assert (found.status is Status.PASS) == (differing == 0)
 
 
 def test_a_control_file_may_be_csv(shop: Shop) -> None:
@@ -280,7 +280,7 @@ def test_a_control_file_may_be_csv(shop: Shop) -> None:
         (("json", "[]"), "one JSON object"),
         (("json", "{"), "not JSON"),
         (("json", '{"rows": 3}'), "must state exactly rows, sum(id)"),
-        (("json", TOLD.replace("6", "null")), "not a number"),
+        (("json", STATED.replace("6", "null")), "not a number"),
     ],
 )
 def test_a_control_file_that_does_not_tell_is_an_error(
@@ -343,7 +343,7 @@ def test_a_window_needs_a_day_to_go_by(shop: Shop) -> None:
     assert "no row of the file has a day" in last(report).message
 
 
-def test_a_check_of_rows_may_look_at_the_whole_table(shop: Shop) -> None:
+def test_a_check_of_rows_may_cover_the_whole_table(shop: Shop) -> None:
     """All rows of the table that break a check count, and the file's are named separately."""
     shop.publish("orders", {"id": [7, 8], "sku": [None, "x"]})
     expression = "expression: sku IS NOT NULL, unit: percent, mustBeLessThan: 40"

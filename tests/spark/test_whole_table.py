@@ -19,7 +19,7 @@ from tests.spark.test_job import parquet
 pytestmark = pytest.mark.spark
 
 TYPES = ["integer", "string", "date", "timestamp", "number"]
-BEYOND = "customProperties: [{property: scope, value: table}]"
+WHOLE_TABLE = "customProperties: [{property: scope, value: table}]"
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Gate:
             report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"}
         )
 
-    def enter(self, spec: JobSpec, report: AuditReport) -> JobSpec:
+    def register(self, spec: JobSpec, report: AuditReport) -> JobSpec:
         """Register an audited file on a fresh branch; return the job spec of its re-audit."""
         services = self.job.services
         fresh = f"publish/{self.table}/{spec.ingestion[:12]}-{spec.attempt}"
@@ -73,8 +73,8 @@ class Gate:
         """Run SQL of another writer on main; {t} is the table."""
         session = fresh_session(self.job.warm_spark)
         services = self.job.services
-        somebody = replace(_NOBODY, branch="main", nessie_uri=services.nessie_uri)
-        for name, value in session_settings(somebody, services.tokens["publisher"]).items():
+        writer = replace(_NO_RUN, branch="main", nessie_uri=services.nessie_uri)
+        for name, value in session_settings(writer, services.tokens["publisher"]).items():
             session.conf.set(name, value)
         return session.sql(text.replace("{t}", f"lake.{self.table}")).collect()
 
@@ -86,12 +86,12 @@ class Gate:
             self.job.services.s3.delete_object(Bucket=bucket, Key=key)
 
 
-_NOBODY = JobSpec("", 1, None, "", "", "", "", "", "", "", "", "")  # type: ignore[arg-type]
+_NO_RUN = JobSpec("", 1, None, "", "", "", "", "", "", "", "", "")  # type: ignore[arg-type]
 
 
 def contract_of(table: str, key_type: str = "integer", rows: str = "") -> str:
-    rule = f"{{metric: duplicateValues, mustBe: 0, {BEYOND}}}"
-    quality = f"    quality: [{{metric: rowCount, {rows}, {BEYOND}}}]\n" if rows else ""
+    rule = f"{{metric: duplicateValues, mustBe: 0, {WHOLE_TABLE}}}"
+    quality = f"    quality: [{{metric: rowCount, {rows}, {WHOLE_TABLE}}}]\n" if rows else ""
     unique = "" if rows else f", quality: [{rule}]"
     return f"""
 kind: DataContract
@@ -183,7 +183,7 @@ KEYS_OF_TYPES: dict[str, tuple[Any, Any]] = {
 
 def test_keys_of_any_type_are_found(job_runner: Job, table: str) -> None:
     """Whatever the key's type, a known key is found again, and a new key passes."""
-    rule = f"{{metric: duplicateValues, mustBe: 0, {BEYOND}}}"
+    rule = f"{{metric: duplicateValues, mustBe: 0, {WHOLE_TABLE}}}"
     columns = (
         f"- {{name: a_{type_}, logicalType: {type_}, quality: [{rule}]}}\n      "
         for type_ in KEYS_OF_TYPES
@@ -206,7 +206,7 @@ def test_no_older_row_has_a_key_of_a_new_column(job_runner: Job, table: str) -> 
     """Keys in a column that is new in the contract are compared within the file only."""
     gate = Gate(job_runner, table, contract_of(table))
     gate.publish([1])
-    rule = f"{{metric: duplicateValues, mustBe: 0, {BEYOND}}}"
+    rule = f"{{metric: duplicateValues, mustBe: 0, {WHOLE_TABLE}}}"
     more = f"- {{name: more, logicalType: string, quality: [{rule}]}}"
     text = contract_of(table).replace("- {name: rest", f"{more}\n      - {{name: rest")
     verdicts = []
@@ -236,12 +236,12 @@ def test_a_file_without_rows_is_rejected_though_the_table_has_some(
     assert [check.id for check in report.failed] == ["file.has_rows"]
 
 
-def test_what_main_gained_is_looked_at_again(gate: Gate) -> None:
+def test_a_reaudit_compares_with_what_main_gained(gate: Gate) -> None:
     """A key that main gained after the audit rejects the file; other results are carried over."""
     gate.publish([1])
     spec, audited = gate.audit([2, 3])
     gate.publish([3, 4])
-    again = gate.enter(spec, audited)
+    again = gate.register(spec, audited)
     code, report = gate.job.run(again)
     assert (code, report.verdict) == (3, Verdict.REJECTED)
     assert found(report) == [("id.duplicateValuesInTable", "1 row in the whole table")]
@@ -250,13 +250,13 @@ def test_what_main_gained_is_looked_at_again(gate: Gate) -> None:
     assert [replace(check, attempt=None) for check in carried] == list(audited.checks[:-1])
 
 
-def test_looking_again_reads_only_what_main_gained(gate: Gate) -> None:
+def test_a_reaudit_reads_only_what_main_gained(gate: Gate) -> None:
     """A re-audit reads neither the landed object nor old files of main, and writes nothing."""
     gate.publish([1, 9])
     spec, audited = gate.audit([2, 3])
     gate.publish([100, 200])
     gate.publish([0, 10])
-    again = gate.enter(spec, audited)
+    again = gate.register(spec, audited)
     gate.lose(1)
     gate.lose(100)
     gate.job.services.s3.delete_object(
@@ -269,34 +269,34 @@ def test_looking_again_reads_only_what_main_gained(gate: Gate) -> None:
     assert gate.merge(report)
 
 
-def test_looking_again_honours_deletes(gate: Gate) -> None:
+def test_a_reaudit_honours_deletes(gate: Gate) -> None:
     """A key that main gained and deleted again can be used."""
     gate.publish([1])
     spec, audited = gate.audit([2, 3])
     gate.publish([3, 4])
     delete_row(gate, 3)
-    assert gate.job.run(gate.enter(spec, audited))[1].verdict is Verdict.PASSED
+    assert gate.job.run(gate.register(spec, audited))[1].verdict is Verdict.PASSED
 
 
-def test_rows_are_counted_again(job_runner: Job, table: str) -> None:
+def test_a_reaudit_counts_rows_again(job_runner: Job, table: str) -> None:
     """A re-audit rejects the file if the table grew too large in the meantime."""
     gate = Gate(job_runner, table, contract_of(table, rows="mustBeLessThan: 6"))
     gate.publish([1, 2])
     spec, audited = gate.audit([3, 4])
     gate.publish([5, 6])
-    _, report = gate.job.run(gate.enter(spec, audited))
+    _, report = gate.job.run(gate.register(spec, audited))
     assert found(report) == [("rowCountInTable", "6 rows in the whole table")]
 
 
-def test_each_time_only_the_news_is_looked_at(gate: Gate) -> None:
+def test_a_second_reaudit_reads_only_newer_files(gate: Gate) -> None:
     """A second re-audit reads only what main gained since the first."""
     gate.publish([1])
     spec, audited = gate.audit([2, 3])
     gate.publish([0, 9])
-    second = gate.enter(spec, audited)
+    second = gate.register(spec, audited)
     _, once = gate.job.run(second)
     gate.publish([10, 19])
-    third = gate.enter(second, once)
+    third = gate.register(second, once)
     gate.lose(9)
     _, twice = gate.job.run(third)
     assert (twice.verdict, twice.attempt) == (Verdict.PASSED, 3)
@@ -308,7 +308,9 @@ def test_the_report_of_another_audit_is_refused(gate: Gate) -> None:
     gate.publish([1])
     spec, audited = gate.audit([2])
     gate.publish([3])
-    again = replace(gate.enter(spec, audited), reaudit_base=gate.job.services.catalog.head("main"))
+    again = replace(
+        gate.register(spec, audited), reaudit_base=gate.job.services.catalog.head("main")
+    )
     code, report = gate.job.run(again)
     assert (code, report.verdict) == (4, Verdict.ERRORED)
     assert report.reason is not None

@@ -66,15 +66,15 @@ def plain(value: Any) -> Any:
     return value
 
 
-def whole(rows: Sequence[Row]) -> list[Row]:
+def complete(rows: Sequence[Row]) -> list[Row]:
     """Return the keys of the rows that have one."""
     return [tuple(map(plain, row)) for row in rows if None not in row]
 
 
 def counted(rows: Sequence[Row]) -> keys.Keys:
     """Return the expected result of `keys.count`."""
-    several = [n for n in Counter(whole(rows)).values() if n > 1]
-    return keys.Keys(len(set(whole(rows))), len(several), sum(several))
+    several = [n for n in Counter(complete(rows)).values() if n > 1]
+    return keys.Keys(len(set(complete(rows))), len(several), sum(several))
 
 
 @SLOW
@@ -94,7 +94,7 @@ def test_keys_are_found_as_plain_python_finds_them(
     """Spark and Python find the same keys among other rows, each once."""
     own, others = (keyed(frame(spark, each), "number", "the.text") for each in (rows, there))
     found = keys.found_in(own, counted(rows), others).collect()
-    wanted = set(whole(rows)) & set(whole(there))
+    wanted = set(complete(rows)) & set(complete(there))
     assert Counter(tuple(map(plain, row)) for row in found) == Counter(wanted)
 
 
@@ -107,7 +107,7 @@ def test_keys_may_be_of_any_type_that_has_equality(spark: SparkSession, kind: st
     assert keys.count(keyed(rows, name)) == counted([(value,) for value in KINDS[kind]])
 
 
-def test_more_repeated_keys_than_can_be_looked_for_are_counted_all_the_same(
+def test_very_many_repeated_keys_are_counted(
     spark: SparkSession,
 ) -> None:
     """If very many hashes repeat, the keys are counted without hashes."""

@@ -19,7 +19,7 @@ Contract = Callable[..., str]
 _RUN = "SELECT check_id, status, value, published FROM ops.audit_results WHERE run_id = '{}' ORDER"
 
 
-def entered(job: Job, report: AuditReport, *, published: bool, again: bool = False) -> None:
+def registered(job: Job, report: AuditReport, *, published: bool, again: bool = False) -> None:
     """Register a run's files in main's tables, as the publisher does."""
     services = job.services
     branch = f"publish/ops.audit_results/{report.ingestion[:12]}-{published}"
@@ -32,7 +32,7 @@ def entered(job: Job, report: AuditReport, *, published: bool, again: bool = Fal
     services.catalog.delete_branch(branch)
 
 
-def asked(job: Job, sql: str) -> list[tuple[Any, ...]]:
+def queried(job: Job, sql: str) -> list[tuple[Any, ...]]:
     """Return the answer of pyiceberg and duckdb for main."""
     reader = Reader(f"{job.services.nessie_uri}/iceberg", job.services.tokens["reader"], "main")
     with reader.answer(sql) as answer:
@@ -42,9 +42,9 @@ def asked(job: Job, sql: str) -> list[tuple[Any, ...]]:
 def test_every_reader_finds_a_runs_results(job_runner: Job, contract: Contract, table: str) -> None:
     """Spark and duckdb find one row for the run and one for each check, published later or not."""
     _, report = job_runner.ingest(changed(amount=[0.0, 101.0, None]), contract(), table)
-    entered(job_runner, report, published=False)
+    registered(job_runner, report, published=False)
     run = f"{report.ingestion}-1"
-    found = asked(job_runner, _RUN.format(run) + " BY check_id")
+    found = queried(job_runner, _RUN.format(run) + " BY check_id")
     assert found == sorted(
         [
             ("run", "fail", 3.0, False),
@@ -61,25 +61,25 @@ def test_every_reader_finds_a_runs_results(job_runner: Job, contract: Contract, 
         report.started_at.removesuffix("+00:00") + "000"
     }
     # Published on request: the run's rows are there once, as published.
-    entered(job_runner, report, published=True, again=True)
+    registered(job_runner, report, published=True, again=True)
     sql = f"SELECT DISTINCT published, count(*) FROM ops.audit_results WHERE table_name = '{table}'"
-    assert asked(job_runner, sql + " GROUP BY 1") == [(True, len(report.checks) + 1)]
+    assert queried(job_runner, sql + " GROUP BY 1") == [(True, len(report.checks) + 1)]
 
 
 def test_an_errored_run_has_a_row(job_runner: Job, contract: Contract, table: str) -> None:
     """A file that cannot be read leaves the run's own row, with the reason."""
     _, report = job_runner.ingest(b"no parquet", contract(), table)
-    entered(job_runner, report, published=False)
+    registered(job_runner, report, published=False)
     sql = f"SELECT status, message FROM ops.audit_results WHERE table_name = '{table}'"
-    ((status, message),) = asked(job_runner, sql)
+    ((status, message),) = queried(job_runner, sql)
     assert (status, message) == ("error", report.reason and report.reason.message)
 
 
-def test_rows_kept_out_are_found_with_their_reasons(
+def test_quarantined_rows_are_found_with_their_reasons(
     job_runner: Job, contract: Contract, table: str
 ) -> None:
     """Each quarantined row is there as JSON with the ids of the checks that it breaks."""
-    kept = (
+    quarantining = (
         contract()
         .replace(
             "logicalTypeOptions: {minimum: 0, maximum: 100}",
@@ -91,11 +91,11 @@ def test_rows_kept_out_are_found_with_their_reasons(
             "  - {property: quarantine, value: {maxRows: 5}}\n  - {property: format",
         )
     )
-    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, 102.0]), kept, table)
+    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, 102.0]), quarantining, table)
     assert report.rows_rejected == 2, report
-    entered(job_runner, report, published=True)
+    registered(job_runner, report, published=True)
     sql = f"SELECT reasons, row, published FROM ops.quarantine WHERE table_name = '{table}'"
-    found = asked(job_runner, sql + " ORDER BY row")
+    found = queried(job_runner, sql + " ORDER BY row")
     assert [(reasons, published) for reasons, _, published in found] == [
         (["amount.cheap"], True)
     ] * 2
