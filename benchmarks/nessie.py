@@ -28,7 +28,7 @@ from functions.adapters.nessie import Catalog
 from functions.model.ingestion import Ingestion
 from functions.pipeline.publish import publish
 from functions.telemetry import logger
-from infra.local import nessie, processes
+from infra.local import parts, processes
 from infra.local.parts import free_port
 from infra.local.settings import LAKE_BUCKET
 from lakegate.errors import Transient
@@ -155,14 +155,16 @@ def _nessie(
     """Return a server like the local stack's, but with a full JVM and another store."""
     port, management = free_port(set()), free_port(set())
     storage = running.s3.meta.endpoint_url
-    local = nessie.command(home, port, management, storage, f"s3://{LAKE_BUCKET}/warehouse")
+    local = parts.nessie_command(home, port, management, storage, f"s3://{LAKE_BUCKET}/warehouse")
     java, *arguments = local.argv
     argv = (java, "-Xmx1g", *(each for each in arguments if not each.startswith("-X")))
     command = replace(local, part=name, argv=argv, env={**local.env, **options})
     address, token = f"http://127.0.0.1:{port}", running.tokens["publisher"]
     processes.start(home, command)
     try:
-        processes.wait_until(home, name, lambda: nessie.answers(address, token), _SECONDS_TO_START)
+        processes.wait_until(
+            home, name, lambda: parts.nessie_answers(address, token), _SECONDS_TO_START
+        )
         Catalog(address, token).begin("ops")
         yield _own_session(replace(running, nessie_uri=address))
     finally:

@@ -1,7 +1,8 @@
 """Lambda: examine and seed a deployment from inside its network."""
 
 import os
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,17 +10,158 @@ import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.config import Config
 
-from functions.adapters.nessie import Catalog
+from functions.adapters.nessie import MAIN, Catalog
 from functions.adapters.secrets import secret
+from functions.health import aws_checks, nessie_checks
 from functions.health.aws_probe import AwsProbe
-from functions.health.checks import Expected, Probes, examine
-from functions.health.model import Finding, fail
+from functions.health.model import Check, Claims, Finding, carry_out, fail
 from functions.health.nessie_checks import NessieProbe
 from functions.pipeline.seed import seed
 from functions.settings import CheckupSettings, Settings
 from functions.telemetry import logger
 from functions.wiring import adapters
+from lakegate.audit_tables import TABLES
 from lakegate.errors import LakegateError, Permanent
+from lakegate.jobspec import JOB_FILES
+
+# Examine a deployment from inside its network.
+
+_NETWORK = "check that the functions' subnets and security group reach it (infra/platform.yml)"
+_RIGHTS = "deploy again, so that CheckupRole has access; then check the network route"
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The probes and settings of an examination; `catalog` takes a token, `secret` a name."""
+
+    settings: Settings
+    own: CheckupSettings
+    aws: AwsProbe
+    nessie: NessieProbe
+    catalog: Callable[[str], Catalog]
+    secret: Callable[[str], str]
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The versions that the caller expects; "" for any."""
+
+    nessie: str = ""
+    emr_release_label: str = ""
+
+
+def examine(probes: Probes, expected: Expected) -> list[Finding]:
+    """Return all findings from inside the network, each with its remedy."""
+    settings = aws_checks.of_settings(probes.settings, probes.own.stage)
+    return settings + carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
+
+
+def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
+    uri, nessie = probes.settings.nessie_uri, probes.nessie
+    yield Check(
+        "Nessie",
+        lambda: nessie_checks.of_anonymous_answer(uri, nessie.anonymous_answer()),
+        _NETWORK,
+    )
+    yield Check(
+        "Nessie's version",
+        lambda: [nessie_checks.of_version(nessie.version(), expected.nessie)],
+        _NETWORK,
+    )
+    for role in nessie_checks.ROLES:
+        fix = "create the tokens with `lakegate rotate`; then check the route to Nessie"
+        yield Check(f"{role}'s token", _token_check(probes, role), fix)
+    yield Check("main", lambda: [_main(probes)], "see the findings on Nessie and on the tokens")
+
+
+def _token_check(probes: Probes, role: str) -> Callable[[], list[Finding]]:
+    def run() -> list[Finding]:
+        token = probes.secret(probes.own.token_secret(role))
+        token_status = probes.nessie.token_status(token)
+        claims = Claims.of(token)
+        return [
+            nessie_checks.of_token(role, claims, token_status, probes.now()),
+            nessie_checks.of_rules(role, token_status),
+        ]
+
+    return run
+
+
+def _main(probes: Probes) -> Finding:
+    catalog = probes.catalog(probes.secret(probes.own.token_secret("reader")))
+    if not catalog.begun():
+        return nessie_checks.of_main(begun=False, lacking=[])
+    head = catalog.head(MAIN)
+    lacking = [table.name for table in TABLES if not catalog.metadata(head, table.name)]
+    return nessie_checks.of_main(begun=True, lacking=lacking)
+
+
+def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
+    settings, aws = probes.settings, probes.aws
+    for kind, name in (("landing", settings.landing_bucket), ("lake", settings.lake_bucket)):
+        yield Check(f"{kind} bucket", _bucket_check(aws, kind, name), _RIGHTS)
+    yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
+    yield Check("ledger", lambda: aws_checks.of_ledger(aws.table(settings.ledger_table)), _RIGHTS)
+    for url in (
+        probes.own.upload_queue,
+        probes.own.job_run_queue,
+        settings.alert_queue,
+        settings.announcement_queue,
+    ):
+        yield Check(_queue(url), _queue_check(aws, url, aws_checks.of_queue), _RIGHTS)
+    for url in (
+        settings.upload_dead_letters,
+        settings.job_run_dead_letters,
+        settings.alert_dead_letters,
+    ):
+        yield Check(_queue(url), _queue_check(aws, url, aws_checks.of_dead_letters), _RIGHTS)
+    yield Check(
+        "EMR application",
+        lambda: aws_checks.of_application(
+            aws.application(settings.emr_application_id), expected.emr_release_label
+        ),
+        "check the application's id, and that the network has its endpoint",
+    )
+    yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(probes))], _RIGHTS)
+    yield Check("clocks", lambda: [aws_checks.of_clocks(probes.now(), _dates(probes))], _NETWORK)
+
+
+def _bucket_check(aws: AwsProbe, kind: str, name: str) -> Callable[[], list[Finding]]:
+    is_lake = kind == "lake"
+    return lambda: aws_checks.of_bucket(f"{kind} bucket", aws.bucket(name), is_lake=is_lake)
+
+
+def _queue_check(
+    aws: AwsProbe, url: str, judge: Callable[..., Finding]
+) -> Callable[[], list[Finding]]:
+    return lambda: [judge(aws.queue(url))]
+
+
+def _queue(url: str) -> str:
+    return f"queue {url.rsplit('/', 1)[-1]}"
+
+
+def _notifications(probes: Probes) -> Finding:
+    queue = probes.aws.queue(probes.own.upload_queue)
+    return aws_checks.of_notifications(
+        probes.aws.notifications(probes.settings.landing_bucket), queue.arn
+    )
+
+
+def _job_code(probes: Probes) -> Mapping[str, bool]:
+    lake, code = probes.settings.lake_bucket, probes.settings.job_code
+    keys = {f"{code}/{name}": f"{code}/{name}".removeprefix(f"s3://{lake}/") for name in JOB_FILES}
+    return {address: probes.aws.has_object(lake, key) for address, key in keys.items()}
+
+
+def _dates(probes: Probes) -> dict[str, datetime]:
+    """Return the times of servers that report it; Nessie does so only behind a proxy."""
+    nessie = probes.nessie.anonymous_answer().date
+    return {"S3": probes.aws.date(probes.settings.lake_bucket)} | (
+        {"Nessie": nessie} if nessie else {}
+    )
+
 
 # Report a probe that does not answer soon.
 _IMPATIENT = Config(

@@ -5,20 +5,182 @@ It runs outside the deployment's network, because Slack is on the internet.
 
 import os
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
 
 import boto3
 from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
+from functions.adapters.sqs import QueuedAlert
+from functions.model.alert import Alert, Kind
+from functions.notifications.alert_text import digest
+from functions.notifications.blocks import context
 from functions.notifications.email import Topic
-from functions.notifications.notify import AlertChannels, notify
-from functions.notifications.slack import LogAlerts, SlackAlerts, bot_token
-from functions.notifications.threads import Threads
+from functions.notifications.slack import LogAlerts, Place, SlackAlerts, ThreadGone, bot_token
+from functions.notifications.slack_buttons import buttons
+from functions.notifications.threads import Known, Thread, Threads
 from functions.settings import AlertSettings, SlackSettings
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
 from functions.wiring import CONFIG
+from lakegate.errors import Permanent
+
+# Post each alert once: to a channel, to the thread of an older alert, to the topic or the log.
+#
+# The queue may deliver a message again. Each notification is recorded after it was posted, so a
+# crash in between repeats it and loses nothing. A delayed alert that comes after a later one of
+# the same ingestion is not posted.
+
+_IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)
+
+
+@dataclass(frozen=True)
+class AlertChannels:
+    """The channels for alerts: Slack, or the log where that is None; and a topic, if any.
+
+    `has_buttons` says whether some users may press buttons.
+    """
+
+    threads: Threads
+    log: LogAlerts
+    slack: SlackAlerts | None = None
+    topic: Topic | None = None
+    has_buttons: bool = False
+
+
+def notify(channels: AlertChannels, body: str) -> None:
+    """Post the alert in a message's body, once.
+
+    Raises what Slack or the topic raises; the queue then delivers the message again.
+    """
+    queued = QueuedAlert.from_json(body)
+    original = queued.alert
+    alert = replace(
+        original, about=original.about or body, token=original.token if channels.has_buttons else ""
+    )
+    if queued.to_topic and channels.topic:
+        _once(channels, alert, "topic", channels.topic.post)
+    elif not queued.to_topic and channels.slack:
+        _show(channels.threads, channels.slack, queued.channel, alert)
+    elif not queued.to_topic:
+        channels.log.post(queued.channel, alert)
+
+
+def shown(alert: Alert) -> Alert:
+    """Return an alert with its buttons."""
+    return replace(alert, blocks=(*alert.blocks, *buttons(alert)))
+
+
+def headline(thread: Thread) -> Alert:
+    """Return a thread's first message with its current counts of alerts and resolved ones.
+
+    Its buttons are removed once its own ingestion is resolved.
+    """
+    first, count, closed = thread.alert, len(thread.members), len(thread.closed)
+    words = [f":repeat: *{count} with the same cause*, each in this thread"] if count > 1 else []
+    if closed:
+        resolved = "Resolved" if closed == count else f"{closed} of {count} resolved"
+        words.append(f":white_check_mark: {resolved}")
+    is_open = first.ingestion not in thread.closed
+    return replace(
+        first,
+        text=first.text + (f" (and {count - 1} more)" if count > 1 else ""),
+        blocks=(
+            *first.blocks,
+            *([context(" · ".join(words))] if words else []),
+            *(buttons(first) if is_open else ()),
+        ),
+    )
+
+
+def _once(channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
+    subject, about = f"{name} {_subject(alert)}", alert.about
+    if not _is_old(channels.threads.known(subject), alert):
+        post(alert)
+        channels.threads.remember(subject, about, revision=alert.revision)
+
+
+def _show(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
+    known = threads.known(_subject(alert))
+    if _is_old(known, alert):
+        logger.info("already notified, or outdated", extra={"about": alert.about[:200]})
+        return None
+    if known.place:
+        with suppress(ThreadGone):
+            return _reply(threads, slack, known.place, alert, shout=alert.kind is Kind.FAILED)
+    if alert.kind in _IN_THREADS and alert.cause:
+        _group(threads, slack, channel, alert)
+    else:
+        place = _post(slack, channel, shown(alert))
+        threads.remember(_subject(alert), alert.about, place, alert.revision)
+    return None
+
+
+def _is_old(known: Known, alert: Alert) -> bool:
+    """Return whether this alert, or a later one of the ingestion, was posted already."""
+    return digest(alert.about) in known.posted or 0 < alert.revision < known.newest
+
+
+def _group(threads: Threads, slack: SlackAlerts, channel: str, alert: Alert) -> None:
+    """Post the alert in the thread of the same cause, or open one."""
+    cause = "\n".join([channel, alert.table, alert.cause])
+    gone = None
+    while place := threads.claim(cause, alert.about, gone):
+        with suppress(ThreadGone):
+            return _reply(threads, slack, place, alert)
+        gone = place
+    place = _post(slack, channel, shown(alert))
+    threads.open(cause, alert, place, _subject(alert))
+    return None
+
+
+def _reply(
+    threads: Threads, slack: SlackAlerts, place: Place, alert: Alert, *, shout: bool = False
+) -> None:
+    """Post the alert in a thread, and update the counts of its first message.
+
+    Raises ThreadGone where Slack refuses it permanently for any reason: the queue keeps a channel's
+    order, so a failure that repeats would block all later alerts.
+    """
+    thread = threads.join(place, _subject(alert), closed=_closes(alert))
+    try:
+        slack.update(place, headline(thread))
+        if thread.alert.about != alert.about:  # else it is the first message, posted before a crash
+            slack.post(place.channel, shown(alert), place, shout=shout)
+    except Permanent as refused:
+        logger.warning("Slack refused a thread", extra={"refusal": str(refused)})
+        threads.drop(place)
+        raise ThreadGone from refused
+    threads.remember(_subject(alert), alert.about, place, alert.revision)
+
+
+def _closes(alert: Alert) -> bool | None:
+    """Return whether the alert resolves its ingestion; None where it changes nothing.
+
+    An answer without a token says that the buttons' action was executed.
+    """
+    if alert.kind is Kind.ANSWER:
+        return None if alert.token else True
+    return {Kind.FAILED: False, Kind.RECOVERED: True}.get(alert.kind)
+
+
+def _post(slack: SlackAlerts, channel: str, alert: Alert) -> Place:
+    """Post it in its channel, else in the default one, else as bare text."""
+    bare = replace(alert, blocks=())
+    for where, what in ((channel, alert), ("", alert)):
+        try:
+            return slack.post(where, what)
+        except Permanent as refused:
+            logger.error("Slack refused an alert", extra={"in": where, "refusal": str(refused)})
+    return slack.post("", bare)
+
+
+def _subject(alert: Alert) -> str:
+    return alert.ingestion or alert.about
+
 
 _DAY, _WEEK = 86_400, 7
 

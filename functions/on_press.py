@@ -1,7 +1,132 @@
 """Lambda: the queue of actions. Executes the actions of pressed buttons."""
 
-from functions.operations.slack_actions import act
+from collections.abc import Callable, Mapping
+
+from functions.adapters.all import Adapters
+from functions.model.alert import Alert, Kind
+from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
+from functions.model.ingestion_summary import status_text
+from functions.notifications.alert_text import state_token
+from functions.notifications.blocks import code, escaped, section
+from functions.notifications.interactions import ActionRequest
+from functions.notifications.slack_buttons import Seen, Verb
+from functions.operations.failed import Outcome, mark_discarded, publish_anyway, replay
+from functions.operations.preconditions import require_newest
 from functions.sqs_handler import sqs_handler
+from functions.telemetry import logger
 from functions.wiring import adapters
+from lakegate.errors import LakegateError, Transient
+
+# Execute Slack button actions exactly once.
+#
+# Each request names the state that its alert showed. If the ingestion changed since, nothing is
+# done; if the same person's request was executed before, it is not repeated. The alert's thread
+# gets an answer either way.
+
+
+def act(adapters: Adapters, body: str) -> None:
+    """Execute the request in a message's body and answer in the alert's thread.
+
+    Raises Transient, and Permanent BAD_WISH or UnknownIngestion, for which there is no thread.
+    """
+    request = ActionRequest.of(body)
+    with logger.append_context_keys(ingestion=request.seen.ingestion):
+        now, ending = adapters.ledger.get(request.seen.ingestion), "DONE"
+        try:
+            outcome = (
+                Outcome(now) if _is_done(now, request) else _carried_out(adapters, now, request)
+            )
+            now, words = outcome.ingestion, _words(outcome, request)
+        except Transient:
+            raise
+        except LakegateError as refusal:
+            logger.info("not done", extra={"request": request.text(), "why": str(refusal)})
+            now, ending = adapters.ledger.get(request.seen.ingestion), refusal.code
+            words = _refusal(now, request, refusal.message)
+        if words:
+            adapters.alerts.post(now.channel, _answer(now, request, words, ending))
+
+
+def _is_done(now: Ingestion, request: ActionRequest) -> bool:
+    """Return whether the request was executed before: a repeated message or a second press."""
+    attempt, _, since = request.seen.parts
+    later = {(a.what, a.by, str(a.attempt)) for a in now.actions if a.at > since}
+    return (request.what, request.by, attempt) in later
+
+
+def _is_as_shown(now: Ingestion, shown: Seen) -> bool:
+    """Return whether the state is the one shown; an older release's buttons lack its time."""
+    current = Seen(now.id, state_token(now))
+    is_older = shown.parts == (*current.parts[:2], "")
+    return shown == current or (is_older and not now.discarded)
+
+
+def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
+    if now.superseded_by and request.what is not Verb.DISCARD:
+        require_newest(adapters, now, "", f"{request.what} {now.id}")
+    if not _is_as_shown(now, request.seen):
+        replay_it = f"; `lakegate replay {now.id}` reads the file again" if now.discarded else ""
+        message = f"the ingestion changed since this alert: {status_text(now)}{replay_it}"
+        raise LakegateError("MOVED_ON", message)
+    return _HOW[request.what](adapters, now, request)
+
+
+def _mark_discarded(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
+    # This Lambda acts on requests from the internet, so it may not delete; the clean-up does.
+    return Outcome(mark_discarded(adapters, now, by=request.by))
+
+
+_HOW: Mapping[Verb, Callable[[Adapters, Ingestion, ActionRequest], Outcome]] = {
+    Verb.REPLAY: lambda adapters, now, request: replay(adapters, now, by=request.by),
+    Verb.PUBLISH: lambda adapters, now, request: publish_anyway(
+        adapters, now, request.by, request.reason
+    ),
+    Verb.DISCARD: _mark_discarded,
+}
+
+
+_DONE: Mapping[Verb, str] = {
+    Verb.REPLAY: "replayed",
+    Verb.PUBLISH: "approved",
+    Verb.DISCARD: "discarded",
+}
+
+
+def _words(outcome: Outcome, request: ActionRequest) -> str:
+    """Return the answer for the thread; "" where the final state is notified anyway."""
+    now = outcome.ingestion
+    if now.state in UNNEEDED:
+        return ""
+    if request.what is Verb.DISCARD and now.discarded:
+        rest = (
+            "the next daily clean-up deletes its branch and files"
+            if now.branches_to_delete
+            else "its branch and files are deleted"
+        )
+        return f"{request.by} discarded {now.name}: {rest}"
+    if request.what is Verb.PUBLISH and now.state in ALERTED:
+        return _refusal(now, request, now.reason.message if now.reason else status_text(now))
+    words = f"{request.by} {_DONE[request.what]} {now.name}: {status_text(now)}"
+    return f"{words}; {outcome.left}" if outcome.left else words
+
+
+def _refusal(now: Ingestion, request: ActionRequest, why: str) -> str:
+    return f"{request.by} could not {request.what} {now.name}: {why}"
+
+
+def _answer(now: Ingestion, request: ActionRequest, words: str, ending: str) -> Alert:
+    """Return the answer as an alert; its token is "" once no action is left.
+
+    `ending` distinguishes a refused request from the same one executed later.
+    """
+    return Alert(
+        text=escaped(words),
+        blocks=(section(f"{escaped(words)}\n*Ingestion* {code(now.id)}"),),
+        about=f"{now.id} {request.seen.token} {request.what} {request.by} {ending}",
+        kind=Kind.ANSWER,
+        ingestion=now.id,
+        token="" if now.is_settled else state_token(now),
+    )
+
 
 handler = sqs_handler(act, adapters)

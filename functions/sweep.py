@@ -12,20 +12,14 @@ from functions.adapters.all import Adapters
 from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
-from functions.on_job_run import (
-    job_run,
-)
-from functions.on_upload import (
-    upload,
-)
+from functions.on_job_run import job_run
+from functions.on_upload import upload
 from functions.operations.rebuild_ledger import restore
 from functions.pipeline.audit_history import batches, late_reports, record, strays, take_late
 from functions.pipeline.complete import resume
 from functions.pipeline.finish import warn_overdue
 from functions.pipeline.intake import arrivals, take_in
-from functions.sqs_handler import (
-    Work,
-)
+from functions.sqs_handler import Work
 from functions.telemetry import logger, metrics
 from functions.wiring import adapters
 from lakegate import times

@@ -8,11 +8,7 @@ from functions.adapters.emr import Jobs
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake, Landing
-from functions.adapters.sqs import (
-    AlertQueue,
-    AnnouncementQueue,
-    DeadLetters,
-)
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
 from functions.settings import Settings
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.model.checkpoint import KEY as CHECKPOINT
-from functions.model.checkpoint import Checkpoint
+from functions.model.commits import KEY as CHECKPOINT
+from functions.model.commits import Checkpoint
 from functions.model.contract_terms import ContractTerms
 from lakegate import times
 from lakegate.change import CHANGES, Change, parse_change_key

@@ -9,10 +9,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.model.alert import (
-    Alert,
-    Kind,
-)
+from functions.model.alert import Alert, Kind
 from functions.model.announcement import Announcement
 from lakegate.errors import Permanent, Transient
 

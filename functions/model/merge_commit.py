@@ -7,10 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from functions.model.commits import (
-    Commit,
-    NotOnMain,
-)
+from functions.model.commits import Commit, NotOnMain
 from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile
 from lakegate.change import Change

@@ -7,22 +7,10 @@ from typing import Any
 from urllib.parse import quote
 
 from functions.model import unreadable
-from functions.model.alert import (
-    Alert,
-    Block,
-    Kind,
-)
+from functions.model.alert import Alert, Block, Kind
 from functions.model.ingestion import Ingestion, State
 from functions.notifications.blocks import SECTION as _SECTION
-from functions.notifications.blocks import (
-    code,
-    cut,
-    escaped,
-    header,
-    link,
-    plain,
-    section,
-)
+from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.text import one_line, visible
 

@@ -12,14 +12,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from functions.model.alert import (
-    Alert,
-    Block,
-    Kind,
-)
-from functions.notifications.blocks import (
-    cut,
-)
+from functions.model.alert import Alert, Block, Kind
+from functions.notifications.blocks import cut
 from lakegate.errors import Permanent
 from lakegate.text import one_line
 

@@ -102,15 +102,11 @@ def publish_anyway(
 
     approved = _save_decision(adapters, ingestion, decide)
     try:
-        if not as_wanted:
-            return Outcome(finish(adapters, submit(adapters, approved)))
-        published = publish(adapters, approved)
+        if as_wanted:
+            return Outcome(publish(adapters, approved))
+        return Outcome(finish(adapters, submit(adapters, approved)))
     except LakegateError as error:
         return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
-    is_left = published.ended and published.unfinished
-    return Outcome(
-        published, f"its branch is not deleted or reported yet; {_SWEEP}" if is_left else ""
-    )
 
 
 def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:

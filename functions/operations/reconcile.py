@@ -15,7 +15,7 @@ from itertools import islice
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Overwritten
-from functions.model.checkpoint import Checkpoint, TableCount
+from functions.model.commits import Checkpoint, TableCount
 from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile_main import MainScan, commits_naming, scan_main
 from functions.operations.reconciliation import (

@@ -16,8 +16,7 @@ from functions.adapters.iceberg_files import TableChange
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit
-from functions.model.checkpoint import Checkpoint
-from functions.model.commits import Commit
+from functions.model.commits import Checkpoint, Commit
 from functions.model.ingestion import State
 from functions.model.merge_commit import Published
 from functions.operations.reconciliation import compared

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from functions.adapters.iceberg_files import DoubledFile, TableChange, TableRows
-from functions.model.checkpoint import TableCount
-from functions.model.commits import Commit
+from functions.model.commits import Commit, TableCount
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,11 @@ from datetime import datetime, timedelta
 from functions.adapters.all import Adapters
 from functions.adapters.ledger import Moved, fit_together
 from functions.adapters.s3 import Missing
-from functions.model.alert import (
-    Alert,
-    Kind,
-)
+from functions.model.alert import Alert, Kind
 from functions.model.announcement import announcements
 from functions.model.commits import Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.notifications.alert_text import (
-    alert,
-    duplicate,
-    overdue,
-    recovered,
-    warned,
-)
+from functions.notifications.alert_text import alert, duplicate, overdue, recovered, warned
 from functions.pipeline.versions import newest_newer, older_failures
 from functions.telemetry import logger, metrics
 from lakegate import times

@@ -12,28 +12,26 @@ An intent is replaced only once main is known to refuse its branch for ever, so 
 successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from functools import partial
+from operator import attrgetter
+
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import (
-    MAIN,
-    CannotRebase,
-    MergeConflict,
-    SetBack,
-    UnknownBranch,
-)
+from functions.adapters.nessie import MAIN, CannotRebase, MergeConflict, SetBack, UnknownBranch
 from functions.model import merge_commit
-from functions.model.commits import (
-    NotOnMain,
-)
+from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.finish import end, end_published, finish, finish_published
-from functions.pipeline.reaudit import audit_again
+from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch
 from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
-from functions.pipeline.retry import run_again, run_all_again
-from functions.pipeline.table_queue import must_wait, next_in_queue
-from functions.telemetry import logger
+from functions.pipeline.retry import may_try_again, run_again, run_all_again
+from functions.pipeline.submit import submit
+from functions.telemetry import logger, metrics
+from lakegate import times
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import WRITTEN_BY_JOBS
+from lakegate.landing import WRITTEN_BY_JOBS, fresh_branch, report_key
 from lakegate.report import Reason
 
 _MOST_TRIES = 20
@@ -180,3 +178,115 @@ def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Inge
     if first.checks_whole_table:
         return audit_again(adapters, first)
     return rebase(adapters, refused, elsewhere)
+
+
+# Audit checks of the whole table again, where main refuses a branch since its table moved on.
+#
+# The files are registered on a fresh branch off main, by metadata alone; a job run then scans
+# what main gained since, and only that. Until it has passed, the ingestion is not audited, so it
+# cannot be merged. docs/adr/0012-whole-table-checks.md has the whole argument.
+
+
+def audit_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Start a job run that audits a refused ingestion on a fresh branch; return it as it is then.
+
+    Where main's table cannot take its files, the whole job runs again.
+    """
+    if not may_try_again(adapters, ingestion):
+        return run_again(adapters, ingestion)
+    fresh = fresh_branch(ingestion.table, ingestion.id, adapters.token())
+    now = on_fresh_branch(adapters, fresh, [ingestion], partial(_register, adapters, ingestion))
+    return submit(adapters, now) if now.branch == fresh else now
+
+
+def _register(adapters: Adapters, ingestion: Ingestion, fresh: FreshBranch) -> tuple[str, ...]:
+    """Register its files on the fresh branch, and save that they are to be audited there.
+
+    Raise CannotRebase where the table cannot take them, Moved where another process was faster.
+    """
+    failed = adapters.tables().append_again(ingestion.table, [ingestion.intent], fresh.name)
+    if ingestion.intent in failed:
+        raise failed[ingestion.intent]
+    attempt = ingestion.attempt + 1
+    registered = ingestion.step(
+        "entered",
+        adapters.now(),
+        state=State.BRANCHED,
+        attempt=attempt,
+        branch=fresh.name,
+        base_hash=fresh.base,
+        audited_hash=adapters.catalog.head(fresh.name),
+        reaudit_base=ingestion.base_hash,
+        report_key=report_key(ingestion.table, ingestion.id, attempt),
+    )
+    adapters.ledger.save(registered)
+    metrics.add_metric("AuditsAgain", "Count", 1)
+    return ()  # `submit` deletes the branches that it replaces
+
+
+# Queue the ingestions of a table that cannot be published at once.
+#
+# With checks of the whole table, each ingestion that main takes makes all others audit again. So
+# they are published one after the other: first those in a re-audit, then by the time they landed.
+# A change that main refused has priority as well, and every file of its table waits for it: the
+# whole change has to run again, and a stream of files would refuse it for ever.
+#
+# An ingestion that has not changed for longer than a job may take is not waited for, so a stuck
+# one blocks no other for ever. The queue only saves work: an ingestion published out of turn,
+# because an index lagged behind, breaks nothing.
+
+_MOST = 100  # that the ledger reads at once
+
+
+def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
+    """Return whether another ingestion has to be published first."""
+    since = _patience(adapters)
+    listed = [each for table in ingestion.tables for each in queued(adapters, table)]
+    queue = [each for each in listed if each.has_priority or ingestion.checks_whole_table]
+    return any(
+        _place(each) < _place(ingestion) and each.saved_at > since
+        for each in queue
+        if each.id != ingestion.id and not _waits_for(each, ingestion)
+    )
+
+
+def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
+    """Return the next ingestion to publish after `done`, if any."""
+    if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
+        return None
+    queues = (queued(adapters, table, _may_wait) for table in done.tables)
+    firsts = (next((each for each in queue if each.id not in tried), None) for queue in queues)
+    return next((each for each in firsts if each and each.state is State.AUDITED), None)
+
+
+def queued(
+    adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_queued")
+) -> list[Ingestion]:
+    """Return the first hundred ingestions in the table's queue, in their order."""
+    listed = [*adapters.ledger.going_first(table), *adapters.ledger.waiting(table)]
+    first = sorted(filter(belongs, listed), key=_place)[:_MOST]
+    now = adapters.ledger.together([each.id for each in first])  # the index that listed them lags
+    return sorted(filter(belongs, now), key=_place)
+
+
+def _may_wait(ingestion: Ingestion) -> bool:
+    return ingestion.is_queued or ingestion.state is State.AUDITED
+
+
+def _waits_for(older: Ingestion, ingestion: Ingestion) -> bool:
+    """Return whether it is an older version that waits for this one to end (see replace.py)."""
+    same = (older.landed.bucket, older.landed.key) == (
+        ingestion.landed.bucket,
+        ingestion.landed.key,
+    )
+    return same and older.is_decided
+
+
+def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
+    return not ingestion.has_priority, ingestion.landed.landed_at, ingestion.id
+
+
+def _patience(adapters: Adapters) -> str:
+    settings = adapters.settings
+    longest = timedelta(minutes=settings.job_timeout_minutes, seconds=2 * settings.grace_seconds)
+    return times.text(datetime.fromisoformat(adapters.now()) - longest)

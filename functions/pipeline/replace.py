@@ -10,14 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import (
-    CannotRebase,
-    FilesGone,
-    UnknownBranch,
-)
-from functions.model.commits import (
-    NotOnMain,
-)
+from functions.adapters.nessie import CannotRebase, FilesGone, UnknownBranch
+from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import commit_of
 from functions.pipeline.finish import delete_replaced, end, end_published, report_of

@@ -4,9 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from functions.adapters.all import Adapters
-from functions.model.commits import (
-    NotOnMain,
-)
+from functions.model.commits import NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.merge_commit import commit_of
 

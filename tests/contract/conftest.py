@@ -12,7 +12,7 @@ import requests
 
 from functions.adapters.nessie import Catalog
 from infra import nessie_tokens
-from infra.local import nessie, processes
+from infra.local import parts, processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import choose_ports
 from infra.nessie_tokens import Keys
@@ -63,7 +63,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     ports = choose_ports(home)
     storage, address = (f"http://127.0.0.1:{ports[name]}" for name in ("ministack", "nessie"))
     warehouse = "s3://lake/warehouse"
-    catalog = nessie.command(home, ports["nessie"], ports["nessie_management"], storage, warehouse)
+    catalog = parts.nessie_command(
+        home, ports["nessie"], ports["nessie_management"], storage, warehouse
+    )
     catalog = replace(catalog, env={**catalog.env, **_RULE})
     commands = (_s3(home, ports["ministack"]), catalog)
     checks = {"s3": lambda: _bucket(storage), "nessie": lambda: _answers(address, held.tokens)}
@@ -96,4 +98,4 @@ def _bucket(storage: str) -> bool:
 
 
 def _answers(address: str, tokens: Mapping[str, str]) -> bool:
-    return nessie.answers(address, tokens["reader"])
+    return parts.nessie_answers(address, tokens["reader"])

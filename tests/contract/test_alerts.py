@@ -13,20 +13,13 @@ from slack_sdk import WebClient
 from werkzeug.serving import make_server
 
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import (
-    Alert,
-    Kind,
-)
+from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert_text import (
-    alert,
-    recovered,
-    unreadable_event,
-)
+from functions.notifications.alert_text import alert, recovered, unreadable_event
 from functions.notifications.email import Topic
-from functions.notifications.notify import AlertChannels, notify
 from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
+from functions.on_alert import AlertChannels, notify
 from functions.telemetry import logger
 from infra.local.slack import Messages, Slack, web_app
 from infra.local.slack_faults import ActiveFaults, Faults

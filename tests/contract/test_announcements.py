@@ -11,9 +11,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.adapters.sqs import (
-    AnnouncementQueue,
-)
+from functions.adapters.sqs import AnnouncementQueue
 from functions.downstream.announce import (
     ConsumerRefresh,
     Consumers,
@@ -22,10 +20,7 @@ from functions.downstream.announce import (
     detail,
     refresh,
 )
-from functions.downstream.queues import (
-    RefreshDeadLetters,
-    RefreshQueue,
-)
+from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.model.announcement import Announcement, Refresh, announcements
 from functions.model.commits import Tip
 from functions.model.ingestion import Approval, State

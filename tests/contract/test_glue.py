@@ -20,8 +20,8 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
 from functions.adapters.iceberg_file_io import CLIENT
-from functions.downstream.glue import POSITION, Glue
 from functions.model.announcement import Refresh
+from functions.on_glue import POSITION, Glue
 from lakegate.errors import Permanent, Transient
 
 ACCOUNT = {

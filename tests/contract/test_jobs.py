@@ -17,8 +17,7 @@ import requests
 from botocore.config import Config
 from botocore.stub import Stubber
 
-from functions.adapters.emr import Jobs, RunState, UnknownRun, monitoring, spark_submit
-from functions.adapters.emr_run_policy import run_policy
+from functions.adapters.emr import Jobs, RunState, UnknownRun, monitoring, run_policy, spark_submit
 from infra.local.parts import free_port
 from lakegate import times
 from lakegate.errors import Permanent, Transient

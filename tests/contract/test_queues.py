@@ -12,10 +12,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, QueuedAlert
-from functions.model.alert import (
-    Alert,
-    Kind,
-)
+from functions.model.alert import Alert, Kind
 from functions.notifications.interactions import ActionQueue, ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Permanent, Transient

@@ -22,8 +22,7 @@ from moto import mock_aws
 
 from functions.adapters.secrets import Secret
 from functions.downstream.refresh_lease import Lease, RefreshLeases
-from functions.downstream.snowflake import Snowflake
-from functions.downstream.snowflake_login import Login
+from functions.downstream.snowflake import Login, Snowflake
 from functions.downstream.snowflake_sql import Place, refuse_clashes
 from functions.model.announcement import Refresh
 from lakegate.errors import Permanent, Transient

@@ -17,7 +17,7 @@ from moto import mock_aws
 from moto.s3.models import s3_backends
 
 from functions.adapters.s3 import Lake, Landing, Missing, Overwritten
-from functions.model.checkpoint import Checkpoint, TableCount
+from functions.model.commits import Checkpoint, TableCount
 from lakegate.change import Change
 from lakegate.contract.model import ContractInvalid, parse
 from lakegate.drift import Baselines, Series, Value

@@ -11,13 +11,8 @@ from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.model.alert import (
-    Kind,
-)
-from functions.notifications.alert_text import (
-    alert,
-    digest,
-)
+from functions.model.alert import Kind
+from functions.notifications.alert_text import alert, digest
 from functions.notifications.slack import Place, ThreadGone
 from functions.notifications.threads import Known, Threads
 from infra import template

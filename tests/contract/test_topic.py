@@ -11,14 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from functions.model.alert import (
-    Alert,
-)
-from functions.notifications.alert_text import (
-    alert,
-    recovered,
-    unreadable_event,
-)
+from functions.model.alert import Alert
+from functions.notifications.alert_text import alert, recovered, unreadable_event
 from functions.notifications.email import Topic, body, subject
 from lakegate.errors import Transient
 from tests.fakes.examples import FAILED, INGESTION, REPORT

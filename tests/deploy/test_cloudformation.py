@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from infra import template
-from infra.aws.artifacts import Artifacts
-from infra.aws.site import connect
+from infra.aws.site import Artifacts, connect
 from infra.aws.stack_plan import StackSpec, deploy_stack
 from infra.cloudformation import Change, Stacks
 from infra.local import ministack

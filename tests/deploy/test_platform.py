@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from infra import template
-from infra.nessie_options import options
+from infra.local.parts import options
 from infra.versions import EMR_RELEASE_LABEL
 from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
 

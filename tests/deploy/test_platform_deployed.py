@@ -10,10 +10,9 @@ import pytest
 import requests
 
 from functions.adapters.nessie import Catalog
-from infra.local import nessie, processes
+from infra.local import parts, processes
 from infra.local.ministack import KeyFiles
-from infra.local.parts import free_port
-from infra.nessie_options import S3, options
+from infra.local.parts import S3, free_port, options
 from infra.nessie_tokens import Keys, keep
 from infra.stage import Stage
 from tests.deploy.account import Account
@@ -48,7 +47,7 @@ class Server:
 
     def answers(self) -> bool:
         """Return whether it serves its main branch."""
-        return nessie.answers(self.uri, self.tokens["reader"])
+        return parts.nessie_answers(self.uri, self.tokens["reader"])
 
     def health(self, kind: str) -> int:
         """Return the status of a health check's answer."""
@@ -233,7 +232,7 @@ def _started(
             "quarkus.management.host": "127.0.0.1",
             "quarkus.management.port": str(management),
         }
-        command = nessie.java_command(home / "tmp")
+        command = parts.java_command(home / "tmp")
         processes.start(home, processes.Command(store, command, home, {**environment, **here}))
         at = "http://127.0.0.1:{}".format
         servers[store] = Server(at(port), at(management), tokens)

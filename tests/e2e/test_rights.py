@@ -10,7 +10,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from functions.adapters.emr_run_policy import run_policy
+from functions.adapters.emr import run_policy
 from infra.local.settings import GLUE_PREFIX
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name

@@ -10,23 +10,14 @@ from typing import Any
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion
-from functions.on_job_run import (
-    job_run,
-    job_run_judged,
-)
-from functions.on_upload import (
-    upload,
-)
+from functions.on_job_run import job_run, job_run_judged
+from functions.on_upload import upload
 from functions.pipeline.audit_history import record_recent
 from functions.pipeline.intake import ask
 from functions.pipeline.publish import publish
 from functions.settings import Settings
-from functions.sqs_handler import (
-    Work,
-)
-from functions.sweep import (
-    sweep,
-)
+from functions.sqs_handler import Work
+from functions.sweep import sweep
 from lakegate.audit_tables import RESULTS
 from lakegate.change import Change
 from lakegate.errors import LakegateError, Transient

@@ -4,15 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.aws_view import (
-    FUNCTION,
-    MAPPING,
-    QUEUE,
-    RULE,
-    FunctionView,
-    NotVisible,
-    StackView,
-)
+from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, FunctionView, NotVisible, StackView
 
 RESOURCES = {
     "OnUploadLambdaFunction": (FUNCTION, "on-upload"),

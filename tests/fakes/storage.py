@@ -14,8 +14,8 @@ from functions.adapters.s3 import (
     StoredContract,
     contract_key,
 )
-from functions.model.checkpoint import KEY as CHECKPOINT
-from functions.model.checkpoint import Checkpoint
+from functions.model.commits import KEY as CHECKPOINT
+from functions.model.commits import Checkpoint
 from lakegate import times
 from lakegate.change import Change
 from lakegate.contract.claims import could_claim

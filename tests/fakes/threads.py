@@ -3,13 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from functions.model.alert import (
-    Alert,
-)
-from functions.notifications.alert_text import (
-    digest,
-    member,
-)
+from functions.model.alert import Alert
+from functions.notifications.alert_text import digest, member
 from functions.notifications.slack import Place, ThreadGone
 from functions.notifications.threads import Known, Thread
 from lakegate.errors import Transient

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from functions.adapters.emr_run_policy import MOST, run_policy
+from functions.adapters.emr import MOST, run_policy
 from lakegate.batch import BatchFile
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject

@@ -9,11 +9,7 @@ from functions.adapters.iceberg import Tables
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake, Landing
-from functions.adapters.sqs import (
-    AlertQueue,
-    AnnouncementQueue,
-    DeadLetters,
-)
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import FakeCatalog, FakeTables

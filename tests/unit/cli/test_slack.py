@@ -5,9 +5,9 @@ from rich.console import Console
 
 from cli import slack
 from functions.notifications.alert_text import alert
-from functions.notifications.notify import headline
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
+from functions.on_alert import headline
 from tests.unit.cli.cli_examples import REJECTED
 
 

@@ -8,7 +8,7 @@ import pytest
 from dashboard import charts, overview_page, table_page
 from dashboard.charts import Span
 from dashboard.overview import Window, overview
-from dashboard.table import Entry, Ran
+from dashboard.table_page import Entry, Ran
 from functions.model.ingestion import State
 from lakegate import times
 from tests.unit.dashboard.test_page_overview import brief

@@ -2,7 +2,7 @@
 
 import duckdb
 
-from dashboard.table import Entry, Ran, history, ran
+from dashboard.table_page import Entry, Ran, history, ran
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import properties

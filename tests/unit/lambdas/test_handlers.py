@@ -13,17 +13,9 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from functions.model.merge_commit import published
-from functions.on_job_run import (
-    job_run,
-    job_run_judged,
-)
-from functions.on_upload import (
-    upload,
-)
-from functions.sqs_handler import (
-    Work,
-    sqs_handler,
-)
+from functions.on_job_run import job_run, job_run_judged
+from functions.on_upload import upload
+from functions.sqs_handler import Work, sqs_handler
 from functions.wiring import connect
 from lakegate.errors import Transient
 from lakegate.landing import ingestion_id

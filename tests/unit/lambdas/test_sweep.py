@@ -6,13 +6,9 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import (
-    Alert,
-)
+from functions.model.alert import Alert
 from functions.model.ingestion import State
-from functions.sweep import (
-    sweep,
-)
+from functions.sweep import sweep
 from tests.fakes import messages
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable

@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.model.alert import (
-    Kind,
-)
+from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert_text import (
-    alert,
-    recovered,
-)
-from functions.notifications.notify import headline
+from functions.notifications.alert_text import alert, recovered
 from functions.notifications.slack import Place
 from functions.notifications.slack_buttons import (
     NotUnderstood,
@@ -31,6 +25,7 @@ from functions.notifications.slack_buttons import (
     parsed,
 )
 from functions.notifications.threads import Thread
+from functions.on_alert import headline
 from infra.local.slack_blocks import problems, problems_of_modal
 from lakegate.report import AuditReport
 from tests.fakes.examples import FAILED, INGESTION, REPORT

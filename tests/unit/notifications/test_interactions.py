@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 
 from functions.adapters.secrets import Secret
-from functions.notifications.interactions import ActionRequest, Endpoint, answer, url_handler
+from functions.notifications.interactions import (
+    ActionRequest,
+    Endpoint,
+    Refused,
+    answer,
+    url_handler,
+)
 from functions.notifications.slack_buttons import Seen, Verb
-from functions.notifications.slack_signature import Refused
 from lakegate.errors import Transient
 from tests.fakes.lambda_context import Context
 from tests.fakes.slack import NOW, SIGNING_SECRET, FakeActions, FakeReplies, example, posted

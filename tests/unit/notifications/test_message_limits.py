@@ -6,21 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import (
-    Alert,
-)
+from functions.model.alert import Alert
 from functions.model.ingestion import Approval, Ingestion, State
-from functions.notifications.alert_text import (
-    alert,
-    duplicate,
-    recovered,
-    unreadable_event,
-    warned,
-)
+from functions.notifications.alert_text import alert, duplicate, recovered, unreadable_event, warned
 from functions.notifications.email import words
-from functions.notifications.notify import headline, shown
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
+from functions.on_alert import headline, shown
 from infra.local.slack_blocks import problems
 from lakegate.change import Change
 from lakegate.report import Reason

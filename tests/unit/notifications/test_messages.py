@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.model.alert import (
-    Alert,
-)
+from functions.model.alert import Alert
 from functions.model.ingestion import State
-from functions.notifications.alert_text import (
-    alert,
-    digest,
-    duplicate,
-    unreadable_event,
-)
+from functions.notifications.alert_text import alert, digest, duplicate, unreadable_event
 from lakegate.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 

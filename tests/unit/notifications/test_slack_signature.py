@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.notifications.slack_signature import Refused, Request
+from functions.notifications.interactions import Refused, Request
 from tests.fakes.slack import NOW, SIGNING_SECRET, event, example, posted
 
 PRESS = example("slack_block_actions")

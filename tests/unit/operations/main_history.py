@@ -10,8 +10,7 @@ from typing import Any, cast
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg_files import DoubledFile, TableChange, TableRows
 from functions.adapters.s3 import Missing
-from functions.model.checkpoint import Checkpoint
-from functions.model.commits import Commit
+from functions.model.commits import Checkpoint, Commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import INGESTIONS, TABLE, Published
 from functions.operations.reconcile import reconciled

@@ -9,9 +9,7 @@ from typing import Literal
 import pytest
 
 from functions.model import merge_commit
-from functions.model.alert import (
-    Kind,
-)
+from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import Outcome, discard, mark_discarded, publish_anyway, replay
 from lakegate.errors import LakegateError, Transient

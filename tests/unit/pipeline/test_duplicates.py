@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from functions.model import merge_commit
-from functions.model.alert import (
-    Kind,
-)
+from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import publish_anyway, replay
 from functions.pipeline.duplicates import original

@@ -15,13 +15,7 @@ from functions.telemetry import logger
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import (
-    ORDERS,
-    TABLE,
-    Deployment,
-    share_an_intent,
-    wait_together,
-)
+from tests.fakes.deployment import ORDERS, TABLE, Deployment, share_an_intent, wait_together
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.promises import check_promises, left_behind
 

@@ -9,13 +9,7 @@ from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from functions.pipeline.publish import publish
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import (
-    SETTINGS,
-    TABLE,
-    Deployment,
-    share_an_intent,
-    wait_together,
-)
+from tests.fakes.deployment import SETTINGS, TABLE, Deployment, share_an_intent, wait_together
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.promises import check_promises, left_behind
 

@@ -11,20 +11,16 @@ from cli import json_output, terminal
 from cli.ingestions import page
 from dashboard import actions_plan
 from dashboard.actions_plan import offered
-from functions.model.alert import (
-    Kind,
-)
+from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
-from functions.notifications.alert_text import (
-    state_token,
-)
+from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
+from functions.on_press import act
 from functions.operations.expire import expire
 from functions.operations.failed import Outcome, discard, publish_anyway, replay
 from functions.operations.rebuild_ledger import rebuild
-from functions.operations.slack_actions import act
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import Deployment

@@ -4,10 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.model.alert import (
-    Alert,
-    Kind,
-)
+from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import replay
 from functions.pipeline.complete import with_findings

@@ -13,8 +13,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import discard, publish_anyway
 from functions.operations.rebuild_ledger import rebuild
 from functions.pipeline.intake import take_in
-from functions.pipeline.publish import publish
-from functions.pipeline.table_queue import must_wait
+from functions.pipeline.publish import must_wait, publish
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakegate.errors import Permanent
-from spark_jobs.files.levels import count_begun
+from spark_jobs.files.parquet import count_begun
 
 Runs = list[tuple[bool, list[int]]]
 

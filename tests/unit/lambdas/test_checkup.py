@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from functions.checkup import Expected, Probes, examine
 from functions.health import aws_checks
-from functions.health.checks import Expected, Probes, examine
 from functions.health.model import (
     Application,
     Bucket,

@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.digest import review
-from functions.model.alert import (
-    Kind,
-)
+from functions.digest import digest, incomplete, review
+from functions.model.alert import Kind
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
-from functions.notifications.weekly_digest import digest, incomplete
 from infra.local.slack_blocks import problems
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import errored, rejected

@@ -10,19 +10,14 @@ from hypothesis import strategies as st
 from functions.adapters.ledger import UnknownIngestion
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
-from functions.model.alert import (
-    Alert,
-    Kind,
-)
+from functions.model.alert import Alert, Kind
 from functions.model.ingestion import State
-from functions.notifications.alert_text import (
-    state_token,
-)
+from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
+from functions.on_press import act
 from functions.operations.expire import expire
 from functions.operations.failed import replay
-from functions.operations.slack_actions import act
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
