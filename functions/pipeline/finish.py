@@ -48,7 +48,8 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     saved = save_unmoved(adapters, ended)
     metrics.add_metric("Published", "Count", len(saved))
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
-    return adapters.ledger.get(members[0].id)
+    first = next((each for each in saved if each.id == members[0].id), None)
+    return first or adapters.ledger.get(members[0].id)
 
 
 def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

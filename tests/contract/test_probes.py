@@ -199,13 +199,13 @@ def test_the_time_is_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    "look", ["date", "bucket", "notifications", "table", "application", "queue"]
+    "probe", ["date", "bucket", "notifications", "table", "application", "queue"]
 )
-def test_what_is_not_there_is_told(seen: Seen, run: str) -> None:
+def test_what_is_not_there_is_told(seen: Seen, probe: str) -> None:
     """A resource that is deleted or invisible is an error that names it."""
-    name = "http://sqs/000000000000/nothing" if run == "queue" else "nothing-of-ours"
+    name = "http://sqs/000000000000/nothing" if probe == "queue" else "nothing-of-ours"
     with pytest.raises(Transient, match=r"AWS_REFUSED.*nothing"):
-        getattr(seen.probe, run)(name)
+        getattr(seen.probe, probe)(name)
 
 
 def test_an_aws_that_is_away_is_told() -> None:
