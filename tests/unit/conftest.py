@@ -1,4 +1,4 @@
-"""The log, as the tests of one process see it, or do not."""
+"""Fixtures for the log of a test."""
 
 import io
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from functions.telemetry import logger
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """What is logged."""
+    """Yield the text of the log."""
     handler: Any = logger.registered_handler
     written = io.StringIO()
     before = handler.setStream(written)
@@ -21,7 +21,7 @@ def log() -> Iterator[io.StringIO]:
 
 @pytest.fixture(scope="module")
 def quiet() -> Iterator[None]:
-    """Keep thousands of log lines out of the way."""
+    """Suppress log lines below critical."""
     level = logger.log_level
     logger.setLevel("CRITICAL")
     yield

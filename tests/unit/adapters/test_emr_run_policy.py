@@ -91,7 +91,7 @@ def test_every_policy_is_one_that_the_api_takes(key: str, length: int, reads_oth
 
 @given(KEYS)
 def test_a_run_may_read_its_landed_object(key: str) -> None:
-    """A run may read its landed object, whatever characters its key has."""
+    """A run may read its landed object, with any characters in its key."""
     run = narrowed(spec(key))
     assert run.may("s3:GetObject", landing(key))
     assert run.may("s3:GetObjectVersion", landing(key))
@@ -220,7 +220,7 @@ def test_a_batchs_run_has_its_folder_and_its_tables() -> None:
 
 
 def test_many_tables_are_named_by_their_namespaces() -> None:
-    """For twenty tables of two namespaces only the folders of these are open."""
+    """For twenty tables of two namespaces the policy names the two namespaces' folders."""
     run = narrowed(batch([f"{space}.table_{n}" for n in range(10) for space in ("shop", "nyc")]))
     assert run.may("s3:PutObject", lake(f"warehouse/nyc/table_7_{UUID}/data/x.parquet"))
     assert not run.may("s3:PutObject", lake(f"warehouse/other/table_7_{UUID}/data/x.parquet"))

@@ -23,7 +23,7 @@ _HASH = "ab" * 32
 
 
 class Vault:
-    """Secrets Manager with one secret and its own clock; counts reads."""
+    """Secrets Manager with one secret and its own clock, which counts reads."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -42,7 +42,7 @@ class Vault:
 
 @contextmanager
 def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
-    """A server that accepts some tokens; yields its address, and the accepted bodies."""
+    """Yield the address of a server that accepts some tokens, and the accepted bodies."""
     accepted: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):

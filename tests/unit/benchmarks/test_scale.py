@@ -84,7 +84,7 @@ def test_a_files_reads_are_those_of_the_arithmetic() -> None:
 
 
 def test_write_units_follow_the_rules() -> None:
-    """A kilobyte begun is a unit; a changed key costs an index two writes, no change none."""
+    """Each started kilobyte is a unit, and a changed key costs an index two writes."""
     index = Index("by_state", ("state",), has_all=True)
     keys = Index("by_key", ("key",), has_all=False)
     old = {"id": "a", "state": "landed", "key": "k", "text": "x" * 1000}

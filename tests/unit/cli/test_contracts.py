@@ -24,7 +24,7 @@ def in_force(lake: Any) -> dict[str, StoredContract]:
 
 
 def test_a_pushed_contract_is_in_force(tmp_path: Path) -> None:
-    """A contract is stored unchanged under its table's name, whatever its file is called."""
+    """A contract is stored unchanged under its table's name, for any name of its file."""
     write(tmp_path, "any.yaml", ORDERS)
     lake: Any = FakeLake()
 

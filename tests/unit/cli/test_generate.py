@@ -1,4 +1,4 @@
-"""`lakegate generate` writes the same rows again, puts faults in, and refuses bad options."""
+"""`lakegate generate` writes reproducible rows, adds faults, and refuses invalid options."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -187,7 +187,7 @@ def test_a_place_is_counted_in_each_file_anew() -> None:
 
 
 def test_repeated_keys_show_the_rows_beyond_the_first() -> None:
-    """Of three rows with one key two are shown; nulls are no keys."""
+    """Of three rows with one key two are shown, and null keys are not compared."""
     finding = shop().finding("id.duplicateValues")
 
     assert addresses(finding) == [("one.parquet", 2), ("two.parquet", 0)]

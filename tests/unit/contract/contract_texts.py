@@ -1,4 +1,4 @@
-"""Contracts for tests: the smallest one that is taken, with more put into it."""
+"""Contracts for tests: the smallest valid contract, and ways to extend it."""
 
 import textwrap
 
@@ -15,7 +15,7 @@ version: 1.0.0
 def contract_text(
     properties: str = "", *, quality: str = "", settings: str = "", head: str = HEAD
 ) -> str:
-    """A contract for shop.orders with the required column `id`, and what is given beside it."""
+    """Return a contract for shop.orders with the required column `id` and the given parts."""
     parts = [
         head,
         f"customProperties:\n{textwrap.indent(settings, '  ')}" if settings else "",
@@ -28,12 +28,12 @@ def contract_text(
 
 
 def parsed(properties: str = "", *, quality: str = "", settings: str = "") -> Contract:
-    """The contract that `contract_text` writes."""
+    """Return the parsed contract of `contract_text`."""
     return parse(contract_text(properties, quality=quality, settings=settings), "orders.yaml")
 
 
 def problems_of(text: str) -> tuple[Problem, ...]:
-    """The problems for which a text is refused; none when it is taken."""
+    """Return the problems for which a text is refused, or none if it is valid."""
     try:
         parse(text, "orders.yaml")
     except ContractInvalid as invalid:
@@ -42,6 +42,6 @@ def problems_of(text: str) -> tuple[Problem, ...]:
 
 
 def assert_refused(text: str, field: str, reason: str) -> None:
-    """Hold that a text is refused at a field, for a reason that has these words."""
+    """Assert that a text is refused at a field, for a reason with these words."""
     found = problems_of(text)
     assert [p for p in found if p.field == field and reason in p.reason], found

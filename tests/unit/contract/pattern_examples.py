@@ -1,7 +1,7 @@
-"""Patterns that are refused because they can take very long, and common ones that are not."""
+"""Patterns that are refused because they can be very slow, and common patterns that are valid."""
 
-# Pattern, and a text before, a part to repeat and a text after, with which Java needs more than
-# in proportion to the text's length.
+# A pattern, and a text before, a part to repeat and a text after for which Java's time grows faster
+# than the text's length.
 SLOW_IN_JAVA = [
     (r"^(a+)+$", "", "a", "!"),
     (r"^(\d+)*,$", "", "1", "!"),
@@ -60,7 +60,7 @@ QUICK = [
     r"^\p{L}+( \p{L}+)*$", r"^\S+( \S+)*$", r"^\S(.*\S)?$", r"^\s+|\s+$", r"^.*\.(jpg|png)$",
     r"\bno\b",
     r"^[^\p{Sc}]*$",
-    # found at once, so nothing is tried again
+    # found at once, so the engine does not backtrack
     r"^(a+)+",
     r"^[a-z]*[a-z]*[a-z]*",
     # passwords

@@ -1,4 +1,4 @@
-"""The full check before a push: the standard's own schema, too, and nothing told twice."""
+"""The full check before a push, which includes the standard's own schema."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from cli.contract_check import check
 from lakegate.contract.model import ContractInvalid, Problem, parse
 from tests.unit.contract.contract_texts import HEAD, contract_text
 
-# Taken by `parse`, which has no use for these, and refused by the standard's schema.
+# `parse` accepts these parts because it does not use them; the standard's schema refuses them.
 ONLY_SCHEMA = [
     ("status: 3\n", "status", "not of type 'string'"),
     ("team: {nam: Shop}\n", "team.nam", "unknown key (did you mean name?)"),
@@ -27,7 +27,7 @@ def problems_of(text: str) -> tuple[Problem, ...]:
 
 
 def test_a_good_contract_is_the_one_that_is_parsed() -> None:
-    """The full check answers the same contract as `parse`."""
+    """The full check returns the same contract as `parse`."""
     assert check(contract_text(), "orders.yaml") == parse(contract_text(), "orders.yaml")
 
 
@@ -35,7 +35,7 @@ def test_a_good_contract_is_the_one_that_is_parsed() -> None:
 def test_what_breaks_the_standard_is_refused_with_line_and_field(
     more: str, field: str, reason: str
 ) -> None:
-    """Parts that Lakegate has no use for must still keep to the standard."""
+    """Parts that Lakegate does not use must still conform to the standard."""
     text = contract_text(head=HEAD + more)
     parse(text, "orders.yaml")
     (problem,) = problems_of(text)
@@ -58,19 +58,19 @@ def test_what_breaks_the_standard_is_refused_with_line_and_field(
     ],
 )
 def test_each_mistake_is_told_once(more: str, fields: list[str]) -> None:
-    """Where the schema and Lakegate object to one mistake, one of the two says so."""
+    """A mistake that both the schema and Lakegate find is reported once."""
     found = problems_of(contract_text(f"- {{name: c, {more}}}"))
     assert sorted(p.field.removeprefix("schema[0].properties[1].") for p in found) == fields
 
 
 def test_problems_of_both_are_told_together() -> None:
-    """The schema's problems come with Lakegate's own, in the order of their lines."""
+    """The problems of the schema and of Lakegate are reported together, in order of lines."""
     text = contract_text("- {name: c, logicalType: strin}", head=HEAD + "status: 3\n")
     fields = [problem.field for problem in problems_of(text)]
     assert fields == ["status", "schema[0].properties[1].logicalType"]
 
 
 def test_a_key_that_is_given_twice_is_refused() -> None:
-    """Which of two values was meant cannot be known."""
+    """A duplicate key is refused, because its value is ambiguous."""
     (problem,) = problems_of(contract_text(head=HEAD + "id: again\n"))
     assert (problem.line, problem.field) == (5, "id")

@@ -1,4 +1,4 @@
-"""Which contract a landed key belongs to, and which contracts cannot stand side by side."""
+"""The contract that claims a landed key, and contracts that clash."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def landing_at(prefix: str, table: str = "shop.orders") -> Contract:
 @settings(deadline=None)
 @given(prefixes=st.sets(st.text("ab/", min_size=1), min_size=1), key=st.text("ab/"))
 def test_the_longest_prefix_claims_a_key(prefixes: set[str], key: str) -> None:
-    """A key belongs to the contract with the longest prefix that it begins with, or to none."""
+    """The contract with the longest matching prefix claims a key, if there is one."""
     contracts = [landing_at(prefix) for prefix in prefixes]
     fitting = {prefix for prefix in prefixes if key.startswith(prefix)}
     if fitting:
@@ -34,7 +34,7 @@ def test_the_longest_prefix_claims_a_key(prefixes: set[str], key: str) -> None:
 
 
 def test_an_unclaimed_key_is_told_with_the_prefixes_that_there_are() -> None:
-    """People see at once whether the key or the contract's prefix is mistyped."""
+    """The message for an unclaimed key lists the existing prefixes."""
     with pytest.raises(Permanent, match=r"shop/ordres/1\.csv.* nyc/flights/, shop/orders/"):
         claiming([ORDERS, landing_at("nyc/flights/")], "shop/ordres/1.csv")
     with pytest.raises(Permanent, match="prefixes are none"):
@@ -53,14 +53,14 @@ def test_an_unclaimed_key_is_told_with_the_prefixes_that_there_are() -> None:
     ],
 )
 def test_contracts_that_share_a_prefix_or_a_table_clash(other: Contract, shared: str) -> None:
-    """No key may belong to two contracts, and no table may have two."""
+    """Two contracts with the same prefix or the same table clash."""
     with pytest.raises(Permanent, match=f"a.yaml and b.yaml have the same {shared}") as refusal:
         refuse_clashes({"b.yaml": other, "a.yaml": ORDERS})
     assert refusal.value.code == "CONTRACTS_CLASH"
 
 
 def test_a_prefix_within_a_prefix_is_no_clash() -> None:
-    """The longer prefix takes its keys from the shorter one, so both may stand."""
+    """A prefix within another prefix is valid: the longer prefix claims its own keys."""
     refuse_clashes({"a.yaml": ORDERS, "b.yaml": landing_at("shop/orders/new/", "shop.new")})
 
 
@@ -84,6 +84,6 @@ ELSEWHERE = "customProperties: [{property: landingPrefix, value: in/orders/}]"
     ],
 )
 def test_a_refused_text_concerns_its_own_files_alone(text: str, could: bool) -> None:
-    """A text stands in the way of the keys under its prefixes; of all where it names none."""
+    """A refused contract affects the keys under its prefixes, or all keys if it names no prefix."""
     assert could_claim(text.encode("latin-1"), "shop/orders/1.csv") == could
     assert could_claim(text.encode("latin-1"), "")

@@ -1,4 +1,4 @@
-"""Rules of Lakegate's own, options of a rule, and what lies within a column."""
+"""Lakegate's own rules, options of rules, and nested columns."""
 
 import json
 from decimal import Decimal
@@ -42,7 +42,7 @@ def rule_of(implementation: str, more: str = "") -> Check:
 
 
 def test_what_lies_within_a_column_has_its_own_name_and_type() -> None:
-    """A nested column is named by the way to it, and the column's type holds all of it."""
+    """A nested column is named by its path, and its top-level column has the complete type."""
     contract = parsed(LINES)
     types = {column.name: column.type for column in contract.columns}
     assert types["lines"] == "array<struct<`sku`:string,`a.b`:bigint>>"
@@ -63,7 +63,7 @@ def test_what_lies_within_a_column_has_its_own_name_and_type() -> None:
     ],
 )
 def test_a_condition_looks_at_its_row_alone(sql: str, reason: str) -> None:
-    """Queries and calls of what reaches beyond the row are refused with the contract."""
+    """A condition with a query or a call that reaches outside its row is refused."""
     rule = {"check": "rowExpression", "expression": sql}
     where = [{"property": "where", "value": sql}]
     for broken in (
@@ -75,55 +75,55 @@ def test_a_condition_looks_at_its_row_alone(sql: str, reason: str) -> None:
 
 
 def test_what_lies_within_a_personal_column_is_personal() -> None:
-    """Who may not see a column may not see what is in it."""
+    """The columns nested in a confidential column are confidential."""
     hidden = {column.name: column.sensitive for column in parsed(LINES).nested}
     assert hidden["lines[].sku"]
     assert not hidden["labels{key}"]
 
 
 def test_what_lies_within_a_column_has_its_own_checks() -> None:
-    """Every declaration within a column is a check that is named by the way to it."""
+    """Each declaration of a nested column is a check named by the column's path."""
     ids = [found.id for found in parsed(LINES).checks]
     assert {"lines[].sku.nullValues", "lines[].a.b.invalidValues"} <= set(ids)
     assert {"labels{key}.invalidValues", "labels{value}.nullValues", "v.invalidValues"} <= set(ids)
 
 
 def test_a_row_expression_may_be_broken_by_no_row() -> None:
-    """Without an operator, no row may break a condition."""
+    """A row expression without an operator allows no failing row."""
     found = rule_of("check: rowExpression, expression: c > 0")
     assert (found.metric, found.rule) == (Metric.BROKEN, Condition("c > 0"))
     assert (found.expect.operator, found.expect.threshold) == (Operator.EQUAL, Decimal(0))
 
 
 def test_a_row_expression_may_be_broken_by_some_rows() -> None:
-    """With an operator and a unit, so many rows may break it."""
+    """A row expression with an operator and a unit allows that many failing rows."""
     found = rule_of("check: rowExpression, expression: c > 0, unit: percent, mustBeLessThan: 5")
     assert (found.expect.unit, found.expected) == (Unit.PERCENT, "less than 5 % of rows")
 
 
 def test_a_column_pair_compares_two_columns() -> None:
-    """The two columns stand in the condition as Spark quotes them."""
+    """The condition of a column pair quotes both columns as Spark does."""
     found = rule_of("check: columnPair, operator: <=, other: id")
     assert found.rule == Condition("`c` <= `id`")
     assert found.columns == ("c", "id")
 
 
 def test_a_number_of_values_may_be_below_zero() -> None:
-    """Thresholds of a column's own numbers are any numbers, without a unit."""
+    """A threshold for a column's values may be negative, and has no unit."""
     found = rule_of("check: mean, mustBeBetween: [-1.5, 2]")
     assert (found.metric, found.expect.threshold) == (Metric.MEAN, Decimal("-1.5"))
     assert found.expected == "between -1.5 and 2"
 
 
 def test_a_quantile_has_its_share() -> None:
-    """The share of the values is part of what is measured."""
+    """A quantile's share is part of its check."""
     found = rule_of("check: quantile, share: 0.95, mustBeLessThan: 10")
     assert found.rule == Quantile(Decimal("0.95"))
     assert found.measure == "the 0.95 quantile of c"
 
 
 def test_a_rule_takes_options() -> None:
-    """A rule can look at some rows, and have a second threshold for a warning."""
+    """A rule can filter its rows, and have a second threshold for a warning."""
     options = (
         ", customProperties: [{property: where, value: id > 1}, "
         "{property: warnUnless, value: {mustBeLessThan: 5}}]"
@@ -135,7 +135,7 @@ def test_a_rule_takes_options() -> None:
 
 
 def test_a_declaration_takes_options() -> None:
-    """What a property declares can be milder, and keep rows out of the table."""
+    """A property's declarations can have a lower severity, and quarantine rows."""
     options = "customProperties: [{property: onBadRow, value: quarantine}]"
     column = f"- {{name: c, logicalType: string, required: true, {options}}}"
     contract = parsed(column, settings="- {property: quarantine, value: {maxPercent: 2.5}}")
@@ -148,7 +148,7 @@ def test_a_declaration_takes_options() -> None:
 
 
 def test_a_declared_key_takes_options() -> None:
-    """What is declared unique can be so among some rows alone, and milder."""
+    """A uniqueness declaration can filter its rows and have a lower severity."""
     options = "[{property: where, value: id > 1}, {property: severity, value: warning}]"
     column = f"- {{name: c, logicalType: string, unique: true, customProperties: {options}}}"
     (found,) = [each for each in parsed(column).checks if each.columns == ("c",)]
@@ -178,7 +178,7 @@ def test_a_declared_key_takes_options() -> None:
     ],
 )
 def test_a_rule_that_cannot_be_kept_is_refused(rule: str, reason: str) -> None:
-    """What is wrong in a rule of Lakegate's own is refused with the reason."""
+    """An invalid rule of Lakegate's own is refused with the reason."""
     column = (
         f"- {{name: c, logicalType: number, quality: [{{type: custom, engine: lakegate, {rule}}}]}}"
     )
@@ -187,7 +187,7 @@ def test_a_rule_that_cannot_be_kept_is_refused(rule: str, reason: str) -> None:
 
 
 def test_drift_looks_at_another_measure() -> None:
-    """It warns where that measure is more than 4 deviations off, or as the rule says."""
+    """A drift rule warns at more than 4 deviations, or at the rule's own threshold."""
     usual = rule_of("check: drift, of: mean")
     assert (usual.metric, usual.columns, usual.basis.metric) == (
         Metric.DRIFT,
@@ -214,6 +214,6 @@ def test_drift_looks_at_another_measure() -> None:
     ],
 )
 def test_drift_that_cannot_be_meant_is_refused(implementation: str, refused: str) -> None:
-    """What has no meaning is refused with the reason, and not ignored."""
+    """A meaningless drift rule is refused with the reason."""
     with pytest.raises(ContractInvalid, match=refused):
         rule_of(implementation)

@@ -1,4 +1,4 @@
-"""The guide for data owners shows only contracts that are taken."""
+"""The guide for data owners, whose contracts must all be valid."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def test_the_guides_contract_is_taken() -> None:
-    """Who copies the guide's contract starts with a good one."""
+    """The guide's contract is valid."""
     contract = check(BLOCKS[0], "contracts.md")
     assert (contract.table, contract.channel) == ("shop.orders", "#shop-data")
     assert contract.options["delimiter"] == ";"
@@ -21,7 +21,7 @@ def test_the_guides_contract_is_taken() -> None:
 
 
 def test_the_guides_property_is_taken() -> None:
-    """The guide's example of a rule is one that can be put under any contract."""
+    """The guide's example of a rule is valid in any contract."""
     (block,) = [block for block in BLOCKS[1:] if "discount" in block]
     contract = check(contract_text(block), "contracts.md")
     assert contract.checks[-1].id == "discount.plausible"
@@ -29,7 +29,7 @@ def test_the_guides_property_is_taken() -> None:
 
 
 def test_every_example_of_the_guide_is_taken() -> None:
-    """Every column and setting that the guide shows can be put into any contract."""
+    """Every column and setting in the guide is valid in any contract."""
     for block in BLOCKS[1:]:
         is_setting = block.startswith("- property:")
         text = contract_text(settings=block) if is_setting else contract_text(block)
@@ -37,7 +37,7 @@ def test_every_example_of_the_guide_is_taken() -> None:
 
 
 def test_the_guides_check_of_the_whole_table_is_taken() -> None:
-    """The guide's example of a check that looks beyond the file is one."""
+    """The guide's example of a check of the whole table is one."""
     (block,) = [block for block in BLOCKS[1:] if "scope" in block]
     contract = check(contract_text(block), "contracts.md")
     assert [each.id for each in contract.checks if each.checks_whole_table] == [
@@ -48,7 +48,7 @@ def test_the_guides_check_of_the_whole_table_is_taken() -> None:
 
 
 def test_the_guide_knows_every_metric_and_operator() -> None:
-    """Whatever can be asked for is in the guide."""
+    """The guide names every metric and operator."""
     assert [
         word
         for word in (*set(Metric) - {Metric.DRIFT}, *Operator)

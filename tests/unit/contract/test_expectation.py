@@ -1,4 +1,4 @@
-"""Expectations: what is met, and how it is said."""
+"""Expectations: their evaluation and their wording."""
 
 import math
 from decimal import Decimal
@@ -30,7 +30,7 @@ def expect(
 def test_each_operator_says_the_contrary_of_its_opposite(
     one: Operator, other: Operator, value: int, low: int, width: int, more: int, unit: Unit
 ) -> None:
-    """Of an operator and its opposite, with the same thresholds, exactly one is met."""
+    """Exactly one of an operator and its opposite, with the same thresholds, is met."""
     first = Expectation(one, Decimal(low), Decimal(low + width), unit)
     second = Expectation(other, Decimal(low), Decimal(low + width), unit)
     assert first.met(value, value + more) != second.met(value, value + more)
@@ -39,7 +39,7 @@ def test_each_operator_says_the_contrary_of_its_opposite(
 @settings(deadline=None)
 @given(value=COUNTS, low=COUNTS, width=st.integers(1, 100))
 def test_between_is_at_least_and_at_most(value: int, low: int, width: int) -> None:
-    """Between means both ends and all between them."""
+    """Between includes both bounds and all values between them."""
     between = expect(Operator.BETWEEN, str(low), str(low + width))
     at_least = expect(Operator.AT_LEAST, str(low))
     at_most = expect(Operator.AT_MOST, str(low + width))
@@ -49,7 +49,7 @@ def test_between_is_at_least_and_at_most(value: int, low: int, width: int) -> No
 @settings(deadline=None)
 @given(value=COUNTS, threshold=COUNTS)
 def test_rows_are_compared_as_numbers(value: int, threshold: int) -> None:
-    """In rows, each operator is the comparison that its name says, whatever the total is."""
+    """For rows, each operator compares as its name says, for any total."""
     met = {op: expect(op, str(threshold)).met(value, 7) for op in Operator if "tween" not in op}
     assert met == {
         Operator.EQUAL: value == threshold,
@@ -64,7 +64,7 @@ def test_rows_are_compared_as_numbers(value: int, threshold: int) -> None:
 @settings(deadline=None)
 @given(rows=st.integers(1, 10**12), share=st.integers(0, 1000))
 def test_percent_is_exact(rows: int, share: int) -> None:
-    """A share right at its threshold is met by at-most and not by less-than, however many rows."""
+    """A share exactly at its threshold meets at-most and fails less-than, for any total."""
     assume(rows * share % 1000 == 0)
     value = rows * share // 1000
     threshold = Decimal(share) / 10
@@ -76,7 +76,7 @@ def test_percent_is_exact(rows: int, share: int) -> None:
 @settings(deadline=None)
 @given(digits=st.integers(-(10**15) + 1, 10**15 - 1), scale=st.integers(0, 15))
 def test_a_float_is_the_number_that_it_is_written_as(digits: int, scale: int) -> None:
-    """A float right at its threshold is there, whatever its last binary digit makes of it."""
+    """A float is compared by its decimal notation, regardless of its last binary digit."""
     threshold = Decimal(digits).scaleb(-scale)
     value = float(threshold)
     near = math.nextafter(value, math.inf)
@@ -87,7 +87,7 @@ def test_a_float_is_the_number_that_it_is_written_as(digits: int, scale: int) ->
 
 
 def test_no_row_of_no_rows_is_zero_percent() -> None:
-    """An empty file has zero percent of anything, which is no division by zero."""
+    """Any share of an empty file is zero percent."""
     assert expect(Operator.EQUAL, "0", unit=Unit.PERCENT).met(0, 0)
     assert not expect(Operator.MORE, "0", unit=Unit.PERCENT).met(0, 0)
 
@@ -107,7 +107,7 @@ def test_no_row_of_no_rows_is_zero_percent() -> None:
     ],
 )
 def test_an_expectation_is_worded_for_people(expectation: Expectation, wording: str) -> None:
-    """The wording says operator, number and unit as a person would."""
+    """The wording of an expectation names operator, number and unit."""
     assert expectation.wording == wording
 
 
@@ -125,5 +125,5 @@ def test_an_expectation_is_worded_for_people(expectation: Expectation, wording: 
 def test_what_was_found_is_worded_in_the_expectations_unit(
     unit: Unit, value: int, rows: int, words: str
 ) -> None:
-    """What was found can be read beside what was expected."""
+    """The measured value is worded in the unit of the expectation."""
     assert Expectation(Operator.EQUAL, Decimal(0), None, unit).found(value, rows) == words

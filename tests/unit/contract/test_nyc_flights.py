@@ -1,4 +1,4 @@
-"""The contract of the demo holds for every day of its data, and breaks where a day is broken."""
+"""The demo's contract, which every day of its data meets and every broken day fails."""
 
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ COMPARISONS = {
     "maximum": pc.less_equal,
     "exclusive_maximum": pc.less,
 }
-# A check, the column that is broken for it in every row of a day, and the value there.
+# A check, the column to break in every row of a day, and the broken value.
 BROKEN = [
     ("origin.invalidValues", "origin", "ewr"),
     ("carrier.invalidValues", "carrier", "UA\n"),
@@ -54,7 +54,7 @@ def day(year: pa.Table) -> pa.Table:
 
 
 def counted(asked: Check, rows: pa.Table) -> int:
-    """What a check counts, by Arrow: nobody else's code, and plain."""
+    """Return the count of a check, computed independently with Arrow."""
     if asked.metric is Metric.ROWS:
         return len(rows)
     if asked.metric is Metric.DUPLICATE:
@@ -69,7 +69,7 @@ def counted(asked: Check, rows: pa.Table) -> int:
 
 
 def valid(values: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
-    """For each value whether a rule holds, and true for nulls."""
+    """Return whether each value meets a rule, with true for nulls."""
     masks = []
     if rule.valid_values:
         masks.append(pc.is_in(values, pa.array(rule.valid_values).cast(values.type)))
@@ -89,13 +89,13 @@ def valid(values: pa.ChunkedArray, rule: Rule) -> pa.ChunkedArray:
 
 
 def failing(rows: pa.Table, contract: Contract) -> set[str]:
-    """The ids of the checks that a file's rows do not meet."""
+    """Return the ids of the checks that a file's rows fail."""
     met = {c.id: c.expect.met(counted(c, rows), len(rows)) for c in contract.checks}
     return {id_ for id_, is_met in met.items() if not is_met}
 
 
 def test_every_day_of_2013_meets_every_check(year: pa.Table, contract: Contract) -> None:
-    """All 365 files of the demo pass, warnings included."""
+    """All 365 files of the demo pass every check, warnings included."""
     months, days_of_month = year["month"].to_pylist(), year["day"].to_pylist()
     days = {date(2013, *pair) for pair in zip(months, days_of_month, strict=True)}
     assert len(days) == 365
@@ -107,7 +107,7 @@ def test_every_day_of_2013_meets_every_check(year: pa.Table, contract: Contract)
 def test_a_broken_day_fails_the_check_that_it_breaks(
     id_: str, column: str, value: Any, day: pa.Table, contract: Contract
 ) -> None:
-    """Each kind of check flips when a day is broken in its way."""
+    """Each kind of check fails for a day that breaks it."""
     index = day.schema.get_field_index(column)
     field = day.schema.field(index)
     broken = day.set_column(index, field, pa.array([value] * len(day), field.type))
@@ -116,11 +116,11 @@ def test_a_broken_day_fails_the_check_that_it_breaks(
 
 
 def test_a_day_with_too_few_rows_fails(day: pa.Table, contract: Contract) -> None:
-    """A file that holds 99 good flights is not a day."""
+    """A file with only 99 good flights fails."""
     assert failing(day.slice(0, 99), contract) == {"a_days_flights"}
 
 
 def test_the_days_that_the_demo_breaks_fail(day: pa.Table, contract: Contract) -> None:
-    """The demo's broken file breaks exactly the checks that it means to show."""
+    """The demo's broken file fails exactly the intended checks."""
     ids = {"carrier.nullValues", "origin.invalidValues", "dep_delay.plausible"}
     assert failing(flights.broken(day), contract) == ids

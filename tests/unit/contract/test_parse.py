@@ -1,4 +1,4 @@
-"""What a contract that is taken means: its columns, its checks, its files and its people."""
+"""The columns, checks, file options and contacts of a parsed contract."""
 
 import hashlib
 from decimal import Decimal
@@ -76,20 +76,20 @@ RULES = {
 
 @pytest.mark.parametrize(("declaration", "type_"), TYPES.items())
 def test_a_declaration_means_a_column_type(declaration: str, type_: str) -> None:
-    """A property's logical type, refined by its physical type and options, is one column type."""
+    """A property's logical type, physical type and options give one column type."""
     assert parsed(f"- {{name: c, {declaration}}}").column("c").type == type_
 
 
 @pytest.mark.parametrize(("declaration", "rule"), RULES.items())
 def test_a_declaration_limits_the_values(declaration: str, rule: Rule) -> None:
-    """What a property's declaration says of its values is one check that lets no row break it."""
+    """Each declared limit of a property's values is one check that allows no failing row."""
     _, check = parsed(f"- {{name: c, {declaration}}}").checks
     assert (check.id, check.metric, check.columns) == ("c.invalidValues", Metric.INVALID, ("c",))
     assert (check.rule, check.expect, check.severity) == (rule, NONE, Severity.ERROR)
 
 
 def test_a_column_carries_what_a_table_and_a_report_need() -> None:
-    """The physical name names the column; whatever is not for everybody is sensitive."""
+    """The physical name names the column, and a restricted classification makes it confidential."""
     contract = parsed(
         "- {name: mail, physicalName: E-Mail.adresse ü, logicalType: string, "
         "description: where to write, classification: restricted}\n"
@@ -106,7 +106,7 @@ def test_a_column_carries_what_a_table_and_a_report_need() -> None:
 
 
 def test_required_and_unique_are_checks_that_let_no_row_break_them() -> None:
-    """`required` counts nulls and `unique` counts duplicates, and both must be none."""
+    """`required` allows no nulls and `unique` allows no duplicates."""
     contract = parsed("- {name: c, logicalType: string, required: true, unique: true}")
     checks = [(c.id, c.metric, c.columns, c.expect) for c in contract.checks[1:]]
     assert checks == [
@@ -116,7 +116,7 @@ def test_required_and_unique_are_checks_that_let_no_row_break_them() -> None:
 
 
 def test_a_primary_key_is_unique_as_a_whole_and_has_no_nulls() -> None:
-    """A composite key is one check of uniqueness, and each of its columns is required."""
+    """A composite key is one uniqueness check, and each of its columns is required."""
     contract = parsed(
         "- {name: a, logicalType: string, primaryKey: true, primaryKeyPosition: 1}\n"
         "- {name: b, logicalType: string, primaryKey: true, primaryKeyPosition: 2}"
@@ -132,13 +132,13 @@ def test_a_primary_key_is_unique_as_a_whole_and_has_no_nulls() -> None:
 
 
 def test_a_primary_key_that_is_unique_is_checked_once() -> None:
-    """Saying unique of a key of one column asks for nothing new."""
+    """A primary key of one column that is also unique is checked once."""
     contract = parsed("- {name: a, logicalType: string, primaryKey: true, unique: true}")
     assert [c.id for c in contract.checks[1:]] == ["a.nullValues", "a.duplicateValues"]
 
 
 def test_a_stated_rule_is_taken_as_it_stands() -> None:
-    """Metric, arguments, operator, unit, severity and description of a rule are the check's."""
+    """A check has its rule's metric, arguments, operator, unit, severity and description."""
     contract = parsed("""\
 - name: c
   logicalType: string
@@ -164,7 +164,7 @@ def test_a_stated_rule_is_taken_as_it_stands() -> None:
 
 @pytest.mark.parametrize("operator", Operator)
 def test_every_operator_is_read(operator: Operator) -> None:
-    """All eight operators of the standard are taken, with their thresholds."""
+    """All eight operators of the standard are parsed with their thresholds."""
     high = Decimal(7) if "Between" in operator else None
     value = "[3, 7]" if high else "3"
     check = parsed(quality=f"- {{metric: rowCount, {operator}: {value}}}").checks[-1]
@@ -173,7 +173,7 @@ def test_every_operator_is_read(operator: Operator) -> None:
 
 
 def test_rows_can_be_unique_in_several_columns() -> None:
-    """A rule of the whole object names properties, and its check their columns."""
+    """A rule of the schema object names properties, and its check names their columns."""
     contract = parsed(
         "- {name: line, physicalName: Line No, logicalType: integer}",
         quality="- metric: duplicateValues\n  mustBe: 0\n  arguments: {properties: [id, line]}",
@@ -183,7 +183,7 @@ def test_rows_can_be_unique_in_several_columns() -> None:
 
 
 def test_valid_values_need_no_null() -> None:
-    """A null is never invalid, so one among the valid values says nothing."""
+    """A null among the valid values has no effect, because a null is always valid."""
     contract = parsed(
         "- {name: c, logicalType: string, quality: [{metric: invalidValues, "
         "arguments: {validValues: [null, a]}, mustBe: 0}]}"
@@ -192,13 +192,13 @@ def test_valid_values_need_no_null() -> None:
 
 
 def test_a_rule_that_is_only_text_is_no_check() -> None:
-    """Rules of type text are for people, and are not counted as checks."""
+    """Rules of type text are documentation, and are not counted as checks."""
     contract = parsed(quality="- {type: text, description: all is well}")
     assert [c.id for c in contract.checks] == ["id.nullValues"]
 
 
 def test_ids_stay_apart_where_rules_repeat() -> None:
-    """A metric that is asked for again takes a number; ids that owners gave are never changed."""
+    """A repeated metric gets a numbered id; ids that owners chose never change."""
     rule = "{metric: nullValues, mustBeLessThan: 9"
     contract = parsed(
         "- {name: c, logicalType: string, required: true, quality: "
@@ -213,7 +213,7 @@ def test_ids_stay_apart_where_rules_repeat() -> None:
 
 
 def test_a_check_says_what_it_counts() -> None:
-    """A check that its owner did not describe is described by what it counts."""
+    """A check without its own description is described by its metric."""
     contract = parsed(
         "- {name: c, logicalType: string, required: true, unique: true, "
         "enum: [{value: A}, {value: ''}], logicalTypeOptions: {minLength: 1, maxLength: 1}}\n"
@@ -238,7 +238,7 @@ BEYOND = "customProperties: [{property: scope, value: table}]"
 
 
 def test_a_check_may_look_at_the_whole_table() -> None:
-    """A scope makes duplicates and row counts those of the whole table, in words and id as well."""
+    """The table scope applies to duplicates and row counts, and appears in wording and id."""
     contract = parsed(
         "- name: c\n  logicalType: string\n"
         f"  quality: [{{metric: duplicateValues, mustBe: 0, {BEYOND}}}]",
@@ -254,7 +254,7 @@ def test_a_check_may_look_at_the_whole_table() -> None:
 
 
 def test_only_a_scope_makes_a_contract_look_beyond_the_file() -> None:
-    """Without a scope, or with the file's, a verdict depends on the file alone."""
+    """A contract without the table scope is judged by the file alone."""
     rule = "- {metric: rowCount, mustBe: 1, customProperties: [{property: scope, value: SCOPE}]}"
     of_file, of_table = [parsed(quality=rule.replace("SCOPE", s)) for s in ("file", "table")]
     assert not parsed().checks_whole_table
@@ -264,14 +264,14 @@ def test_only_a_scope_makes_a_contract_look_beyond_the_file() -> None:
 
 
 def test_a_long_list_of_values_is_cut_short_for_people() -> None:
-    """Of many valid values a dozen are named and the others counted."""
+    """The wording of a long list of valid values names twelve and counts the others."""
     values = ", ".join(f"{{value: v{n}}}" for n in range(20))
     contract = parsed(f"- {{name: c, logicalType: string, enum: [{values}]}}")
     assert contract.checks[1].description.endswith("v11 and 8 more")
 
 
 def test_what_is_not_given_has_a_sensible_default() -> None:
-    """Parquet, below namespace and table, with samples, and nobody in particular to tell."""
+    """The defaults are parquet, a prefix of namespace and table, samples, and no channel."""
     text = contract_text()
     contract = parse(text, "orders.yaml")
     assert (contract.id, contract.version, contract.table) == (
@@ -287,7 +287,7 @@ def test_what_is_not_given_has_a_sensible_default() -> None:
 
 
 def test_a_contract_says_what_a_file_that_comes_again_means() -> None:
-    """Known bytes can wait for a person, and new bytes under a key replace its earlier rows."""
+    """Known bytes can wait for a decision, and a key's new bytes can replace its earlier rows."""
     contract = parsed(
         settings="- {property: onDuplicate, value: hold}\n"
         "- {property: onNewVersion, value: replace}"
@@ -296,7 +296,7 @@ def test_a_contract_says_what_a_file_that_comes_again_means() -> None:
 
 
 def test_files_of_csv_are_read_as_their_options_say() -> None:
-    """CSV has a header, commas and doubled quotes in UTF-8 where the options do not differ."""
+    """CSV has a header, commas, doubled quotes and UTF-8 unless the options differ."""
     contract = parsed(
         settings="- {property: format, value: csv}\n"
         "- {property: landingPrefix, value: drop/orders-}\n"
@@ -326,13 +326,13 @@ def test_files_of_csv_are_read_as_their_options_say() -> None:
     ],
 )
 def test_options_may_be_written_as_spark_takes_them(options: str, name: str, value: str) -> None:
-    """A header may be "true" as text, and an encoding in small letters."""
+    """Options accept Spark's notation: a header "true" as text, an encoding in lower case."""
     settings = f"- {{property: format, value: csv}}\n- {{property: options, value: {options}}}"
     assert parsed(settings=settings).options[name] == value
 
 
 def test_settings_may_stand_at_the_schema_object() -> None:
-    """Lakegate's settings are found at the contract and at its schema object."""
+    """Lakegate's settings are read from the contract and from its schema object."""
     text = contract_text().replace(
         "name: shop.orders\n",
         "name: orders\n    physicalName: shop.orders\n"
@@ -356,7 +356,10 @@ def test_settings_may_stand_at_the_schema_object() -> None:
     ],
 )
 def test_the_owner_is_the_team_or_its_owner(team: str, owner: str) -> None:
-    """The owner is the team's name, else its member who owns, else its first; in both notations."""
+    """The owner is the team's name, else its member with the role owner, else its first member.
+
+    This holds in both notations of a team.
+    """
     text = contract_text(head=f"{HEAD}team: {team}\n")
     assert parse(text, "orders.yaml").owner == owner
 
@@ -370,13 +373,13 @@ def test_the_owner_is_the_team_or_its_owner(team: str, owner: str) -> None:
     ],
 )
 def test_the_channel_is_the_first_one_of_slacks(support: str, channel: str) -> None:
-    """A support channel is Slack's by its tool, or by its # where it names no tool."""
+    """A support channel is Slack's if its tool says so, or, without a tool, if it begins with #."""
     text = contract_text(head=f"{HEAD}support: {support}\n")
     assert parse(text, "orders.yaml").channel == channel
 
 
 @pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
 def test_the_standards_living_versions_are_taken(version: str) -> None:
-    """Contracts of ODCS 3.0.2, 3.1 and 3.2 are taken."""
+    """Contracts of ODCS 3.0.2, 3.1 and 3.2 are valid."""
     text = contract_text(head=HEAD.replace("v3.1.0", version))
     assert parse(text, "orders.yaml").table == "shop.orders"

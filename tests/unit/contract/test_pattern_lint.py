@@ -1,4 +1,4 @@
-"""Patterns that could keep a job busy for ever are refused before they are in force."""
+"""The refusal of patterns that could occupy a job without end."""
 
 from contextlib import suppress
 
@@ -36,20 +36,20 @@ PARTS = [
 
 @pytest.mark.parametrize("pattern", SLOW)
 def test_a_pattern_that_can_take_very_long_is_refused(pattern: str) -> None:
-    """Repetitions that match the same, inside or after each other, are refused with the reason."""
+    """Nested or adjacent repetitions that match the same text are refused with the reason."""
     with pytest.raises(PatternUnsupported, match="can take very long"):
         refuse_slow(pattern)
 
 
 @pytest.mark.parametrize("pattern", [*QUICK, *PATTERNS.values()])
 def test_a_pattern_as_people_write_them_is_taken(pattern: str) -> None:
-    """The common patterns for common things are no trouble."""
+    """Common patterns are valid."""
     refuse_slow(pattern)
 
 
 @pytest.mark.parametrize("pattern", SLOW)
 def test_the_text_that_is_shown_does_not_have_the_pattern(pattern: str) -> None:
-    """Only a text without the pattern keeps a search busy to the end, and it need not be long."""
+    """The slow example lacks the pattern, so that the search runs to its end, and it is short."""
     text = slow_text(pattern)
     assert text is not None
     assert len(text) <= LONGEST + 3
@@ -57,19 +57,19 @@ def test_the_text_that_is_shown_does_not_have_the_pattern(pattern: str) -> None:
 
 
 def test_repetitions_that_are_nested_too_deep_to_be_judged_are_refused() -> None:
-    """What cannot be judged is not taken."""
+    """A pattern with repetitions too deep to analyse is refused."""
     with pytest.raises(PatternUnsupported, match="too large"):
         refuse_slow("((((((((((a{9}b){9}c){9}d){9}e){9}f){9}g){9}h){9}i){9}j){9}k){9}")
 
 
 def test_groups_without_end_are_refused() -> None:
-    """A pattern of brackets alone does not exhaust the stack."""
+    """A pattern of nothing but brackets does not exhaust the stack."""
     with pytest.raises(PatternUnsupported, match="nested deeper"):
         refuse_slow("(" * 10_000 + "a" + ")" * 10_000)
 
 
 def test_a_contract_with_such_a_pattern_is_refused_at_its_line() -> None:
-    """Whoever parses contracts refuses the pattern: the check, the push and the job."""
+    """The parser refuses such a pattern at its line, and so do the check, the push and the job."""
     column = '- name: c\n  logicalType: string\n  logicalTypeOptions: {pattern: "^(a+)+$"}'
     (problem,) = problems_of(contract_text(column))
     field = "schema[0].properties[1].logicalTypeOptions.pattern"
@@ -80,7 +80,7 @@ def test_a_contract_with_such_a_pattern_is_refused_at_its_line() -> None:
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.sampled_from(PARTS), max_size=10).map("".join))
 def test_every_pattern_is_judged_or_refused(pattern: str) -> None:
-    """Whatever is written, there is an answer, and a text that is shown does not have it."""
+    """Every pattern is accepted or refused, and the slow example lacks the pattern."""
     with suppress(PatternUnsupported):
         text = slow_text(pattern)
         assert text is None or len(text) <= LONGEST + 3

@@ -1,4 +1,4 @@
-"""Patterns: what ECMA-262 finds, Java finds, or the pattern is refused."""
+"""The translation of ECMA-262 patterns to Java."""
 
 import re
 from contextlib import suppress
@@ -92,19 +92,19 @@ REFUSED = {
 
 
 def finds(pattern: str, value: str) -> bool:
-    """What Java would find: the command line reads Java's notation with Python's `re`."""
+    """Return whether Java would find the pattern, by Python's `re` with Java's notation."""
     return finder(pattern)(value)
 
 
 @pytest.mark.parametrize(("pattern", "value"), FOUND)
 def test_a_value_that_ecma_finds_is_found(pattern: str, value: str) -> None:
-    """The translation finds what ECMA-262 with the flag u finds."""
+    """The translation finds every value that ECMA-262 with the flag u finds."""
     assert finds(pattern, value)
 
 
 @pytest.mark.parametrize(("pattern", "value"), NOT_FOUND)
 def test_a_value_that_ecma_does_not_find_is_not_found(pattern: str, value: str) -> None:
-    """The translation does not find what Java alone would, such as a line end after `$`."""
+    """The translation does not match values that only Java would, such as a line end after `$`."""
     assert not finds(pattern, value)
 
 
@@ -116,14 +116,14 @@ def test_what_cannot_be_kept_is_refused_with_the_reason(pattern: str, reason: st
 
 
 def test_general_categories_are_javas_own() -> None:
-    """Unicode's general categories are written alike in both."""
+    """Unicode's general categories have the same notation in both."""
     assert java_pattern(r"^\p{Lu}[\P{L}]$") == r"\A[\p{Lu}][\P{L}]\z"
 
 
 @settings(deadline=None)
 @given(st.text(alphabet=st.characters(codec="utf-8"), min_size=1))
 def test_an_escaped_text_finds_exactly_itself(text: str) -> None:
-    """Every character stands for itself once what is special in ECMA-262 is escaped."""
+    """An escaped text matches exactly itself."""
     pattern = "^" + re.sub(r"([\^$\\.*+?()\[\]{}|/])", r"\\\1", text) + "$"
     assert finds(pattern, text)
     assert not finds(pattern, text + "\n")
@@ -132,6 +132,6 @@ def test_an_escaped_text_finds_exactly_itself(text: str) -> None:
 @settings(deadline=None)
 @given(st.text(st.sampled_from("ab1^$.|()[]{}*+?\\-,=:!<dDwWsSbBvpPxu&😀\n"), max_size=12))
 def test_every_pattern_is_translated_or_refused(pattern: str) -> None:
-    """Whatever is written, there is a pattern that can be compiled or a reason."""
+    """Every pattern is translated into one that compiles, or refused with a reason."""
     with suppress(PatternUnsupported):
         finds(pattern, "a")

@@ -1,4 +1,4 @@
-"""What is refused: whatever is wrong, or would have to be ignored, with its line and field."""
+"""The refusal of contracts, with the line and field of each problem."""
 
 import re
 
@@ -20,7 +20,7 @@ TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
 ONE_TEXT = "[{name: name, logicalType: string}]"
 A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
 
-# What stands in a property named c, beside its name: the field that is refused, and the reason.
+# The declarations of a property named c, the field that is refused, and the reason.
 PROPERTIES = [
     ("physicalType: int", "logicalType", "is missing"),
     ("logicalType: strng", "logicalType", "did you mean string"),
@@ -257,14 +257,14 @@ HEADS = [
 def test_a_declaration_that_cannot_be_kept_is_refused(
     declaration: str, field: str, reason: str
 ) -> None:
-    """A property is refused where it is wrong or asks for what nobody would check."""
+    """An invalid declaration, or one that no check would enforce, is refused."""
     text = contract_text(f"- {{name: c, {declaration}}}")
     assert_refused(text, f"{PROPERTY}.{field}", reason)
 
 
 @pytest.mark.parametrize(("setting", "field", "reason"), SETTINGS)
 def test_a_setting_that_cannot_be_kept_is_refused(setting: str, field: str, reason: str) -> None:
-    """Which files belong to a contract, and how to read them, is never left to a guess."""
+    """An invalid setting of the contract's files is refused."""
     assert_refused(contract_text(settings=f"- {setting}"), f"customProperties{field}", reason)
 
 
@@ -272,14 +272,14 @@ def test_a_setting_that_cannot_be_kept_is_refused(setting: str, field: str, reas
 def test_an_option_of_csv_that_cannot_be_kept_is_refused(
     options: str, field: str, reason: str
 ) -> None:
-    """Only what the reader will do can be asked of it."""
+    """A CSV option that the reader does not support is refused."""
     settings = f"- {{property: format, value: csv}}\n- {{property: options, value: {options}}}"
     assert_refused(contract_text(settings=settings), f"customProperties.options{field}", reason)
 
 
 @pytest.mark.parametrize(("head", "field", "reason"), HEADS)
 def test_a_head_that_is_wrong_is_refused(head: str, field: str, reason: str) -> None:
-    """The contract's own fields are checked like all others."""
+    """An invalid field at the top of the contract is refused."""
     assert_refused(contract_text(head=head), field, reason)
 
 
@@ -287,26 +287,26 @@ def test_a_head_that_is_wrong_is_refused(head: str, field: str, reason: str) -> 
     "name", ["orders", "shop.orders.new", "shop.", "shop.or ders", "1.a", "shop.ordérs", "shop/a.b"]
 )
 def test_a_table_is_named_by_namespace_and_name(name: str) -> None:
-    """A table's name is two plain identifiers, so that it can stand in keys, branches and SQL."""
+    """A table's name is two plain identifiers, valid in keys, branches and SQL."""
     text = contract_text().replace("shop.orders", name)
     assert_refused(text, "schema[0].name", "as in nyc.flights")
 
 
 @pytest.mark.parametrize("name", ["' '", '"a\\0"', '"a\\nb"', "_pos", "a" * 256])
 def test_a_column_cannot_have_any_name(name: str) -> None:
-    """Names that nobody can see or that the engine keeps for itself are refused."""
+    """Invisible column names and names that the engine reserves are refused."""
     text = contract_text(f"- {{name: {name}, logicalType: string}}")
     assert [p for p in problems_of(text) if p.field == f"{PROPERTY}.name"]
 
 
 @pytest.mark.parametrize("name", ["total amount", "größe", "a.b", "a`b", "select", "1st"])
 def test_a_column_may_have_an_unusual_name(name: str) -> None:
-    """Spaces, dots, umlauts, quotes and keywords in a column's name are no problem."""
+    """A column's name may have spaces, dots, umlauts, quotes and keywords."""
     assert parsed(f'- {{name: "{name}", logicalType: string}}').columns[1].name == name
 
 
 def test_columns_that_differ_in_case_only_are_refused() -> None:
-    """Spark takes ID for id, so two such columns are one declared twice; the first line is told."""
+    """Columns that differ only in case are refused with the line of the first, as in Spark."""
     found = problems_of(contract_text("- {name: ID, logicalType: string}"))
     assert [(p.field, p.line) for p in found] == [(PROPERTY, 9)]
     assert "first in line 8" in found[0].reason
@@ -314,7 +314,7 @@ def test_columns_that_differ_in_case_only_are_refused() -> None:
 
 @pytest.mark.parametrize("schema", ["", "schema: []\n", "schema: a\n", "schema: [{}, {}]\n"])
 def test_a_contract_describes_exactly_one_table(schema: str) -> None:
-    """No table, or two, is refused."""
+    """A contract with no table or with two is refused."""
     assert_refused(HEAD + schema, "schema", "exactly one table")
 
 
@@ -326,18 +326,18 @@ def test_a_table_has_columns(properties: str) -> None:
 
 
 def test_a_contract_that_checks_nothing_is_refused() -> None:
-    """Passing no check is no reason to publish a file."""
+    """A contract without checks is refused."""
     assert_refused(contract_text().replace(", required: true", ""), "schema", "no check at all")
 
 
 def test_a_range_may_be_a_single_value() -> None:
-    """Equal bounds leave one value, unless one of them is exclusive."""
+    """Equal bounds are valid unless one of them is exclusive."""
     column = "- {name: c, logicalType: integer, logicalTypeOptions: {minimum: 5, maximum: 5}}"
     assert not problems_of(contract_text(column))
 
 
 def test_bounds_are_compared_as_instants() -> None:
-    """A minimum in one zone may look later than a maximum in another, and be earlier."""
+    """Bounds are compared as instants, regardless of their time zones."""
     bounds = "minimum: 2013-01-01T02:00+02:00, maximum: 2013-01-01T01:00Z"
     column = f"- {{name: c, logicalType: timestamp, logicalTypeOptions: {{{bounds}}}}}"
     assert not problems_of(contract_text(column))
@@ -349,7 +349,7 @@ JSON, CSV = (f"- {{property: format, value: {format_}}}" for format_ in ("json",
 
 
 def test_dates_in_json_are_read_as_iso_alone() -> None:
-    """In JSON, no other way to write dates is taken; in CSV it is, in parquet it says nothing."""
+    """JSON accepts ISO dates only, CSV accepts other patterns, and parquet ignores them."""
     column = "- {name: c, logicalType: date, logicalTypeOptions: {format: dd.MM.yyyy}}"
     text = contract_text(column, settings=JSON)
     assert_refused(text, f"{PROPERTY}.logicalTypeOptions.format", "ISO 8601 alone")
@@ -369,14 +369,14 @@ def test_dates_in_json_are_read_as_iso_alone() -> None:
     ],
 )
 def test_a_pattern_that_cannot_be_read_is_refused(logical: str, pattern: str, reason: str) -> None:
-    """What no locale decides, and leaves no part of a date open, is all that is read."""
+    """A date pattern that depends on a locale or leaves a part of a date open is refused."""
     column = f"- {{name: c, logicalType: {logical}, logicalTypeOptions: {{format: '{pattern}'}}}}"
     text = contract_text(column, settings=CSV)
     assert_refused(text, f"{PROPERTY}.logicalTypeOptions.format", reason)
 
 
 def test_a_time_zone_is_one_of_text_cells() -> None:
-    """Timestamps in CSV may be from another zone; where the file has types they are in UTC."""
+    """A time zone is valid for CSV only; timestamps in typed files are in UTC."""
     column = "- {name: c, logicalType: timestamp, logicalTypeOptions: {defaultTimezone: %s}}"
     berlin, field = column % "Europe/Berlin", f"{PROPERTY}.logicalTypeOptions.defaultTimezone"
     assert parsed(berlin, settings=CSV).columns[-1].zone == "Europe/Berlin"
@@ -385,7 +385,7 @@ def test_a_time_zone_is_one_of_text_cells() -> None:
 
 
 def test_all_problems_are_told_at_once_in_the_order_of_their_lines() -> None:
-    """One refusal names every problem, each with its line, field and reason, and the file."""
+    """One refusal names the file and every problem, each with its line, field and reason."""
     text = contract_text(
         "- name: c\n  logicalType: strin\n  requird: true\n  quality:\n"
         "  - metric: nullValues\n    mustBeLesThan: 1",

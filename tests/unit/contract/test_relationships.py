@@ -1,4 +1,4 @@
-"""Relationships of a contract: in which notations they are written, and which mean nothing."""
+"""The notations of a contract's relationships, and the invalid ones."""
 
 import textwrap
 
@@ -27,7 +27,7 @@ Found = list[tuple[tuple[str, ...], CheckSpec]]
 
 
 def read_drafts(more: str) -> list[Draft]:
-    """The one relationship of tailnum to planes, with `more` in it."""
+    """Return the one relationship of tailnum to planes, with `more` in it."""
     problems: list[Problem] = []
     text = SCHEMA.replace("PROPERTY", f"{{to: planes.tailnum, {more}}}").replace("OBJECT", "")
     schema = Field(load(text, "a.yaml", problems), "", problems)
@@ -35,7 +35,7 @@ def read_drafts(more: str) -> list[Draft]:
 
 
 def read(at_property: str = "", at_object: str = "") -> tuple[Found, list[str]]:
-    """The relationships of nyc.flights with these written into it, and why any are refused."""
+    """Return nyc.flights's relationships with the given ones, and the problems of refused ones."""
     problems: list[Problem] = []
     text = SCHEMA.replace("PROPERTY", at_property).replace("OBJECT", at_object)
     schema = Field(load(textwrap.dedent(text), "a.yaml", problems), "", problems)
@@ -58,12 +58,12 @@ def read(at_property: str = "", at_object: str = "") -> tuple[Found, list[str]]:
     ],
 )
 def test_a_reference_names_a_table_and_its_column(to: str, table: str, column: str) -> None:
-    """By names a table of the same namespace or of another one; by ids the contract's own."""
+    """A reference names a table and its column, by names or by the contract's own ids."""
     assert read(f"{{to: {to}}}") == ([(("tailnum",), Reference(table, (column,)))], [])
 
 
 def test_several_columns_are_compared_together() -> None:
-    """At the schema object lists of the same length name columns that belong together."""
+    """Lists of the same length at the schema object name a composite reference."""
     found = read(
         at_object="{from: [flights.origin, flights.day], to: [weather.origin, weather.on]}"
     )
@@ -71,7 +71,7 @@ def test_several_columns_are_compared_together() -> None:
 
 
 def test_one_column_may_stand_at_the_object() -> None:
-    """At the schema object `from` says which column is meant, by name or by id."""
+    """At the schema object, `from` names one column by name or by id."""
     for source in ("flights.tailnum", "schema/flights_obj/properties/tail"):
         found = read(at_object=f"{{type: foreignKey, from: {source}, to: planes.tailnum}}")
         assert found == ([(("tailnum",), Reference("nyc.planes", ("tailnum",)))], [])
@@ -97,7 +97,7 @@ def test_one_column_may_stand_at_the_object() -> None:
     ],
 )
 def test_what_refers_to_nothing_is_refused(written: str, reason: str) -> None:
-    """Whatever cannot be looked up is refused with the reason, and checks nothing."""
+    """A reference that cannot be resolved is refused with the reason, and adds no check."""
     refused = read(written)[1]
     assert len(refused) == 1
     assert reason in refused[0]
@@ -114,14 +114,14 @@ def test_what_refers_to_nothing_is_refused(written: str, reason: str) -> None:
     ],
 )
 def test_lists_that_do_not_go_together_are_refused(written: str, reason: str) -> None:
-    """Both sides name as many columns, each side those of one table, none of them twice."""
+    """Both sides must name equally many columns, each side of one table and without repetition."""
     refused = read(at_object=written)[1]
     assert len(refused) == 1
     assert reason in refused[0]
 
 
 def test_a_relationship_may_have_limits() -> None:
-    """Its own properties say which rows count, how many may be missing, and what then happens."""
+    """A relationship's properties set its filter, its threshold and its effects."""
     (found,) = read_drafts(
         "customProperties: ["
         "{property: failUnless, value: {mustBeLessThan: 20}}, {property: unit, value: percent}, "
@@ -144,6 +144,6 @@ def test_a_relationship_may_have_limits() -> None:
     ],
 )
 def test_limits_that_mean_nothing_are_refused(property_: str, reason: str) -> None:
-    """A slip of the pen is no description that could be left alone."""
+    """An invalid property of a relationship is refused."""
     refused = read(f"{{to: planes.tailnum, customProperties: [{property_}]}}")[1]
     assert reason in refused[0]

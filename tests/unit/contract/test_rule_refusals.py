@@ -1,4 +1,4 @@
-"""What is refused of a contract's rules: whatever is wrong, or would not be kept as written."""
+"""The refusal of invalid rules of a contract."""
 
 import pytest
 
@@ -12,7 +12,8 @@ _FRESH = "{check: reconcile, mustBe: 0}"
 _WHERE = "customProperties: [{property: where, value: c > 0}]"
 _WINDOW = "customProperties: [{property: scope, value: {windowDays: 3, windowColumn: id}}]"
 
-# One rule of a string property named c, without its braces: the field that is refused, the reason.
+# One rule of a string property named c, without its braces, the field that is refused, and the
+# reason.
 COLUMN_RULES = [
     ("mustBe: 0", "metric", "is missing"),
     ("metric: nullValuse, mustBe: 0", "metric", "did you mean nullValues"),
@@ -130,7 +131,7 @@ OBJECT_RULES = [
 def test_a_rule_of_a_column_that_cannot_be_kept_is_refused(
     rule: str, field: str, reason: str
 ) -> None:
-    """A rule of a column is refused where it is wrong or would not be evaluated as written."""
+    """An invalid rule of a column is refused."""
     text = contract_text(f"- {{name: c, logicalType: string, quality: [{{{rule}}}]}}")
     assert_refused(text, f"{RULE}.{field}".rstrip("."), reason)
 
@@ -139,12 +140,15 @@ def test_a_rule_of_a_column_that_cannot_be_kept_is_refused(
 def test_a_rule_of_the_whole_object_that_cannot_be_kept_is_refused(
     rule: str, field: str, reason: str
 ) -> None:
-    """A rule of the whole object is refused where it is wrong."""
+    """An invalid rule of the schema object is refused."""
     assert_refused(contract_text(quality=f"- {{{rule}}}"), f"{OBJECT_RULE}.{field}", reason)
 
 
 def test_a_check_of_the_whole_table_forbids_replacing() -> None:
-    """Rows that a new version replaces would be counted against it: that is refused."""
+    """A check of the whole table is refused where a new version replaces rows.
+
+    The rows to replace would count against the new version.
+    """
     quality = f"- {{metric: rowCount, mustBe: 1, customProperties: [{SCOPE}]}}"
     settings = "- {property: onNewVersion, value: replace}"
     text = contract_text(quality=quality, settings=settings)
@@ -152,7 +156,7 @@ def test_a_check_of_the_whole_table_forbids_replacing() -> None:
 
 
 def test_two_rules_with_one_name_are_refused() -> None:
-    """The ids that owners give to a column's rules are theirs to keep apart."""
+    """Two rules of a column with the same id are refused."""
     rule = "{name: known, metric: nullValues, mustBe: 0}"
     text = contract_text(f"- {{name: c, logicalType: string, quality: [{rule}, {rule}]}}")
     assert_refused(text, f"{PROPERTY}.quality[1]", "the check 'c.known' exists already")

@@ -1,4 +1,4 @@
-"""Queries of a contract: what is put into them, and what is refused before any Spark sees them."""
+"""A contract's queries: their placeholders, and refusals without Spark."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from lakegate.contract.reading.yaml import Problem, load
 
 
 def read(query: str, *column: str) -> tuple[str, list[str]]:
-    """The SQL of a rule with this query on shop.orders or a column of it, and why it is refused."""
+    """Return the SQL of a rule with this query, and the problems for which it is refused."""
     problems: list[Problem] = []
     text = "query: |\n" + "".join(f"  {line}\n" for line in query.splitlines())
     rule = Field(load(text, "a.yaml", problems), "", problems)
@@ -26,14 +26,14 @@ def read(query: str, *column: str) -> tuple[str, list[str]]:
     ],
 )
 def test_every_placeholder_of_the_standard_is_put_in(query: str) -> None:
-    """Each names the table or the column, quoted once, whatever is in its name."""
+    """Each placeholder becomes the table or the column, quoted once."""
     wanted = "SELECT count(*) FROM `shop`.`orders` WHERE `od``d. name` IS NULL"
     sql, refused = read(query, "od`d. name")
     assert (sql.rstrip("; "), refused) == (wanted, [])
 
 
 def test_a_nested_column_is_named_by_its_steps() -> None:
-    """A placeholder of a column within a struct leads there."""
+    """The placeholder of a nested column becomes its path."""
     assert read("SELECT max({column}) FROM {table}", "address", "zip code")[0] == (
         "SELECT max(`address`.`zip code`) FROM `shop`.`orders`"
     )
@@ -53,7 +53,7 @@ def test_a_nested_column_is_named_by_its_steps() -> None:
     ],
 )
 def test_what_only_reads_is_taken(query: str) -> None:
-    """Comments, texts and names may have any words and signs in them."""
+    """A read-only query may have any words and signs in comments, texts and names."""
     assert read(query)[1] == []
 
 
@@ -85,24 +85,24 @@ def test_what_only_reads_is_taken(query: str) -> None:
     ],
 )
 def test_what_does_not_only_read_is_refused(query: str, reason: str) -> None:
-    """Writing, several statements, calls of Java and unknown placeholders are refused at once."""
+    """Writes, several statements, calls of Java and unknown placeholders are refused."""
     refused = read(query)[1]
     assert len(refused) == 1
     assert reason in refused[0]
 
 
 def test_a_query_is_about_no_items_of_an_array() -> None:
-    """What a query answers of a table cannot be told of an array's items by a placeholder."""
+    """A query for the items of an array is refused."""
     assert "items of an array" in read("SELECT max({column}) FROM {table}", "lines", "[]")[1][0]
 
 
 def test_a_query_must_be_given() -> None:
-    """Without a query there is nothing to ask."""
+    """A rule of type sql without a query is refused."""
     problems: list[Problem] = []
     read_query(Field(load("name: x", "a.yaml", problems), "", problems), "shop.orders")
     assert [problem.reason for problem in problems] == ["is missing"]
 
 
 def test_a_query_may_begin_with_any_case() -> None:
-    """Keywords have no case."""
+    """A query's first keyword may be in any case."""
     assert mistake("sElEcT 1") == ""

@@ -1,4 +1,4 @@
-"""The transform of a contract: what is taken, and what is refused before any Spark sees it."""
+"""A contract's transform: valid statements, and refusals without Spark."""
 
 import textwrap
 
@@ -27,7 +27,7 @@ def settings(sql: str, format_: str = "parquet", options: str = "{}") -> str:
     ],
 )
 def test_a_select_over_the_file_is_taken(sql: str) -> None:
-    """It is kept as it was written, without a semicolon at its end."""
+    """A SELECT over the file is kept as written, without its final semicolon."""
     assert parsed(settings=settings(sql)).transform == sql.removesuffix(";")
 
 
@@ -49,20 +49,20 @@ def test_a_select_over_the_file_is_taken(sql: str) -> None:
     ],
 )
 def test_anything_else_is_refused(sql: str, reason: str) -> None:
-    """What writes, reads no file, or gives other rows each time is a problem of the contract."""
+    """A transform that writes, ignores the file or is not deterministic is refused."""
     (problem,) = problems_of(contract_text(settings=settings(sql)))
     assert problem.field == "customProperties.transform"
     assert reason in problem.reason
 
 
 def test_a_csv_file_without_names_has_no_transform() -> None:
-    """SQL needs names for what it reads."""
+    """A transform is refused for a CSV file without a header, because SQL needs column names."""
     text = contract_text(settings=settings("SELECT * FROM file", "csv", "{header: false}"))
     (problem,) = problems_of(text)
     assert "needs a header" in problem.reason
 
 
 def test_a_transform_is_part_of_what_a_contract_demands() -> None:
-    """A file in flight is judged again when the SQL changed meanwhile."""
+    """A changed transform changes the requirements digest, so the file is audited again."""
     one, other = (parsed(settings=settings(f"SELECT {n} AS id FROM file")) for n in (1, 2))
     assert one.requirements_digest != other.requirements_digest

@@ -1,4 +1,4 @@
-"""The YAML of contracts: scalars as YAML 1.2 reads them, every line known, nothing exotic."""
+"""The YAML of contracts: scalars of YAML 1.2, line numbers, and no exotic features."""
 
 import contextlib
 
@@ -61,7 +61,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "value"), SCALARS)
 def test_a_scalar_is_what_yaml_1_2_says(text: str, value: object) -> None:
-    """Country codes stay text, dates stay text, and a leading zero makes no octal number."""
+    """Country codes and dates stay text, and a leading zero does not make a number octal."""
     found = load(f"a: {text}", "x.yaml", []).plain()
     assert found == {"a": value}
     assert isinstance(found, dict)
@@ -70,7 +70,7 @@ def test_a_scalar_is_what_yaml_1_2_says(text: str, value: object) -> None:
 
 @pytest.mark.parametrize(("text", "line", "reason"), REFUSED)
 def test_what_is_no_plain_yaml_is_refused_with_its_line(text: str, line: int, reason: str) -> None:
-    """Broken, exotic and hostile texts end in one problem with its line, and not in a crash."""
+    """A broken, exotic or hostile text gives one problem with its line."""
     with pytest.raises(ContractInvalid) as refusal:
         load(text, "x.yaml", [])
     (problem,) = refusal.value.problems
@@ -79,7 +79,7 @@ def test_what_is_no_plain_yaml_is_refused_with_its_line(text: str, line: int, re
 
 
 def test_a_key_that_is_given_twice_is_a_problem_and_the_first_stays() -> None:
-    """The second value is told with the line of the first, and does not replace it."""
+    """A duplicate key is a problem with the line of the first value, which stays."""
     problems: list[Problem] = []
     node = load("a:\n- {b: 1,\n   b: 2}", "x.yaml", problems)
     assert node.plain() == {"a": [{"b": 1}]}
@@ -87,7 +87,7 @@ def test_a_key_that_is_given_twice_is_a_problem_and_the_first_stays() -> None:
 
 
 def test_aliases_stand_for_what_they_name() -> None:
-    """An anchor may be used again, as in any YAML."""
+    """An alias stands for the value of its anchor."""
     assert load("a: &x {b: 1}\nc: *x", "x.yaml", []).plain() == {"a": {"b": 1}, "c": {"b": 1}}
 
 
@@ -96,7 +96,7 @@ def test_aliases_stand_for_what_they_name() -> None:
     [("mustBeLesThan", "did you mean mustBeLessThan"), ("METRIC", "metric"), ("zebra", "")],
 )
 def test_a_slip_of_the_pen_is_answered_with_a_suggestion(word: str, expected: str) -> None:
-    """The nearest known word is suggested, and nothing where none is near."""
+    """The nearest known word is suggested, if there is a near one."""
     found = suggestion(word, ["metric", "mustBe", "mustBeLessThan"])
     assert expected in found
     assert bool(found) == bool(expected)
@@ -105,6 +105,6 @@ def test_a_slip_of_the_pen_is_answered_with_a_suggestion(word: str, expected: st
 @settings(deadline=None)
 @given(st.text() | st.binary().map(lambda data: data.decode("latin-1")))
 def test_any_text_has_a_tree_or_is_refused(text: str) -> None:
-    """Whatever the text, there is a tree or a refusal."""
+    """Any text gives a tree or a refusal."""
     with contextlib.suppress(ContractInvalid):
         load(text, "x.yaml", []).plain()

@@ -1,4 +1,4 @@
-"""Replay, publish anyway, discard: what is said before, what is done once, what is said after."""
+"""The quality page's replay, publish and discard: the plan, the action and the result."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +21,7 @@ PUBLISH = ActionRequest(Verb.PUBLISH, " Ann ", "it is known")
 def failed(
     script: Callable[[AuditReport], AuditReport | None] = rejected, key: str = "a.parquet"
 ) -> tuple[Deployment, LandedObject]:
-    """A deployment with a file on main, and one that ended as scripted."""
+    """Return a deployment with a file on main, and one that ended as scripted."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
@@ -31,7 +31,7 @@ def failed(
 
 
 def refused(report: AuditReport) -> AuditReport:
-    """The run that rejects the file before it writes a row."""
+    """Return the run that rejects the file before it writes a row."""
     return replace(rejected(report), audited_hash="", rows_written=0)
 
 
@@ -40,7 +40,7 @@ def told(deployment: Deployment, ingestion: Ingestion, wish: ActionRequest) -> s
 
 
 def test_a_replay_names_attempt_and_contract() -> None:
-    """Which attempt, by which version of the contract, and whether that is another than before."""
+    """The plan of a replay names the attempt, and the contract's version as new or unchanged."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     same = told(deployment, seen, REPLAY)
@@ -55,7 +55,7 @@ def test_a_replay_names_attempt_and_contract() -> None:
 
 
 def test_a_publication_names_rows_and_checks() -> None:
-    """How many rows, which checks are overruled and what they found, which branch at which hash."""
+    """The plan of a publication names the rows, the failed checks, the branch and its hash."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     words = told(deployment, seen, PUBLISH)
@@ -65,7 +65,7 @@ def test_a_publication_names_rows_and_checks() -> None:
 
 
 def test_a_publication_that_cannot_be_is_not_told_as_one() -> None:
-    """With the branch gone it is refused before anybody says yes, as the command refuses it."""
+    """Without the branch the plan of a publication is refused, as the command refuses it."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     deployment.catalog.delete_branch(seen.branch)
@@ -74,7 +74,7 @@ def test_a_publication_that_cannot_be_is_not_told_as_one() -> None:
 
 
 def test_a_publication_without_a_report_says_so() -> None:
-    """The rows can be published; what is overruled is told by the reason, and what is missing."""
+    """Without a report the plan gives the reason instead of checks, and rows can be published."""
     deployment, landed = failed()
     deployment.lake.lose("reports/")
     seen = deployment.ingestion(landed)
@@ -86,7 +86,7 @@ def test_a_publication_without_a_report_says_so() -> None:
 
 
 def test_a_discard_names_branches_and_files() -> None:
-    """What is said to be deleted is deleted: those branches, those files, and no other."""
+    """A discard deletes exactly the branches and files of its plan."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     said = plan(deployment.adapters, seen, DISCARD)
@@ -101,7 +101,7 @@ def test_a_discard_names_branches_and_files() -> None:
 
 
 def test_a_name_that_is_markdown_is_shown_as_it_is() -> None:
-    """A file's name makes no link, no picture and no formula of a confirmation."""
+    """A file's name becomes no link, picture or formula in a confirmation."""
     deployment, landed = failed(key="[x](http:y) `$z$`.parquet")
     words = told(deployment, deployment.ingestion(landed), REPLAY)
     assert "`` shop/orders/[x](http:y) `$z$`.parquet ``" in words
@@ -109,7 +109,7 @@ def test_a_name_that_is_markdown_is_shown_as_it_is() -> None:
 
 @pytest.mark.parametrize("wish", [REPLAY, PUBLISH, DISCARD])
 def test_what_is_pressed_twice_is_done_once(wish: ActionRequest) -> None:
-    """The second press, on what was seen before the first, changes nothing and is told so."""
+    """A second press on the same state changes nothing and raises an error."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     assert carry_out(deployment.adapters, seen, wish)
@@ -120,7 +120,7 @@ def test_what_is_pressed_twice_is_done_once(wish: ActionRequest) -> None:
 
 
 def test_a_publication_says_the_commit_and_by_whom() -> None:
-    """The rows are on main, by that name."""
+    """The result of a publication has the commit, and the ledger the person's name."""
     deployment, landed = failed()
     (words,) = carry_out(deployment.adapters, deployment.ingestion(landed), PUBLISH)
     now = deployment.ingestion(landed)
@@ -131,7 +131,7 @@ def test_a_publication_says_the_commit_and_by_whom() -> None:
 
 
 def test_who_was_slower_is_told_what_became_of_it() -> None:
-    """Somebody replayed it meanwhile: nothing is discarded, and the refusal says that."""
+    """A discard after another person's replay is refused with the new state."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     replay(deployment.adapters, seen)
@@ -152,20 +152,20 @@ def test_who_was_slower_is_told_what_became_of_it() -> None:
 def test_only_what_can_be_done_is_offered(
     script: Callable[[AuditReport], AuditReport | None], expected: tuple[Verb, ...]
 ) -> None:
-    """Nothing of what was never judged can be published, and nothing is to do with what passed."""
+    """Only rejected rows can be published, and a published ingestion has no actions."""
     deployment, landed = failed(script)
     assert offered(deployment.ingestion(landed)) == expected
 
 
 def test_what_was_discarded_can_be_replayed() -> None:
-    """Of a discarded ingestion only the landed file is left."""
+    """A discarded ingestion can only be replayed."""
     deployment, landed = failed()
     discard(deployment.adapters, deployment.ingestion(landed))
     assert offered(deployment.ingestion(landed)) == (Verb.REPLAY,)
 
 
 def test_a_change_is_told_as_one() -> None:
-    """No file goes into the table, but rows into and out of it."""
+    """The plan of a change speaks of its statement and of added and removed rows."""
     deployment, _ = failed()
     landed = deployment.change(script=rejected)
     deployment.settle()

@@ -1,4 +1,4 @@
-"""What the quality page draws."""
+"""The charts of the quality page."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,12 +17,12 @@ _SPAN = Span("2026-03-02T00:00:00.000+00:00", "2026-03-09T00:00:00.000+00:00", t
 
 
 def rows(drawn: Any) -> list[dict[str, Any]]:
-    """What a chart is drawn from."""
+    """Return the rows that a chart is drawn from."""
     return list(drawn.to_dict()["data"]["values"])
 
 
 def test_the_parts_of_a_bar_lie_upon_each_other() -> None:
-    """What failed lies at the base; the bar is as high as all that landed in its hour."""
+    """Failures are at the base of an hour's bar, whose height is the number of landed files."""
     states = [State.PUBLISHED, State.PUBLISHED, State.REJECTED, State.SUBMITTED]
     told = overview([brief(state) for state in states], Window.WEEK)
     drawn = rows(overview_page.landed_chart(told, _SPAN))
@@ -36,7 +36,7 @@ def test_the_parts_of_a_bar_lie_upon_each_other() -> None:
 
 
 def test_a_picture_shows_its_whole_time() -> None:
-    """However little landed, the axis goes from the window's beginning to its end."""
+    """The time axis spans the whole window, however few files landed."""
     told = overview([brief(State.PUBLISHED)], Window.WEEK)
     for drawn in (overview_page.landed_chart(told, _SPAN), overview_page.paces(told, _SPAN)):
         assert _SPAN.since in str(drawn.to_dict())
@@ -44,14 +44,17 @@ def test_a_picture_shows_its_whole_time() -> None:
 
 
 def test_a_table_begins_with_what_it_had_before() -> None:
-    """The rows go from those before the first commit that is told of to those of now."""
+    """The chart begins with the rows before its first commit and ends with the current rows."""
     one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
     drawn = rows(table_page.rows_over_time([one], _SPAN.until))
     assert [row["rows"] for row in drawn] == [7, 10, 10]
 
 
 def test_the_rows_of_a_table_are_one_curve() -> None:
-    """One area under one line: in Vega an order splits an area, and a stack adds up equal times."""
+    """A table's rows are one area and one line, without order and stack.
+
+    In Vega an order splits an area, and a stack adds up equal times.
+    """
     one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
     area, line = table_page.rows_over_time([one], _SPAN.until).to_dict()["layer"]
     assert (area["mark"]["type"], line["mark"]["type"]) == ("area", "line")
@@ -73,7 +76,7 @@ def test_the_rows_of_a_table_are_one_curve() -> None:
     ],
 )
 def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None:
-    """In all pictures alike, and never by halves of days."""
+    """All charts label times by the length of the window, and never by half days."""
     since = times.text(datetime.fromisoformat(_SPAN.until) - length)
     first = Entry(since, "m", "h", 3, 10, "i", "")
     for drawn in (
@@ -84,7 +87,7 @@ def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None
 
 
 def test_failed_checks_are_at_the_base() -> None:
-    """By day, what failed lies under what passed, in one and the same colour everywhere."""
+    """Failed checks are below passed ones each day, in the same colours as everywhere."""
     day = "2026-03-08T00:00:00+00:00"
     drawn = rows(table_page.checks_by_day([Ran(day, "pass", 5), Ran(day, "fail", 1)], _SPAN))
     assert [(row["result"], row["low"], row["high"]) for row in drawn] == [

@@ -1,4 +1,4 @@
-"""A file's rows beside main's: what is told of a column, from where, and what never is."""
+"""The comparison of a file's columns with main's, without confidential values."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -38,7 +38,7 @@ _FEW = (1, 1)  # cells: of more than 500 rows, a sample is read
 
 
 def table(folder: Path, type_: IcebergType, *files: Sequence[Any], **properties: str) -> Table:
-    """A table of one column, named v."""
+    """Return a table with one column, named v."""
     schema = Schema(NestedField(1, "v", type_))
     arrow = schema.as_arrow()
     rows = (pa.table([pa.array(values, arrow.types[0])], schema=arrow) for values in files)
@@ -48,7 +48,7 @@ def table(folder: Path, type_: IcebergType, *files: Sequence[Any], **properties:
 def column(
     file: Table | None, main: Table | None, cells: Any = ALL, shown: Sequence[str] = ("v",)
 ) -> Column:
-    """The one column, compared."""
+    """Return the comparison of the one column."""
     return compared(file, main, cells, shown).columns[0]
 
 
@@ -60,7 +60,7 @@ def compared(
 
 
 def told(found: Column) -> list[Any]:
-    """A column's figures, without where they are from: of the file, and then of main."""
+    """Return a column's figures for the file and then for main, without their sources."""
     sides = [side for side in (found.file, found.main) if side]
     figures = ((s.nulls, s.distinct, s.smallest, s.largest) for s in sides)
     return [[figure and figure.value for figure in side] for side in figures]
@@ -94,7 +94,7 @@ def told(found: Column) -> list[Any]:
 def test_a_column_of_each_type_is_told(
     tmp_path: Path, type_: IcebergType, values: list[Any], smallest: str, largest: str
 ) -> None:
-    """Nulls, different values, the smallest and the largest, and a picture of those there are."""
+    """A column of each type has nulls, distinct values, smallest and largest value and a chart."""
     found = column(table(tmp_path, type_, values), None)
     nulls = values.count(None)
     assert told(found) == [[nulls, 2, smallest, largest]]
@@ -103,7 +103,7 @@ def test_a_column_of_each_type_is_told(
 
 
 def test_both_sides_are_counted_in_the_same_bins(tmp_path: Path) -> None:
-    """What the file has beyond main is at the same place for both, and no share is lost."""
+    """Both sides have the same bins, also beyond main's range, and the shares are complete."""
     main = table(tmp_path / "main", LongType(), [1, 2, 2, 3])
     found = column(table(tmp_path / "file", LongType(), [3, 4, 1_000, None]), main)
     assert found.picture
@@ -120,7 +120,7 @@ def test_both_sides_are_counted_in_the_same_bins(tmp_path: Path) -> None:
 
 
 def test_nan_and_infinity_have_their_place(tmp_path: Path) -> None:
-    """NaN is counted by itself and is no smallest; infinity lies beyond the last bin."""
+    """NaN is counted apart and is never the smallest value; infinity is beyond the last bin."""
     found = column(table(tmp_path, DoubleType(), [1.0, 2.0, NAN, INF]), None)
     assert found.file
     assert (found.file.nans, told(found)) == (1, [[0, 4, "1", "inf"]])
@@ -130,14 +130,14 @@ def test_nan_and_infinity_have_their_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("values", [[], [None, None], [NAN], [INF]])
 def test_without_a_finite_value_there_is_no_picture(tmp_path: Path, values: list[Any]) -> None:
-    """Nothing that could be drawn is no fault."""
+    """A column without a finite value has no chart and no error."""
     found = column(table(tmp_path, DoubleType(), values), None)
     assert found.picture is None
     assert found.note
 
 
 def test_an_empty_main_is_told_as_empty(tmp_path: Path) -> None:
-    """The file's figures stand alone beside a table without rows."""
+    """An empty main is shown as empty beside the file's figures."""
     main = table(tmp_path / "main", StringType())
     found = compared(table(tmp_path / "file", StringType(), ["a", "a"]), main)
     assert told(found.columns[0]) == [[0, 1, "a", "a"], [0, 0, None, None]]
@@ -148,14 +148,14 @@ def test_an_empty_main_is_told_as_empty(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_new_has_no_main(tmp_path: Path) -> None:
-    """Main's side is missing, not empty."""
+    """For a new table main's side is missing, not empty."""
     found = compared(table(tmp_path, StringType(), ["a", "a"]), None)
     assert found.main is None
     assert found.columns[0].main is None
 
 
 def test_the_most_frequent_values_of_both_are_drawn(tmp_path: Path) -> None:
-    """A value that only one side has often is there for both, and the rest is one bar."""
+    """The chart has the most frequent values of either side, and one bar for the others."""
     main = table(tmp_path / "main", StringType(), ["a"] * 6 + ["b"] * 2 + list("cdefghijkl"))
     found = column(table(tmp_path / "file", StringType(), ["z", "z", "a", "l"]), main)
     assert found.picture
@@ -171,7 +171,7 @@ def test_the_most_frequent_values_of_both_are_drawn(tmp_path: Path) -> None:
 
 
 def test_a_column_main_has_not_is_told_for_the_file(tmp_path: Path) -> None:
-    """A column that the file added has no figures of main."""
+    """A column that the file added has figures of the file only."""
     schema = Schema(NestedField(1, "w", LongType()))
     main = iceberg_table(tmp_path / "main", schema, pa.table({"w": [1]}))
     found = column(table(tmp_path / "file", LongType(), [1]), main)
@@ -180,7 +180,7 @@ def test_a_column_main_has_not_is_told_for_the_file(tmp_path: Path) -> None:
 
 
 def test_types_that_can_be_drawn_together_are(tmp_path: Path) -> None:
-    """Whole numbers beside others have bins in common; numbers beside texts have none."""
+    """Different numeric types share their bins; a number and a text have no chart."""
     main = table(tmp_path / "main", DoubleType(), [0.5, 1.5])
     number = column(table(tmp_path / "a", LongType(), [1, 2]), main)
     text = column(table(tmp_path / "b", StringType(), ["1", "1"]), main)
@@ -190,7 +190,7 @@ def test_types_that_can_be_drawn_together_are(tmp_path: Path) -> None:
 
 
 def test_bytes_are_counted_and_columns_within_named(tmp_path: Path) -> None:
-    """Of neither is a value shown."""
+    """Binary columns are only counted and nested columns only named, without values."""
     schema = Schema(
         NestedField(1, "v", BinaryType()),
         NestedField(2, "n", StructType(NestedField(3, "inner", LongType()))),
@@ -206,7 +206,7 @@ def test_bytes_are_counted_and_columns_within_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cells", [ALL, _FEW])
 def test_of_hidden_columns_no_value_is_told(tmp_path: Path, cells: Any) -> None:
-    """Nulls and different values are counted; neither ends nor a picture give a value away."""
+    """A hidden column has counts only, and no bounds, chart or value."""
     file = table(tmp_path, StringType(), ["Ann Smith"] * 700 + [None])
     found = column(file, file, cells, shown=())
     assert found.file
@@ -216,7 +216,7 @@ def test_of_hidden_columns_no_value_is_told(tmp_path: Path, cells: Any) -> None:
 
 
 def test_of_many_rows_a_sample_is_read_and_said_to_be_one(tmp_path: Path) -> None:
-    """What the manifests tell is exact; what was counted in the sample says that it was."""
+    """Figures of a sample say so, and figures from manifests are exact."""
     files = [list(range(start, start + 400)) for start in range(0, 4_000, 400)]
     main = table(tmp_path, LongType(), *files)
     found = compared(main, main, (None, 1))
@@ -234,7 +234,7 @@ def test_of_many_rows_a_sample_is_read_and_said_to_be_one(tmp_path: Path) -> Non
 
 
 def test_bounds_of_texts_are_said_to_be_bounds(tmp_path: Path) -> None:
-    """They may be cut; all rows tell the very text."""
+    """Bounds of texts from manifests are called bounds, because they may be truncated."""
     long = "0123456789abcdefghij"
     main = table(tmp_path, StringType(), [long] * 700)
     sampled, read = column(main, None, _FEW).file, column(main, None).file
@@ -245,7 +245,7 @@ def test_bounds_of_texts_are_said_to_be_bounds(tmp_path: Path) -> None:
 
 
 def test_without_statistics_of_all_files_the_sample_tells(tmp_path: Path) -> None:
-    """Where one data file has none, the manifests are not believed of the others alone."""
+    """If one data file lacks statistics, all figures come from the sample."""
     main = table(tmp_path, LongType(), [5] * 300)
     with main.transaction() as change:
         change.set_properties({"write.metadata.metrics.default": "none"})
@@ -257,7 +257,7 @@ def test_without_statistics_of_all_files_the_sample_tells(tmp_path: Path) -> Non
 
 
 def test_a_sample_reads_files_that_are_older_than_a_column(tmp_path: Path) -> None:
-    """What an older file lacks is null there."""
+    """A column that an older file lacks is null in its rows."""
     old, new = NestedField(1, "w", LongType()), NestedField(2, "v", LongType())
     made = iceberg_table(tmp_path, Schema(old), pa.table({"w": [1] * 400}))
     with made.update_schema() as change:
@@ -273,11 +273,11 @@ def test_a_sample_reads_files_that_are_older_than_a_column(tmp_path: Path) -> No
 
 
 def test_very_long_texts_are_cut(tmp_path: Path) -> None:
-    """A value as long as a book is told by its beginning."""
+    """A very long text is shown truncated."""
     found = column(table(tmp_path, StringType(), ["x" * 1_000_000] * 2), None, CELLS)
     assert len(str(found)) < 2_000
 
 
 def test_values_that_act_on_a_page_are_shown_as_marks() -> None:
-    """Line ends and marks of direction are pictures of themselves."""
+    """Line ends and direction marks are shown as visible characters."""
     assert text_of(pa.scalar("a\n\u202eb")) == "a␊\ufffdb"

@@ -1,4 +1,4 @@
-"""Laws of the comparison: manifests tell what rows tell, bins lose nothing, samples are even."""
+"""Laws of the comparison: manifests agree with rows, bins are complete, samples are even."""
 
 import math
 import tempfile
@@ -55,7 +55,7 @@ _NUMBERS = st.floats(-1e300, 1e300) | st.integers(-50, 50).map(float)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_manifests_tell_what_the_rows_tell(type_: IcebergType, data: st.DataObject) -> None:
-    """Nulls, the smallest and the largest value are the same, however the rows are in files."""
+    """Manifests give the rows' nulls, smallest and largest value, in any number of files."""
     column = st.lists(st.none() | _VALUES[type_], min_size=1, max_size=6)
     files = data.draw(st.lists(column, min_size=1, max_size=3))
     schema = Schema(NestedField(1, "v", type_))
@@ -76,7 +76,7 @@ def _made(folder: str, schema: Schema, tables: Sequence[pa.Table]) -> Any:
 
 
 def _alike(text: str | None) -> set[str | None]:
-    """Zero has two signs, and both are as small."""
+    """Return whether two values are equal, as both zeros are."""
     return {"0", "-0"} if text in ("0", "-0") else {text}
 
 
@@ -86,7 +86,7 @@ def _alike(text: str | None) -> set[str | None]:
     main=st.lists(_NUMBERS, max_size=20),
 )
 def test_bins_hold_every_number_once(file: list[float], main: list[float]) -> None:
-    """Whatever the numbers are, each but NaN is in one bin, and there are few, each with a name."""
+    """Every number except NaN is in exactly one bin, and the few bins all have names."""
     with duckdb.connect() as connection:
         sides = []
         for name, numbers in (("file", file), ("main", main)):
@@ -105,7 +105,7 @@ def test_bins_hold_every_number_once(file: list[float], main: list[float]) -> No
 
 @given(low=st.integers(-1000, 1000), size=st.integers(0, 10**6), kind=st.sampled_from(Kind))
 def test_the_bulk_of_main_is_looked_at_closely(low: int, size: int, kind: Kind) -> None:
-    """All of main's range is in the bins between the ends, which are no more than can be seen."""
+    """Main's range is between the outer bins, and at most 26 bins divide it."""
     assume(kind.in_order)
     found = bins(kind, None, Spread(low, low + size, low, low + size))
     assert found
@@ -117,7 +117,7 @@ def test_the_bulk_of_main_is_looked_at_closely(low: int, size: int, kind: Kind) 
 
 @given(there=st.integers(1, 10_000), data=st.data())
 def test_a_sample_is_spread_evenly(there: int, data: st.DataObject) -> None:
-    """Each thing is taken once at most, in order, and no two gaps differ by more than one."""
+    """A sample has distinct members in order, and its gaps differ by at most one."""
     many = data.draw(st.integers(1, min(there, 100)))
     chosen = evenly(there, many)
     gaps = [after - before for before, after in pairwise(chosen)]
@@ -139,7 +139,7 @@ def test_a_sample_is_spread_evenly(there: int, data: st.DataObject) -> None:
 def test_bounds_of_a_narrower_type_are_understood(
     wide: IcebergType, bounds: Sequence[bytes], smallest: float | None
 ) -> None:
-    """A file of before a column was widened has its bounds in fewer bytes; NaN is no bound."""
+    """Bounds from before a column was widened are read, and NaN is not a bound."""
     files = [
         DataFile.from_args(record_count=1, null_value_counts={1: 0}, lower_bounds={1: bound})
         for bound in bounds

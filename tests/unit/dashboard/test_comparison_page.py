@@ -1,4 +1,4 @@
-"""The branch page over fakes: what is shown of a failed branch, and what its buttons do."""
+"""The page of a failed branch over fakes: its content and its buttons."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,13 +36,13 @@ _HOSTILE = "[x](http:y) $z$ :red[w] <img src=q>.parquet"
 
 @dataclass(frozen=True)
 class FakeReader:
-    """Reads one table, or at a reference that is gone, none."""
+    """A reader with one table, or without any if its reference is gone."""
 
     table: Table | None
     gone: bool = False
 
     def has(self, table: str) -> bool:
-        """Whether there is a table; all of them are the same one."""
+        """Return whether the reader has its table, for any name."""
         return self.table is not None and bool(table)
 
     @contextmanager
@@ -61,7 +61,7 @@ class FakeReader:
 
 @dataclass(frozen=True)
 class FakeOpened:
-    """What dashboard.session opens: a deployment over fakes, and tables on this machine's disk."""
+    """The result of dashboard.session: a deployment over fakes, and tables on the local disk."""
 
     deployment: Deployment
     branch: FakeReader
@@ -70,16 +70,16 @@ class FakeOpened:
 
     @property
     def adapters(self) -> Adapters:
-        """The fakes' world."""
+        """Return the fake adapters."""
         return self.deployment.adapters
 
     def reader(self, reference: str) -> FakeReader:
-        """Main's, or that of any branch."""
+        """Return main's reader, or the one of any branch."""
         return self.main if reference.startswith("main@") else self.branch
 
 
 def table(folder: Path, ids: list[int | None], secrets: list[str]) -> Table:
-    """A table with one data file."""
+    """Return a table with one data file."""
     from tests.fakes.iceberg import iceberg_table
 
     schema = _SCHEMA.as_arrow()
@@ -89,7 +89,7 @@ def table(folder: Path, ids: list[int | None], secrets: list[str]) -> Table:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> FakeOpened:
-    """A deployment with a good file on main, and tables for main and for the branch."""
+    """Return a deployment with a good file on main, and tables for main and for the branch."""
     deployment = Deployment()
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
@@ -113,7 +113,7 @@ def seen(opened: FakeOpened, landed: LandedObject) -> Ingestion:
 
 
 def page(opened: FakeOpened, landed: LandedObject | None = None) -> AppTest:
-    """The page, run once."""
+    """Return the page after one run."""
 
     def script(opened: "Any") -> None:  # its text is run where nothing is imported
         import streamlit as st
@@ -132,7 +132,7 @@ def page(opened: FakeOpened, landed: LandedObject | None = None) -> AppTest:
 
 
 def words(app: AppTest) -> str:
-    """All texts of the page."""
+    """Return all texts of the page."""
     assert not app.exception, app.exception[0].message
     parts = (*app.header, *app.subheader, *app.markdown, *app.text, *app.caption)
     return "\n".join([*(str(part.value) for part in parts), *html(app)])
@@ -143,18 +143,18 @@ def html(app: AppTest) -> list[str]:
 
 
 def press(app: AppTest, label: str) -> AppTest:
-    """Press the one button of that label."""
+    """Press the only button with that label."""
     (button,) = [each for each in app.button if each.label == label]
     return button.click().run()
 
 
 def test_where_nothing_waits_the_page_says_so(opened: FakeOpened) -> None:
-    """An empty list is good news, and says what would be listed."""
+    """Without failed ingestions the page says so, and explains its list."""
     assert "Nothing waits for a decision" in words(page(opened))
 
 
 def test_a_failed_branch_is_picked_or_come_by(opened: FakeOpened) -> None:
-    """The oldest is shown without being asked for; the alert's link shows its own."""
+    """The page shows the oldest failure by default, and the alert's own by its link."""
     first, second = failed(opened), failed(opened, name="worse.parquet")
     assert seen(opened, first).branch in words(page(opened))
     linked = page(opened, second)
@@ -166,7 +166,7 @@ def test_a_failed_branch_is_picked_or_come_by(opened: FakeOpened) -> None:
 
 
 def test_twins_are_told_apart(opened: FakeOpened) -> None:
-    """Of two failures of one name, table and minute, the one that the address names is acted on."""
+    """Of two failures with equal name, table and minute, the one in the address is acted on."""
     first, second = seen(opened, failed(opened)), seen(opened, failed(opened))
     app = page(opened, first.landed)
     (picker, *_) = app.selectbox
@@ -182,7 +182,7 @@ def test_twins_are_told_apart(opened: FakeOpened) -> None:
 
 
 def test_a_pick_outlives_the_minute(opened: FakeOpened) -> None:
-    """What was picked is still shown when the clock has gone on, and is called the same."""
+    """A selection keeps its place and its label while the clock goes on."""
     failed(opened)
     second = seen(opened, failed(opened, name="worse.parquet"))
     app = page(opened)
@@ -196,7 +196,7 @@ def test_a_pick_outlives_the_minute(opened: FakeOpened) -> None:
 
 
 def batch(opened: FakeOpened, name: str) -> LandedObject:
-    """A failed batch of two files, whose names look alike: each has another unseen mark."""
+    """Land a failed batch of two files, whose names differ in an invisible character only."""
     files = {"a\u200e.parquet": "shop.orders", "a\u200f.parquet": "shop.orders"}
     landed = opened.deployment.batch(name, files, rejected)
     opened.deployment.settle()
@@ -204,7 +204,7 @@ def batch(opened: FakeOpened, name: str) -> LandedObject:
 
 
 def test_the_files_of_a_batch_are_told_apart(opened: FakeOpened) -> None:
-    """Files that look alike can each be picked, and another batch begins at its first."""
+    """Files with similar names can each be selected, and another batch starts at its first file."""
     one, other = batch(opened, "one"), batch(opened, "other")
     app = page(opened, one)
     assert len(set(app.selectbox[-1].options)) == 2
@@ -216,7 +216,7 @@ def test_the_files_of_a_batch_are_told_apart(opened: FakeOpened) -> None:
 
 
 def test_a_press_is_for_what_was_shown(opened: FakeOpened) -> None:
-    """A button that was pressed for one ingestion asks nothing of another."""
+    """A button pressed for one ingestion opens no dialog for another."""
     first, second = failed(opened), failed(opened, name="worse.parquet")
     app = page(opened, first)
     (button,) = [each for each in app.button if each.label == "Discard …"]
@@ -227,7 +227,7 @@ def test_a_press_is_for_what_was_shown(opened: FakeOpened) -> None:
 
 
 def test_both_sides_stand_beside_each_other(opened: FakeOpened) -> None:
-    """Rows, nulls and ends of the file and of main; the values of a hidden column are nowhere."""
+    """Rows, nulls and bounds of file and main are shown, without values of a hidden column."""
     said = words(page(opened, failed(opened)))
     assert "This file: 3 rows. Main: 3 rows." in said
     assert ">1</span> (33.3%)" in said
@@ -236,7 +236,7 @@ def test_both_sides_stand_beside_each_other(opened: FakeOpened) -> None:
 
 
 def test_rows_that_break_a_check_are_looked_up_when_asked_for(opened: FakeOpened) -> None:
-    """First what the audit noted; then the branch is read."""
+    """The page shows the report's sample rows first, and reads the branch on request."""
     landed = failed(opened)
     app = page(opened, landed)
     assert "id.required" in [option for each in app.selectbox for option in each.options]
@@ -245,14 +245,14 @@ def test_rows_that_break_a_check_are_looked_up_when_asked_for(opened: FakeOpened
 
 
 def test_a_table_that_is_new_is_shown_alone(opened: FakeOpened) -> None:
-    """Main has no such table, and the file's figures are there all the same."""
+    """The file's figures are shown even if main does not have its table yet."""
     said = words(page(replace(opened, main=FakeReader(None)), failed(opened)))
     assert "Main has no such table yet." in said
     assert ">1</span> (33.3%)" in said
 
 
 def test_a_branch_that_goes_while_it_is_read_is_told(opened: FakeOpened) -> None:
-    """What the report says stays, and the rest is a sentence."""
+    """If the branch disappears during a read, the report stays and a message says so."""
     gone = replace(opened, branch=FakeReader(None, gone=True))
     said = words(page(gone, failed(gone)))
     assert "here is no branch of shop.orders" in said
@@ -261,7 +261,7 @@ def test_a_branch_that_goes_while_it_is_read_is_told(opened: FakeOpened) -> None
 
 
 def test_where_the_branch_is_gone_no_part_of_the_page_has_it(opened: FakeOpened) -> None:
-    """Neither rows are offered to be found nor columns shown that were read before."""
+    """Without the branch the page offers no search for rows and shows no cached columns."""
     landed = failed(opened)
     app = page(opened, landed)
     assert "Column by column" in words(app)
@@ -279,7 +279,7 @@ def test_where_the_branch_is_gone_no_part_of_the_page_has_it(opened: FakeOpened)
 
 
 def test_why_a_branch_is_gone_is_told(opened: FakeOpened) -> None:
-    """One that was published is on main; one that was discarded can be made anew."""
+    """The page says why a branch is gone: it was published, or discarded and can be replayed."""
     landed = failed(opened)
     discard(opened.adapters, seen(opened, landed))
     assert "Its branch is gone: it was discarded. A replay" in words(page(opened, landed))
@@ -292,7 +292,7 @@ def test_why_a_branch_is_gone_is_told(opened: FakeOpened) -> None:
 
 @pytest.mark.parametrize("broken", [None, b"{"])
 def test_without_a_report_there_are_still_buttons(opened: FakeOpened, broken: bytes | None) -> None:
-    """A report that was deleted or overwritten is told, and the ingestion can be acted on."""
+    """A missing or overwritten report is reported, and the buttons still work."""
     landed = failed(opened)
     key = seen(opened, landed).report_key
     if broken:
@@ -316,7 +316,7 @@ def _unwritten(report: AuditReport) -> AuditReport:
 def test_without_rows_the_reason_is_told(
     opened: FakeOpened, script: Callable[[AuditReport], AuditReport | None], expected: str
 ) -> None:
-    """What never had rows says why, and offers no publication."""
+    """An ingestion without rows shows the reason, and no button to publish."""
     app = page(opened, failed(opened, script))
     assert expected in words(app)
     (publish,) = [each for each in app.button if each.label == "Publish anyway …"]
@@ -324,7 +324,7 @@ def test_without_rows_the_reason_is_told(
 
 
 def test_a_hostile_name_is_shown_as_it_is(opened: FakeOpened) -> None:
-    """In no Markdown and no HTML of the page a file's name is anything but code or text."""
+    """A hostile file name is shown only as code or plain text."""
     app = page(opened, failed(opened, name=_HOSTILE))
     words(app)
     for part in (*app.markdown, *app.caption, *app.header):
@@ -333,7 +333,7 @@ def test_a_hostile_name_is_shown_as_it_is(opened: FakeOpened) -> None:
 
 
 def test_where_the_contract_is_not_known_no_value_is_shown(opened: FakeOpened) -> None:
-    """After a rebuild from the report alone values are counted, and why is said."""
+    """After a rebuild from the report alone no value is shown, and the page says why."""
     landed = failed(opened)
     before = seen(opened, landed)
     opened.deployment.ledger.lose(before.id)
@@ -349,7 +349,7 @@ def test_where_the_contract_is_not_known_no_value_is_shown(opened: FakeOpened) -
 
 
 def test_a_batch_leads_to_its_tables(opened: FakeOpened) -> None:
-    """There is a link to each of its tables, and none to what is no table."""
+    """A batch links to each of its tables, and to nothing else."""
     manifest = opened.deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": TABLE}, rejected)
     opened.deployment.settle()
     app = page(opened, manifest)
@@ -359,7 +359,7 @@ def test_a_batch_leads_to_its_tables(opened: FakeOpened) -> None:
 
 
 def test_no_text_of_others_acts(opened: FakeOpened) -> None:
-    """What turns text round, or escapes from it, is a mark in the checks' texts and rows."""
+    """Direction marks and escapes in checks and rows are shown as visible characters."""
     odd = "a\u202eb\x1b[31m"
     check = replace(FAILED, expected=odd, found=odd, message=odd, samples=({odd: odd},))
     reason = Reason("CHECKS_FAILED", odd)
@@ -372,7 +372,7 @@ def test_no_text_of_others_acts(opened: FakeOpened) -> None:
 
 @pytest.mark.parametrize("verb", Verb)
 def test_each_button_asks_first(opened: FakeOpened, verb: Verb) -> None:
-    """Pressing a button does nothing but say what would happen, to what and where."""
+    """Each button only opens a dialog with the action, its object and its deployment."""
     landed = failed(opened)
     before = seen(opened, landed)
     app = press(page(opened, landed), f"{verb} …")
@@ -382,7 +382,7 @@ def test_each_button_asks_first(opened: FakeOpened, verb: Verb) -> None:
 
 
 def dialog(opened: FakeOpened, landed: LandedObject, verb: Verb) -> AppTest:
-    """The dialog of a button that was pressed, as it stands: an app's test has no such thing."""
+    """Return an app with the dialog of a pressed button, which AppTest does not support."""
 
     def script(opened: "Any", verb: "Any", seen: "Any") -> None:
         from dashboard import actions
@@ -395,7 +395,7 @@ def dialog(opened: FakeOpened, landed: LandedObject, verb: Verb) -> AppTest:
 
 
 def test_a_publication_asks_for_a_reason_and_is_made_once(opened: FakeOpened) -> None:
-    """Without a reason nothing is done; with one it is, and a second press finds that it was."""
+    """A publication requires a reason, and a second press reports that it was made."""
     landed = failed(opened)
     app = dialog(opened, landed, Verb.PUBLISH)
     assert "1 check failed, and this overrules them" in words(app)
@@ -416,7 +416,7 @@ def test_a_publication_asks_for_a_reason_and_is_made_once(opened: FakeOpened) ->
 
 
 def test_who_was_slower_is_told(opened: FakeOpened) -> None:
-    """A replay that somebody began meanwhile wins, and the page says what became of the file."""
+    """If another person's replay comes first, the page reports the new state."""
     landed = failed(opened)
     app = dialog(opened, landed, Verb.DISCARD)
     replay(opened.adapters, seen(opened, landed))
@@ -427,7 +427,7 @@ def test_who_was_slower_is_told(opened: FakeOpened) -> None:
 
 
 def test_a_replay_is_on_its_way(opened: FakeOpened) -> None:
-    """Its attempt is told, and it comes to its end."""
+    """The page shows the attempt of a replay, which reaches a final state."""
     landed = failed(opened)
     opened.deployment.script(landed, passed)
     app = press(dialog(opened, landed, Verb.REPLAY), "Yes, replay")
@@ -437,7 +437,7 @@ def test_a_replay_is_on_its_way(opened: FakeOpened) -> None:
 
 
 def test_what_failed_in_passing_can_be_pressed_again(opened: FakeOpened) -> None:
-    """Where the ledger did not answer nothing was done; the next press does it, and says so."""
+    """After a transient error nothing was done, and the next press succeeds."""
     landed = failed(opened)
     app = dialog(opened, landed, Verb.REPLAY)
     opened.deployment.journal.strike("ledger.save", Fault(unavailable))
@@ -452,7 +452,7 @@ def test_what_failed_in_passing_can_be_pressed_again(opened: FakeOpened) -> None
 
 
 def test_what_is_past_is_told_no_more(opened: FakeOpened) -> None:
-    """A replay is on its way until it has come to its end, and then it is gone for good."""
+    """The message about a replay disappears once the replay has a final state."""
     landed = failed(opened)
     app = press(dialog(opened, landed, Verb.REPLAY), "Yes, replay")
     assert "Started attempt" in words(app.run())
@@ -463,7 +463,7 @@ def test_what_is_past_is_told_no_more(opened: FakeOpened) -> None:
 
 
 def test_what_was_done_is_told_while_it_stands(opened: FakeOpened) -> None:
-    """What the ledger notes aside of it does not matter."""
+    """The message about an action stays when the ledger records other steps afterwards."""
     landed = failed(opened)
     app = press(dialog(opened, landed, Verb.DISCARD), "Yes, discard")
     opened.deployment.settle()
@@ -471,7 +471,7 @@ def test_what_was_done_is_told_while_it_stands(opened: FakeOpened) -> None:
 
 
 def test_a_batch_can_go_by_the_contracts_of_its_last_attempt(opened: FakeOpened) -> None:
-    """Its parts keep which they were, and what is picked is what the replay goes by."""
+    """A batch can be replayed with the contracts of its last attempt."""
     landed = batch(opened, "one")
     app = dialog(opened, landed, Verb.REPLAY)
     app = app.radio[0].set_value(True).run()
@@ -483,7 +483,7 @@ def test_a_batch_can_go_by_the_contracts_of_its_last_attempt(opened: FakeOpened)
 def test_what_failed_in_passing_is_opened_anew(
     opened: FakeOpened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever on the page an error is told that may be of a stack that is gone."""
+    """After a transient error on the page the deployment is opened again, with a new stack."""
     for name, value in asdict(SETTINGS).items():
         monkeypatch.setenv(f"LAKEGATE_{name.upper()}", str(value))
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")

@@ -29,13 +29,13 @@ HOSTILE = (
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_name_is_nothing_but_code(text: str) -> None:
-    """Whatever a file is called, Markdown has it as one piece of code: no link, no markup."""
+    """Markdown shows any file name as one piece of code, without links or markup."""
     _is_code(text)
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_nothing_but_code(text: str) -> None:
-    """So does any other text, and nothing of it is lost but what cannot be seen."""
+    """Markdown shows any text as one piece of code that lacks only invisible characters."""
     _is_code(text)
 
 
@@ -62,12 +62,12 @@ def _is_code(text: str) -> None:
     ],
 )
 def test_a_duration_has_two_units_at_most(seconds: float, words: str) -> None:
-    """Some time is told in the units that a person would take."""
+    """A duration has at most two units."""
     assert duration(seconds) == words
 
 
 def test_times_have_a_zone() -> None:
-    """A time is told with its zone, no time as nothing, and a past one by how long ago it was."""
+    """A time has its zone, a missing time is empty, and a past time also has its age."""
     assert moment(_NOW) == "1 Mar 2026, 12:00:00 UTC"
     assert moment("") == ""
     assert ago("2026-03-01T11:56:30.000+00:00", _NOW) == "3 min ago"
@@ -76,7 +76,7 @@ def test_times_have_a_zone() -> None:
 
 
 def test_rows_of_others_are_harmless() -> None:
-    """No name and no value of a row turns the text about it round, or has an escape in it."""
+    """Names and values of rows contain no direction marks and no escapes."""
     (row,) = harmless([{"a\u202eb": "\x1b[2Jc", "n": 7, "null": None}])
     assert row == {"a�b": "␛[2Jc", "n": 7, "null": None}
     assert tables(["a.b", "c\nd"]) == "a.b, c␊d"
@@ -84,7 +84,7 @@ def test_rows_of_others_are_harmless() -> None:
 
 
 def test_numbers_have_separators() -> None:
-    """Large numbers can be read, and one thing is not several."""
+    """Large numbers have separators, and nouns are singular after one."""
     assert [count(n, "file") for n in (0, 1, 2300)] == ["0 files", "1 file", "2,300 files"]
     assert count(2, "entry", "entries") == "2 entries"
     assert [size(n) for n in (999, 1000, 88_200_000)] == ["999 bytes", "1.0 KB", "88.2 MB"]

@@ -1,4 +1,4 @@
-"""What the overview makes of the ingestions of a time."""
+"""The figures of the overview of a window."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ NOW = "2026-03-08T12:34:56.000+00:00"
 def brief(
     state: State, at: str = "2026-03-08T10:20", took: int = 10, table: str = "a.b"
 ) -> IngestionSummary:
-    """An ingestion that landed at a minute, and took so many seconds where it ended."""
+    """Return an ingestion that landed at a minute and took so many seconds to its final state."""
     begun = IngestionSummary(
         f"{at}{took}", "x.csv", table, state, 5, landed_at=f"{at}:00.000+00:00"
     )
@@ -22,7 +22,7 @@ def brief(
 
 
 def test_each_ingestion_is_counted_once() -> None:
-    """Whatever has not ended is waiting; the sums of hours and of tables are those of all."""
+    """Each ingestion counts once in the total, by hour and by table; one in flight is waiting."""
     found = [brief(state) for state in State] + [brief(State.ERRORED, table="")]
     told = overview(found, Window.WEEK)
     assert told.landed == 9
@@ -46,21 +46,21 @@ def test_each_ingestion_is_counted_once() -> None:
     ],
 )
 def test_a_bar_is_an_hour_or_a_day(window: Window, bar: str) -> None:
-    """A month is told by days, what is shorter by hours."""
+    """A bar is a day for a month, and an hour for a shorter window."""
     told = overview([brief(State.PUBLISHED)], window)
     assert told.by_time == {(bar, Outcome.PUBLISHED): 1}
     assert told.paces == {bar: Pace(10, 10)}
 
 
 def test_the_window_begins_with_a_whole_bar() -> None:
-    """It is no shorter than it is called, and what lands just now, by any clock, is in."""
+    """The window begins with a whole bar and ends after now, to include any clock's present."""
     assert bounds(Window.DAY, NOW)[0] == "2026-03-07T12:00:00.000+00:00"
     assert bounds(Window.MONTH, NOW)[0] == "2026-02-06T00:00:00.000+00:00"
     assert bounds(Window.WEEK, NOW)[1] > NOW
 
 
 def test_the_pace_is_that_of_the_published() -> None:
-    """Half were no slower than the median, 95 of 100 no slower than the other; failures aside."""
+    """The pace is the median and the 95th percentile of published files only."""
     files = [brief(State.PUBLISHED, took=took) for took in range(1, 21)]
     told = overview([*files, brief(State.REJECTED, took=59)], Window.WEEK)
     assert told.pace == Pace(median=10, slow=19)
@@ -68,14 +68,14 @@ def test_the_pace_is_that_of_the_published() -> None:
 
 
 def test_the_last_alerts_come_first() -> None:
-    """Of what failed, those few are shown that ended last, each once."""
+    """The alerts are the few latest failures, each once."""
     failed = [brief(State.REJECTED, f"2026-03-08T10:{minute}") for minute in range(10, 30)]
     told = last_alerts([brief(State.PUBLISHED), *failed], failed[::-1])
     assert [each.landed_at[14:16] for each in told] == ["29", "28", "27", "26", "25", "24"]
 
 
 def test_what_landed_long_ago_and_failed_again_is_an_alert() -> None:
-    """When it failed counts, not when it landed; and one whose time nobody knows comes last."""
+    """Alerts are ordered by the time of failure, and an unknown time comes last."""
     again = replace(brief(State.REJECTED, "2026-03-01T10:20"), ended_at="2026-03-08T10:25")
     unknown = replace(brief(State.ERRORED, "2026-03-07T10:20"), ended_at="")
     lately = brief(State.ERRORED)
@@ -83,7 +83,7 @@ def test_what_landed_long_ago_and_failed_again_is_an_alert() -> None:
 
 
 def test_a_batch_is_counted_with_its_tables() -> None:
-    """It is in the bar of each; what comes with it is apart from what no contract claims."""
+    """A batch counts in each of its tables, and its members are apart from unclaimed files."""
     batch = replace(brief(State.REJECTED, table="batch"), parts={"a.b": 2, "c.d": 0})
     member = replace(brief(State.IGNORED, table=""), reason_code="BATCH_MEMBER")
     told = overview([batch, member, brief(State.IGNORED, table="")], Window.DAY)

@@ -1,4 +1,4 @@
-"""How the quality page is served, and in which colours."""
+"""The server and the colours of the quality page."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _DEV = Choice("stage dev in eu-central-1", "dev")
 
 
 def test_it_is_for_this_machine_alone() -> None:
-    """It listens on this machine's own address, tells nobody of its use, has no menu of tools."""
+    """The page is served on the local address only, without telemetry and developer menu."""
     told = arguments(_LOCAL, 8123, open_browser=False)
     assert {
         "--server.address=127.0.0.1",
@@ -39,7 +39,7 @@ def test_it_is_for_this_machine_alone() -> None:
 
 
 def test_a_port_that_is_taken_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nobody is sent to the page of another deployment: what to do is said, and no address."""
+    """A used port raises an error with the remedy, and no address is printed."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(LakegateError, match=rf"port {port}.*--port") as refusal:
@@ -49,7 +49,7 @@ def test_a_port_that_is_taken_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_streamlit_knows_all_that_it_is_told() -> None:
-    """No option is one that this release of Streamlit lacks."""
+    """This release of Streamlit knows every option that it gets."""
     known = {name for parameter in main_run.params for name in parameter.opts}
     told = [
         a.partition("=")[0]
@@ -60,7 +60,7 @@ def test_streamlit_knows_all_that_it_is_told() -> None:
 
 
 def colours() -> Iterator[tuple[str, str]]:
-    """Each outcome's colour with each background."""
+    """Yield each outcome's colour with each background."""
     theme = charts.theme()
     for colour in (charts.GREEN, charts.ORANGE, charts.PINK, charts.BLUE, charts.GREY):
         for kind in ("light", "dark"):
@@ -69,13 +69,13 @@ def colours() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("colour", "background"), colours())
 def test_colours_stand_out(colour: str, background: str) -> None:
-    """A picture's colour has three times its background's contrast (WCAG 2.2, 1.4.11)."""
+    """A chart's colours have a contrast of at least 3 to their background (WCAG 2.2, 1.4.11)."""
     high, low = sorted((_luminance(colour), _luminance(background)), reverse=True)
     assert (high + 0.05) / (low + 0.05) >= 3
 
 
 def _luminance(colour: str) -> float:
-    """WCAG 2.2, "relative luminance"."""
+    """Return the relative luminance of a colour, as WCAG 2.2 defines it."""
     parts = [int(part, 16) / 255 for part in re.findall("..", colour[1:])]
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -84,7 +84,7 @@ def _luminance(colour: str) -> float:
 def test_without_a_stack_the_page_says_how_to_start_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing runs, a person reads what to do and of which deployment, and no traceback."""
+    """Without a stack the page names the deployment and the remedy, without a traceback."""
     monkeypatch.setenv("LAKEGATE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.argv", ["app.py", json.dumps(asdict(_LOCAL))])
     app = AppTest.from_file(str(_APP), default_timeout=600).run()

@@ -1,4 +1,4 @@
-"""What a table's page tells of main's log and of the results that main keeps."""
+"""A table's page, with main's log and the audit results."""
 
 import duckdb
 
@@ -11,7 +11,7 @@ from tests.unit.cli.cli_examples import PUBLISHED
 
 
 def commit(number: int, rows: int, replaced: int = 0, table: str = "shop.orders") -> Commit:
-    """A commit that published so many rows of one file, and removed others."""
+    """Return a commit that published so many rows of one file, and removed other rows."""
     landed = LandedObject("landing", f"{number}.csv", "v", "e", 1)
     one = Ingestion(f"{number:032x}", landed, table=table, rows=rows, replaced_rows=replaced)
     time = f"2026-03-0{number}T12:00:00Z"
@@ -19,7 +19,7 @@ def commit(number: int, rows: int, replaced: int = 0, table: str = "shop.orders"
 
 
 def test_rows_are_counted_back_from_now() -> None:
-    """What a table had after a commit is what it has now, less what came since."""
+    """The rows after a commit are the current rows less those that came later."""
     somebody = Commit("x", "", "by hand", {}, "Ann", "2026-03-03T12:00:00Z")
     other = commit(4, 99, table="a.b")
     log = [commit(5, 10, replaced=4), other, somebody, commit(2, 7), commit(1, 100)]
@@ -40,12 +40,12 @@ def test_rows_are_counted_back_from_now() -> None:
 
 
 def test_a_table_without_commits_has_no_history() -> None:
-    """An empty log, or one of other tables, tells nothing."""
+    """A log without commits of the table gives no history."""
     assert history([], PUBLISHED.table, rows=0, looked_at=10) == ()
 
 
 def test_checks_are_counted_by_day() -> None:
-    """Each check of a run counts, the line of the run itself does not."""
+    """Each check of a run counts, and the run's own line does not."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(

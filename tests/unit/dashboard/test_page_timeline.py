@@ -1,4 +1,4 @@
-"""An ingestion's way in time, and what its page tells of it."""
+"""The timeline of an ingestion, and the other parts of its page."""
 
 from dataclasses import replace
 
@@ -22,12 +22,12 @@ _TIMES = {
 
 
 def ingestion(**times: str) -> Ingestion:
-    """The rejected example, on its way at these times."""
+    """Return the rejected example, in flight with these times."""
     return replace(INGESTION, times={**_TIMES, **times})
 
 
 def test_the_jobs_own_steps_are_told() -> None:
-    """Between submitted and audited the report tells when the job began and had written."""
+    """The report adds the job's start and end of writing between submitted and audited."""
     report = replace(REPORT, steps=(Step("open", 1.0), Step("append", 2.5), Step("audit", 4.0)))
     steps = timeline(ingestion(), report)
     assert [(step.name, step.seconds) for step in steps] == [
@@ -43,7 +43,7 @@ def test_the_jobs_own_steps_are_told() -> None:
 
 
 def test_what_has_ended_has_a_total() -> None:
-    """It goes from landing to the end; what is on its way again has none, whatever was before."""
+    """The total lasts from the landing to the final state; an ingestion in flight has none."""
     landed = replace(INGESTION.landed, landed_at=_TIMES["landed"])
     ended = replace(ingestion(), landed=landed)
     assert total(ended) == 20
@@ -56,19 +56,19 @@ def test_what_has_ended_has_a_total() -> None:
     [None, replace(REPORT, steps=()), replace(REPORT, started_at="2026-02-01T12:00:00+00:00")],
 )
 def test_what_nobody_knows_is_left_out(report: AuditReport | None) -> None:
-    """Without a report of this run the ledger's own times are all there is."""
+    """Without a report of this run the timeline has only the ledger's times."""
     names = [step.name for step in timeline(ingestion(), report)]
     assert names[:3] == ["landed", "branched", "submitted"]
     assert names[-2:] == ["audited", "rejected"]
 
 
 def test_no_step_takes_less_than_no_time() -> None:
-    """Clocks that disagree make no negative time."""
+    """No step has a negative duration, even if clocks disagree."""
     assert all(s.seconds >= 0 for s in timeline(ingestion(landed=_TIMES["audited"]), REPORT))
 
 
 def test_what_blocks_comes_first() -> None:
-    """Failed checks are shown before those that passed, each in words."""
+    """Failed checks are shown before passed ones, each with its result in words."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=rejected)
     deployment.settle()
@@ -81,7 +81,7 @@ def test_what_blocks_comes_first() -> None:
 
 
 def test_a_branch_that_is_gone_is_said_to_be() -> None:
-    """A published file's branch was deleted, and its merge commit is told."""
+    """The page of a published file names the deleted branch and the merge commit."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=passed)
     deployment.settle()
@@ -91,7 +91,7 @@ def test_a_branch_that_is_gone_is_said_to_be() -> None:
 
 
 def test_why_there_is_no_report_is_told() -> None:
-    """A file that was not audited yet, or whose report is gone, has a sentence instead."""
+    """A missing report is explained by a sentence, whether it is pending or gone."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=rejected)
     assert "not come as far" in account(deployment.adapters, Ingestion("a", landed)).no_report

@@ -1,4 +1,4 @@
-"""The quality page's views over fakes, as Streamlit would send them to a browser."""
+"""The quality page's views over fakes, as Streamlit sends them to a browser."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ _MARKUP = ("title", "header", "subheader", "markdown", "caption", "error", "info
 
 
 def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) -> AppTest:
-    """A view of what the deployment has, at an address."""
+    """Return a view of the deployment at an address."""
 
     def script(show: "Callable[[Any], None]", opened: "Opened") -> None:  # runs without our names
         from dashboard.session import errors_shown
@@ -42,19 +42,19 @@ def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) ->
 
 
 def values(app: AppTest, kinds: Sequence[str]) -> list[str]:
-    """The texts of a view that are shown in one of these ways."""
+    """Return the texts of a view's elements of these kinds."""
     found: list[Any] = [each for kind in kinds for each in app.get(kind)]
     return [str(each.value) for each in found]
 
 
 def everything(app: AppTest) -> str:
-    """All text of a view."""
+    """Return all text of a view."""
     return "\n".join(values(app, (*_MARKUP, "text", "code")))
 
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment in which two files were published, one was rejected, and one cannot be read."""
+    """Return a deployment with two published files, one rejected and one unreadable."""
     made = Deployment()
     for key in ("shop/orders/a.csv", "shop/orders/b.csv"):
         made.land(key, script=passed)
@@ -65,7 +65,7 @@ def deployment() -> Deployment:
 
 
 def test_the_overview_counts(deployment: Deployment) -> None:
-    """What landed, was published, rejected and errored is told in numbers and drawn."""
+    """The overview has landed, published, rejected and errored files in numbers and a chart."""
     app = seen(overview_page.show, deployment)
     numbers = {metric.label: metric.value for metric in app.metric}
     assert {"landed": "4", "published": "2", "rejected": "1", "errored": "1"}.items() <= (
@@ -75,14 +75,14 @@ def test_the_overview_counts(deployment: Deployment) -> None:
 
 
 def test_an_empty_overview_says_what_to_do() -> None:
-    """Where nothing landed the command that drops a file is told."""
+    """An empty overview names the command that drops a file."""
     app = seen(overview_page.show, Deployment())
     assert "lakegate drop" in everything(app)
     assert not app.metric
 
 
 def test_what_waits_is_shown_whenever_it_landed(deployment: Deployment) -> None:
-    """Where nothing landed lately, what failed and what waits are there all the same."""
+    """Pending failures are shown even if nothing landed within the window."""
     deployment.clock.pass_(3 * 86_400)
     app = seen(overview_page.show, deployment)
     shown = everything(app)
@@ -93,7 +93,7 @@ def test_what_waits_is_shown_whenever_it_landed(deployment: Deployment) -> None:
 
 
 def test_what_failed_again_just_now_is_an_alert(deployment: Deployment) -> None:
-    """A file that landed before the window, and whose replay was rejected in it, comes first."""
+    """A file from before the window whose replay was rejected within it is the first alert."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     deployment.clock.pass_(25 * 3600)
     deployment.land("shop/orders/new.csv", script=errored)
@@ -105,7 +105,7 @@ def test_what_failed_again_just_now_is_an_alert(deployment: Deployment) -> None:
 
 
 def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
-    """The oldest that waits, and the alerts, are those of the table that is picked."""
+    """The selected table limits the oldest pending failure and the alerts."""
     deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": OTHER_TABLE}, script=rejected)
     deployment.settle()
     app = seen(overview_page.show, deployment)
@@ -116,7 +116,7 @@ def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
 
 
 def test_an_end_without_a_time_is_shown(deployment: Deployment) -> None:
-    """What was entered without the time of its end breaks no view."""
+    """A failure without a time is shown as at an unknown time."""
     for found in list(deployment.ledger.all()):
         if found.state is State.REJECTED:
             deployment.ledger.save(replace(found, times={}))
@@ -124,7 +124,7 @@ def test_an_end_without_a_time_is_shown(deployment: Deployment) -> None:
 
 
 def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
-    """Its reason, and each failed check with what was expected and found, can be read."""
+    """A rejected file is shown with its reason, and with each failed check's values."""
     failed = next(deployment.ledger.open_failures())
     app = seen(ingestion_page.show, deployment, id=failed.id)
     shown = everything(app)
@@ -134,7 +134,7 @@ def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
 
 
 def test_rows_that_the_audit_did_not_note_can_be_found(deployment: Deployment) -> None:
-    """Of keys that are there twice it notes none: where they are looked up is said, with a link."""
+    """For repeated keys, which have no sample rows, the page links to the page that finds them."""
     landed = deployment.land("shop/orders/twice.csv", script=_repeated)
     deployment.settle()
     one = deployment.ingestion(landed)
@@ -158,7 +158,7 @@ def _repeated(report: AuditReport) -> AuditReport:
 def test_a_report_that_is_gone_is_told(
     deployment: Deployment, script: Callable[[AuditReport], AuditReport | None], words: str
 ) -> None:
-    """Of what ended it is not said that it may not have ended; a replay helps what failed."""
+    """For a lost report the page says so, and suggests a replay only for a failure."""
     landed = deployment.land("shop/orders/gone.csv", script=script)
     deployment.settle()
     deployment.lake.lose("reports/")
@@ -169,7 +169,7 @@ def test_a_report_that_is_gone_is_told(
 
 
 def test_a_report_that_is_awaited_is_told(deployment: Deployment) -> None:
-    """While its job runs, nothing is gone."""
+    """While its job runs, a missing report is pending and not lost."""
     landed = deployment.land("shop/orders/runs.csv", script=rejected)
     deployment.deliver()
     shown = everything(seen(ingestion_page.show, deployment, id=deployment.ingestion(landed).id))
@@ -177,7 +177,7 @@ def test_a_report_that_is_awaited_is_told(deployment: Deployment) -> None:
 
 
 def test_a_report_that_is_none_is_told(deployment: Deployment) -> None:
-    """In words, with where it lies, its code and what helps."""
+    """An invalid report is explained in words, with its address, its code and the remedy."""
     one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
     deployment.lake.put_text(one.report_key, b"{")
     shown = everything(seen(ingestion_page.show, deployment, id=one.id))
@@ -186,7 +186,7 @@ def test_a_report_that_is_none_is_told(deployment: Deployment) -> None:
 
 
 def test_a_name_injects_nothing(deployment: Deployment) -> None:
-    """A hostile name is in no view's Markdown but as code."""
+    """A hostile name is in every view's Markdown only as code."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     for app in (
         seen(overview_page.show, deployment),
@@ -199,7 +199,7 @@ def test_a_name_injects_nothing(deployment: Deployment) -> None:
 
 
 def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Deployment) -> None:
-    """While it runs there is a sentence and a button; once it has ended, how long it all took."""
+    """A replay in flight shows a sentence and a button, and its total time only at the end."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     replay(deployment.adapters, deployment.ledger.get(hostile.id), by="Ann\u202e")
     app = seen(ingestion_page.show, deployment, id=hostile.id)
@@ -213,7 +213,7 @@ def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Depl
 
 
 def test_a_publication_under_way_is_told(deployment: Deployment) -> None:
-    """What a person has published anyway, and main has not taken yet, is on its way."""
+    """An approved publication that is not merged yet is shown as in flight."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
     publish_anyway(deployment.adapters, deployment.ledger.get(hostile.id), "Ann", "known")
@@ -223,7 +223,7 @@ def test_a_publication_under_way_is_told(deployment: Deployment) -> None:
 
 
 def test_no_text_of_others_acts() -> None:
-    """Characters that turn text round, or escape from it, are marks in texts and in tables."""
+    """Direction marks and escapes are shown as visible characters in texts and tables."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=_twisted)
     deployment.settle()
@@ -235,7 +235,7 @@ def test_no_text_of_others_acts() -> None:
 
 
 def test_each_file_of_a_batch_is_on_a_line_of_its_own(deployment: Deployment) -> None:
-    """Values with several lines are as many pieces of code, without marks of line ends."""
+    """Each file of a batch is shown on a line of its own, as a separate piece of code."""
     manifest = deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": TABLE}, script=rejected)
     deployment.settle()
     app = seen(ingestion_page.show, deployment, id=deployment.ingestion(manifest).id)
@@ -244,21 +244,21 @@ def test_each_file_of_a_batch_is_on_a_line_of_its_own(deployment: Deployment) ->
 
 
 def _twisted(report: AuditReport) -> AuditReport:
-    """A rejection that has such characters wherever a file's text can come to stand."""
+    """Return a rejection with such characters in every text that comes from a file."""
     odd = "a\u202eb\x1b[31m"
     check = replace(FAILED, expected=odd, found=odd, message=odd, samples=({odd: odd},))
     return replace(rejected(report), reason=Reason("CHECKS_FAILED", odd), checks=(check,))
 
 
 def test_an_unknown_id_is_a_sentence(deployment: Deployment) -> None:
-    """Whoever follows an old link is told so, and gets no traceback."""
+    """An unknown id is reported in a sentence, without a traceback."""
     app = seen(ingestion_page.show, deployment, id="f" * 32)
     assert "UNKNOWN_INGESTION" in everything(app)
     assert not app.exception
 
 
 def test_without_an_id_the_last_ones_are_offered(deployment: Deployment) -> None:
-    """The view asks for an id, and lists what landed last."""
+    """Without an id the view asks for one, and lists the latest files."""
     app = seen(ingestion_page.show, deployment)
     assert app.text_input
     assert len(app.get("page_link")) == 4
@@ -273,7 +273,7 @@ def test_without_an_id_the_last_ones_are_offered(deployment: Deployment) -> None
     ],
 )
 def test_errors_are_sentences(error: Exception, words: str) -> None:
-    """An error says what happened and what to do; what was not foreseen says no more than that."""
+    """An error is shown with its remedy, and an unexpected one without its message."""
 
     def fail(_: object) -> None:
         raise error

@@ -14,7 +14,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 
 
 def test_the_schema_is_one() -> None:
-    """It is a valid JSON Schema, and requires the fields of every event."""
+    """The schema is valid JSON Schema itself, and requires the fields of every event."""
     schema = announcement_schema()
     Draft202012Validator.check_schema(schema)
     assert {"schema", "stage", "id", "ingestion", "table", "rows"} <= set(schema["required"])

@@ -116,7 +116,7 @@ def test_main_must_be_seeded(begun: bool, lacking: list[str], status: Status, me
 
 
 def test_a_token_tells_its_claims() -> None:
-    """User and expiry are read from a token, whoever signed it."""
+    """User and expiry are read from a token, for any signer."""
     token = jwt.encode({"upn": "lakegate-job", "exp": NOW}, "k" * 32, algorithm="HS256")
     assert Claims.of(token) == Claims("lakegate-job", NOW)
 
@@ -125,5 +125,5 @@ def test_a_token_tells_its_claims() -> None:
     "token", ["", "opaque", "a.b.c", "a.!.c", "a.W10.c", "a.eyJleHAiOiJ4In0.c"]
 )
 def test_any_other_token_tells_nothing(token: str) -> None:
-    """A token that is not a JWT has no claims and is no error."""
+    """A token that is not a JWT has no claims and raises no error."""
     assert Claims.of(token) == Claims()

@@ -1,4 +1,4 @@
-"""A Chromium is found or installed."""
+"""The Chromium of the tests, found or installed."""
 
 from collections.abc import Callable, Sequence
 

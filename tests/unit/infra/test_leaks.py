@@ -1,4 +1,4 @@
-"""The finder of leaks finds them."""
+"""The finder of leaked secrets."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Deployments that would lose data are refused."""
+"""The refusal of deployments that would lose data."""
 
 import pytest
 

@@ -59,7 +59,7 @@ def secret(name: str) -> str:
 
 @pytest.mark.parametrize("where", ALLOWED)
 def test_actions_are_named_one_by_one(where: str) -> None:
-    """No policy allows `*`, a whole service or a family of actions, or all but some."""
+    """Policies name each action, without `*`, whole services, families or exceptions."""
     statement = ALLOWED[where]
     assert not {"NotAction", "NotResource"} & statement.keys()
     assert [action for action in listed(statement["Action"]) if "*" in action] == []
@@ -116,7 +116,7 @@ def test_who_starts_jobs_reads_manifests_and_no_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_only_the_clean_up_deletes_in_the_lake(name: str) -> None:
-    """No other role may delete or expire files or contracts; no role may delete landed objects."""
+    """Only the clean-up may delete or expire files and contracts, and no role landed objects."""
     role = ROLES[name]
     for action in DELETING:
         assert not role.may(action, f"{LANDING}/shop/orders/a.csv"), action

@@ -1,4 +1,4 @@
-"""The local stack's processes: each test starts real ones."""
+"""The local stack's processes, of which each test starts real ones."""
 
 import json
 import socket
@@ -92,7 +92,7 @@ def test_children_of_a_crashed_part_are_stopped(home: Path) -> None:
 
 
 def test_a_stranger_with_the_recorded_pid_is_left_alone(home: Path) -> None:
-    """Another process with the recorded pid is neither taken for the part nor killed."""
+    """Another process with the recorded pid does not count as the part and is not killed."""
     begin(home)
     processes.stop(home, "part")
     stranger = subprocess.Popen([sys.executable, "-c", _SLEEP], stdout=subprocess.DEVNULL)

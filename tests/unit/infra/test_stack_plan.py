@@ -22,7 +22,7 @@ _TEMPLATE = {
 
 
 def test_facts_are_looked_up_under_the_stage() -> None:
-    """The platform's facts are read from the stage's own parameters in SSM."""
+    """The platform's facts are read from the stage's own SSM parameters."""
     assert parameters(_TEMPLATE, _STAGE, {"SlackChannel": "#lake"}) == {
         "Stage": "shop",
         "NessieUri": "/lakegate/shop/nessie-uri",

@@ -43,7 +43,7 @@ def audited(tmp_path: Path, python: Any, node: Any) -> int:
 def test_only_what_was_looked_up_passes(
     tmp_path: Path, packages: list[Any], node: Any, code: int
 ) -> None:
-    """Vulnerabilities and packages that could not be looked up each have an exit code."""
+    """Vulnerabilities and packages without an answer each have an exit code."""
     assert audited(tmp_path, {"dependencies": packages}, node) == code
 
 
@@ -51,7 +51,7 @@ def test_only_what_was_looked_up_passes(
 def test_no_answer_is_no_pass(
     tmp_path: Path, printed: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without an answer of the database the command says so, with its own exit code."""
+    """Without an answer of the database the command reports it, with its own exit code."""
     assert audited(tmp_path, printed, NPM) == 2
     assert "NOT AUDITED" in capsys.readouterr().out
 

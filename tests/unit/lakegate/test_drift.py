@@ -1,4 +1,4 @@
-"""How far a measure is off what published runs measured, and what of these is kept."""
+"""Deviations of a measure from published runs, and the stored baselines."""
 
 import itertools
 import random
@@ -19,19 +19,19 @@ AT_MOST_4 = Expectation(Operator.AT_MOST, 4, None, Unit.NUMBER)  # type: ignore[
 
 
 def drift(of: Metric = Metric.ROWS, columns: tuple[str, ...] = ()) -> Check:
-    """A check of drift."""
+    """Return a check of drift."""
     return Check("d", Metric.DRIFT, columns, Drift(of, Rule()), AT_MOST_4)
 
 
 def run(number: int, value: float, status: Status = Status.PASS, rule: str = "r") -> AuditReport:
-    """The report of a run that measured a value."""
+    """Return the report of a run that measured a value."""
     check = replace(PASSED, id="d", status=status, baseline=Baseline(rule, value, 0))
     at = f"2026-03-01T12:{number:02}:00.000+00:00"
     return replace(REPORT, ingestion=f"{number:032x}", started_at=at, checks=(check,))
 
 
 def published(*reports: AuditReport) -> Baselines:
-    """The baselines after these runs were published."""
+    """Return the baselines after these runs were published."""
     known = Baselines("shop.orders")
     for report in reports:
         known = known.adding(report)
@@ -39,7 +39,7 @@ def published(*reports: AuditReport) -> Baselines:
 
 
 def off(check: Check, before: list[float], value: float, rows: int = 1000) -> float:
-    """How far a value is off those of before."""
+    """Return the deviation of a value from earlier values."""
     runs = [run(n, each, rule=digest(check)) for n, each in enumerate(before)]
     return deviation(check, baseline(check, value, published(*runs)), rows)
 
@@ -57,38 +57,41 @@ def off(check: Check, before: list[float], value: float, rows: int = 1000) -> fl
 def test_rows_are_measured_in_robust_deviations(
     before: list[float], value: float, expected: float
 ) -> None:
-    """From the median, in 1.4826 times the MAD, at least 1 % of the median and one row."""
+    """A deviation is the distance from the median in units of 1.4826 times the MAD.
+
+    The unit is at least 1 % of the median and at least one row.
+    """
     assert off(drift(), before, value) == pytest.approx(expected)
 
 
 def test_one_strange_run_before_hides_nothing() -> None:
-    """Where the mean and the standard deviation would take 5,000 for usual, these do not."""
+    """One outlier in the baseline does not hide a deviation, as it would in a mean."""
     assert off(drift(), [100, 101, 99, 100, 102, 98, 100, 100_000], 5_000) > 1000
 
 
 def test_numbers_have_no_least_unit_of_their_own() -> None:
-    """What was always 0 and is not is off by any measure; what is again is not off."""
+    """Any change of a constant number is a deviation, and an unchanged number has none."""
     check = drift(Metric.MEAN, ("price",))
     assert off(check, [0.0] * 7, 0.1) == inf
     assert off(check, [0.0] * 7, 0.0) == 0
 
 
 def test_counts_of_rows_are_compared_as_shares() -> None:
-    """Twice the nulls in twice the rows is the same; one row more is one unit."""
+    """Counts of rows are compared as shares of all rows, with one row as the least unit."""
     check = drift(Metric.NULL, ("price",))
     assert comparable(check, 20, 2000) == comparable(check, 10, 1000) == 1
     assert off(check, [0.0] * 7, comparable(check, 3, 1000), rows=1000) == pytest.approx(3)
 
 
 def test_the_last_thirty_runs_count() -> None:
-    """Of more published runs the newest are the baseline, whenever they were added."""
+    """The baseline is the newest 30 published runs, in any order of addition."""
     runs = [run(n, n) for n in range(40)]
     random.Random(1).shuffle(runs)  # noqa: S311 - no secret
     assert published(*runs).values("d", "r") == list(range(10, 40))
 
 
 def test_order_and_repetition_change_nothing() -> None:
-    """However runs are added, and however often, the baselines are the same."""
+    """The order and the repetition of additions do not change the baselines."""
     runs = [run(n, n) for n in range(4)]
     expected = published(*runs)
     for order in itertools.permutations([*runs, runs[2]]):
@@ -96,7 +99,7 @@ def test_order_and_repetition_change_nothing() -> None:
 
 
 def test_another_rule_begins_anew() -> None:
-    """Values of a rule that was changed are not compared with; thresholds are no part of it."""
+    """A changed rule begins a new baseline; a changed threshold does not."""
     known = published(run(1, 5.0, rule="old"), run(2, 6.0, rule="new"))
     assert known.values("d", "new") == [6.0]
     check = drift(Metric.MEAN, ("price",))
@@ -108,7 +111,7 @@ def test_another_rule_begins_anew() -> None:
 
 
 def test_an_accepted_run_is_where_the_baseline_restarts() -> None:
-    """Its value is in, those of before are out, and stay out when they are added late."""
+    """An accepted run restarts the baseline, and earlier values stay out even if added late."""
     strange = run(8, 900.0, Status.FAIL)
     known = published(*(run(n, 100.0) for n in range(8)))
     accepted = known.accepting(strange, "Ann", "a new shop", "now")
@@ -120,7 +123,7 @@ def test_an_accepted_run_is_where_the_baseline_restarts() -> None:
 
 
 def test_accepting_again_changes_nothing() -> None:
-    """Who accepts what is accepted, or what an acceptance since has replaced, learns it."""
+    """A repeated or outdated acceptance changes nothing and is reported as such."""
     known = published(run(1, 1.0))
     accepted = known.accepting(run(2, 9.0, Status.WARN), "Ann", "why", "then")
     assert accepted.accepting(run(2, 9.0, Status.WARN), "Bob", "too", "now") == accepted
@@ -130,13 +133,13 @@ def test_accepting_again_changes_nothing() -> None:
 
 
 def test_only_the_unusual_is_accepted() -> None:
-    """A run whose checks of drift all passed has nothing to accept."""
+    """A run whose drift checks all passed has nothing to accept."""
     with pytest.raises(LakegateError, match="unusual"):
         published().accepting(run(2, 9.0), "Ann", "why", "now")
 
 
 def test_the_document_is_read_as_it_was_written() -> None:
-    """Values and acceptances come back; what is no such document is refused."""
+    """Values and acceptances are read back as written, and an invalid document is refused."""
     known = published(run(1, 1.5)).accepting(run(2, 9.0, Status.FAIL), "Ann", "why", "now")
     assert Baselines.from_json(known.to_json()) == known
     for text in ("", "[]", "{}", '{"schema": "baselines/2", "table": "t", "series": {}}'):
@@ -145,5 +148,5 @@ def test_the_document_is_read_as_it_was_written() -> None:
 
 
 def test_seven_runs_are_the_fewest() -> None:
-    """It is the number that the guide names."""
+    """The least number of runs is the one in the guide."""
     assert FEWEST == 7

@@ -1,4 +1,4 @@
-"""What a job run is told arrives as it was sent."""
+"""The job spec, which a job run receives as it was sent."""
 
 import json
 
@@ -27,25 +27,25 @@ SPEC = JobSpec(
 
 @given(st.builds(JobSpec))
 def test_a_spec_survives_the_way(spec: JobSpec) -> None:
-    """Whatever characters a spec has, the job reads the very same one."""
+    """A job reads exactly the spec that was sent, with any characters."""
     assert JobSpec.from_argument(spec.to_argument()) == spec
 
 
 def test_an_argument_is_one_line_of_ascii() -> None:
-    """No shell, log or API on the way can change an argument by its encoding."""
+    """An argument is one line of ASCII, so that no shell, log or API re-encodes it."""
     argument = SPEC.to_argument()
     assert argument.isascii()
     assert argument.isprintable()
 
 
 def test_a_newer_specs_fields_are_ignored() -> None:
-    """A job of yesterday understands a spec of today that says more."""
+    """An older job ignores unknown fields of a newer spec."""
     document = json.loads(SPEC.to_argument())
     document["landed"]["new"] = document["new"] = 1
     assert JobSpec.from_argument(json.dumps(document)) == SPEC
 
 
-# What the first release told its jobs, word for word.
+# The first release's job spec, word for word.
 OLDER = """
 {"ingestion": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "attempt": 2, "landed": {"bucket": "landing",
 "key": "nyc/flights/Fl\\u00fcge 1+1.parquet", "version": "v1", "etag": "e1", "size": 10,
@@ -58,12 +58,12 @@ OLDER = """
 
 
 def test_an_older_spec_is_understood() -> None:
-    """A redeployment reads what running jobs were told before it, however much was added since."""
+    """A redeployment reads the specs of running jobs, which lack fields added since."""
     assert JobSpec.from_argument(OLDER) == SPEC
 
 
 def without(field: str) -> str:
-    """The argument without one field."""
+    """Return the argument without one field."""
     document = json.loads(SPEC.to_argument())
     del document[field]
     return json.dumps(document)
@@ -74,6 +74,6 @@ def without(field: str) -> str:
     ["", "x", "1", "[]", "null", "{}", '{"landed": 1}', without("landed"), without("branch")],
 )
 def test_no_spec_is_no_spec(argument: str) -> None:
-    """A text that is not a whole spec is refused."""
+    """An incomplete spec is refused."""
     with pytest.raises((ValueError, TypeError)):
         JobSpec.from_argument(argument)

@@ -1,4 +1,4 @@
-"""Limits are settings of a deployment, and each holds to the byte."""
+"""The limits of a deployment, which are settings."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -29,21 +29,21 @@ def test_each_limit_is_a_setting(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", "1e9", "²"])
 def test_a_limit_is_a_whole_number_above_zero(text: str) -> None:
-    """A limit that is none is refused by its name."""
+    """A limit that is not a positive whole number is refused by its name."""
     with pytest.raises(Permanent, match="BAD_SETTING: LAKEGATE_MOST_ROWS"):
         Limits.of({"LAKEGATE_MOST_ROWS": text})
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_limit_is_written_down(name: str) -> None:
-    """The page of limits has the variable and the default of each."""
+    """The page of limits lists the variable and the default of each limit."""
     (row,) = [line for line in PAGE.splitlines() if f"`LAKEGATE_{name.upper()}`" in line]
     assert f"{getattr(DEFAULTS, name):,}" in row
 
 
 @pytest.mark.parametrize(("size", "code"), [(1, "PUBLISHED"), (100, "PUBLISHED"), (101, "")])
 def test_a_landed_file_has_a_limit(size: int, code: str) -> None:
-    """A file of as many bytes as are taken is taken; with one byte more no job is started."""
+    """A file at the size limit is ingested; with one byte more no job is started."""
     deployment = Deployment(replace(SETTINGS, limits=Limits(largest_object=100)))
     landed = deployment.land("shop/orders/a.csv", b"x" * size)
     deployment.settle()
@@ -58,7 +58,7 @@ def test_a_landed_file_has_a_limit(size: int, code: str) -> None:
 
 
 def test_the_job_is_told_the_limits() -> None:
-    """A job run goes by the deployment's limits, not by its own release's."""
+    """A job run uses the deployment's limits, not its own release's."""
     limits = Limits(most_columns=3)
     deployment = Deployment(replace(SETTINGS, limits=limits))
     deployment.land("shop/orders/a.csv")
@@ -68,14 +68,14 @@ def test_the_job_is_told_the_limits() -> None:
 
 
 def test_a_contract_has_a_limit_of_values() -> None:
-    """A contract of as many keys and values as are taken is read, and none of one more."""
+    """A contract at the limit of keys and values is read, and one more is refused."""
     assert parse(ORDERS, "orders", Limits(most_contract_values=30)).table == "shop.orders"
     with pytest.raises(ContractInvalid, match="more than 29 keys and values"):
         parse(ORDERS, "orders", Limits(most_contract_values=29))
 
 
 def test_a_contract_has_a_limit_of_characters() -> None:
-    """A contract as long as is taken is read, and none that is one character longer."""
+    """A contract at the limit of characters is read, and one more is refused."""
     assert parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS))).table == "shop.orders"
     with pytest.raises(ContractInvalid, match="longer than"):
         parse(ORDERS, "orders", Limits(largest_contract=len(ORDERS) - 1))
@@ -83,7 +83,7 @@ def test_a_contract_has_a_limit_of_characters() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_limit_is_a_parameter_of_the_template(name: str) -> None:
-    """A deployment sets each limit by a parameter of the same name, whose default is the code's."""
+    """The template has a parameter of the same name and default for each limit."""
     parameter = "".join(word.capitalize() for word in name.split("_"))
     assert template.defaults()[parameter] == str(getattr(DEFAULTS, name))
     assert f" LAKEGATE_{name.upper()}: !Ref {parameter}\n" in template.text()
@@ -94,9 +94,9 @@ def test_each_limit_is_a_parameter_of_the_template(name: str) -> None:
 def test_the_address_for_buttons_takes_what_is_set_of_the_account(
     chosen: dict[str, str], reserved: str | None
 ) -> None:
-    """A flood of requests gets no more instances than are reserved, where an account has so many.
+    """The function for buttons uses reserved instances only where the parameter sets them.
 
-    As shipped none are: a new account has 10, and refuses every reservation.
+    The default reserves none: a new account has 10, and refuses every reservation.
     """
     app = Compiled.of(Path(__file__).parents[3] / "template.yaml", **chosen)
     function = app.resolve(app.resources["OnActionLambdaFunction"]["Properties"])

@@ -1,4 +1,4 @@
-"""A report is read back as it was written, and one in doubt is never a pass."""
+"""The audit report, which is read back as written; an invalid report never passes."""
 
 import json
 from contextlib import suppress
@@ -21,7 +21,7 @@ ANY_JSON = st.recursive(
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """The report's document, with changes."""
+    """Return the report's document with changes."""
     return {**json.loads(REPORT.to_json()), **changes}
 
 
@@ -29,21 +29,21 @@ def document(**changes: Any) -> dict[str, Any]:
 def test_a_report_survives_the_way(
     message: str, found: str, status: Status, cell: str | None
 ) -> None:
-    """Whatever a report says is read back the same."""
+    """Any report is read back as it was written."""
     check = replace(FAILED, found=found, status=status, samples=({found: cell},))
     report = replace(REPORT, reason=Reason("X", message), checks=(check, FAILED))
     assert AuditReport.from_json(report.to_json()) == report
 
 
 def test_a_report_of_an_older_release_names_no_files() -> None:
-    """A report that was written before files were listed is understood."""
+    """A report of an older release, without a list of files, is valid."""
     old = document()
     del old["files"]
     assert AuditReport.from_json(json.dumps(old)) == replace(REPORT, files=())
 
 
 def test_people_can_read_a_report() -> None:
-    """A report is indented, and its text not escaped."""
+    """A report is indented, and its text is not escaped."""
     assert '\n  "table": "shop.orders"' in REPORT.to_json()
     assert "Zürich" in REPORT.to_json()
 
@@ -52,7 +52,7 @@ def test_people_can_read_a_report() -> None:
     "name", [f.name for f in fields(AuditReport) if f.default is f.default_factory]
 )
 def test_a_report_that_lacks_a_field_is_refused(name: str) -> None:
-    """A report without one of the fields that decide is no report."""
+    """A report without one of the required fields is refused."""
     incomplete = document()
     del incomplete[name]
     with pytest.raises(Permanent, match="BAD_REPORT"):
@@ -83,7 +83,7 @@ def test_a_report_that_lacks_a_field_is_refused(name: str) -> None:
     ],
 )
 def test_a_report_in_doubt_is_refused(text: str | bytes) -> None:
-    """What is not a whole report of the known schema, with the right types, is refused."""
+    """A report that is incomplete, of an unknown schema or of wrong types is refused."""
     with pytest.raises(Permanent, match="BAD_REPORT"):
         AuditReport.from_json(text)
 
@@ -97,7 +97,7 @@ def test_a_report_in_doubt_is_refused(text: str | bytes) -> None:
     ],
 )
 def test_a_refusal_is_a_sentence(text: str, words: str) -> None:
-    """It names the report and what is wrong with it, in words and not in Python's notation."""
+    """The refusal names the report and its problem in words, not in Python's notation."""
     with pytest.raises(Permanent, match="BAD_REPORT") as refused:
         AuditReport.from_json(text, "r/1.json")
     assert refused.value.message.startswith(words)
@@ -116,6 +116,6 @@ def test_whatever_a_field_holds_there_is_an_answer(name: str, value: Any) -> Non
     [(Status.PASS, False), (Status.WARN, False), (Status.FAIL, True), (Status.ERROR, True)],
 )
 def test_failed_and_unevaluated_checks_block(status: Status, blocks: bool) -> None:
-    """A check that fails or could not be evaluated blocks publishing; a warning does not."""
+    """A check that failed or could not be evaluated blocks publishing; a warning does not."""
     check = replace(FAILED, status=status)
     assert replace(REPORT, checks=(check,)).failed == ((check,) if blocks else ())

@@ -1,4 +1,4 @@
-"""The published JSON Schema says of reports what is true of them."""
+"""The published JSON Schema of audit reports."""
 
 import json
 from dataclasses import replace
@@ -16,17 +16,17 @@ CHECK = replace(FAILED, baseline=Baseline("r", 1.5, 7, 1.0, 0.0))
 
 
 def validate(document: dict[str, Any]) -> None:
-    """Raise ValidationError where it is no report."""
+    """Raise ValidationError unless the document is a report."""
     validate_report(json.dumps(document))
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    """Whoever changes the report writes the schema anew: `python -m lakegate.report_schema`."""
+    """The published schema is the output of `python -m lakegate.report_schema`."""
     assert json.loads(PUBLISHED.read_text()) == report_schema()
 
 
 def test_the_schema_is_one() -> None:
-    """It is valid JSON Schema itself."""
+    """The schema is valid JSON Schema itself."""
     Draft202012Validator.check_schema(report_schema())
 
 
@@ -39,7 +39,7 @@ def test_the_schema_is_one() -> None:
     ],
 )
 def test_a_report_fits_the_schema(report: Any) -> None:
-    """What is written validates."""
+    """Every written report fits the schema."""
     validate(json.loads(report.to_json()))
 
 
@@ -55,13 +55,13 @@ def test_a_report_fits_the_schema(report: Any) -> None:
     ],
 )
 def test_what_is_no_report_does_not_fit(field: str, value: object) -> None:
-    """The schema refuses what the code cannot read."""
+    """The schema refuses every document that the code refuses."""
     with pytest.raises(ValidationError):
         validate({**json.loads(REPORT.to_json()), field: value})
 
 
 def test_older_reports_fit() -> None:
-    """What a release before this one wrote lacks what was added since."""
+    """A report of an earlier release, without later fields, fits the schema."""
     document = json.loads(REPORT.to_json())
     for added in ("records", "files", "steps", "rows_read", "transform"):
         del document[added]

@@ -45,7 +45,7 @@ SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
 
 
 def deployed() -> FakeAws:
-    """AWS with all resources that the settings name."""
+    """Return AWS with all resources that the settings name."""
     names = (
         *("uploads", "job-runs", "alerts", "announcements"),
         *("uploads-dead", "job-runs-dead", "alerts-dead"),
@@ -66,7 +66,7 @@ def deployed() -> FakeAws:
 
 @pytest.fixture
 def probes() -> Probes:
-    """A deployment without a fault, seeded."""
+    """Return a seeded deployment without a fault."""
     deployment = Deployment()
     seed(deployment.adapters)
     standings = {f"secret-of-{role}": TokenStatus(200, 403) for role in ROLES}

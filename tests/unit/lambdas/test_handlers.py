@@ -31,7 +31,7 @@ EVENTS = Path(__file__).parents[2] / "events"
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment where nothing has landed."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
@@ -51,7 +51,7 @@ def test_an_upload_starts_a_job(deployment: Deployment) -> None:
 
 
 def test_only_what_failed_comes_again(deployment: Deployment) -> None:
-    """Of a batch with S3's test event and an invalid message only the latter is left."""
+    """In a batch with S3's test event and an invalid message only the latter is left."""
     document = (EVENTS / "s3_batch.json").read_text()
     event = json.loads(document.replace("lakegate-dev-landing-123456789012", "landing"))
     identifier = event["Records"][2]["messageId"]
@@ -139,7 +139,7 @@ def test_each_line_names_its_ingestion(deployment: Deployment, log: io.StringIO)
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty AWS account."""
+    """Yield an empty AWS account."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")

@@ -252,7 +252,7 @@ def test_names_ping_nobody() -> None:
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"what": "drop", "seen": {}}', "nonsense"])
 def test_what_is_no_wish_is_refused(body: str) -> None:
-    """An invalid message is a clear error and goes to the dead-letter queue."""
+    """An invalid message raises a clear error and goes to the dead-letter queue."""
     with pytest.raises(Permanent, match="BAD_WISH"):
         act(Deployment().adapters, body)
 
@@ -266,7 +266,7 @@ def test_what_nobody_knows_is_refused() -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(WHAT), st.sampled_from((ADA, BOB))), min_size=1))
 def test_however_many_press_one_thing_is_done(pressed: list[tuple[Verb, str]]) -> None:
-    """Of any presses on one alert exactly the first is executed."""
+    """Exactly the first of any presses on one alert is executed."""
     deployment, landed = failed()
     bodies = [wish(deployment, landed, what, by) for what, by in pressed]
     for body in bodies:
@@ -292,7 +292,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", WHAT)
 def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
-    """Whichever call fails, the request comes again and ends as undisturbed."""
+    """After a fault at any call the request comes again and has the undisturbed result."""
 
     def story(number: int = -1) -> tuple[Deployment, LandedObject, list[str]]:
         deployment, landed = failed()

@@ -22,7 +22,7 @@ NOTHING = dict.fromkeys(KINDS, 0)
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment that loses all events."""
+    """Return a deployment that loses all events."""
     lossy = Deployment()
     lossy.loses_events = True
     return lossy
@@ -165,7 +165,7 @@ def test_a_dead_letter_is_handled_once_more(deployment: Deployment) -> None:
 
 
 def test_a_dead_letter_that_fails_again_stays(deployment: Deployment) -> None:
-    """While the reason lasts the message is kept, without an alert."""
+    """A message stays without an alert while the reason of its failure lasts."""
     deployment.dead_uploads.send(messages.upload(deployment.land(KEY)))
     deployment.journal.strike("ledger.begin", Fault(unavailable, times=2))
     assert deployment.sweep() == {**NOTHING, "failed": 2}

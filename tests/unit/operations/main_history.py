@@ -32,7 +32,7 @@ GRACE = 60
 
 @dataclass
 class History:
-    """A sequence of events; what came after `since` may still be in progress.
+    """A sequence of events; later ones than `since` may still be in progress.
 
     `reports` are the files that audit reports name, `files` those that commits really added.
     """
@@ -199,7 +199,7 @@ class History:
 
 
 def _published(ingestion: Ingestion) -> Published:
-    """Return what a commit says about an ingestion."""
+    """Return a commit's properties about an ingestion."""
     landed = ingestion.landed
     return Published(
         id=ingestion.id,

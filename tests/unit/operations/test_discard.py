@@ -1,4 +1,4 @@
-"""Over generated histories, files that a query can reach are never deleted."""
+"""The deletion of a branch's files, which never affects a file that a query can reach."""
 
 from dataclasses import replace
 
@@ -110,7 +110,7 @@ def test_what_a_reader_can_reach_is_never_deleted(steps: list[tuple[str, str, st
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 3), st.booleans())
 def test_all_that_only_the_branch_reaches_is_deleted(appends: int, moves: bool) -> None:
-    """Nothing stays of a branch that no other reference uses."""
+    """All files that only the discarded branch uses are deleted."""
     story = Story()
     story.tell("append", "main", "")
     story.tell("cut", NAMES[0], "main")

@@ -94,7 +94,7 @@ def test_what_is_in_flight_stays() -> None:
 
 
 def test_both_attempts_go_together() -> None:
-    """Of a file that failed again, both branches expire together."""
+    """Both branches of a file that failed again expire together."""
     deployment = failed()
     (ingestion,) = deployment.ledger.in_state(State.REJECTED)
     replay(deployment.adapters, ingestion)
@@ -152,7 +152,7 @@ def test_branches_of_others_stay() -> None:
 def test_a_fault_anywhere_is_made_good_by_the_next_run(
     effect: Callable[[], None], when: str
 ) -> None:
-    """Whichever call fails, the next runs end as an undisturbed one."""
+    """After a fault at any call the next runs have the result of an undisturbed one."""
     whole = failed()
     start = len(whole.journal.calls)
     expired(whole)

@@ -1,4 +1,4 @@
-"""Decisions on failed ingestions hold, whatever other processes do meanwhile."""
+"""Decisions on failed ingestions, which hold against any concurrent process."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -73,7 +73,7 @@ def moved(deployment: Deployment, landed: LandedObject) -> None:
 
 
 def data_files(deployment: Deployment) -> list[str]:
-    """Return the keys of the data files that were deleted."""
+    """Return the keys of the deleted data files."""
     return [key for key in deployment.lake.deleted if "/data/" in key]
 
 
@@ -188,7 +188,7 @@ def test_an_audit_that_passed_names_nobody() -> None:
 
 
 def test_published_anyway_beside_others() -> None:
-    """Where main's table changed, approved rows are registered again like any others."""
+    """If main's table changed, approved rows are registered again like any others."""
     deployment, landed = failed()
     moved(deployment, landed)
     assert published(deployment, landed).ingestion.state is State.PUBLISHED
@@ -208,7 +208,7 @@ def test_published_anyway_beside_others() -> None:
 def test_an_approval_covers_what_was_seen(
     script: Callable[[AuditReport], AuditReport], state: State, by: str
 ) -> None:
-    """Where the job must run again, only the approved checks may fail."""
+    """If the job must run again, only the approved checks may fail."""
     deployment, landed = failed()
     deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
     deployment.catalog.fork(deployment.ingestion(landed).branch, "main")
@@ -347,7 +347,7 @@ def test_an_approval_has_a_name_and_a_reason(by: str, reason: str) -> None:
 
 
 def test_an_original_contract_that_is_gone_is_told() -> None:
-    """Without a contract there is no original to replay with."""
+    """A replay with the original contract is refused if there is none."""
     deployment = Deployment()
     landed = deployment.land("elsewhere/a.parquet")
     deployment.settle()
@@ -391,7 +391,7 @@ def insist(deployment: Deployment, landed: LandedObject, command: Command) -> No
 @pytest.mark.parametrize("command", [replayed, published, discarded])
 @pytest.mark.parametrize("is_moved", [False, True])
 def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: bool) -> None:
-    """Whichever call of a command fails, repeating it ends as undisturbed."""
+    """After a fault at any call a repeated command has the undisturbed result."""
 
     def story(number: int, fault: Fault | None) -> tuple[Deployment, int, LandedObject]:
         deployment, landed = failed()
@@ -419,7 +419,7 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
 
 
 def swept(deployment: Deployment, landed: LandedObject) -> Outcome:
-    """Run the sweep and deliver repeated messages only."""
+    """Run the sweep, and deliver repeated messages only."""
     deployment.send_all_again()
     deployment.settle()
     return Outcome(deployment.ingestion(landed))
@@ -429,7 +429,7 @@ def swept(deployment: Deployment, landed: LandedObject) -> Outcome:
 @pytest.mark.parametrize("other", [replayed, published, discarded, swept])
 @pytest.mark.parametrize("command", [replayed, published, discarded])
 def test_of_two_people_one_wins(command: Command, other: Command, when: When) -> None:
-    """Of two simultaneous commands one succeeds, and the other reports the new state."""
+    """One of two simultaneous commands succeeds, and the other reports the new state."""
     calls = len(_raced(command, other, -1, when)[0].journal.calls)
     assert calls > 3
     for number in range(calls):

@@ -1,4 +1,4 @@
-"""Losing the ledger, completely or partly, at any moment changes no final state."""
+"""The rebuild of a ledger that was lost completely or partly, at any moment."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -66,7 +66,7 @@ LOSSES = [rebuilt, rebuilt_meanwhile, rebuilt_late, never_rebuilt]
 
 @pytest.mark.parametrize("story", STORIES)
 def test_a_lost_ledger_changes_no_end(story: Story) -> None:
-    """Whenever the ledger or one item is lost, all final states are the same."""
+    """A loss of the ledger or of one item at any moment changes no final state."""
     undisturbed, known = _watched(story)
     for number, files in known.items():
         call = undisturbed.journal.calls[number]
@@ -82,7 +82,7 @@ def test_a_lost_ledger_changes_no_end(story: Story) -> None:
 
 @pytest.mark.parametrize("moment", [0.5, 0.6, 0.9, 1])
 def test_a_rebuild_that_fails_is_done_again(moment: float) -> None:
-    """Whichever call of a rebuild fails, repeating it ends as undisturbed."""
+    """After a fault at any call a repeated rebuild has the undisturbed result."""
     undisturbed = ends(_told(mixed))
     calls = len(_rebuilt(moment, None).journal.calls)
     begun = len(_lost_at(moment).journal.calls)
@@ -319,7 +319,7 @@ def test_a_run_of_before_that_was_asked_for_otherwise_is_taken_over() -> None:
 
 
 def mixed(deployment: Deployment) -> None:
-    """Files that are published together and alone, rejected, errored, crashed and unclaimed."""
+    """Land files that are published together and alone, rejected, errored or unclaimed."""
     wait_together(deployment, 2)
     deployment.land("shop/orders/rejected.parquet", script=rejected)
     deployment.land("shop/orders/errored.parquet", script=errored)

@@ -20,7 +20,7 @@ from tests.fakes.promises import unwatched
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment that published two files, one after the other, and rejected one."""
+    """Return a deployment that published two files one after the other, and rejected one."""
     made = Deployment()
     for name in ("a", "b"):
         made.land(f"shop/orders/{name}.parquet")
@@ -99,7 +99,7 @@ def test_a_file_that_somebody_entered_again_is_a_problem(deployment: Deployment)
 
 
 def test_a_dropped_table_is_told_and_nobodys_loss(deployment: Deployment) -> None:
-    """A dropped table is a remark, and a file that lands later is there alone."""
+    """A dropped table is a remark, and then has only the files that land later."""
     deployment.catalog.commit("main", TABLE, None)
     assert codes(result_of(deployment).remarks) == ["CHANGED_BY_OTHERS"]
     deployment.land("shop/orders/c.parquet")
@@ -208,7 +208,7 @@ def test_a_delete_and_an_insert_of_as_many_rows_is_told(deployment: Deployment) 
 
 @pytest.mark.parametrize("thorough", [False, True])
 def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thorough: bool) -> None:
-    """All data files are looked for on request, otherwise a sample."""
+    """A missing data file is found in a sample of the files, or in all on request."""
     table = on_main(deployment)
     more = [f"{number}.parquet" for number in range(30)]
     deployment.catalog.commit("main", TABLE, table.append(*more))

@@ -335,7 +335,7 @@ STEPS = st.one_of(
 
 
 def tell(steps: list[tuple[str, object]], history: History | None = None) -> History:
-    """Return a history of correct steps; the table never has negative rows."""
+    """Return a history of correct steps, in which the table never has negative rows."""
     history = history or History()
     for step in steps:
         rows = history.at[history.log[-1].hash].records if history.log else 0

@@ -37,7 +37,7 @@ def test_others_may_add_and_remove() -> None:
 @pytest.mark.parametrize("gain", [0, 6, 20])
 @pytest.mark.parametrize("others", [0, 8])
 def test_the_commit_that_is_wrong_is_named(gain: int, others: int) -> None:
-    """Of many commits the one that lost or doubled rows is found."""
+    """The one commit of many that lost or doubled rows is found."""
     history, commits = History(), []
     for number in range(64):
         commits.append(history.publish([3], gain=gain if number == 40 else 3))

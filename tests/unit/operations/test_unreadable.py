@@ -79,7 +79,7 @@ def failed(script: Script | None = None) -> tuple[Deployment, LandedObject]:
 def test_such_rows_are_left_out_unless_a_person_wants_them(
     script: Script | None, nulls: bool, attempts: int
 ) -> None:
-    """The job runs again only if the branch was written the other way; the approval holds."""
+    """The job runs again only if the branch treats such rows otherwise than the approval."""
     deployment, landed = failed(script)
     before = deployment.ingestion(landed)
     publish_anyway(deployment.adapters, before, "Ann", "it is known", null_unreadable=nulls)

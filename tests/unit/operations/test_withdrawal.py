@@ -1,4 +1,4 @@
-"""After main was set back, lost rows can be published again once, or given up."""
+"""The rows that main lost when it was set back, which can be replayed once or discarded."""
 
 from functools import partial
 
@@ -105,7 +105,7 @@ def test_what_nobody_can_tell_is_not_brought_again() -> None:
 @pytest.mark.parametrize("effect", [unavailable, die])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -> None:
-    """Whichever call fails, the repeated command and the sweep publish the rows once."""
+    """After a fault at any call the repeated command and the sweep publish the rows once."""
     undisturbed, lost = put_back()
     undisturbed.journal.calls.clear()
     replay(undisturbed.adapters, lost)

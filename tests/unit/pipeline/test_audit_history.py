@@ -24,7 +24,7 @@ KEY = "shop/orders/a.parquet"
 
 @pytest.fixture
 def deployment() -> Deployment:
-    """A deployment."""
+    """Return a deployment where nothing has landed."""
     return Deployment()
 
 
@@ -36,7 +36,7 @@ def on_main(deployment: Deployment) -> list[tuple[str, bool]]:
 
 
 def records(deployment: Deployment) -> list[dict[str, bool]]:
-    """Return what main's commits say that they recorded, the oldest first."""
+    """Return the recorded runs in main's commits, the oldest first."""
     log = (each.properties for each in deployment.catalog.log() if RUNS in each.properties)
     return [json.loads(each[RUNS]) for each in log][::-1]
 
@@ -120,7 +120,7 @@ def test_a_run_on_main_is_not_recorded_again_after_a_replay(
 
 
 def test_an_approved_run_is_recorded_as_published(deployment: Deployment) -> None:
-    """The results of a run published by decision are there once, with the quarantined rows."""
+    """The results of an approved run are recorded once, with the quarantined rows."""
     landed = deployment.land(KEY, script=rejected)
     deployment.settle()
     publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "known")

@@ -84,7 +84,7 @@ def test_the_guides_manifest_is_taken() -> None:
     ],
 )
 def test_an_invalid_manifest_is_refused_with_a_reason(text: str | bytes, words: str) -> None:
-    """The message names what is wrong, and asks for the manifest once more."""
+    """The message names the problem, and asks for a new manifest."""
     with pytest.raises(Permanent, match=re.escape(words)) as refused:
         read_manifest(text)
     assert refused.value.code == "BAD_MANIFEST"

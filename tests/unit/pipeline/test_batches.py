@@ -36,7 +36,7 @@ def rows(deployment: Deployment) -> dict[str, list[str]]:
 
 
 def test_a_good_batch_is_published_by_one_commit(deployment: Deployment) -> None:
-    """The files are in their tables, main has one commit more, and the branches are gone."""
+    """One commit publishes the files into their tables, and the branches are deleted."""
     landed = deployment.batch("monday", FILES)
     deployment.settle()
     check_promises(deployment)
@@ -73,7 +73,7 @@ def test_the_commit_names_files_tables_and_rows(deployment: Deployment) -> None:
 
 
 def test_a_file_that_fails_keeps_all_of_its_batch_from_main(deployment: Deployment) -> None:
-    """If one file is rejected, nothing is on main, and one alert names the file and the branch."""
+    """If one file is rejected, main stays unchanged, and one alert names file and branch."""
     landed = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     check_promises(deployment)
@@ -88,7 +88,7 @@ def test_a_file_that_fails_keeps_all_of_its_batch_from_main(deployment: Deployme
 
 
 def test_a_file_that_cannot_be_read_ends_its_batch(deployment: Deployment) -> None:
-    """The batch is errored with that file's reason, and nothing of it is on main."""
+    """The batch is errored with that file's reason, and main stays unchanged."""
     landed = deployment.batch("monday", FILES, errored)
     deployment.settle()
     check_promises(deployment)
@@ -110,7 +110,7 @@ def test_a_file_in_a_batchs_folder_is_ignored_by_itself(deployment: Deployment) 
 
 
 def test_a_new_manifest_is_another_batch(deployment: Deployment) -> None:
-    """The same manifest put again brings its files once more, in the versions that are there."""
+    """The same manifest put again publishes its files again, in their current versions."""
     deployment.batch("monday", FILES)
     deployment.settle()
     deployment.batch("monday", FILES)
@@ -123,7 +123,7 @@ def test_a_new_manifest_is_another_batch(deployment: Deployment) -> None:
 
 
 def test_equal_manifests_are_no_duplicates(deployment: Deployment) -> None:
-    """Manifests with the same text in two folders are no duplicates."""
+    """Manifests with the same text in two folders are not duplicates."""
     deployment.batch("monday", FILES)
     deployment.settle()
     deployment.batch("tuesday", FILES)
@@ -133,7 +133,7 @@ def test_equal_manifests_are_no_duplicates(deployment: Deployment) -> None:
 
 
 def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
-    """A file that is replaced after its manifest was taken in is published as it was then.
+    """A file that is replaced after its manifest was ingested is published in its old version.
 
     This also holds if the job runs again.
     """
@@ -148,7 +148,7 @@ def test_versions_are_those_that_were_there(deployment: Deployment) -> None:
 def test_each_manifest_brings_what_was_there_when_it_landed(
     deployment: Deployment, first: str
 ) -> None:
-    """A manifest brings the files of when it landed, in whichever order manifests are taken in."""
+    """A manifest takes the files of when it landed, in any order of ingestion."""
     deployment.loses_events = first == "later"
     deployment.batch("hourly", FILES)
     deployment.loses_events = False
@@ -175,7 +175,7 @@ def test_a_file_that_came_after_its_manifest_was_not_there(deployment: Deploymen
 
 
 def test_a_second_manifest_of_the_same_files_is_held(deployment: Deployment) -> None:
-    """Of two manifests that name one version of a file, the later one is held."""
+    """The later of two manifests that name one version of a file is held."""
     first = deployment.batch("monday", FILES)
     text, _ = deployment.landing.manifest(first)
     second = deployment.land("batches/monday/_manifest.json", text)
@@ -189,7 +189,7 @@ def test_a_second_manifest_of_the_same_files_is_held(deployment: Deployment) -> 
 
 
 def test_of_two_manifests_the_one_that_waits_for_main_comes_first(deployment: Deployment) -> None:
-    """An earlier manifest that is taken in late is held."""
+    """An earlier manifest that is ingested late is held."""
     deployment.loses_events = True
     late = deployment.batch("monday", FILES)
     deployment.loses_events = False
@@ -235,7 +235,7 @@ def test_after_a_rejected_batch_the_other_files_need_not_be_uploaded_again(
 def test_a_manifest_that_cannot_be_kept_ends_errored(
     deployment: Deployment, files: list[dict[str, str]], code: str, words: str
 ) -> None:
-    """An invalid manifest ends errored with the reason; no job starts, nothing is on main."""
+    """An invalid manifest ends errored with the reason, without a job and a change of main."""
     deployment.land("batches/monday/orders.parquet")
     deployment.land("batches/monday/empty.parquet", b"")
     manifest = json.dumps({"files": files}).encode()
@@ -321,7 +321,7 @@ def test_with_checks_of_the_whole_table_the_job_runs_again(deployment: Deploymen
 
 
 def test_an_approved_batch_is_published_by_one_commit(deployment: Deployment) -> None:
-    """An approved batch comes to main by one commit, with the name and the reason."""
+    """An approved batch is published by one commit, with the name and the reason."""
     landed = deployment.batch("monday", FILES, rejected)
     deployment.settle()
     publish_anyway(deployment.adapters, deployment.ingestion(landed), "Ann", "it is right")

@@ -1,4 +1,4 @@
-"""A requested change runs once, in its turn, and is reported like a file."""
+"""Changes, which are audited and published once in the table queue, and reported like files."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -89,7 +89,7 @@ def test_a_change_asked_for_twice_is_made_once(deployment: Deployment) -> None:
 
 
 def test_the_sweep_continues_a_change_whose_command_died(deployment: Deployment) -> None:
-    """Once its text is put, a change is taken in, even if the command dies."""
+    """The sweep ingests a change whose text is stored, even if the command died."""
     change = Change(TABLE, "DELETE FROM shop.orders", "token", "Ann", "why")
     deployment.adapters.lake.put_change(change)
     landed = change.landed("lake")
@@ -246,7 +246,7 @@ def test_a_rejected_change_can_be_approved(deployment: Deployment) -> None:
 
 
 def test_a_change_that_only_removes_can_be_published_anyway() -> None:
-    """A change that only removes rows has an effect; one without any row has none."""
+    """A change that only removes rows can be published; a change without any rows cannot."""
     change = Change(TABLE, "DELETE FROM shop.orders", "t")
     failed = Ingestion(id="a", landed=change.landed("lake"), change=change, branch="b")
     assert replace(failed, replaced_rows=3).has_rows
@@ -255,7 +255,7 @@ def test_a_change_that_only_removes_can_be_published_anyway() -> None:
 
 
 def test_a_rejected_change_is_discarded(deployment: Deployment) -> None:
-    """A discarded change loses its branch, and main never had it."""
+    """A discarded change has no branch, and main stays unchanged."""
     landed = deployment.change(script=rejected)
     deployment.settle()
     outcome = discard(deployment.adapters, deployment.ingestion(landed))

@@ -1,9 +1,9 @@
-"""A fault at each call to an outside system, in several stories: the end is always the same.
+"""Faults at every call to an outside system, which never change a final state.
 
-Each story is run once undisturbed; then again for each of its calls with a fault at that call: one
-kind of fault each time, all kinds by `make test-long`. Messages come again, the sweep runs, and
-everything must end as in the undisturbed run, with every promise kept. A moment that is both after
-a call and before the next one (Journal.following) is tried once.
+Each story is run once undisturbed, and then with a fault at each of its calls: one kind of fault
+each time, all kinds by `make test-long`. Messages come again, the sweep runs, and every final state
+must be that of the undisturbed run, with every promise kept. A moment that is both after a call and
+before the next one (Journal.following) is tried once.
 """
 
 from collections.abc import Callable
@@ -32,8 +32,8 @@ KINDS: dict[str, tuple[Callable[[], None], When]] = {
     "timed out although done": (unavailable, "after"),
     "died after": (die, "after"),
 }
-# Calls that change nothing, and whose whole answer comes at once: failing or dying after one of
-# them is failing or dying before it.
+# Reads whose whole answer comes at once: a fault after one of them is the same as a fault before
+# it.
 READS = {
     "landing.newest",
     "landing.manifest",
@@ -58,37 +58,37 @@ READS = {
 
 
 def published(deployment: Deployment) -> None:
-    """A good file."""
+    """Land a good file."""
     deployment.land(KEY)
     deployment.settle()
 
 
 def refused(deployment: Deployment) -> None:
-    """A file whose rows break the contract."""
+    """Land a file whose rows break the contract."""
     deployment.land(KEY, script=rejected)
     deployment.settle()
 
 
 def warned(deployment: Deployment) -> None:
-    """A file that is published with a warning."""
+    """Land a file that is published with a warning."""
     deployment.land(KEY, script=warns)
     deployment.settle()
 
 
 def crashing(deployment: Deployment) -> None:
-    """A file whose job run crashes."""
+    """Land a file whose job run crashes."""
     deployment.land(KEY, script=crashed)
     deployment.settle()
 
 
 def unclaimed(deployment: Deployment) -> None:
-    """A file that no contract claims."""
+    """Land a file that no contract claims."""
     deployment.land("elsewhere/a.parquet")
     deployment.settle()
 
 
 def swept(deployment: Deployment) -> None:
-    """A good and a bad file, and no event at all."""
+    """Land a good and a bad file without any event."""
     deployment.loses_events = True
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet", script=rejected)
@@ -96,7 +96,7 @@ def swept(deployment: Deployment) -> None:
 
 
 def rebased(deployment: Deployment) -> None:
-    """A file for a table that another file moves while the job runs."""
+    """Land a file for a table that another file changes while the job runs."""
     first = deployment.land("shop/orders/first.parquet")
     deployment.settle()
     assert deployment.ingestion(first).state == "published"
@@ -106,20 +106,20 @@ def rebased(deployment: Deployment) -> None:
 
 
 def run_again(deployment: Deployment) -> None:
-    """Two first files for a table that is not there yet: the second must be written anew."""
+    """Land two first files for a new table, of which the second must run its job again."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet")
     deployment.settle()
 
 
 def together(deployment: Deployment) -> None:
-    """Files that wait for one table at once, published by one commit."""
+    """Publish files that wait for one table by one commit."""
     wait_together(deployment, 3)
     deployment.settle()
 
 
 def in_line(deployment: Deployment) -> None:
-    """Files whose keys must not be in the table yet, at once."""
+    """Land several files at once whose keys must be unique in the whole table."""
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
     deployment.settle()
@@ -130,7 +130,7 @@ def in_line(deployment: Deployment) -> None:
 
 
 def dead(deployment: Deployment) -> None:
-    """Messages that failed until they were dead letters."""
+    """Let messages fail until they are dead letters."""
     deployment.journal.strike("catalog.create_branch", Fault(unavailable, times=5))
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=5))
     deployment.land(KEY)
@@ -138,7 +138,7 @@ def dead(deployment: Deployment) -> None:
 
 
 def repeated(deployment: Deployment) -> None:
-    """The same bytes under another key, which people are told of."""
+    """Land the same bytes under another key, which is reported."""
     deployment.land(KEY, body=b"the same")
     deployment.settle()
     deployment.land("shop/orders/b.parquet", body=b"the same")
@@ -146,13 +146,13 @@ def repeated(deployment: Deployment) -> None:
 
 
 def held(deployment: Deployment) -> None:
-    """The same bytes under another key, where the contract holds them: as far as is known."""
+    """Land the same bytes under another key, where the contract holds known duplicates."""
     deployment.ask(onDuplicate="hold")
     repeated(deployment)
 
 
 def replaced(deployment: Deployment) -> None:
-    """A second version of a key, which takes the first one's place."""
+    """Land a second version of a key, which replaces the first one."""
     deployment.ask(onNewVersion="replace")
     for _ in range(2):
         deployment.land(KEY)
@@ -160,7 +160,7 @@ def replaced(deployment: Deployment) -> None:
 
 
 def corrected(deployment: Deployment) -> None:
-    """A file that fails, and its corrected version, which closes the failure."""
+    """Land a file that fails, and its corrected version, which supersedes the failure."""
     deployment.land(KEY, script=rejected)
     deployment.settle()
     deployment.land(KEY)
@@ -168,7 +168,7 @@ def corrected(deployment: Deployment) -> None:
 
 
 def changed(deployment: Deployment) -> None:
-    """A person changes the table that a file made."""
+    """Request a change of the table that a file created."""
     deployment.land(KEY)
     deployment.settle()
     deployment.change()
@@ -176,7 +176,7 @@ def changed(deployment: Deployment) -> None:
 
 
 def changed_in_a_stream(deployment: Deployment) -> None:
-    """A change that main refuses, for a file came first: the next one waits for it."""
+    """Request a change that main refuses because of an earlier file, while the next one waits."""
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
     deployment.land(KEY)
@@ -188,19 +188,19 @@ def changed_in_a_stream(deployment: Deployment) -> None:
 
 
 def batch(deployment: Deployment) -> None:
-    """The first files of two tables, in one batch."""
+    """Land the first files of two tables in one batch."""
     deployment.batch("monday", BATCH)
     deployment.settle()
 
 
 def batch_refused(deployment: Deployment) -> None:
-    """A batch of which one file breaks its contract."""
+    """Land a batch with one file that breaks its contract."""
     deployment.batch("monday", BATCH, rejected)
     deployment.settle()
 
 
 def batch_rebased(deployment: Deployment) -> None:
-    """A batch of whose tables a file moves one while its job runs."""
+    """Land a batch, of whose tables a file changes one while the batch's job runs."""
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
     deployment.batch("monday", {"a.parquet": TABLE, "b.parquet": TABLE})
@@ -209,7 +209,7 @@ def batch_rebased(deployment: Deployment) -> None:
 
 
 def batch_in_line(deployment: Deployment) -> None:
-    """A batch with keys that must not be in the table yet, and a file that comes first."""
+    """Land a batch whose keys must be unique in the whole table, after another file."""
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
     deployment.settle()
@@ -220,13 +220,13 @@ def batch_in_line(deployment: Deployment) -> None:
 
 
 def everything_again(deployment: Deployment) -> None:
-    """All messages come once more, and the sweep takes over what looks forgotten."""
+    """Deliver all messages again, and sweep everything that looks forgotten."""
     deployment.send_all_again()
     deployment.settle()
 
 
 def another_file(deployment: Deployment) -> None:
-    """Another file of the table lands, and everything that can be finished is."""
+    """Land another file of the table, and complete everything that can be completed."""
     deployment.land("shop/orders/another.parquet")
     deployment.settle()
 
@@ -254,13 +254,13 @@ STORIES = [
     batch_in_line,
 ]
 
-# How often a fault may let a file come before what then has to run once more as a whole.
+# The number of job runs that a fault may add, by letting a file come before a whole run.
 OVERTAKEN: dict[Story, int] = {changed_in_a_stream: 1, batch_in_line: 1}
 
 
 @pytest.mark.parametrize("story", [*STORIES, held])
 def test_a_fault_anywhere_changes_no_end(story: Story) -> None:
-    """Whichever call fails, and however, all final states are the same, with no job run more."""
+    """A failure at any call leads to the same final states, without an additional job run."""
     undisturbed = _told(story)
     for number in range(len(undisturbed.journal.calls)):
         for kind in some(_kinds(undisturbed, number), "fault", story.__name__, number):
@@ -275,7 +275,7 @@ def test_a_fault_anywhere_changes_no_end(story: Story) -> None:
 
 @pytest.mark.parametrize("story", [*STORIES, held])
 def test_a_pause_anywhere_changes_no_end(story: Story) -> None:
-    """Whichever call a process hangs at while others finish its work, all final states are same."""
+    """A process that hangs at any call, while others finish its work, changes no final state."""
     undisturbed = _told(story)
     for number in range(len(undisturbed.journal.calls)):
         for others, when in some(_pauses(undisturbed, number), "pause", story.__name__, number):
@@ -304,7 +304,7 @@ def _kinds(undisturbed: Deployment, number: int) -> list[str]:
 
 
 def _pauses(undisturbed: Deployment, number: int) -> list[tuple[Story, When]]:
-    """Return what others may do meanwhile, before or after a call."""
+    """Return the things that others may do meanwhile, before or after a call."""
     followed: list[When] = ["after"]  # before it is after the one before
     both: list[When] = ["before", "after"]
     whens = followed if number in undisturbed.journal.following else both

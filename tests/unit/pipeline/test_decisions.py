@@ -49,7 +49,7 @@ def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
 
 @pytest.mark.parametrize("found", ["audited", "something else"])
 def test_a_reaudit_passes_for_its_hash_alone(found: str) -> None:
-    """A re-audit passes for the hash at which the files were registered, and for no other."""
+    """A re-audit passes only for the hash at which the files were registered."""
     again = replace(INGESTION, reaudit_base="earlier", audited_hash="audited")
     report = replace(PASSED, audited_hash=found)
     decision = decide(with_findings(again, report), run(RunState.SUCCESS), report, tries=1)
@@ -70,7 +70,7 @@ def test_success_and_a_passed_report_publish() -> None:
     ],
 )
 def test_without_a_report_nothing_passes(state: RunState, code: str) -> None:
-    """A run without a report is an error, whatever EMR says of it."""
+    """A run without a report is an error in any state that EMR reports."""
     assert refusal(state, None) == (State.ERRORED, code)
 
 
@@ -84,7 +84,7 @@ def test_the_reason_of_a_failed_run_has_emrs_details(state: RunState) -> None:
 
 @pytest.mark.parametrize(("failures", "is_enough"), [(0, False), (1, False), (2, True), (3, True)])
 def test_a_run_that_failed_without_a_report_runs_again(failures: int, is_enough: bool) -> None:
-    """A run that failed without a report is run again, as often as the settings allow."""
+    """A run that failed without a report runs again, within the settings' limit."""
     ingestion = replace(INGESTION, failures=failures)
     decision = decide(ingestion, run(RunState.FAILED), None, tries=3)
     assert isinstance(decision, Refuse if is_enough else RunAgain)
@@ -102,7 +102,7 @@ def test_only_a_crash_is_tried_again(state: RunState) -> None:
     ("verdict", "end"), [(Verdict.REJECTED, State.REJECTED), (Verdict.ERRORED, State.ERRORED)]
 )
 def test_a_refusing_report_decides(state: RunState, verdict: Verdict, end: State) -> None:
-    """A report that failed decides with its reason, whatever the exit code was."""
+    """A failed report decides with its reason, for any exit code."""
     report = replace(PASSED, verdict=verdict, reason=WHY)
     assert decide(INGESTION, run(state), report, tries=2) == Refuse(end, WHY)
 
@@ -177,7 +177,7 @@ def test_run_and_report_must_agree_in_everything(
     attempt: int,
     tries: int,
 ) -> None:
-    """An ingestion is published if, and only if, run and report agree in everything."""
+    """An ingestion is published if, and only if, run and report agree in every field."""
     report = replace(
         PASSED,
         verdict=verdict,

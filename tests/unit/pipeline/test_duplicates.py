@@ -84,7 +84,7 @@ def test_a_held_duplicate_is_published_if_approved(deployment: Deployment) -> No
 
 
 def test_a_replay_is_held_again(deployment: Deployment) -> None:
-    """A replay is no approval: the duplicate is held again."""
+    """A replay is not an approval, so the duplicate is held again."""
     deployment.ask(onDuplicate="hold")
     _, again = landed_twice(deployment)
     replay(deployment.adapters, again)
@@ -111,7 +111,7 @@ def test_of_two_at_once_the_later_one_is_the_duplicate(deployment: Deployment) -
 def test_the_file_taken_in_late_is_the_duplicate(
     deployment: Deployment, asked: str, state: State
 ) -> None:
-    """A file that landed first but is taken in late is the duplicate of the published one."""
+    """A file that landed first but is ingested late is the duplicate of the published one."""
     deployment.ask(onDuplicate=asked)
     deployment.loses_events = True
     late = deployment.land(KEY, body=b"the same")
@@ -160,7 +160,7 @@ def test_of_two_at_once_one_is_reported(deployment: Deployment) -> None:
 
 
 def test_a_rejected_file_is_no_original(deployment: Deployment) -> None:
-    """After a rejection the same bytes are no duplicate."""
+    """The same bytes as a rejected file are not a duplicate."""
     deployment.land(KEY, body=b"the same", script=rejected)
     deployment.settle()
     again = deployment.land(OTHER, body=b"the same")
@@ -171,7 +171,7 @@ def test_a_rejected_file_is_no_original(deployment: Deployment) -> None:
 
 
 def test_to_be_named_is_not_to_be_published(deployment: Deployment) -> None:
-    """A file whose branch is gone is not taken for published because its duplicate names it."""
+    """A file without its branch does not count as published because its duplicate names it."""
     first = deployment.land(KEY, body=b"the same")
     deployment.deliver()
     deployment.run_jobs()
@@ -249,19 +249,19 @@ def test_a_later_file_counts_once_it_passed(state: State) -> None:
     ],
 )
 def test_others_do_not_count(other: Ingestion) -> None:
-    """A file is no duplicate of one that brings its table no rows, or that follows it."""
+    """A file that adds no rows to the table, or that comes later, is not an original."""
     assert original(LATER, [other]) is None
 
 
 def test_the_earliest_is_the_original() -> None:
-    """The first of several is named; of two that landed at once, the one with the smaller id."""
+    """The original is the earliest file, or of two at the same time the one with the smaller id."""
     first, second = ingestion("c", EARLY), ingestion("a", LATE)
     assert original(LATER, [first, second]) == first
     assert original(LATER, [second]) == second
 
 
 def test_what_replaces_its_like_doubles_nothing() -> None:
-    """If versions replace each other, the same bytes under the same key are no duplicate."""
+    """If versions replace each other, the same bytes under the same key are not a duplicate."""
     replacing = replace(LATER, on_new_version="replace")
     assert original(replacing, [ingestion("a", EARLY)]) is None
     assert original(replacing, [ingestion("a", EARLY, key=OTHER)]) is not None

@@ -1,4 +1,4 @@
-"""Events that AWS delivers become values; anything else is refused."""
+"""Values from AWS's events, and the refusal of anything else."""
 
 import json
 import math
@@ -70,7 +70,7 @@ def test_the_test_event_names_nothing() -> None:
 
 
 def test_times_are_in_utc() -> None:
-    """Times compare as text, in whichever zone they were written."""
+    """Times compare as text, in UTC."""
     text = body("s3_put").replace("2026-03-01T12:34:56.789Z", "2026-03-01T14:34:56.789+02:00")
     assert landed_objects(text) == [PUT]
 
@@ -118,7 +118,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("text", [*BROKEN, body("emr_success")])
 def test_no_notification_is_refused(text: str) -> None:
-    """A message that is no S3 notification is refused, and shown."""
+    """A message that is not an S3 notification is refused, and shown."""
     with pytest.raises(Permanent, match="BAD_EVENT") as refusal:
         landed_objects(text)
     assert text[:300] in refusal.value.message
@@ -126,7 +126,7 @@ def test_no_notification_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", [*BROKEN, body("s3_put")])
 def test_no_state_change_is_refused(text: str) -> None:
-    """A message that is no change of a job run's state is refused, and shown."""
+    """A message that is not a job run's change of state is refused, and shown."""
     with pytest.raises(Permanent, match="BAD_EVENT") as refusal:
         ended_run(text)
     assert text[:300] in refusal.value.message

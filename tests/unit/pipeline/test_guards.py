@@ -1,4 +1,4 @@
-"""Each guard of the promises is needed: without it, its story breaks a promise.
+"""The guards of the promises, without each of which a story breaks a promise.
 
 The stories are found and stored by `.venv/bin/python -m tests.fakes.find_stories`.
 """
@@ -30,7 +30,7 @@ def test_each_guard_has_a_story() -> None:
 
 @pytest.mark.parametrize("name", GUARDS)
 def test_with_the_guard_every_promise_is_kept(name: str) -> None:
-    """The story breaks no promise of the code as it is."""
+    """With the guard, its story breaks no promise."""
     tell(STORIES[name])
 
 

@@ -1,4 +1,4 @@
-"""Hostile names are taken as text, wherever they go."""
+"""Hostile names, which are plain text wherever they go."""
 
 import json
 import re
@@ -69,7 +69,7 @@ def test_a_key_is_ingested_whatever_it_is(key: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_names_a_branch_of_its_own_table(key: str) -> None:
-    """No name leads to a branch of another table, or to a name that Nessie refuses."""
+    """Any name leads to a branch of its own table, with a name that Nessie accepts."""
     name = branch_name(TABLE, key, ingestion_id(landed(key)), 1)
     assert REFERENCE_NAME.fullmatch(name)
     assert name.startswith(f"ingest/{TABLE}/")
@@ -144,7 +144,7 @@ def test_nothing_that_acts_is_left(text: str) -> None:
 
 @given(st.recursive(ANY, lambda inner: st.dictionaries(ANY, inner, max_size=3) | st.lists(inner)))
 def test_json_says_the_same_and_acts_nowhere(value: Any) -> None:
-    """Printed JSON has the same value, whatever characters are in it."""
+    """Printed JSON has the same value, with any characters in it."""
     text = escaped_json(json.dumps(value, ensure_ascii=False))
     assert not ACTING.search(text)
     assert text.encode()

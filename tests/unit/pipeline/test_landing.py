@@ -1,4 +1,4 @@
-"""Names derived from a landed object are always the same, and valid wherever they are used."""
+"""Names derived from a landed object, which are stable and valid wherever they are used."""
 
 import re
 from dataclasses import replace
@@ -34,7 +34,7 @@ REFERENCE_NAME = re.compile(
 def test_identity_is_bucket_key_and_version(
     size: int, etag: str, sequencer: str, landed_at: str
 ) -> None:
-    """The same bucket, key and version give the same identity, whatever else differs."""
+    """Identity depends on bucket, key and version only."""
     noticed = replace(LANDED, size=size, etag=etag, sequencer=sequencer, landed_at=landed_at)
     assert ingestion_id(noticed) == ingestion_id(LANDED)
 
@@ -45,13 +45,13 @@ def test_identity_is_bucket_key_and_version(
 def test_another_object_has_another_identity(
     one: tuple[str, str, str], other: tuple[str, str, str]
 ) -> None:
-    """Two objects have one identity only if bucket, key and version are all the same."""
+    """Two objects have the same identity only if bucket, key and version are the same."""
     ids = [ingestion_id(LandedObject(*names, etag="", size=0)) for names in (one, other)]
     assert (ids[0] == ids[1]) == (one == other)
 
 
 def test_identity_never_changes() -> None:
-    """The identity of an object never changes: ledgers and branches are kept under it."""
+    """The identity of an object is stable across releases, as ledgers and branches depend on it."""
     assert ingestion_id(LANDED) == "f6c62188944d12cfc3eff561186f9c5a"
 
 
@@ -106,7 +106,7 @@ def test_a_branch_name_says_whose_branch_it_is(
     ["main", "ingest/a.b/x", "publish/a.b/0123456789ab-1", "ingest/a.b/x-0123456789ab-0", ""],
 )
 def test_a_strange_branch_name_is_refused(name: str) -> None:
-    """The name of a branch that is not ours is refused."""
+    """The name of another branch is refused."""
     with pytest.raises(ValueError, match="not the name"):
         parse_branch_name(name)
 
@@ -147,7 +147,7 @@ def test_a_run_name_says_whose_run_it_is(ingestion: str, attempt: int) -> None:
     ],
 )
 def test_a_strange_run_name_is_refused(name: str) -> None:
-    """The name of a run that is not ours is refused."""
+    """The name of another program's run is refused."""
     with pytest.raises(ValueError, match="not the name"):
         parse_run_name(name)
 
@@ -199,5 +199,5 @@ def test_each_attempt_has_its_own_report() -> None:
 
 
 def test_an_object_has_an_address() -> None:
-    """An object's address has the form in which users type it."""
+    """An object's address has the form that users type."""
     assert LANDED.uri == "s3://landing/nyc/flights/a.parquet"

@@ -1,9 +1,9 @@
-"""Anything may happen to a deployment, in any order, many times: every promise is kept.
+"""Random stories of a deployment, with any events in any order, which keep every promise.
 
 A run is a story (tests/fakes/events.py): files land, messages come in any order, twice, late or
 never, other writers change main, and any call to an outside system fails, dies or hangs. Hypothesis
-shortens a failing story and prints it, and `tell` tells it again. To try others, or more:
-`LAKEGATE_SEED=7 LAKEGATE_RUNS=9000 .venv/bin/python -m pytest tests/unit/pipeline/test_machine.py`
+shortens a failing story and prints it, and `tell` repeats it. To try others, or more:
+`LAKEGATE_SEED=7 LAKEGATE_RUNS=9000 .venv/bin/python -m pytest pipeline/test_machine.py`
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from tests.fakes.stories import explore
 
 @dataclass
 class Tally:
-    """The stories that were told, the faults that struck, the calls that were made."""
+    """The numbers of stories, of faults that struck, and of calls."""
 
     runs: int = 0
     struck: Counter[tuple[str, Kind]] = field(default_factory=Counter)
@@ -37,9 +37,10 @@ class Tally:
 
 @pytest.mark.timeout(1800)  # it takes long to shorten a failing story
 def test_every_promise_is_kept_in_every_story() -> None:
-    """As many different stories as were asked for come to rest with every promise kept.
+    """Every story comes to rest with every promise kept.
 
-    They make no calls but those of the service. In the whole matrix faults strike all of these.
+    There are as many different stories as requested. They make no calls but those of the service.
+    In the whole matrix faults strike all of these.
     """
     print(f"again: LAKEGATE_SEED={SEED} LAKEGATE_RUNS={RUNS}")
     tally = Tally()
@@ -62,7 +63,10 @@ def _faults_struck_at_every_call(tally: Tally) -> None:
 @pytest.mark.usefixtures("quiet")
 @pytest.mark.parametrize("point", POINTS)
 def test_a_fault_at_each_call_breaks_no_promise(point: str) -> None:
-    """A fault strikes each call of the service, in one way, and in every way by make test-long."""
+    """A fault at any call of the service keeps every promise.
+
+    Each call is struck in one way, and in every way by `make test-long`.
+    """
     for kind in some(list(Kind), point):
         strike = Strike(point, kind, meanwhile=(Time.SWEEP,))
         struck = [tell((strike, *day)).struck[point, kind] for day in DAYS]
@@ -70,6 +74,6 @@ def test_a_fault_at_each_call_breaks_no_promise(point: str) -> None:
 
 
 def test_the_methods_for_commands_exist() -> None:
-    """Every method of an adapter that no story strikes is one that only commands call."""
+    """Every adapter method that no story strikes is called only by commands."""
     assert set(METHODS) >= ONLY_COMMANDS
     assert set(METHODS) - ONLY_COMMANDS == set(POINTS)

@@ -67,7 +67,7 @@ def published_alone(
 
 
 def test_files_that_wait_are_published_by_one_commit(deployment: Deployment) -> None:
-    """Files that wait for one table come to main in a single merge, which names each of them."""
+    """Files that wait for one table are published by a single merge, which names each of them."""
     landed = wait_together(deployment, 5)
     before = len(list(deployment.catalog.log()))
     one = publish(deployment.adapters, deployment.ingestion(landed[2]))
@@ -133,7 +133,7 @@ def test_a_group_that_is_refused_goes_on_as_one(deployment: Deployment) -> None:
 
 
 def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Deployment) -> None:
-    """If main's table cannot take the group any more, every member's job runs again."""
+    """If main's table becomes incompatible with the group, every member's job runs again."""
     landed = wait_together(deployment, 3)
     change = Fault(lambda: widened(deployment, required=True), "after")
     deployment.journal.strike("ledger.save_all", change)
@@ -147,7 +147,7 @@ def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Depl
 
 
 def test_no_group_is_larger_than_a_transaction(deployment: Deployment) -> None:
-    """Of more ingestions than fit into one transaction, as many as fit are published together."""
+    """A group has at most as many ingestions as fit into one transaction."""
     landed = wait_together(deployment, MOST_TOGETHER + 5)
     publish(deployment.adapters, deployment.ingestion(landed[0]))
     ended = [each for each in states(deployment, landed) if each is State.PUBLISHED]

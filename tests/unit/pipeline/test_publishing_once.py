@@ -1,4 +1,4 @@
-"""Main gets a file once, gets only audited rows, and gets nothing back that it lost."""
+"""Main gets each file once, only audited rows, and no rows that it lost."""
 
 from collections.abc import Callable, Iterator
 
@@ -46,7 +46,7 @@ def audited(deployment: Deployment) -> Ingestion:
 
 
 def merged_late(deployment: Deployment, ingestion: Ingestion) -> str:
-    """Let a process that hung before its merge go on: its branch is there again."""
+    """Let a process that hung before its merge continue, and restore its branch."""
     deployment.catalog.create_branch(ingestion.branch)
     intent, base = ingestion.intent, ingestion.base_hash
     named = merge_commit.properties([ingestion])
@@ -158,7 +158,7 @@ def test_members_on_main_end_and_the_others_run_again(deployment: Deployment) ->
 
 
 def test_rows_that_main_lost_do_not_come_back() -> None:
-    """A branch that was created before main was set back is not merged: its job runs again."""
+    """A branch created before main was set back is not merged: its job runs again."""
     deployment = Deployment()
     deployment.others.append(TABLE)
     before = deployment.catalog.head("main")

@@ -66,7 +66,7 @@ def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
 
 
 def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
-    """Its rows replace the earlier one's in one commit, which says so; main's log keeps both."""
+    """A new version's rows replace the earlier one's in one commit, and main's log keeps both."""
     first, second, third = (published(deployment) for _ in range(3))
     check_promises(deployment)
     assert on_main(deployment) == ["v3"]
@@ -82,7 +82,7 @@ def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
 
 
 def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> None:
-    """Landing, ledger, log and rows still agree: replaced rows are not missing rows."""
+    """Reconcile subtracts replaced rows, so that landing, ledger, log and rows agree."""
     for _ in range(3):
         published(deployment)
     found = reconciled(deployment.adapters, thorough=True)
@@ -92,7 +92,7 @@ def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> N
 
 
 def test_versions_add_up_where_nothing_else_is_asked(deployment: Deployment) -> None:
-    """Unless the contract says so, no version removes another's rows."""
+    """Without the setting, versions add up."""
     deployment.ask()
     published(deployment)
     published(deployment)
@@ -101,7 +101,7 @@ def test_versions_add_up_where_nothing_else_is_asked(deployment: Deployment) -> 
 
 
 def test_all_earlier_versions_are_replaced(deployment: Deployment) -> None:
-    """A contract that replaces from now on replaces the versions that added up before."""
+    """A contract that begins to replace also replaces versions that added up before."""
     deployment.ask()
     earlier = [published(deployment) for _ in range(2)]
     deployment.ask(onNewVersion="replace")
@@ -143,7 +143,7 @@ def test_a_rejected_version_replaces_nothing(deployment: Deployment) -> None:
 
 
 def test_the_same_bytes_again_replace_their_like(deployment: Deployment) -> None:
-    """A version that was dropped twice is no duplicate: its rows are on main once."""
+    """A version that was dropped twice is not a duplicate, and its rows are on main once."""
     deployment.ask(onNewVersion="replace", onDuplicate="hold")
     for _ in range(2):
         assert published(deployment, body=b"the same").state is State.PUBLISHED
@@ -202,7 +202,7 @@ def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
 
 
 def test_a_version_that_replaces_joins_no_group(deployment: Deployment) -> None:
-    """A version that has to replace others joins no group of files."""
+    """A version that has to replace earlier versions joins no group of files."""
     published(deployment)
     deployment.ask()
     other = deployment.land("shop/orders/b.parquet")
@@ -265,7 +265,7 @@ def test_a_version_of_a_dropped_table_needs_a_decision(deployment: Deployment) -
 
 
 def test_an_approval_settles_rows_that_cannot_be_found(deployment: Deployment) -> None:
-    """Published anyway, it removes what is still there, and the next version is like any other."""
+    """A published-anyway version removes all earlier rows that are left, and the next is normal."""
     published(deployment)
     compacted(deployment)
     held = published(deployment)
@@ -280,7 +280,7 @@ def test_an_approval_settles_rows_that_cannot_be_found(deployment: Deployment) -
 
 
 def test_a_replay_asks_again(deployment: Deployment) -> None:
-    """A version that is only replayed is held again: that is no approval."""
+    """A replay is not an approval, so the version is held again."""
     published(deployment)
     compacted(deployment)
     held = published(deployment)
@@ -339,7 +339,7 @@ def check(deployment: Deployment, newest: str, where: str) -> None:
 
 @pytest.mark.parametrize("versions", [2, 3, 4])
 def test_versions_in_any_order_leave_the_newest(versions: int) -> None:
-    """In whichever order audits end, only the newest version's rows are on main."""
+    """Audits that end in any order leave only the newest version's rows on main."""
     names = [f"v{n + 1}" for n in range(versions)]
     for order in permutations(names):
         deployment = replacing()
@@ -355,7 +355,10 @@ def test_versions_in_any_order_leave_the_newest(versions: int) -> None:
 def test_versions_that_meet_anywhere_leave_the_newest(
     order: tuple[str, ...], when: When, *, begun: bool
 ) -> None:
-    """One publisher may hang at any call while the next one works, before or after its verdict."""
+    """A publisher that hangs at any call while the next works leaves only the newest version.
+
+    The next one works before or after its verdict.
+    """
     for number, call, paused in _struck(order, when, begun=begun):
         check(paused, "v3", f"a pause {when} call {number}, {call}")
 
@@ -365,7 +368,7 @@ def test_versions_that_meet_anywhere_leave_the_newest(
 def test_versions_that_crash_anywhere_leave_the_newest(
     when: When, kind: Callable[[], None]
 ) -> None:
-    """One publisher may die or fail at any call before the next one works."""
+    """A publisher that dies or fails at any call leaves only the newest version."""
     for order in permutations(["v1", "v2", "v3"]):
         for number, call, crashed in _struck(order, when, kind):
             check(crashed, "v3", f"{order}: {kind} {when} call {number}, {call}")
@@ -379,7 +382,10 @@ HANGS = st.tuples(st.sampled_from(["v1", "v2", "v3"]), st.integers(0, 24), st.sa
 def test_publishers_that_hang_within_each_other_leave_the_newest(
     hangs: list[tuple[str, int, When]],
 ) -> None:
-    """Each publisher may hang at some call while the next one works, also two of one version."""
+    """Publishers that hang within each other leave only the newest version.
+
+    This also holds for two publishers of one version.
+    """
     deployment = replacing()
     runs = audited(deployment, 3)
 
@@ -403,7 +409,7 @@ def _struck(
 ) -> Iterator[tuple[int, str, Deployment]]:
     """Yield, for each call of the second publisher, that call struck by `kind` or the third one.
 
-    If the third one has `begun`, its version is audited, and it died before it published it.
+    With `begun`, the third one's version is audited, and its publisher died.
     """
     number, left = 0, True
     while left:
@@ -432,7 +438,7 @@ def _meet(deployment: Deployment, met: list[str], effect: Callable[[], None]) ->
 
 
 def test_first_files_of_a_table_that_is_not_there_yet() -> None:
-    """Two versions of the first file of all, each with a table of its own, end like any other."""
+    """Two versions of a new table's first file, each with its own table, leave the newest."""
     for order in permutations(["v1", "v2"]):
         deployment = replacing(first=False)
         runs = audited(deployment, 2)
@@ -450,14 +456,14 @@ def version(number: int, sequencer: str, landed_at: str, name: str = "") -> Inge
 
 
 def test_sequencers_are_numbers() -> None:
-    """Sequencers compare as hexadecimal numbers, whatever their length, case and the clock."""
+    """Sequencers compare as hexadecimal numbers, regardless of length, case and the clock."""
     assert is_newer(version(1, "10", "2026"), version(2, "F", "2027"))
     assert not is_newer(version(1, "0a", "2027"), version(2, "0B", "2026"))
     assert not is_newer(version(1, "00F", "2026"), version(1, "F", "2026"))
 
 
 def test_without_sequencers_the_time_tells() -> None:
-    """A version that was found by listing has no sequencer: times decide, then the version ids."""
+    """Without sequencers, as for listed versions, times decide, and then the version ids."""
     assert is_newer(version(1, "", "2027"), version(2, "F", "2026"))
     assert is_newer(version(1, "", "2026", "b"), version(2, "", "2026", "a"))
 
@@ -472,14 +478,14 @@ VERSIONS = st.builds(
 
 @given(VERSIONS, VERSIONS)
 def test_one_of_two_is_newer(one: Ingestion, other: Ingestion) -> None:
-    """Of two versions exactly one is newer, unless all that is compared is the same."""
+    """Exactly one of two versions is newer, unless all compared fields are equal."""
     if one.landed.version != other.landed.version:
         assert is_newer(one, other) != is_newer(other, one)
     assert not is_newer(one, one)
 
 
 def test_what_was_replaced_is_not_live() -> None:
-    """Only those earlier versions are replaced that no other version has replaced."""
+    """A new version replaces only the versions that are still live."""
     older = [version(n, f"{n}", "2026") for n in range(1, 4)]
     older[1] = replace(older[1], replaced=("1",))
     status = status_among(version(4, "4", "2026"), older)

@@ -1,10 +1,10 @@
-"""In whichever order the processes of a deployment make their calls, every promise is kept.
+"""Random orders of the calls of concurrent processes, which keep every promise.
 
-A run is a story (tests/fakes/schedule.py) in which Lambdas, sweeps, job drivers and commands are
-under way at once; each goes on when the story says so. Indexes lag, EMR declares runs over whose
-drivers go on, and any call fails, or seems to. `play` plays a failing story again. To try others,
-or more: `LAKEGATE_SEED=7 LAKEGATE_SCHEDULES=2000 .venv/bin/python -m pytest
-tests/unit/pipeline/test_schedules.py`; `make test-long` does.
+A run is a story (tests/fakes/schedule.py) in which Lambdas, sweeps, job drivers and commands run at
+once; each goes on when the story says so. Indexes lag, EMR reports runs as ended whose drivers go
+on, and any call fails, or seems to. `play` repeats a failing story. To try others, or more:
+`LAKEGATE_SEED=7 LAKEGATE_SCHEDULES=2000 .venv/bin/python -m pytest pipeline/test_schedules.py`;
+`make test-long` does.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from tests.fakes.stage import Stage, Story
 @pytest.mark.timeout(3600)  # it takes long to shorten a failing story
 @pytest.mark.parametrize("opening", OPENINGS.values(), ids=OPENINGS)
 def test_every_promise_is_kept_in_any_order(opening: Story) -> None:
-    """As many stories as were asked for come to rest with every promise kept."""
+    """Every story comes to rest with every promise kept, in any order of calls."""
     print(f"again: LAKEGATE_SEED={SEED} LAKEGATE_SCHEDULES={SCHEDULES}")
     told: Counter[str] = Counter()
 

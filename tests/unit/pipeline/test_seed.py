@@ -1,4 +1,4 @@
-"""A deployment's catalog gets its first commit and tables once, even from several processes."""
+"""The first commit and tables of a catalog, made once even by several processes."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -83,7 +83,7 @@ def test_the_branch_of_a_dead_process_is_swept(virgin: Deployment) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("effect", [unavailable, die])
 def test_whatever_fails_the_next_try_completes_it(when: When, effect: Callable[[], None]) -> None:
-    """A call that fails, or a process that dies at it, does not hinder the next try."""
+    """After a failed call or a dead process the next try completes the seeding."""
     for number in range(_calls()):
         virgin = Deployment(virgin=True)
         virgin.journal.strike_at(number, Fault(effect, when))

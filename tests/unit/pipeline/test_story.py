@@ -43,7 +43,7 @@ def alerts(deployment: Deployment) -> list[tuple[str, str]]:
 
 
 def test_a_good_file_is_published(deployment: Deployment) -> None:
-    """A file that passes its audit is on main once, its branch is gone, and there is no alert."""
+    """A file that passes its audit is on main once, without its branch and without an alert."""
     landed = deployment.land(KEY)
     deployment.settle()
     check_promises(deployment)
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_read_is_alerted(deployment: Deployment) -> None:
 def test_a_run_without_report_is_alerted(
     deployment: Deployment, state: RunState, details: str, code: str
 ) -> None:
-    """However a run ends without a report, an alert says how, and nothing is published."""
+    """A run that ends without a report is alerted with its state, and nothing is published."""
     landed = deployment.land(KEY)
     deployment.deliver()
     (run,) = deployment.jobs.runs()
@@ -275,7 +275,7 @@ def test_an_event_while_the_job_still_runs_decides_nothing(deployment: Deploymen
 
 
 def test_a_strange_job_run_is_left_alone(deployment: Deployment) -> None:
-    """The end of a job run that is not ours has no effect."""
+    """The end of another program's job run has no effect."""
     deployment.land(KEY)
     deployment.deliver()
     (run,) = deployment.jobs.runs()
@@ -303,7 +303,7 @@ def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Deployment) ->
 
 
 def test_an_alert_waits_for_slack(deployment: Deployment) -> None:
-    """While Slack is down nothing is lost: the verdict stands, and the alert follows."""
+    """An outage of Slack delays the alert, and does not change the verdict."""
     deployment.journal.strike("alerts.post", Fault(unavailable, times=float("inf")))
     landed = deployment.land(KEY, script=rejected)
     for _ in range(8):

@@ -1,4 +1,4 @@
-"""Landed objects that are no ordinary files: who is alerted, and what is ignored."""
+"""Landed objects that are not ordinary files, which are alerted or ignored."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def alerts(deployment: Deployment) -> list[tuple[str, str]]:
 
 
 def test_an_unclaimed_key_is_alerted(deployment: Deployment) -> None:
-    """A key that no contract claims ends errored at once: no branch, no run, one alert."""
+    """A key that no contract claims ends errored at once, with one alert and no branch or run."""
     landed = deployment.land("elsewhere/a.parquet")
     deployment.deliver()
     check_promises(deployment)
@@ -45,7 +45,7 @@ def test_an_empty_object_is_alerted(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("key", ["shop/orders/_SUCCESS", "shop/orders/", "shop/.a.parquet.crc"])
 def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str) -> None:
-    """A key that is no data ends ignored, with the rule, even if empty, without an alert."""
+    """A key that is not data ends ignored, with the rule and without an alert, even if empty."""
     landed = deployment.land(key, body=b"")
     deployment.deliver()
     check_promises(deployment)
@@ -57,7 +57,7 @@ def test_a_marker_is_ignored_by_a_written_rule(deployment: Deployment, key: str)
 
 
 def test_a_file_that_spark_has_not_committed_is_ignored(deployment: Deployment) -> None:
-    """A file in a folder of work in progress is ignored; renamed out of it, it is ingested."""
+    """A file in a folder of work in progress is ignored, and ingested once renamed out of it."""
     landed = [
         deployment.land(f"{folder}a.parquet")
         for folder in ("shop/orders/_temporary/0/task_1/", "shop/orders/")
@@ -72,7 +72,7 @@ def test_a_file_that_spark_has_not_committed_is_ignored(deployment: Deployment) 
 
 
 def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
-    """A file of an invalid contract ends errored, with what is wrong with the contract."""
+    """A file of an invalid contract ends errored, with the contract's problem."""
     deployment.lake.put_text(
         "contracts/shop.orders.yaml", ORDERS.replace("integer", "intger").encode()
     )
@@ -86,7 +86,7 @@ def test_a_broken_contract_is_alerted(deployment: Deployment) -> None:
 
 
 def test_a_broken_contract_blocks_no_other_table(deployment: Deployment) -> None:
-    """A file with a valid contract is published, whatever contracts lie beside it."""
+    """An invalid contract does not prevent publication of files of other contracts."""
     broken = ORDERS.replace("integer", "intger").replace("shop.orders", "shop.other")
     deployment.lake.put_text("contracts/shop.other.yaml", broken.encode())
     deployment.lake.put_text("contracts/README.md", b"# Contracts")

@@ -1,4 +1,4 @@
-"""One file is published while main changes: rebased, run again, or given up."""
+"""The publication of one file while main changes: a rebase, another run, or a final error."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +23,7 @@ def deployment() -> Deployment:
 
 
 def test_only_what_was_audited_is_published(deployment: Deployment) -> None:
-    """Rows added to the branch after the audit do not come to main."""
+    """Rows added to the branch after the audit are not published."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -105,7 +105,7 @@ def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Deployment
 def test_a_second_attempt_that_is_rejected_leaves_only_its_own_branch(
     deployment: Deployment,
 ) -> None:
-    """When the job runs again, the branch of the attempt before is deleted."""
+    """A new attempt deletes the branch of the attempt before."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -119,7 +119,7 @@ def test_a_second_attempt_that_is_rejected_leaves_only_its_own_branch(
 
 
 def test_a_late_event_of_an_earlier_attempt_changes_nothing(deployment: Deployment) -> None:
-    """The end of attempt 1, delivered again while attempt 2 runs, is no verdict on attempt 2."""
+    """The end of attempt 1, delivered again while attempt 2 runs, does not change attempt 2."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()
@@ -150,7 +150,7 @@ def test_too_many_attempts_are_alerted() -> None:
 
 @pytest.mark.parametrize("last", [0, 1])
 def test_a_member_that_is_given_up_names_no_shared_branch(last: int) -> None:
-    """A member of a group that is given up names no branch that the others delete."""
+    """A group's member that ends errored names no branch that the other members delete."""
     deployment = Deployment(replace(SETTINGS, max_branches=2))
     landed = wait_together(deployment, 2)
     tried = deployment.ingestion(landed[1 - last])
@@ -183,7 +183,7 @@ def test_an_ingestion_that_is_given_up_leaves_no_fresh_branch() -> None:
 
 
 def test_a_merged_branch_that_is_gone_was_published(deployment: Deployment) -> None:
-    """If the branch was merged and then deleted, main's log decides: no second run."""
+    """If the branch was merged and then deleted, main's log decides, and no job runs again."""
     landed = deployment.land(KEY)
     deployment.deliver()
     deployment.run_jobs()

@@ -12,7 +12,7 @@ ICEBERG = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 
 
 def parameters(**settings: Any) -> list[str]:
-    """Return the parameters as spark-submit reads them."""
+    """Return the parameters as spark-submit parses them."""
     submitted = spark_submit(SPEC, replace(SETTINGS, **settings))
     return shlex.split(submitted["sparkSubmitParameters"])
 
@@ -28,7 +28,7 @@ def test_the_code_is_that_of_the_release() -> None:
 
 
 def test_the_size_is_that_of_the_settings() -> None:
-    """Driver and executors are as large, and as many, as the settings say."""
+    """The numbers and sizes of driver and executors are those of the settings."""
     given = parameters(job_worker_cores=2, job_worker_memory="6g", job_max_executors=3)
     for wanted in ("driver.cores=2", "executor.cores=2", "driver.memory=6g", "executor.memory=6g"):
         assert f"spark.{wanted}" in given
@@ -50,7 +50,7 @@ def test_a_task_that_spins_costs_its_executor_alone() -> None:
 
 
 def test_nothing_secret_is_submitted() -> None:
-    """A run gets only the name of its token's secret, since GetJobRun shows all that it gets."""
+    """A run gets only the name of its token's secret, since GetJobRun shows all parameters."""
     told = " ".join(parameters())
     assert "token" not in told
     assert "secret" not in told

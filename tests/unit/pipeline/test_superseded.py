@@ -35,13 +35,13 @@ Decision = Callable[..., Outcome]
 
 
 def published(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
-    """Have Ann publish it anyway."""
+    """Publish the rejected ingestion as Ann."""
     now = deployment.ingestion(landed)
     return publish_anyway(deployment.adapters, now, "Ann", "it is known", despite=despite)
 
 
 def replayed(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
-    """Have Ann replay it."""
+    """Replay the ingestion as Ann."""
     return replay(deployment.adapters, deployment.ingestion(landed), by="Ann", despite=despite)
 
 
@@ -72,7 +72,7 @@ def on_main(deployment: Deployment, *landed: LandedObject) -> list[bool]:
 
 @pytest.mark.parametrize("script", [rejected, errored, crashed])
 def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
-    """It names the newer version, owners are alerted once, and its branch stays as evidence."""
+    """The failure names the newer version, owners are alerted once, and its branch stays."""
     deployment, old, new = corrected(script)
     closed, newer = deployment.ingestion(old), deployment.ingestion(new)
     assert (closed.superseded_by, closed.is_open) == (newer.id, False)
@@ -92,7 +92,7 @@ def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
 
 
 def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once() -> None:
-    """If the older version's job ends last, its one alert says that nothing is to be done."""
+    """If the older version's job ends last, its one alert asks for no action."""
     deployment = Deployment()
     old = deployment.land(KEY, script=rejected)
     deployment.deliver()
@@ -110,7 +110,7 @@ def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once() -> Non
 
 
 def test_only_open_failures_of_the_key_are_closed() -> None:
-    """A discarded one, another key's failure and a newer failure stay as they are."""
+    """Discarded failures, other keys' failures and newer failures are not superseded."""
     deployment, old = failed()
     other = deployment.land("shop/orders/b.parquet", script=rejected)
     discarded = deployment.land(KEY, script=rejected)
@@ -169,7 +169,7 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
 
 
 def test_the_page_offers_nothing_but_to_discard_it() -> None:
-    """An outdated page says why nothing was done; lists name the newer version."""
+    """An outdated page explains the refusal, and lists name the newer version."""
     deployment, old = failed()
     opened = deployment.ingestion(old)
     new = deployment.land(KEY)
@@ -213,7 +213,7 @@ def test_a_version_on_its_way_is_waited_for(decide: Decision) -> None:
 def test_a_decision_is_asked_again_when_it_is_published(
     decide: Decision, script: Script, wins: bool
 ) -> None:
-    """A decision waits for a newer version that landed after it; if published, that one wins."""
+    """A decision waits for a version that landed after it; once published, that version wins."""
     deployment, old = failed()
     deployment.script(old, passed)
     deployment.journal.strike("catalog.merge", Fault(die))
@@ -237,7 +237,7 @@ def test_a_decision_is_asked_again_when_it_is_published(
 
 
 def test_a_merge_before_the_newer_version_is_recorded() -> None:
-    """A publisher that died after its merge finds it on main, whatever was published since."""
+    """A publisher that died after its merge finds it on main, after any later publication."""
     deployment, old = failed()
     deployment.journal.strike("ledger.save_all", Fault(die))
     with suppress(ProcessDied):
@@ -265,7 +265,7 @@ def test_a_decided_version_is_published_by_itself() -> None:
 
 
 def test_a_superseded_branch_expires_like_any_other() -> None:
-    """Its branch expires like that of any failure, and it can be discarded."""
+    """A superseded branch expires like that of any failure, and can be discarded."""
     deployment, old, _ = corrected()
     branch = deployment.ingestion(old).branch
     assert not list(expire(deployment.adapters, 30))
@@ -275,7 +275,7 @@ def test_a_superseded_branch_expires_like_any_other() -> None:
 
 
 def test_a_rebuilt_ledger_closes_it_again() -> None:
-    """A rebuilt ledger does not know that it is superseded, and the sweep finds it out again."""
+    """After a rebuild of the ledger the sweep marks the failure as superseded again."""
     deployment, old, new = corrected()
     newer: Ingestion = deployment.ingestion(new)
     deployment.ledger.lose()

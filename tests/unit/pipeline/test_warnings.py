@@ -18,12 +18,12 @@ KEY, OTHER = "shop/orders/a.parquet", "shop/orders/b.parquet"
 
 
 def noted(report: AuditReport) -> AuditReport:
-    """Script a run that finds something of severity info."""
+    """Return the report with a finding of severity info."""
     return replace(report, checks=(PASSED, NOTED))
 
 
 def elsewhere(report: AuditReport) -> AuditReport:
-    """Script a run that warns because of another check."""
+    """Return the report with a warning of another check."""
     return replace(report, checks=(PASSED, replace(WARNED, id="few_lost")))
 
 
@@ -73,7 +73,7 @@ def test_informative_checks_are_only_in_the_report(deployment: Deployment) -> No
 
 
 def test_the_same_warnings_of_a_table_share_a_thread(deployment: Deployment) -> None:
-    """Files of one table with the same warnings share a cause, others do not."""
+    """Only files of one table with the same warnings share a cause."""
     for number in range(3):
         ended(deployment, warned, f"shop/orders/{number}.parquet")
     ended(deployment, elsewhere)
@@ -83,7 +83,7 @@ def test_the_same_warnings_of_a_table_share_a_thread(deployment: Deployment) -> 
 
 
 def test_a_likely_duplicate_with_warnings_is_one_notice(deployment: Deployment) -> None:
-    """One notice names both: the likely original, and the warnings of the audit."""
+    """One notice names both the likely original and the warnings of the audit."""
     for key in (KEY, OTHER):
         deployment.land(key, body=b"the same", script=warned)
         deployment.settle()
@@ -107,7 +107,7 @@ def test_a_recovery_with_warnings_is_reported_in_its_thread(deployment: Deployme
 
 
 def test_no_number_of_other_findings_hides_a_warning() -> None:
-    """The checks in the ledger begin with those that block, then those that warn."""
+    """The ledger lists failed checks first, then warnings, and then all others."""
     many = [replace(NOTED, id=f"noted {number}") for number in range(30)]
     found = with_findings(INGESTION, replace(REPORT, checks=(*many, WARNED, *REPORT.checks)))
     published = found.but(state=State.PUBLISHED, alerted=False)

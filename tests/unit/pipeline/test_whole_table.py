@@ -55,7 +55,7 @@ def go(deployment: Deployment, rounds: int = 1) -> None:
 
 
 def being_audited_again(deployment: Deployment, *keys: str) -> list[LandedObject]:
-    """Return files of which the first is published, and the second is in its re-audit."""
+    """Return two files, the first published and the second in its re-audit."""
     landed = land(deployment, *keys)
     go(deployment)
     deployment.deliver()
@@ -109,7 +109,7 @@ def test_each_reaudit_begins_where_the_one_before_ended(deployment: Deployment) 
 
 
 def test_many_files_at_once_need_one_reaudit_each(deployment: Deployment) -> None:
-    """Twenty files at once are published without a sweep, by one re-audit each but the first."""
+    """Twenty files at once are published without a sweep, all but the first by one re-audit."""
     before = len(deployment.jobs.runs())
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
     go(deployment, rounds=22)
@@ -309,7 +309,7 @@ def test_a_rejected_rivals_branch_goes_with_it() -> None:
 
 
 def test_a_rejected_rival_can_be_approved() -> None:
-    """An approved file is audited once more, and published as approved."""
+    """An approved file is audited again, and published as approved."""
     deployment, rejected = rejected_rival()
     moved(deployment)
     publish_anyway(deployment.adapters, rejected, "Ann", "both are right")
@@ -343,7 +343,7 @@ def rivals(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_two_rivals_one_is_published_whatever_fails(kind: str) -> None:
-    """Whichever call fails, one file is published, and the other rejected and alerted."""
+    """After a fault at any call one file is published, and the other rejected and alerted."""
     effect, when = KINDS[kind]
     told(rivals, lambda _: Fault(effect, when))
 
@@ -351,12 +351,12 @@ def test_of_two_rivals_one_is_published_whatever_fails(kind: str) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("others", [everything_again, another_file])
 def test_of_two_rivals_one_is_published_whichever_process_hangs(others: Story, when: When) -> None:
-    """Whichever call hangs while others finish the work, one file is published."""
+    """If a process hangs at any call while others finish the work, one file is published."""
     told(rivals, lambda deployment: Fault(partial(others, deployment), when))
 
 
 def told(story: Story, fault: Callable[[Deployment], Fault]) -> None:
-    """Run the story once for each of its calls, with a fault there."""
+    """Run the story once for each of its calls, with a fault at that call."""
     undisturbed = Deployment()
     story(undisturbed)
     for number, call in enumerate(undisturbed.journal.calls):

@@ -31,7 +31,7 @@ _TYPES: st.SearchStrategy[Type] = st.recursive(
 
 @given(_TYPES)
 def test_a_type_is_read_as_it_was_written(type_: Type) -> None:
-    """A type's text is parsed to that type, whatever its names contain."""
+    """A type's text is parsed to that type, with any characters in its names."""
     assert parse(str(type_)) == type_
 
 

@@ -1,4 +1,4 @@
-"""No message quotes a file whose contract has confidential columns."""
+"""Messages about files of contracts with confidential columns, which never quote the file."""
 
 import gzip
 import json
@@ -98,7 +98,7 @@ def test_a_schemas_names_are_reported(format_: str) -> None:
 
 
 def test_declared_names_are_reported() -> None:
-    """A declared column is named, in whatever case the file spells it."""
+    """A declared column is named, in any case of the file's spelling."""
     found = comparison(contract(), "NAME", "Name", "Jane Doe")
     assert [finding.column for finding in found.findings] == ["NAME", "email", "#1"]
     assert "the file has: NAME, Name, 1 that are not in the contract" in found.findings[1].message

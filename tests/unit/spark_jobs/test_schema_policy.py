@@ -35,7 +35,7 @@ def types(columns: Sequence[Column]) -> dict[str, str]:
 
 
 def test_the_contracts_own_columns_land_without_a_word() -> None:
-    """The same columns in another order and case are no change."""
+    """The same columns in another order and case are not a change."""
     found = landing("PRICE decimal(10,2); Id bigint")
     assert found == Comparison(contract().columns)
 
@@ -103,7 +103,7 @@ def test_a_column_of_a_text_format_is_added_as_string() -> None:
     ],
 )
 def test_what_no_table_can_have_is_not_added(name: str, type_: str, why: str) -> None:
-    """A name that is taken, or a type that Iceberg lacks, is a finding with the reason."""
+    """An unusable name, or a type that Iceberg lacks, is a finding with the reason."""
     columns = [("id", "bigint"), ("price", "decimal(10,2)"), (name, type_)]
     (finding,) = compare(columns, contract(extraColumns="add")).findings
     assert finding.code == "EXTRA_COLUMN"

@@ -1,4 +1,4 @@
-"""A stall is told from waiting and from working tasks."""
+"""The detection of stalled tasks, as opposed to waiting and working ones."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def test_any_progress_starts_the_time_again() -> None:
 
 
 def test_nothing_stalls_without_a_task() -> None:
-    """Waiting for executors, or for the driver, is no stall."""
+    """Waiting for executors, or for the driver, is not a stall."""
     stall = Stall(60)
     idle = Progress(0, ())
     assert not stall.is_stalled(idle, 0)
