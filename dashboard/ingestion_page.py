@@ -139,7 +139,7 @@ def _head(known: Account) -> None:
 
 def _under_way(one: Ingestion) -> None:
     if not one.ended:
-        st.text(visible(f"It has not ended yet: {status_text(one)}."))
+        st.text(visible(f"Running: {status_text(one)}."))
         st.button("Reload", icon=":material/refresh:", help="Look again how far it is")
 
 

@@ -121,10 +121,9 @@ def _button(verb: Verb, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _question(title: str) -> Block:
-    what = "Its branch and the files that only it reaches go. What landed stays."
     return {
         "title": _plain("Discard it?"),
-        "text": _plain(f"{title}\n{what}"),
+        "text": _plain(f"{title}\nDeletes branch and data; keeps the original."),
         "confirm": _plain("Discard"),
         "deny": _plain("Keep it"),
         "style": "danger",

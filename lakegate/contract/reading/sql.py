@@ -64,7 +64,7 @@ def read_condition(stated: Field, key: str) -> str:
     sql = stated.required_text(key)
     for found, following in _pairs(_tokens(sql)):
         if found[0] == "(" and following.upper() == "SELECT":
-            stated.refuse("has a query in it, and a condition looks at one row alone", key)
+            stated.refuse("must be a condition on one row, without a query", key)
         elif reason := _call(found, following):
             stated.refuse(reason, key)
     return sql

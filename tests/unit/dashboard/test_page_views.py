@@ -203,13 +203,13 @@ def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Depl
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     replay(deployment.adapters, deployment.ledger.get(hostile.id), by="Ann\u202e")
     app = seen(ingestion_page.show, deployment, id=hostile.id)
-    assert "It has not ended yet: it is submitted, attempt 2, replayed" in (everything(app))
+    assert "Running: it is submitted, attempt 2, replayed" in (everything(app))
     assert _TOOK not in [metric.label for metric in app.metric]
     deployment.settle()
     (button,) = [each for each in app.button if each.label == "Reload"]
     button.click().run()
     assert _TOOK in [metric.label for metric in app.metric]
-    assert "It has not ended yet" not in everything(app)
+    assert "Running: " not in everything(app)
 
 
 def test_a_publication_under_way_is_told(deployment: Deployment) -> None:

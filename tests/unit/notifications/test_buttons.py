@@ -100,7 +100,7 @@ def test_only_a_discard_is_asked_about_twice() -> None:
     """Slack asks for confirmation of a discard, and says that the original stays."""
     asked = [each for each in shown(REJECTED) if "confirm" in each]
     assert [each["text"]["text"] for each in asked] == ["Discard"]
-    assert "What landed stays" in asked[0]["confirm"]["text"]["text"]
+    assert "keeps the original" in asked[0]["confirm"]["text"]["text"]
 
 
 def test_each_button_names_what_it_acts_on() -> None:
