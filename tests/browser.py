@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from infra import browser
 from tests.waiting import PATIENCE
 
-# It asks nobody but the page: neither for updates nor for anything else of its maker's.
+# The browser sends requests only for the page, neither for updates nor to its vendor.
 _ARGUMENTS = [
     "--no-sandbox",  # which a container without user namespaces has not
     "--disable-gpu",
@@ -22,9 +22,9 @@ _ARGUMENTS = [
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A running browser; each test opens a context of its own in it.
+    """Yield a running browser; each test opens its own context in it.
 
-    What is expected of a page may take as long as it takes.
+    Expectations of a page have no short time limit.
     """
     expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:

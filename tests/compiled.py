@@ -56,7 +56,7 @@ class Compiled:
         }
 
     def trust(self, role: str) -> Policy:
-        """Return who may assume a role."""
+        """Return the principals that may assume a role."""
         return dict(self.resolve(self.resources[role]["Properties"]["AssumeRolePolicyDocument"]))
 
     def bucket_policies(self) -> dict[str, Policy]:

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Configuration of all tests."""
 
 import os
 
@@ -11,31 +11,31 @@ from infra.local.jars import SPARK
 
 pytest.register_assert_rewrite("tests.fakes.promises")
 
-# A busy machine is no failure.
+# Slowness of a busy machine is no failure.
 settings.register_profile("lakegate", deadline=None)
 settings.load_profile("lakegate")
 
 
 def pytest_configure() -> None:
-    """Have every Java that a test starts compile as the local Spark's does."""
+    """Make every Java that a test starts compile as the local Spark's does."""
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SPARK))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Have one worker run all tests of a folder with `--dist loadscope`: they share servers."""
+    """Make one worker run all tests of a folder with `--dist loadscope`: they share servers."""
     return Folders(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 class Folders(LoadScopeScheduling):
-    """Gives a worker a whole folder of tests."""
+    """A scheduler that gives a worker a whole folder of tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.partition("::")[0].rpartition("/")[0]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Raise UsageError for a test that none of the Makefile's lanes would run where it is."""
+    """Raise UsageError for a test that no lane of the Makefile would run in its place."""
     package = item.nodeid.removeprefix("tests/").partition("/")[0]
     marks = {mark.name for mark in item.iter_markers()} & {"deploy", "spark", "stack"}
     if (package == "unit" and marks) or ((package == "spark") is not (marks == {"spark"})):

@@ -1,4 +1,4 @@
-"""Find secrets in files, answers and command lines."""
+"""A search for secrets in files, answers and command lines."""
 
 import gzip
 import io

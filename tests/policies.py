@@ -1,8 +1,8 @@
-"""Evaluate requests against IAM policies, for tests.
+"""An evaluation of requests against IAM policies, for tests.
 
 It follows the IAM User Guide, "Policy evaluation logic": an explicit deny wins; otherwise the
-identity's policies must allow, and so must a session's policy if there is one. Within an account a
-resource's policy may allow instead; here none does for the roles, so they only deny.
+identity's policies must allow the request, and so must a session's policy if there is one. Within
+an account a resource's policy may allow it instead; here resource policies only deny.
 """
 
 import re
@@ -46,7 +46,7 @@ class Identity:
 
 
 def statements(*policies: Policy) -> Iterator[Statement]:
-    """Return every statement of these policies."""
+    """Yield every statement of these policies."""
     for policy in policies:
         yield from listed(policy["Statement"])
 
@@ -93,7 +93,7 @@ def _names(statement: Statement, element: str, text: str, *, case: bool = True) 
 
 
 def _holds(operator: str, key: str, values: list[str], context: Mapping[str, str]) -> bool:
-    """Return whether a condition holds; a missing key only meets negated operators."""
+    """Return whether a condition holds; a missing key meets only negated operators."""
     negated = "Not" in operator
     if key not in context:
         return negated

@@ -29,7 +29,7 @@ _SECRET = "job-token"
 
 @dataclass(frozen=True)
 class Services:
-    """Where the services answer.
+    """The addresses and clients of the services.
 
     `tokens` are each role's for Nessie, `s3` is boto3's client, `catalog` the publisher's.
     """
@@ -45,13 +45,13 @@ class Services:
         return LandedObject(LANDING, key, put["VersionId"], put["ETag"].strip('"'), len(body))
 
     def put_contract(self, table: str, text: str) -> str:
-        """Put a contract into the lake bucket; returns its version."""
+        """Put a contract into the lake bucket; return its version."""
         key = f"contracts/{table}.yaml"
         put = self.s3.put_object(Bucket=LAKE_BUCKET, Key=key, Body=text.encode())
         return str(put["VersionId"])
 
     def spec(self, landed: LandedObject, version: str, table: str, attempt: int = 1) -> JobSpec:
-        """What the upload Lambda would tell the job; the branch is cut as it would cut it.
+        """Return the job spec as the upload Lambda makes it, after creating the branch as it does.
 
         `version` is the contract's.
         """
@@ -75,7 +75,7 @@ class Services:
 
 @contextmanager
 def services(home: Path) -> Iterator[Services]:
-    """Nessie and ministack, running; this process's environment leads boto3 to them."""
+    """Yield a running Nessie and ministack; point this process's environment to them for boto3."""
     tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts(home, ROOT, choose_ports(home), tokens["reader"])
     wanted = {name: part for name, part in every.items() if name in _NEEDED}
@@ -97,7 +97,7 @@ def services(home: Path) -> Iterator[Services]:
 
 
 def warm_spark(services: Services) -> SparkSession:
-    """A running Spark that reads S3 from the services."""
+    """Return a running Spark that reads S3 from the services."""
     os.environ["JAVA_HOME"] = str(java_home())
     builder = SparkSession.builder.master("local[2]")
     for name, value in {
@@ -122,7 +122,7 @@ def warm_spark(services: Services) -> SparkSession:
 
 
 def fresh_session(spark: SparkSession) -> SparkSession:
-    """A session of its own, which `SparkSession.builder.getOrCreate()` finds, as on EMR."""
+    """Return a separate session, which `SparkSession.builder.getOrCreate()` finds, as on EMR."""
     session = spark.newSession()
     SparkSession._instantiatedSession = session
     return session

@@ -1,4 +1,4 @@
-"""Read the template for tests and benchmarks."""
+"""A reader of the template for tests and benchmarks."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Waiting for what happens elsewhere, without sleeping a fixed time."""
+"""Waits for external conditions, without sleeping a fixed time."""
 
 import socket
 import time
@@ -17,10 +17,10 @@ def eventually(
     message: str = "",
     pause: float = _PAUSE,
 ) -> Value:
-    """The first true value that `probe` gives within `timeout` seconds, `pause` between two.
+    """Return the first true value of `probe` within `timeout` seconds, `pause` between two tries.
 
-    A longer pause leaves the machine to what is waited for. Raises AssertionError with the message
-    and the last value where none comes.
+    A longer pause leaves the machine to the awaited work. Raise AssertionError with the message and
+    the last value if no true value comes.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -34,6 +34,6 @@ def eventually(
 
 
 def listening(port: int) -> bool:
-    """Whether somebody listens at a port of this machine."""
+    """Return whether a local port has a listener."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -56,7 +56,7 @@ class Servers:
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """Nessie with its tokens and rules, and an S3 with its warehouse."""
+    """Yield Nessie with its tokens and rules, and an S3 with its warehouse."""
     home = tmp_path_factory.mktemp("servers")
     (home / "tmp").mkdir()
     held = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC))

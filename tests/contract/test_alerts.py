@@ -94,7 +94,7 @@ class LocalSlack:
 
 @pytest.fixture
 def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
-    """Slack, empty and without faults."""
+    """Yield Slack, empty and without faults."""
     messages = Messages(tmp_path / "messages.jsonl")
     slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
     server = make_server("127.0.0.1", 0, web_app(slack), threaded=True)

@@ -78,7 +78,7 @@ class Aws:
 
 @pytest.fixture
 def aws() -> Iterator[Aws]:
-    """SQS and EventBridge in this process."""
+    """Yield SQS and EventBridge in this process."""
     with mock_aws():
         yield Aws(boto3.client("sqs", **ACCOUNT), boto3.client("events", **ACCOUNT))
 
@@ -93,7 +93,7 @@ class Queue:
 
 @pytest.fixture(params=["in memory", "SQS"])
 def queue(request: pytest.FixtureRequest, aws: Aws) -> Queue:
-    """An empty queue of announcements."""
+    """Return an empty queue of announcements."""
     if request.param == "in memory":
         fake = FakeAnnouncements()
         return Queue(fake, lambda: fake.sent)
@@ -147,7 +147,7 @@ def test_what_does_not_apply_is_empty() -> None:
 
 
 def test_who_published_it_anyway_is_told() -> None:
-    """An announcement says who published in spite of the audit, and why."""
+    """An announcement names the person and the reason of a publication in spite of the audit."""
     approval = Approval("Ada", "a refund", "2026-11-22T01:00:00.000+00:00", ())
     (announcement,) = announcements(replace(PUBLISHED, approval=approval))
     assert (announcement.approved_by, announcement.approved_because) == ("Ada", "a refund")

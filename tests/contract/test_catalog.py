@@ -22,11 +22,11 @@ NO_HASH = "0123456789abcdef" * 4
 
 @dataclass(frozen=True)
 class Lake:
-    """The adapter, and how somebody changes a table on a branch and reads one.
+    """The adapter, and functions by which another writer changes and reads a table on a branch.
 
-    `write` takes branch, table and a word, and gives the branch's new head; `read` takes a branch
-    and a table and gives the last word, or "". `set_back` takes a hash where main is to stand.
-    `bases` are the hashes at which branches were cut.
+    `write` takes branch, table and a word, and returns the branch's new head; `read` takes a branch
+    and a table and returns the last word, or "". `set_back` takes the hash to which main is set.
+    `bases` are the hashes at which branches were created.
     """
 
     catalog: Catalog | FakeCatalog
@@ -100,7 +100,7 @@ class _Writer:
 
 @pytest.fixture(params=["in memory", pytest.param("Nessie", marks=pytest.mark.stack)])
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """A lake without this test's table."""
+    """Return a lake without this test's table."""
     name = f"t{uuid.uuid4().hex[:12]}"
     if request.param == "in memory":
         fake = FakeCatalog(FakeClock())
@@ -237,7 +237,7 @@ def test_a_merge_is_done_once(lake: Lake) -> None:
 
 
 def test_a_merge_is_done_once_even_when_main_has_moved(lake: Lake) -> None:
-    """What was merged stays merged: a change of the same table since makes it no conflict."""
+    """Merging a merged hash again is no conflict, even if main changed the same table since."""
     branch, head = lake.written(1)
     lake.merge(branch, head)
     lake.merge(*lake.written(2))

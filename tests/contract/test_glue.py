@@ -72,7 +72,7 @@ def connected() -> Catalog:
 
 @pytest.fixture
 def catalog() -> Iterator[Catalog]:
-    """An empty Glue, and a lake."""
+    """Yield an empty Glue, and a lake."""
     with mock_aws():
         yield connected()
 

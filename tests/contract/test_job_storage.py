@@ -27,7 +27,7 @@ BODY = b"id\n1\n"
 
 @pytest.fixture
 def s3() -> Iterator[Any]:
-    """S3 in this process, with both buckets."""
+    """Yield S3 in this process, with both buckets."""
     with mock_aws():
         client = boto3.client("s3", **ACCOUNT)
         for bucket in (SPEC.landed.bucket, SPEC.lake_bucket):

@@ -35,20 +35,20 @@ AnyLedger = Ledger | FakeLedger
 
 @pytest.fixture(scope="module")
 def dynamodb() -> Iterator[Any]:
-    """DynamoDB in this process."""
+    """Yield DynamoDB in this process."""
     with mock_aws():
         yield boto3.resource("dynamodb", **ACCOUNT)
 
 
 @pytest.fixture
 def clock() -> FakeClock:
-    """The clock of the process that writes the ledger."""
+    """Return the clock of the process that writes the ledger."""
     return FakeClock()
 
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
 def ledger(request: pytest.FixtureRequest, dynamodb: Any, clock: FakeClock) -> AnyLedger:
-    """An empty ledger, in a table with the template's keys and indexes."""
+    """Return an empty ledger, in a table with the template's keys and indexes."""
     if request.param == "in memory":
         return FakeLedger(clock.now)
     return Ledger(new_table(dynamodb), clock.now)
@@ -583,7 +583,7 @@ def test_a_transaction_that_met_another_one_is_tried_again(
 
 @pytest.fixture
 def stubbed() -> Iterator[tuple[Ledger, Stubber]]:
-    """A ledger with stubbed answers, which compares its requests."""
+    """Yield a ledger with stubbed answers, which compares its requests."""
     table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
     with Stubber(table.meta.client) as stubber:
         yield Ledger(table, FakeClock().now), stubber

@@ -32,7 +32,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[AwsView]:
-    """AWS in this process and its view; the environment names the account."""
+    """Yield AWS in this process and its view; the environment names the account."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name, value in ACCOUNT.items():
             patch.setenv(f"AWS_{name.removesuffix('_name').upper()}", value)
@@ -42,7 +42,7 @@ def aws() -> Iterator[AwsView]:
 
 @pytest.fixture(params=["in memory", "AWS"])
 def seen(request: pytest.FixtureRequest) -> Seen:
-    """A healthy deployment with one ringing alarm."""
+    """Return a healthy deployment with one ringing alarm."""
     if request.param == "in memory":
         fake = FakeOutside(
             "sha",

@@ -48,14 +48,14 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def aws() -> Iterator[Callable[[str], Any]]:
-    """AWS in this process, by the names of its services."""
+    """Yield AWS in this process, by the names of its services."""
     with mock_aws():
         yield lambda name: boto3.client(name, **ACCOUNT)
 
 
 @pytest.fixture(params=["in memory", "AWS"])
 def seen(request: pytest.FixtureRequest, aws: Callable[[str], Any]) -> Seen:
-    """A bucket with all settings and a bare one, a table, a queue with dead letters, and EMR."""
+    """Return two buckets (all settings, and none), a table, a queue with dead letters, and EMR."""
     name = f"t{uuid.uuid4().hex[:12]}"
     if request.param == "in memory":
         return _in_memory(name)
@@ -225,7 +225,7 @@ def test_an_aws_that_is_away_is_told() -> None:
 
 @pytest.fixture(params=["in memory", pytest.param("Nessie", marks=pytest.mark.stack)])
 def nessie(request: pytest.FixtureRequest) -> tuple[NessieProbe | FakeNessie, dict[str, str]]:
-    """A probe of Nessie, and each role's token."""
+    """Return a probe of Nessie, and each role's token."""
     if request.param == "in memory":
         roles = ("reader", "uploader", "job", "publisher")
         standings = {role: TokenStatus(200, 200 if role == "publisher" else 403) for role in roles}

@@ -42,14 +42,14 @@ class Queue:
 
 @pytest.fixture(scope="module")
 def sqs() -> Iterator[Any]:
-    """SQS in this process."""
+    """Yield SQS in this process."""
     with mock_aws():
         yield boto3.client("sqs", **ACCOUNT)
 
 
 @pytest.fixture(params=["in memory", "SQS"])
 def queue(request: pytest.FixtureRequest, sqs: Any) -> Queue:
-    """An empty queue whose messages, once read, come again when a test says so."""
+    """Return an empty queue; the test decides when its read messages come again."""
     name = f"dead-{uuid.uuid4().hex}"
     if request.param == "in memory":
         fake = FakeDeadLetters(name)
@@ -148,7 +148,7 @@ class Alerts:
 
 @pytest.fixture(params=["in memory", "SQS"])
 def alerts(request: pytest.FixtureRequest, sqs: Any) -> Alerts:
-    """An empty queue of alerts."""
+    """Return an empty queue of alerts."""
     if request.param == "in memory":
         fake = FakeAlerts()
         return Alerts(fake, lambda: fake.posted)
@@ -234,7 +234,7 @@ class Actions:
 
 @pytest.fixture(params=["in memory", "SQS"])
 def actions(request: pytest.FixtureRequest, sqs: Any) -> Actions:
-    """An empty queue of actions."""
+    """Return an empty queue of actions."""
     if request.param == "in memory":
         fake = FakeActions()
         return Actions(fake, lambda: fake.sent)

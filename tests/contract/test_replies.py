@@ -91,7 +91,7 @@ def replies(url: str, token: str = TOKEN, seconds: int = 60) -> SlackReplies:
 
 @pytest.fixture
 def channel(tmp_path: Path) -> Iterator[Channel]:
-    """An alert with buttons; ada may press them, bob may not."""
+    """Yield an alert with buttons; ada may press them, bob may not."""
     messages, actions = Messages(tmp_path / "messages.jsonl"), FakeActions()
     slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
     slack.users.patience = 60  # where nothing is about how long Slack waits

@@ -114,14 +114,14 @@ def login(there: SnowflakeDouble, key: rsa.RSAPrivateKey = KEYS[0], **more: str)
 
 @pytest.fixture
 def there() -> Iterator[SnowflakeDouble]:
-    """Snowflake with one table."""
+    """Yield Snowflake with one table."""
     with running(SnowflakeDouble(key=KEYS[0].public_key(), tables={THERE: ""})) as double:
         yield double
 
 
 @pytest.fixture
 def bench(there: SnowflakeDouble) -> Bench:
-    """The adapter, logged in."""
+    """Return the adapter, logged in."""
     return Bench(there, Vault(login(there)))
 
 
@@ -338,7 +338,7 @@ def test_a_snowflake_that_is_away_is_tried_again(there: SnowflakeDouble) -> None
 
 @contextmanager
 def dynamodb() -> Iterator[Any]:
-    """A table for leases, in this process."""
+    """Yield a table for leases, in this process."""
     with mock_aws():
         yield boto3.resource("dynamodb", region_name="us-east-1").create_table(
             TableName=f"marks-{uuid.uuid4().hex}",
@@ -359,7 +359,7 @@ def die() -> None:
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
 def leases(request: pytest.FixtureRequest) -> Iterator[RefreshLeases | FakeRefreshLeases]:
-    """Leases without records."""
+    """Yield leases without records."""
     if request.param == "in memory":
         yield FakeRefreshLeases()
         return

@@ -51,14 +51,14 @@ class Buckets:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[Any]:
-    """S3 in this process."""
+    """Yield S3 in this process."""
     with mock_aws():
         yield boto3.client("s3", **ACCOUNT)
 
 
 @pytest.fixture(params=["in memory", "S3"])
 def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
-    """Two empty buckets that keep versions."""
+    """Return two empty buckets that keep versions."""
     if request.param == "in memory":
         lake, clock = FakeLake(limits=LIMITS), FakeClock()
         fake = FakeLanding(clock)
@@ -209,7 +209,7 @@ def test_a_report_has_a_limit(buckets: Buckets) -> None:
 
 
 def test_an_empty_bucket_is_empty(buckets: Buckets) -> None:
-    """Nothing is found in an empty bucket."""
+    """An empty bucket has no objects."""
     assert list(buckets.landing.landed()) == []
     assert buckets.lake.contracts() == []
 

@@ -13,7 +13,7 @@ from tests.contract.lakes import PLACES, Lake, lake_of
 
 @pytest.fixture(params=PLACES)
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """A lake whose main has the test's table with one file, `old`."""
+    """Return a lake whose main has the test's table with one file, `old`."""
     return lake_of(request)
 
 

@@ -9,7 +9,7 @@ from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of
 
 @pytest.fixture(params=PLACES)
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """A lake whose main has the test's table with one file, `old`."""
+    """Return a lake whose main has the test's table with one file, `old`."""
     return lake_of(request)
 
 
@@ -68,7 +68,7 @@ def test_what_is_not_there_cannot_be_replaced(lake: Lake) -> None:
 
 
 def test_only_what_can_be_read_replaces(lake: Lake) -> None:
-    """Where the table could not read the files nothing is replaced: the job must run again."""
+    """No file is replaced if the table could not read the new ones: the job must run again."""
     source = lake.branch("source")
     lake.writer.add_column(source)
     at, fresh = lake.writer.append(source, "file"), lake.branch("fresh")

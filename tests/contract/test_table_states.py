@@ -12,7 +12,7 @@ from tests.fakes.catalog import ROWS_A_FILE
 
 @pytest.fixture(params=PLACES)
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """A lake whose main has the test's table with one file, `old`."""
+    """Return a lake whose main has the test's table with one file, `old`."""
     return lake_of(request)
 
 

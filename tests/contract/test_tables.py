@@ -13,7 +13,7 @@ from tests.fakes.catalog import ROWS_A_FILE
 
 @pytest.fixture(params=PLACES)
 def lake(request: pytest.FixtureRequest) -> Lake:
-    """A lake whose main has the test's table with one file, `old`."""
+    """Return a lake whose main has the test's table with one file, `old`."""
     return lake_of(request)
 
 
@@ -79,14 +79,14 @@ def cannot(lake: Lake, source: str, at: str, target: str) -> str:
 
 
 def test_a_column_that_the_files_must_have_is_one(lake: Lake) -> None:
-    """Where main requires a column that the files lack, the job must run again."""
+    """If main requires a column that the files lack, the job must run again."""
     source, at = lake.written("file")
     lake.writer.add_column("main", required=True)
     assert cannot(lake, source, at, lake.branch("fresh")) == "COLUMNS_CHANGED"
 
 
 def test_a_column_that_main_lacks_is_one(lake: Lake) -> None:
-    """Where the files have a column that main lacks, the job must run again."""
+    """If the files have a column that main lacks, the job must run again."""
     source = lake.branch("source")
     lake.writer.add_column(source)
     at = lake.writer.append(source, "file")
@@ -94,7 +94,7 @@ def test_a_column_that_main_lacks_is_one(lake: Lake) -> None:
 
 
 def test_another_table_of_the_same_name_is_one(lake: Lake) -> None:
-    """Where the table was dropped and created again, the job must run again."""
+    """If the table was dropped and created again, the job must run again."""
     source, at = lake.written("file")
     lake.writer.drop("main")
     lake.writer.append("main", "another")
@@ -102,7 +102,7 @@ def test_another_table_of_the_same_name_is_one(lake: Lake) -> None:
 
 
 def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
-    """Where the table was dropped, the job must run again."""
+    """If the table was dropped, the job must run again."""
     source = Intent(*lake.written("file"))
     lake.writer.drop("main")
     with pytest.raises(CannotRebase, match="TABLE_GONE"):

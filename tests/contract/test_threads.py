@@ -44,7 +44,7 @@ class Memory:
 
 @pytest.fixture(scope="module")
 def table() -> Iterator[Any]:
-    """The table as the template has it, in this process."""
+    """Yield the table as the template has it, in this process."""
     root = Path(__file__).parents[2]
     made = template.read(root / "template.yaml")["Resources"]["ThreadsTable"]["Properties"]
     with mock_aws():
@@ -55,7 +55,7 @@ def table() -> Iterator[Any]:
 
 @pytest.fixture(params=["in memory", "DynamoDB"])
 def memory(request: pytest.FixtureRequest, table: Any) -> Memory:
-    """An empty record; a thread accepts alerts for an hour."""
+    """Return an empty record; a thread accepts alerts for an hour."""
     memory = Memory()
     if request.param == "in memory":
         memory.threads = FakeThreads(HOUR, memory.now)

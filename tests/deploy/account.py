@@ -1,4 +1,4 @@
-"""One AWS account on this machine for all suites that deploy: each has stages of its own."""
+"""One local AWS account for all suites that deploy: each has its own stages."""
 
 import os
 import signal
@@ -18,13 +18,13 @@ _PART = "ministack"
 
 @dataclass(frozen=True)
 class Account:
-    """A ministack that holds every caller to its role's policies; its state is kept in `home`."""
+    """A ministack that enforces each caller's role policies; its state is kept in `home`."""
 
     home: Path
 
     @property
     def endpoint(self) -> str:
-        """The address of all its services; after a start it may be another."""
+        """Return the address of all its services; it may change at a start."""
         return f"http://127.0.0.1:{parts.known_ports(self.home)[_PART]}"
 
     def client(self, service: str) -> Any:
@@ -56,7 +56,7 @@ class Account:
 
 @contextmanager
 def running(home: Path) -> Iterator[Account]:
-    """An empty account."""
+    """Yield an empty account."""
     account = Account(home)
     try:
         account.start()

@@ -1,4 +1,4 @@
-"""A cloud to deploy to: an account, Nessie, EMR and Slack with what a user puts there."""
+"""A cloud to deploy to: an account, Nessie, EMR and Slack, with a user's prerequisites."""
 
 import json
 import os
@@ -32,12 +32,12 @@ class Cloud:
 
     @property
     def at(self) -> dict[str, str]:
-        """The parts' addresses."""
+        """Return the parts' addresses."""
         return {name: part.address for name, part in self.parts.items()}
 
     @property
     def settings(self) -> str:
-        """The stage's settings, in YAML: what is not where AWS has it, and short times."""
+        """Return the stage's settings as YAML: addresses other than AWS's, and short times."""
         chosen = settings.parameters(self.at)
         return "".join(f"{name}: {json.dumps(value)}\n" for name, value in chosen.items())
 
@@ -47,7 +47,7 @@ class Cloud:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Have this process's environment lead to the cloud."""
+        """Point this process's environment to the cloud."""
         before = dict(os.environ)
         try:
             os.environ.update(parts.aws_environment(self.at["ministack"], self.at["emr"]))
@@ -57,14 +57,14 @@ class Cloud:
             os.environ.update(before)
 
     def gate(self) -> Gate:
-        """What was deployed, to look at."""
+        """Return the deployed stack for tests."""
         outputs = self.stacks.outputs(STAGE.stack)
         deployed = stack.described(self.at, outputs, self.tokens["reader"])
         stack.write(self.home, deployed)
         return Gate(self.home, deployment.of_stack(deployed).adapters())
 
     def prepare(self) -> None:
-        """Put what who has a platform already puts: its facts, and the secrets."""
+        """Store the facts and the secrets of an existing platform, as its owner does."""
         facts = Facts(ministack.client("ssm", self.at["ministack"]), STAGE)
         facts.put(settings.facts(self.at))
         secrets = ministack.client("secretsmanager", self.at["ministack"])
@@ -74,9 +74,9 @@ class Cloud:
 
 @contextmanager
 def cloud(account: Account) -> Iterator[Cloud]:
-    """A cloud that is ready to deploy to.
+    """Yield a cloud that is ready to deploy to.
 
-    Its account has other stages, and nothing of this one but what who has a platform puts there.
+    Its account has other stages; of this stage it has only the facts and secrets of the platform.
     """
     home = account.home
     tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens

@@ -12,21 +12,21 @@ from tests.deploy.tools import FIRST, Checkout
 
 @pytest.fixture(scope="session")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    """An AWS account; each suite has stages of its own in it."""
+    """Yield an AWS account; each suite has its own stages in it."""
     with running(tmp_path_factory.mktemp("account")) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
 def cloud(account: Account) -> Iterator[Cloud]:
-    """A cloud with nothing of its stage but what who has a platform puts there."""
+    """Yield a cloud that has only the facts and secrets of a platform for its stage."""
     with bare.cloud(account) as cloud:
         yield cloud
 
 
 @pytest.fixture(scope="session")
 def checkout(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A checkout from which the cloud's stage was deployed by osls."""
+    """Return a checkout from which osls deployed the cloud's stage."""
     with cloud.entered():
         checkout = Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
         checkout.run(FIRST)

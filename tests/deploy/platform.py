@@ -1,4 +1,4 @@
-"""The platform's stack in a local account, as far as ministack knows its resources."""
+"""The platform's stack in a local account, as far as ministack supports its resources."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from tests.deploy.account import Account
 
 ROOT = Path(__file__).parents[2]
 PLATFORM = ROOT / "infra" / "platform.yml"
-# Resources that ministack does not know, and why the stack needs them, as in docs/platform.md.
+# Resources that ministack does not support, and why the stack needs them, as in docs/platform.md.
 UNTRIED = {
     "AWS::Budgets::Budget": "the budget's alarm",
     "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
@@ -32,7 +32,7 @@ def read() -> Template:
 
 
 def tryable(complete: Template) -> Template:
-    """Return the template without resources that ministack does not know, references replaced."""
+    """Return the template without unsupported resources, with references to them replaced."""
     left = {k: v for k, v in complete["Resources"].items() if v["Type"] not in UNTRIED}
     for resource in left.values():
         if waits := resource.get("DependsOn"):

@@ -1,4 +1,4 @@
-"""Stacks by change sets, on ministack."""
+"""Stacks are deployed by change sets on ministack."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def stacks(client: Client) -> Stacks:
 
 
 def body(stack: str, **more: Any) -> dict[str, str]:
-    """A template with a table, a queue that its parameter names, and more."""
+    """Return a template with a table, a queue that its parameter names, and `more`."""
     table = {
         "Type": "AWS::DynamoDB::Table",
         "DeletionPolicy": "Retain",
@@ -60,7 +60,7 @@ def deploy(stacks: Stacks, stack: str, **more: Any) -> None:
 
 
 def test_a_plan_says_what_would_change_and_changes_nothing(stacks: Stacks, client: Client) -> None:
-    """A plan that is discarded leaves not even an empty stack behind."""
+    """A discarded plan leaves not even an empty stack."""
     planned = stacks.plan("planned", body("planned"), {"Name": "planned"})
 
     assert planned
@@ -73,7 +73,7 @@ def test_a_plan_says_what_would_change_and_changes_nothing(stacks: Stacks, clien
 
 
 def test_what_is_deployed_already_is_no_change(stacks: Stacks) -> None:
-    """The second time there is nothing to do, and a parameter can keep its value."""
+    """A second deployment has no change to make, and a parameter can keep its value."""
     deploy(stacks, "twice")
 
     assert stacks.plan("twice", body("twice"), {"Name": "twice"}) is None
@@ -82,7 +82,7 @@ def test_what_is_deployed_already_is_no_change(stacks: Stacks) -> None:
 
 
 def test_a_replacement_is_told_with_what_causes_it(stacks: Stacks) -> None:
-    """A queue of another name is another queue."""
+    """A changed name of a queue is planned as a replacement, with its cause."""
     deploy(stacks, "renamed")
 
     planned = stacks.plan("renamed", body("renamed"), {"Name": "other"})
@@ -95,7 +95,7 @@ def test_a_replacement_is_told_with_what_causes_it(stacks: Stacks) -> None:
 
 
 def test_a_failure_tells_cloudformations_reasons(stacks: Stacks) -> None:
-    """Each resource that failed is named; what failed in an earlier try is not told again."""
+    """The error names each failed resource, and none that failed in an earlier try."""
     wrong = {"Type": "AWS::Lambda::Url", "Properties": {"TargetFunctionArn": "nobody"}}
     deploy(stacks, "wrong")
     for name in ("First", "Second"):
@@ -110,7 +110,7 @@ def test_a_failure_tells_cloudformations_reasons(stacks: Stacks) -> None:
 
 
 def test_a_stack_that_never_came_to_be_is_made_anew(stacks: Stacks) -> None:
-    """What is left of a creation that failed is in nobody's way."""
+    """The remains of a failed creation do not prevent the next one."""
     wrong = {"Type": "AWS::Lambda::Url", "Properties": {"TargetFunctionArn": "nobody"}}
     with pytest.raises(LakegateError, match="ROLLBACK_COMPLETE"):
         deploy(stacks, "again", Wrong=wrong)
@@ -122,7 +122,7 @@ def test_a_stack_that_never_came_to_be_is_made_anew(stacks: Stacks) -> None:
 
 
 def test_what_is_retained_is_built_upon_again(stacks: Stacks, client: Client) -> None:
-    """A stack reduced to its data takes its other resources back, and the data is the same."""
+    """A stack reduced to its data gets its other resources back, and keeps the data."""
     deploy(stacks, "reduced")
     client("dynamodb").put_item(TableName="reduced", Item={"id": {"S": "row"}})
     left = template.reduced(stacks.template("reduced"))
@@ -140,7 +140,7 @@ def test_what_is_retained_is_built_upon_again(stacks: Stacks, client: Client) ->
 
 
 def test_new_indexes_come_one_by_one(client: Client) -> None:
-    """Two new indexes of a table are two updates, for DynamoDB makes one at a time."""
+    """Two new indexes of a table are two updates, because DynamoDB creates one at a time."""
     told: list[str] = []
     site = connect(STAGE, client, told.append)
     for indexes in ((), ("by_a", "by_b")):
@@ -167,7 +167,7 @@ def test_new_indexes_come_one_by_one(client: Client) -> None:
 
 
 def test_a_large_template_goes_by_way_of_s3(stacks: Stacks, client: Client) -> None:
-    """What does not fit into a request is read from the bucket; both are the same stack."""
+    """A template that is too large for a request is read from S3, with the same resulting stack."""
     artifacts = Artifacts(client("s3"), STAGE)
     words = {"Type": "AWS::SSM::Parameter", "Properties": {"Type": "String", "Value": "x" * 4000}}
     large = {f"Words{number}": words for number in range(14)}

@@ -1,4 +1,4 @@
-"""template.yaml on ministack, with functions that note what reaches them."""
+"""template.yaml deployed on ministack, with stub functions that record their calls."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ _STAGE, _OTHER = "noted", "mended"
 _ROOT = Path(__file__).parents[2]
 _STUBS = Path(__file__).parent / "stubs"
 _NOWHERE = dict.fromkeys(("nessie", "emr", "slack"), "http://127.0.0.1:1")
-# A message comes again when a test says so, and not because a machine is slow.
+# Only the test makes a message come again, never a slow machine.
 _TIMES = {
     "VisibilityTimeout": "43200",
     "FunctionTimeout": "600",
@@ -31,7 +31,7 @@ _TIMES = {
 
 
 class Aws:
-    """The account with the template deployed, and functions from a checkout of this test's own."""
+    """The account with the deployed template, and functions from the test's own checkout."""
 
     def __init__(self, account: Account, root: Path) -> None:
         self.account = account
@@ -39,13 +39,13 @@ class Aws:
         self.outputs: dict[str, str] = {}
 
     def deploy(self) -> None:
-        """Deploy what the checkout has by now."""
+        """Deploy the checkout's present code."""
         built = package.build(self.root, lambda _: None)
         told = facts(_NOWHERE), parameters(_NOWHERE) | _TIMES
         self.outputs = deploy(self.account.endpoint, _STAGE, _ROOT / "template.yaml", built, *told)
 
     def start(self) -> None:
-        """Start the account again, at another address, and deploy."""
+        """Start the account again at another address, and deploy."""
         self.account.start()
         self.deploy()
 
@@ -53,18 +53,18 @@ class Aws:
         return self.account.client(service)
 
     def land(self, key: str) -> str:
-        """Put a file into the landing bucket; returns its version."""
+        """Put a file into the landing bucket; return its version."""
         bucket = self.outputs["LandingBucketName"]
         answer = self.client("s3").put_object(Bucket=bucket, Key=key, Body=b"a,b\n")
         return str(answer["VersionId"])
 
     def versions(self, bucket: str) -> list[str]:
-        """The versions of a bucket's objects, as S3 lists them."""
+        """Return the versions of a bucket's objects, as S3 lists them."""
         found = self.client("s3").list_object_versions(Bucket=self.outputs[bucket])
         return [version["VersionId"] for version in found.get("Versions", [])]
 
     def change_state(self, run: str, state: str, application: str = APPLICATION) -> None:
-        """Tell the bus, as EMR Serverless does, that a job run is in a new state."""
+        """Send the event that a job run is in a new state, as EMR Serverless does."""
         detail = {"jobRunId": run, "applicationId": application, "state": state}
         entry = {
             "Source": EVENT_SOURCE,
@@ -75,13 +75,13 @@ class Aws:
         assert answer["FailedEntryCount"] == 0
 
     def notes(self, beginning: str) -> dict[str, dict[str, Any]]:
-        """What the functions noted under names that begin so."""
+        """Return the functions' records under names with this beginning."""
         items = self.client("dynamodb").scan(TableName=self.outputs["LedgerTableName"])["Items"]
         flat = [{name: value.get("S") for name, value in item.items()} for item in items]
         return {item["id"]: item for item in flat if item["id"].startswith(beginning)}
 
     def comes_again(self, delivery: str) -> None:
-        """Have the message that came with this delivery come again at once, when it is noted."""
+        """Make the message of this delivery visible again as soon as the delivery is recorded."""
         note = eventually(lambda: self.notes(delivery).get(delivery), message=f"no {delivery}")
         self.client("sqs").change_message_visibility(
             QueueUrl=self.outputs["UploadQueueUrl"],
@@ -90,13 +90,13 @@ class Aws:
         )
 
     def note(self, *ids: str) -> None:
-        """Note something under each id, all in one transaction."""
+        """Add an item for each id in one transaction."""
         table = self.outputs["LedgerTableName"]
         puts = [{"Put": {"TableName": table, "Item": {"id": {"S": id_}}}} for id_ in ids]
         self.client("dynamodb").transact_write_items(TransactItems=puts)
 
     def messages(self, queue: str) -> int:
-        """How many are in a queue, those that somebody has received included."""
+        """Return the number of messages in a queue, including those in flight."""
         counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         attributes = self.client("sqs").get_queue_attributes(
             QueueUrl=self.outputs[queue], AttributeNames=counts
@@ -128,7 +128,7 @@ def test_an_upload_reaches_on_upload(aws: Aws) -> None:
 
 
 def test_only_what_failed_comes_again(aws: Aws) -> None:
-    """Of one batch the failed message is delivered again, and the others never are."""
+    """Only the failed message of a batch is delivered again."""
     for key in ("batch/one", "batch/flaky", "batch/two"):
         aws.land(key)
 
@@ -146,7 +146,7 @@ def test_only_what_failed_comes_again(aws: Aws) -> None:
 
 
 def test_what_always_fails_becomes_a_dead_letter(aws: Aws) -> None:
-    """After the last try a message is kept in the dead-letter queue, not lost."""
+    """After the last try a message is in the dead-letter queue."""
     before = aws.messages("UploadDeadLettersUrl")
     aws.land("poison/a")
     for delivery in ("poison/a#1", "poison/a#2"):
@@ -158,7 +158,7 @@ def test_what_always_fails_becomes_a_dead_letter(aws: Aws) -> None:
 
 
 def test_a_function_may_do_only_what_its_role_says(aws: Aws) -> None:
-    """on_upload, which writes the ledger, cannot write the lake."""
+    """on_upload can write the ledger but not the lake."""
     aws.land("roles/a")
 
     noted = eventually(lambda: aws.notes("roles/"))
@@ -167,7 +167,7 @@ def test_a_function_may_do_only_what_its_role_says(aws: Aws) -> None:
 
 
 def test_only_ends_of_our_job_runs_reach_on_job_run(aws: Aws) -> None:
-    """Of all state changes on the bus, the queue gets the terminal ones of this application."""
+    """The queue receives only terminal state changes of this application."""
     aws.change_state("run-1", "RUNNING")
     aws.change_state("run-2", "SUCCESS", application="00another")
     for state in ("FAILED", "CANCELLED", "SUCCESS"):
@@ -179,7 +179,7 @@ def test_only_ends_of_our_job_runs_reach_on_job_run(aws: Aws) -> None:
 
 
 def test_everything_survives_a_clean_stop(aws: Aws) -> None:
-    """After a stop and a start at another address the stack is as it was, and works."""
+    """After a stop and a start at another address the stack is unchanged and works."""
     version = aws.land("stopped/before")
     noted = eventually(lambda: aws.notes("stopped/"))
     dead = aws.messages("UploadDeadLettersUrl")
@@ -195,7 +195,7 @@ def test_everything_survives_a_clean_stop(aws: Aws) -> None:
 
 
 def test_everything_survives_a_kill(aws: Aws) -> None:
-    """What was acknowledged is there after a kill, but for queues; a message may come twice."""
+    """Acknowledged data outside queues survives a kill; a message may be delivered twice."""
     version = aws.land("killed/before")
     eventually(lambda: aws.notes("killed/"))
     deployed = aws.account.home / "ministack" / "state" / "cloudformation.json"
@@ -214,7 +214,7 @@ def test_everything_survives_a_kill(aws: Aws) -> None:
 
 
 def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> None:
-    """A template that cannot be deployed is told with the reason, and the next one deploys."""
+    """A failed deployment is reported with the reason, and the next one succeeds."""
     good = _ROOT / "template.yaml"
     bad = tmp_path / "template.yaml"
     wrong = """
@@ -235,7 +235,7 @@ Outputs:"""
 
 
 def test_changed_code_is_what_runs_next(aws: Aws) -> None:
-    """A deployment of changed functions replaces the ones that are warm."""
+    """A deployment of changed functions replaces the warm ones."""
     sweep = aws.outputs["SweepFunctionName"]
     aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
     assert "sweep:first" in aws.notes("sweep:")
@@ -249,7 +249,7 @@ def test_changed_code_is_what_runs_next(aws: Aws) -> None:
 
 
 def test_what_a_function_says_is_in_its_log_group(aws: Aws) -> None:
-    """Each function's output can be read from CloudWatch Logs, in a group that is named by it."""
+    """Each function's output is in CloudWatch Logs, in a group named after the function."""
     sweep = aws.outputs["SweepFunctionName"]
     aws.client("lambda").invoke(FunctionName=sweep, Payload=b"{}")
 
@@ -261,5 +261,5 @@ def test_what_a_function_says_is_in_its_log_group(aws: Aws) -> None:
 
 
 def test_the_schedule_runs_sweep(aws: Aws) -> None:
-    """sweep runs by itself when its time has come."""
+    """The schedule starts sweep without any other call."""
     eventually(lambda: [n for n in aws.notes("sweep:").values() if n["source"] == "aws.events"])

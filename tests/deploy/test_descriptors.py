@@ -20,7 +20,7 @@ pytestmark = pytest.mark.deploy
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / ".venv-deploy" / "bin"
 STAGE = Stage("dev", "123456789012", "eu-central-1")  # moto's account
-# Without the machine's own account and without telemetry.
+# The machine's own account and telemetry are disabled.
 ENVIRONMENT = {
     "PATH": f"{BIN}:{os.environ['PATH']}",
     "AWS_REGION": STAGE.region,
@@ -57,7 +57,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sts() -> Iterator[str]:
-    """Yield an STS that tells osls its account."""
+    """Yield an STS that gives osls its account."""
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

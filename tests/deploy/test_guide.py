@@ -1,6 +1,6 @@
-"""docs/aws.md is followed to the letter, from an empty stage on, with each tool that deploys.
+"""docs/aws.md followed to the letter from an empty stage on, with each tool that deploys.
 
-That osls and SAM make one and the same stack is proved by tests/deploy/test_descriptors.py.
+tests/deploy/test_descriptors.py proves that osls and SAM make the same stack.
 """
 
 import re
@@ -34,7 +34,7 @@ def entered(cloud: Cloud) -> Iterator[None]:
 
 
 def see_through(gate: Gate, name: str) -> None:
-    """A good file is published; a bad one is rejected, and people are told."""
+    """Assert that a good file is published, and that a bad one is rejected and alerted."""
     good = gate.drop(f"shop/orders/{name}-good.csv", b"id,amount\n1,5.0\n2,6.0\n")
     bad = gate.drop(f"shop/orders/{name}-bad.csv", b"id,amount\n3,500.0\n")
 
@@ -46,7 +46,7 @@ def see_through(gate: Gate, name: str) -> None:
 
 @pytest.mark.usefixtures("checkout")
 def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
-    """What osls deploys publishes a good file, and rejects a bad one and says so."""
+    """A stack deployed by osls publishes a good file, and rejects and alerts a bad one."""
     gate = cloud.gate()
     gate.put_contract(contract(_TABLE, "csv"))
     see_through(gate, "first")
@@ -54,7 +54,7 @@ def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
 
 
 def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> None:
-    """The tools take turns on the stack; it is taken down, and comes back onto the same data."""
+    """The tools deploy the stack in turn, take it down, and restore it with the same data."""
     before, rows, known = holding(cloud), cloud.gate().rows(_TABLE), ledger(cloud)
     guide = (ROOT / "docs" / "aws.md").read_text()
     for script in _COMMANDS.findall(guide):
@@ -74,7 +74,10 @@ def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> N
 def test_a_redeployment_in_flight_loses_and_doubles_nothing(
     cloud: Cloud, checkout: Checkout
 ) -> None:
-    """Runs finish with the code they were started with; later ones have the new; all are right."""
+    """Runs finish with the code that they were started with; later runs use the new code.
+
+    Every file is published once.
+    """
     gate = cloud.gate()
     before = len(gate.rows(_TABLE))
     early = [drop(gate, f"early-{number}") for number in range(3)]
@@ -104,7 +107,7 @@ def drop(gate: Gate, name: str) -> LandedObject:
 
 
 def release(cloud: Cloud, run: str) -> str:
-    """The release of the job's code that a run was started with."""
+    """Return the release of the job's code that a run was started with."""
     client = ministack.client("emr-serverless", cloud.at["emr"])
     found = client.get_job_run(applicationId=APPLICATION, jobRunId=run)["jobRun"]
     entry_point = str(found["jobDriver"]["sparkSubmit"]["entryPoint"])
@@ -112,11 +115,11 @@ def release(cloud: Cloud, run: str) -> str:
 
 
 def holding(cloud: Cloud) -> dict[str, str]:
-    """What the app's stack has that holds data, and what its service knows it by."""
+    """Return the app stack's resources that hold data, with their physical ids."""
     every = cloud.stacks.resources(STAGE.stack)
     return {each.name: each.id for each in every if each.type in HOLDS}
 
 
 def ledger(cloud: Cloud) -> set[str]:
-    """The ingestions that the ledger knows."""
+    """Return the ids of the ledger's ingestions."""
     return {each.id for each in cloud.gate().adapters.ledger.all()}

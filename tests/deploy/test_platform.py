@@ -1,4 +1,4 @@
-"""The platform's template keeps its promises, read from the template."""
+"""The rules that the platform's template must keep, read from the template."""
 
 import re
 import subprocess
@@ -30,7 +30,7 @@ def test_the_linter_finds_nothing() -> None:
 
 
 def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
-    """`destroy` leaves the store and its network, which need nothing that is deleted."""
+    """`destroy` keeps the store and its network, which refer to no deleted resource."""
     every = read()["Resources"]
     marked = {name for name, each in every.items() if each.get("DeletionPolicy") == _KEPT}
     assert template.reduced(read())["Resources"].keys() == marked
@@ -87,7 +87,7 @@ def test_there_is_a_way_to_each_service_that_is_called_from_inside() -> None:
     }
     endpoints = [r for r in read()["Resources"].values() if r["Type"] == "AWS::EC2::VPCEndpoint"]
     names = [each["Properties"]["ServiceName"]["Fn::Sub"] for each in endpoints]
-    # By a user with the clean-up's role, and by the functions outside the VPC.
+    # A user with the clean-up's role needs these, and the functions outside the VPC.
     only_outside = {"sts", "sns", "events", "glue"}
     by_emr_itself = {"logs"}
     reached = {name.rpartition(".")[2] for name in names}
@@ -112,7 +112,7 @@ def test_the_private_key_is_not_asked_for() -> None:
 
 
 def test_the_document_names_what_was_not_tried() -> None:
-    """The page names each kind of resource that ministack does not know."""
+    """The page names each kind of resource that ministack does not support."""
     page = (ROOT / "docs" / "platform.md").read_text()
     named = {word.strip("`,.") for word in page.split() if word.startswith("`AWS::")}
     assert named == UNTRIED.keys()
@@ -120,12 +120,12 @@ def test_the_document_names_what_was_not_tried() -> None:
 
 
 def test_jobs_run_under_the_release_that_the_tests_run_with() -> None:
-    """The release label has the Spark and Iceberg of the lock files."""
+    """The release label has the Spark and Iceberg versions of the lock files."""
     assert read()["Parameters"]["EmrRelease"]["Default"] == EMR_RELEASE_LABEL
 
 
 def test_rules_and_options_are_those_of_the_local_stack() -> None:
-    """The container has every Nessie's options and, besides, only those of its store."""
+    """The container has the options of every Nessie and, besides, only those of its store."""
     (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
     variables = dict(_variables(container["Environment"]))
     common = options("", "", "")

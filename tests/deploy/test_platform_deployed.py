@@ -1,4 +1,4 @@
-"""The platform's stack deployed on this machine, with Nessie as its container runs it."""
+"""The platform's stack deployed locally, with Nessie as its container runs it."""
 
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -112,7 +112,7 @@ def server(request: pytest.FixtureRequest, servers: dict[str, Server]) -> Server
 def test_the_stack_publishes_its_facts(
     store: str, aws: Platforms, stages: dict[str, Stage]
 ) -> None:
-    """With either store the stack is created, and the parameters have its facts."""
+    """With either store the stack is created and puts its facts into the parameters."""
     ssm, stage = aws.client("ssm"), stages[store]
     facts = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
     assert facts["emr-application-id"] == APPLICATION
@@ -122,8 +122,10 @@ def test_the_stack_publishes_its_facts(
 
 
 def test_taken_down_it_keeps_its_data_and_comes_back(aws: Platforms, keys: Keys) -> None:
-    """A first deployment creates the database and then protects it; `destroy` leaves it with its
-    references, and the next deployment uses the same database."""
+    """The first deployment creates the database and then protects it.
+
+    `destroy` keeps the database with its references, and the next deployment uses it again.
+    """
     stage = aws.begin("back", NessiePublicKey=keys.public_key)
     resources = aws.resources(stage)
     stacks = aws.client("cloudformation").describe_stacks(StackName=stage.platform_stack)
@@ -169,7 +171,7 @@ def test_the_containers_health_check_asks_nessie(server: Server) -> None:
 
 
 def test_only_the_publisher_changes_main(server: Server) -> None:
-    """Only the publisher's token may commit to main and merge into it; no token is a 401."""
+    """Only the publisher's token may commit to main or merge into it; a missing token is a 401."""
     assert server.answer("GET", "/api/v2/trees/main") == 401
     publisher = Catalog(server.uri, server.tokens["publisher"])
     publisher.begin("ops")
@@ -220,7 +222,7 @@ def _given(aws: Platforms, stage: Stage) -> dict[str, str]:
 def _started(
     home: Path, tokens: Mapping[str, str], environments: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Server]:
-    """Yield a server for each environment, all started at once."""
+    """Start a server for each environment, all at once; return them when they answer."""
     (home / "tmp").mkdir()
     servers = {}
     for store, environment in environments.items():

@@ -1,4 +1,4 @@
-"""Sixty-four files for one table at once, while others change it: nobody waits for anybody."""
+"""Sixty-four files for one table at once, while other writers change it."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _PATIENCE = 1500
 
 @pytest.fixture
 def gate(cloud: Cloud, checkout: Checkout) -> Iterator[Gate]:
-    """What osls deployed: while these files wait, the other lane goes on with the local stack."""
+    """Yield the stack deployed by osls, so that the other test lane keeps the local stack."""
     with cloud.entered():
         yield cloud.gate()
 
@@ -49,7 +49,7 @@ def slow_sweep(gate: Gate) -> Iterator[None]:
 
 
 def test_sixty_four_at_once(gate: Gate) -> None:
-    """All branches are cut from one main, which is then altered, deleted from and compacted."""
+    """All files are published once, though main is altered, deleted from and compacted."""
     gate.put_contract(contract(_TABLE, "parquet"))
     old = [gate.end(_drop(gate, number)) for number in (0, 1)]
     eventually(lambda: all(gate.adapters.ledger.get(each.id).recorded for each in old))
@@ -98,7 +98,7 @@ def _drop(gate: Gate, number: int) -> LandedObject:
 
 
 def _all(gate: Gate, landed: list[LandedObject], state: State) -> list[Ingestion]:
-    """All these files' ingestions, once they are in that state."""
+    """Return all these files' ingestions, once they are in that state."""
     wanted = {ingestion_id(each) for each in landed}
 
     def there() -> list[Ingestion] | None:
@@ -109,7 +109,7 @@ def _all(gate: Gate, landed: list[LandedObject], state: State) -> list[Ingestion
 
 
 def _change_main(gate: Gate) -> list[tuple[Any, ...]]:
-    """Add a column, delete the small amounts, compact the table; returns the rows that are left."""
+    """Add a column, delete the small amounts, compact the table; return the remaining rows."""
     _add_column(gate, "note")
     _load(gate, MAIN).delete(f"amount < {_SMALL}")
     left = _load(gate, MAIN).scan().to_arrow()
@@ -121,7 +121,7 @@ def _change_main(gate: Gate) -> list[tuple[Any, ...]]:
 
 
 def _add_column(gate: Gate, name: str) -> None:
-    """Nessie 0.99 refuses the update that pyiceberg itself would send."""
+    """Add a column by a request of its own: Nessie 0.99 refuses pyiceberg's."""
     schema = _load(gate, MAIN).schema().model_dump(by_alias=True)
     last = max(column["id"] for column in schema["fields"]) + 1
     added = {"id": last, "name": name, "type": "string", "required": False}
@@ -152,7 +152,7 @@ def _wait_for_jobs(gate: Gate) -> None:
 
 
 def _tell_all_at_once(gate: Gate, submitted: list[Ingestion]) -> None:
-    """Put the events that were held on the bus."""
+    """Send the delayed events to the bus."""
     for each in submitted:
         detail = {"jobRunId": each.job_run, "applicationId": APPLICATION, "state": "SUCCESS"}
         entry = {
@@ -164,14 +164,14 @@ def _tell_all_at_once(gate: Gate, submitted: list[Ingestion]) -> None:
 
 
 def _merges(gate: Gate, base: str) -> list[list[str]]:
-    """The ids of the ingestions that each of our commits on main since then published."""
+    """Return the ingestions' ids that each of our commits on main since then published."""
     since = takewhile(lambda commit: commit.hash != base, gate.adapters.catalog.log())
     found = ([each.id for each in merge_commit.published(commit)] for commit in since)
     return [ids for ids in found if ids]
 
 
 def _new_files(gate: Gate, ingestion: Ingestion) -> dict[str, str]:
-    """The data files that a branch has and its base has not, with their etags."""
+    """Return the data files that a branch has and its base lacks, with their etags."""
     before = _files(_load(gate, f"{MAIN}@{ingestion.base_hash}"))
     return _etags(gate, _files(_load(gate, ingestion.branch)) - before)
 
@@ -191,7 +191,7 @@ def _files(table: Table) -> set[str]:
 
 
 def _load(gate: Gate, ref: str) -> Table:
-    """The table on a branch, as the publisher, who may change it on main."""
+    """Return the table on a branch, opened by the publisher, who may change main."""
     return RestCatalog(
         "lake",
         uri=f"{gate.stack.iceberg}/{quote(ref, safe='')}",

@@ -1,4 +1,4 @@
-"""The whole local stack: up, down, and what a person does to it in between."""
+"""The whole local stack: start, stop, and a user's actions between them."""
 
 import json
 import os
@@ -27,7 +27,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Local:
-    """A stack that is up, and what was told on the way."""
+    """A running stack, and the messages of its start."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -46,7 +46,7 @@ class Local:
         return {name: record.pid for name, record in found.items() if record}
 
     def ask_nessie(self, role: str, method: str, path: str, content: object = None) -> int:
-        """Ask the catalog in a role; returns the status of the answer."""
+        """Send a request to the catalog in a role; return the status of the answer."""
         token = (self.home / "keys" / f"{role}.token").read_text()
         return requests.request(
             method,
@@ -57,7 +57,7 @@ class Local:
         ).status_code
 
     def main(self) -> dict[str, str]:
-        """Main and the hash it stands at."""
+        """Return main and its hash."""
         uri = f"{stack.read(self.home).nessie}/api/v2/trees/main"
         token = stack.read(self.home).reader_token
         answer = requests.get(uri, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
@@ -75,19 +75,19 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
 
 
 def commit(message: str) -> dict[str, object]:
-    """A commit for Nessie that makes a namespace named like its message."""
+    """Return a commit for Nessie that creates a namespace named like its message."""
     name = {"elements": [message]}
     put = {"type": "PUT", "key": name, "content": {"type": "NAMESPACE", **name}}
     return {"commitMeta": {"message": message, "authors": ["test"]}, "operations": [put]}
 
 
 def test_every_part_is_up_when_up_returns(local: Local) -> None:
-    """Nobody has to wait for anything once `up` has returned."""
+    """Every part is up once `up` has returned."""
     assert local.health() == dict.fromkeys(NAMES, "up")
 
 
 def test_the_settings_are_complete(local: Local) -> None:
-    """What `up` writes down is all that the functions' own code needs to work with the stack."""
+    """The settings that `up` writes are sufficient for the functions' own code."""
     written = stack.read(local.home)
 
     assert Settings.of(written.env).lake_bucket == written.lake_bucket
@@ -96,7 +96,7 @@ def test_the_settings_are_complete(local: Local) -> None:
 
 
 def test_the_packaged_functions_run(local: Local) -> None:
-    """The zip has all that the functions import, and their role all that a sweep needs."""
+    """The zip has all imports of the functions, and their role all permissions of a sweep."""
     written = stack.read(local.home)
     answer = ministack.client("lambda", written.s3).invoke(
         FunctionName=written.functions["sweep"], Payload=b"{}"
@@ -106,7 +106,7 @@ def test_the_packaged_functions_run(local: Local) -> None:
 
 
 def test_the_zip_fits_lambda(local: Local) -> None:
-    """It is small enough, and its libraries ask for no newer glibc than Lambda's python3.11 has."""
+    """The zip is small enough, and its libraries need no newer glibc than Lambda's."""
     with zipfile.ZipFile(_ROOT / "build" / "lambda.zip") as archive:
         size = sum(entry.file_size for entry in archive.infolist())
         libraries = {n: archive.read(n) for n in archive.namelist() if ".so" in n}
@@ -121,7 +121,7 @@ def test_the_zip_fits_lambda(local: Local) -> None:
 
 
 def test_the_zip_has_all_that_the_functions_import(local: Local, tmp_path: Path) -> None:
-    """Beside Python itself the functions need only boto3, which Lambda has, from elsewhere."""
+    """The functions import only Python itself, the zip, and boto3, which Lambda provides."""
     with zipfile.ZipFile(_ROOT / "build" / "lambda.zip") as archive:
         archive.extractall(tmp_path)
     modules = [f"functions.{file.stem}" for file in (tmp_path / "functions").glob("*.py")]
@@ -143,7 +143,7 @@ print(json.dumps([f.rpartition("site-packages/")[2] for f in files if "site-pack
 
 
 def test_a_second_up_leaves_what_runs_alone(local: Local) -> None:
-    """`up` on a running stack says that it runs, and restarts nothing."""
+    """`up` on a running stack reports that it runs, and restarts no part."""
     before = local.pids()
 
     local.up()
@@ -154,7 +154,7 @@ def test_a_second_up_leaves_what_runs_alone(local: Local) -> None:
 
 
 def test_a_part_that_died_is_started_again(local: Local) -> None:
-    """`up` starts what died, at its old address, and leaves the others alone."""
+    """`up` restarts a dead part at its old address and leaves the others unchanged."""
     before, address = local.pids(), stack.read(local.home).slack
     os.kill(before["slack"], signal.SIGKILL)
     eventually(lambda: local.health()["slack"] == "down")
@@ -169,9 +169,9 @@ def test_a_part_that_died_is_started_again(local: Local) -> None:
 
 
 def test_only_the_publisher_changes_main(local: Local) -> None:
-    """This Nessie, too, has the rules: only the publisher's role may commit to main.
+    """This Nessie also has the rules: only the publisher's role may commit to main.
 
-    tests/contract/test_roles.py tries every role with every deed.
+    tests/contract/test_roles.py tries every role with every operation.
     """
     path = f"/main@{local.main()['hash']}/history/commit"
     answers = {
@@ -183,7 +183,7 @@ def test_only_the_publisher_changes_main(local: Local) -> None:
 
 
 def test_an_interrupted_up_leaves_nothing_running(tmp_path: Path, local: Local) -> None:
-    """Ctrl-C during `up` stops all that it started, beside another stack that stays up."""
+    """Ctrl-C during `up` stops every part that it started, and no part of another stack."""
 
     def interrupt(_: Mapping[str, str]) -> NoReturn:
         raise KeyboardInterrupt
@@ -196,19 +196,19 @@ def test_an_interrupted_up_leaves_nothing_running(tmp_path: Path, local: Local) 
 
 
 def test_a_checkout_that_is_not_set_up_is_told_so(tmp_path: Path) -> None:
-    """Without the environments nothing is started, and the error says what to run."""
+    """Without the environments no part is started, and the error names the command to run."""
     with pytest.raises(LakegateError, match="make setup"):
         stack.up(tmp_path / "home", tmp_path, lambda _: None, lambda _: None)
 
 
 def test_a_home_without_a_stack_is_told_so(tmp_path: Path) -> None:
-    """Reading what was never started says what to run."""
+    """Reading a stack that was never started is an error that names the command to run."""
     with pytest.raises(LakegateError, match="lakegate up"):
         stack.read(tmp_path)
 
 
 def test_down_stops_everything_and_up_brings_it_back(local: Local) -> None:
-    """After `down` nothing runs, a second one has nothing to do, and `up` finds main as it was."""
+    """`down` stops every part, a second one has no effect, and `up` finds main unchanged."""
     before = local.main()
     stack.down(local.home, local.told.append)
     assert local.health() == dict.fromkeys(NAMES, "down")

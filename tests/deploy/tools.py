@@ -14,17 +14,17 @@ from infra.template import read
 from tests.deploy.bare import ROOT, STAGE, Cloud
 
 _PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
-# osls needs it twice: without a stack, to build and prepare, and then to open what osls made.
+# osls needs it twice: without a stack, to build and prepare, and then to open osls's stack.
 FIRST = f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}"
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
-# They tell their makers nothing and ask for no newer version; osls looks often, not every 5 s.
+# These disable telemetry and update checks, and make osls poll more often than every 5 s.
 _ENVIRONMENT = {
     "SAM_CLI_TELEMETRY": "0",
     "SLS_TELEMETRY_DISABLED": "1",
     "SLS_AWS_MONITORING_FREQUENCY": "200",  # milliseconds
     "npm_config_update_notifier": "false",
 }
-# The checkout's own code, by the project's own environment, with the jars that are in its cache.
+# This runs the checkout's own code in the project's own environment, with its cached jars.
 _LAKEGATE = """#!/bin/sh
 HOME={home} PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()' "$@"
 """
@@ -32,13 +32,13 @@ HOME={home} PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()'
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout with a file for the stage, in which a person runs commands and changes code."""
+    """A checkout with a file for the stage, in which a user runs commands and changes code."""
 
     root: Path
 
     @classmethod
     def of(cls, cloud: Cloud, root: Path) -> "Checkout":
-        """A copy of this checkout under `root`, with the settings that the cloud needs."""
+        """Return a copy of this checkout under `root`, with the settings that the cloud needs."""
         assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
         package.build(ROOT, print)
         for name in (*_packages(), "contracts", "build"):
@@ -58,7 +58,7 @@ class Checkout:
         return cls(root)
 
     def run(self, script: str, given: str = "") -> str:
-        """What a shell's commands print, who are `given` what a person types; all must succeed."""
+        """Run shell commands with `given` as typed input; return their output. All must succeed."""
         tools = (self.root / "bin", ROOT / ".venv-deploy/bin")
         path = ":".join([*map(str, tools), os.environ["PATH"]])
         done = subprocess.run(
@@ -75,14 +75,17 @@ class Checkout:
 
 
 def _packages() -> list[str]:
-    """The project's packages: what is not copied, Python would take from this checkout."""
+    """Return the project's packages, all of which must be copied.
+
+    Python imports a package that is not copied from this checkout.
+    """
     told = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages: list[str] = told["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     return packages
 
 
 def _sam_configuration() -> str:
-    """samconfig.toml with the stage's section, as its own comment says that there must be one."""
+    """Return samconfig.toml with the stage's section, which its own comment asks for."""
     every = read(ROOT / "template.yaml")["Parameters"].items()
     told = [name for name, each in every if each["Type"].startswith("AWS::SSM")]
     facts = [f"{name}={STAGE.parameter(_kebab(name))}" for name in told]

@@ -1,4 +1,4 @@
-"""The whole stack, once for all end-to-end tests, used as a person would."""
+"""The whole stack, started once for all end-to-end tests and used as by its users."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -24,20 +24,20 @@ from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, ingestion_id
 from tests.waiting import PATIENCE, eventually
 
-# Between two looks at what takes seconds: the looks are work for the same few cores.
+# The pause between two reads of something that takes seconds: reads use the same few cores.
 PAUSE = 0.2
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The running stack, and the adapters that look at it."""
+    """The running stack, and the adapters that read it."""
 
     home: Path
     adapters: Adapters
 
     @property
     def stack(self) -> Stack:
-        """What the stack tells its clients now: a rotation changes the reader's token."""
+        """Return the stack's present description; a rotation changes the reader's token in it."""
         return stack.read(self.home)
 
     def put_contract(self, text: str) -> None:
@@ -47,7 +47,7 @@ class Gate:
         return self.adapters.landing.put(key, body)
 
     def end(self, landed: LandedObject) -> Ingestion:
-        """The ingestion of a dropped file, when nothing is due for it any more."""
+        """Return the ingestion of a dropped file once nothing is due for it any more."""
 
         def finished() -> Ingestion | None:
             try:
@@ -59,7 +59,7 @@ class Gate:
         return eventually(finished, PATIENCE, f"{landed.key} has not ended", PAUSE)
 
     def alerts(self, ingestion: Ingestion) -> list[Mapping[str, Any]]:
-        """The messages in Slack that name the ingestion, once all is told of its end, and shown."""
+        """Return the messages in Slack that name the ingestion, once all of them are shown."""
         told = partial(self._is_told, ingestion.id)
         eventually(told, PATIENCE, f"{ingestion.landed.key} is not told", PAUSE)
         eventually(self._all_is_shown, PATIENCE, "the queue of alerts is not empty", PAUSE)
@@ -77,16 +77,16 @@ class Gate:
         return not any(int(found["Attributes"][count]) for count in counts)
 
     def misbehave(self, part: str, told: Mapping[str, Any]) -> None:
-        """Tell a stand-in what is to go wrong; an empty mapping ends it."""
+        """Set the faults of a stand-in; an empty mapping ends them."""
         address = {"emr": self.stack.emr, "slack": self.stack.slack}[part]
         requests.put(f"{address}/_control", json=told, timeout=PATIENCE).raise_for_status()
 
     def rows(self, table: str, ref: str = "main") -> list[tuple[Any, ...]]:
-        """A table's rows, sorted."""
+        """Return a table's rows, sorted."""
         return sorted(tuple(row.values()) for row in self.table(table, ref).to_pylist())
 
     def table(self, table: str, ref: str = "main") -> pa.Table:
-        """A table as any reader of the catalog sees it."""
+        """Return a table as every reader of the catalog sees it."""
         catalog = RestCatalog(
             "lake",
             uri=f"{self.stack.iceberg}/{quote(ref, safe='')}",
@@ -111,7 +111,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
 
 
 def contract(table: str, format_: str) -> str:
-    """A contract over the columns id and amount."""
+    """Return a contract over the columns id and amount."""
     return f"""
 kind: DataContract
 apiVersion: v3.1.0

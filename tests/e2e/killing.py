@@ -1,4 +1,4 @@
-"""Who runs for the stack, and what becomes of one that is killed, frozen, or started again."""
+"""The stack's processes, and ways to kill, freeze and restart them."""
 
 import json
 import os
@@ -23,14 +23,14 @@ _ESTABLISHED = "01"
 
 
 def pid(gate: Gate, part: str) -> int:
-    """The part's process."""
+    """Return the id of the part's process."""
     record = processes.running(gate.home, part)
     assert record, f"{part} does not run"
     return record.pid
 
 
 def kill(gate: Gate, *names: str) -> None:
-    """End parts at once, as a power cut does; returns when the last has ended."""
+    """End parts at once, as a power cut does; return when the last has ended."""
     for found in [pid(gate, name) for name in names]:
         os.kill(found, signal.SIGKILL)
     eventually(lambda: not any(processes.running(gate.home, name) for name in names))
@@ -44,18 +44,18 @@ def start(gate: Gate, name: str) -> None:
 
 
 def up(gate: Gate) -> None:
-    """What a person does about a stack of which parts are down: `lakegate up`."""
+    """Run `lakegate up` to restart the parts that are down."""
     assert local_stack.start(lambda _: None) == gate.stack
 
 
 def freeze(gate: Gate, part: str) -> None:
-    """Have a part neither answer nor refuse any more."""
+    """Stop a part's process, so that it neither answers nor refuses."""
     os.kill(pid(gate, part), signal.SIGSTOP)
 
 
 @contextmanager
 def frozen(gate: Gate, part: str) -> Iterator[None]:
-    """A part that neither answers nor refuses for a while."""
+    """Freeze a part for a while."""
     freeze(gate, part)
     try:
         yield
@@ -64,7 +64,7 @@ def frozen(gate: Gate, part: str) -> Iterator[None]:
 
 
 def request_waits(gate: Gate, part: str) -> bool:
-    """Whether somebody sent the part a request that it has not read."""
+    """Return whether the part has received a request that it has not read."""
     port = f":{known_ports(gate.home)[part]:04X}"
     lines = [line.split() for name in ("tcp", "tcp6") for line in _connections(name)]
     return any(
@@ -74,7 +74,7 @@ def request_waits(gate: Gate, part: str) -> bool:
 
 
 def spark(gate: Gate) -> dict[str, int]:
-    """The processes of the warm Spark: "driver", its "jvm", and the "run" where one is on."""
+    """Return the processes of the warm Spark: "driver", its "jvm", and the "run" during one."""
     found = requests.get(f"{gate.stack.emr}/_health", timeout=PATIENCE).json()["drivers"]
     if not found:
         return {}
@@ -84,7 +84,7 @@ def spark(gate: Gate) -> dict[str, int]:
 
 
 def sweep(gate: Gate) -> None:
-    """Do what the schedule does once a minute."""
+    """Run the sweep, as the schedule does once a minute."""
     function = gate.stack.functions["sweep"]
     answer = ministack.client("lambda", gate.stack.s3).invoke(FunctionName=function, Payload=b"{}")
     assert "FunctionError" not in answer, json.load(answer["Payload"])
@@ -92,7 +92,7 @@ def sweep(gate: Gate) -> None:
 
 @contextmanager
 def sweeping(gate: Gate, seconds: float) -> Iterator[None]:
-    """Sweep that often, as far as the stack answers: what a kill lost is found without a wait."""
+    """Sweep at this interval while the stack answers, to find soon what a kill lost."""
     over = Event()
 
     def work() -> None:
@@ -111,7 +111,7 @@ def sweeping(gate: Gate, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def sweep_grace(gate: Gate, seconds: int) -> Iterator[None]:
-    """Have the deployed sweep leave the events this much time."""
+    """Set the grace time that the deployed sweep leaves for events."""
     functions, name = ministack.client("lambda", gate.stack.s3), gate.stack.functions["sweep"]
     before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     other = {**before, "LAKEGATE_GRACE_SECONDS": str(seconds)}

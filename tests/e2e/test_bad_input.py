@@ -1,4 +1,4 @@
-"""Every kind of bad input: a clear alert with its reason, nothing lost, and the stack goes on."""
+"""Every kind of bad input is alerted with its reason, and the stack continues without loss."""
 
 import gzip
 import html
@@ -27,7 +27,7 @@ def parquet(**columns: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Bad:
-    """A bad file, and how it must end."""
+    """A bad file, and its expected final state."""
 
     name: str
     format: str
@@ -81,7 +81,7 @@ def odd_table(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def dropped(gate: Gate) -> dict[str, LandedObject]:
-    """All bad files at once, with the good ones after them."""
+    """Drop all bad files at once, and the good ones after them."""
     for format_ in ("parquet", "csv", "json"):
         gate.put_contract(contract(f"bad.{format_}", format_))
     for name in ODD:
@@ -98,7 +98,7 @@ def dropped(gate: Gate) -> dict[str, LandedObject]:
 def test_a_bad_file_ends_with_its_reason_and_one_alert(
     gate: Gate, dropped: dict[str, LandedObject], bad: Bad
 ) -> None:
-    """A bad file ends as it should, and people are told once of file, branch and reason."""
+    """A bad file ends as expected, and one alert names its file, branch and reason."""
     ended = gate.end(dropped[bad.name])
     assert (ended.state, ended.reason.code if ended.reason else "") == (bad.state, bad.code)
     name = html.escape(one_line(bad.name))
@@ -109,7 +109,7 @@ def test_a_bad_file_ends_with_its_reason_and_one_alert(
 
 
 def test_the_stack_goes_on_after_bad_files(gate: Gate, dropped: dict[str, LandedObject]) -> None:
-    """A good file among bad ones is published, and of the bad ones main has no row."""
+    """A good file among bad ones is published, and main has no row of the bad ones."""
     assert gate.end(dropped["good"]).state is State.PUBLISHED
     for bad in BAD:
         gate.end(dropped[bad.name])

@@ -1,4 +1,4 @@
-"""Batches on the real stack: several tables by one commit, or nothing of them."""
+"""Batches on the real stack: all tables in one commit, or none of them."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ ORDERS, LINES = "batched.orders", "batched.lines"
 
 
 def drop(folder: Path, orders: bytes, lines: bytes, code: int = 0) -> str:
-    """Drop a batch of a file for each of the tables, from a folder; what the command prints."""
+    """Drop a folder as a batch with one file for each table; return the command's output."""
     folder.mkdir()
     files = {ORDERS: orders, LINES: lines}
     for table, body in files.items():
@@ -29,7 +29,7 @@ def drop(folder: Path, orders: bytes, lines: bytes, code: int = 0) -> str:
 
 
 def test_a_batch_is_on_main_whole_or_not_at_all(gate: Gate, tmp_path: Path) -> None:
-    """One commit brings both tables, with a file on its way; one bad file keeps all of it away."""
+    """One commit publishes both tables beside another file; one bad file rejects its batch."""
     for table in (ORDERS, LINES):
         gate.put_contract(contract(table, "parquet"))
     assert gate.end(gate.drop("batched/orders/first.parquet", GOOD)).state is State.PUBLISHED
@@ -51,7 +51,7 @@ def test_a_batch_is_on_main_whole_or_not_at_all(gate: Gate, tmp_path: Path) -> N
 
 
 def _is_kept_away(gate: Gate, bad: Ingestion) -> None:
-    """Nothing of it is on main; one alert and `inspect` tell why, and discard leaves no branch."""
+    """Assert that main has no row of it, that its reason is reported, and that discard works."""
     assert gate.rows(ORDERS)[-1] == (8, 8.0)
     assert len(gate.rows(LINES)) == 2
     (alert,) = gate.alerts(gate.end(bad.landed))

@@ -1,4 +1,4 @@
-"""Changes on the real stack: made once, in turn with files, told and decided like files."""
+"""Changes on the real stack: made once, in turn with files, and alerted and decided like files."""
 
 import pytest
 from typer.testing import CliRunner
@@ -14,20 +14,20 @@ pytestmark = pytest.mark.stack
 
 
 def run(*arguments: str, code: int = 0) -> str:
-    """What a command prints. Raises AssertionError where it ends otherwise."""
+    """Return the output of a command. Raise AssertionError for another exit code."""
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == code, result.output
     return result.output
 
 
 def found(gate: Gate, output: str) -> Ingestion:
-    """The ingestion whose id a command printed first."""
+    """Return the ingestion whose id a command printed first."""
     return gate.adapters.ledger.get(output.split(maxsplit=1)[0])
 
 
 @pytest.fixture(scope="module")
 def tables(gate: Gate) -> dict[str, str]:
-    """A table for each test, with two rows on main; all files are dropped before any is awaited."""
+    """Return a table for each test, with two rows on main; their files are dropped together."""
     names = {name: f"changed.{name}" for name in ("once", "rejected", "dropped")}
     for full in names.values():
         gate.put_contract(contract(full, "parquet"))
@@ -37,7 +37,7 @@ def tables(gate: Gate) -> dict[str, str]:
 
 
 def test_an_update_is_made_once(gate: Gate, tables: dict[str, str]) -> None:
-    """Given twice, with a file that comes meanwhile: amounts are raised by one, no row is lost."""
+    """An update requested twice beside a new file raises amounts by one and loses no row."""
     name = tables["once"]
     told = ("--token", "one", "--by", "Ann", "--message", "a cent was missing")
     sql = f"UPDATE {name} SET amount = amount + 1 WHERE id <= 2"
@@ -56,7 +56,7 @@ def test_an_update_is_made_once(gate: Gate, tables: dict[str, str]) -> None:
 
 
 def test_a_rejected_change_is_a_persons_to_decide(gate: Gate, tables: dict[str, str]) -> None:
-    """Its alert names the statement; inspect shows the rows, and published anyway it is on main."""
+    """A rejected change is alerted with its statement and can be inspected and published."""
     name = tables["rejected"]
     sql = f"UPDATE {name} SET amount = 101 WHERE id = 1"
     output = run("change", name, "--sql", sql, "--wait", code=3)
@@ -70,7 +70,7 @@ def test_a_rejected_change_is_a_persons_to_decide(gate: Gate, tables: dict[str, 
 
 
 def test_what_is_no_change_is_refused(gate: Gate, tables: dict[str, str]) -> None:
-    """A statement that drops the table ends errored, and the table is there."""
+    """A statement that drops the table ends errored, and the table remains."""
     name = tables["dropped"]
     output = run("change", name, "--sql", f"DROP TABLE {name}", "--wait", code=4)
     reason = found(gate, output).reason

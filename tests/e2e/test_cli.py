@@ -1,4 +1,4 @@
-"""The `lakegate` command as a person and a program use it, on the running stack."""
+"""The `lakegate` command, used by a person and by a program on the running stack."""
 
 import json
 from pathlib import Path
@@ -20,12 +20,12 @@ GOOD, BAD = b"id,amount\n1,10.5\n2,20\n", b"id,amount\n3,30\n4,400\n"
 
 
 def lakegate(*arguments: str) -> Result:
-    """A command as in a terminal where nothing but LAKEGATE_HOME is set."""
+    """Run a command as in a terminal where only LAKEGATE_HOME is set."""
     return CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
 
 
 def document(*arguments: str) -> Any:
-    """The JSON that a command prints, which must be all that it prints."""
+    """Return the JSON that a command prints, which must be its whole output."""
     said = lakegate(*arguments, "--json")
     assert said.exit_code == 0, said.stderr
     return json.loads(said.stdout)
@@ -33,7 +33,7 @@ def document(*arguments: str) -> Any:
 
 @pytest.fixture(scope="module")
 def dropped(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """A good and a bad file, each dropped by the command and awaited."""
+    """Drop a good and a bad file with the command, and await each."""
     gate.put_contract(contract(TABLE, "csv"))
     directory = tmp_path_factory.mktemp("files")
     results = {}
@@ -45,7 +45,7 @@ def dropped(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, R
 
 
 def wait_for_rest(gate: Gate, ingestion: str) -> None:
-    """Wait until nothing changes an ingestion that has ended any more: its results are the last."""
+    """Wait until an ended ingestion does not change any more: its results are then final."""
 
     def at_rest() -> bool:
         found = gate.adapters.ledger.get(ingestion)
@@ -55,7 +55,7 @@ def wait_for_rest(gate: Gate, ingestion: str) -> None:
 
 
 def test_drop_waits_for_the_verdict(dropped: dict[str, Result]) -> None:
-    """The exit code is the verdict; the way is told on stderr, and stdout has the id."""
+    """The exit code is the verdict; stderr shows the progress, and stdout the id."""
     good, bad = dropped["good.csv"], dropped["bad.csv"]
 
     assert (good.exit_code, bad.exit_code) == (0, 3)
@@ -65,7 +65,7 @@ def test_drop_waits_for_the_verdict(dropped: dict[str, Result]) -> None:
 
 
 def test_runs_and_show_tell_the_same_story(dropped: dict[str, Result]) -> None:
-    """The newest comes first; `show` of a beginning of an id adds the report to the same facts."""
+    """`runs` lists the newest first; `show` of a shortened id adds the report to the same facts."""
     newest, oldest = document("runs", "--table", TABLE)
     shown = document("show", newest["id"][:10])
 
@@ -82,7 +82,7 @@ def test_runs_and_show_tell_the_same_story(dropped: dict[str, Result]) -> None:
 
 
 def test_what_did_not_fail_has_no_buttons(dropped: dict[str, Result]) -> None:
-    """Who presses a button of a published file is told that there is none, and why."""
+    """Pressing a button of a published file is refused with the reason."""
     pressed = lakegate("slack", "press", dropped["good.csv"].stdout.split()[0], "replay")
 
     assert pressed.exit_code == 1
@@ -91,7 +91,7 @@ def test_what_did_not_fail_has_no_buttons(dropped: dict[str, Result]) -> None:
 
 
 def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -> None:
-    """Of the rejected file's rows only the broken one is shown, of main's none."""
+    """`inspect` shows only the broken row of the rejected file, and no row of main."""
     newest = document("runs", "--table", TABLE, "--state", "rejected")[0]
 
     (check,) = document("inspect", newest["id"])["checks"]
@@ -101,7 +101,7 @@ def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -
 
 
 def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) -> None:
-    """Main has the good rows alone; the branch has the bad ones too, joins with itself included."""
+    """Main has only the good rows; the branch also has the bad ones, even in joins with itself."""
     branch = document("runs", "--table", TABLE, "--state", "rejected")[0]["branch"]
     ids = f"SELECT id FROM {TABLE} ORDER BY id"
     pairs = f"SELECT count(*) AS n FROM {TABLE} a JOIN {TABLE} b USING (id)"
@@ -126,7 +126,7 @@ def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) ->
 def test_a_question_that_cannot_be_asked_is_explained(
     dropped: dict[str, Result], arguments: list[str], said: str
 ) -> None:
-    """What is wrong with a query is told in a sentence, and nothing is printed as its result."""
+    """An invalid query is explained in a sentence, and no result is printed."""
     answer = lakegate("query", *arguments)
 
     assert (answer.exit_code, answer.stdout) == (1, "")
@@ -135,7 +135,7 @@ def test_a_question_that_cannot_be_asked_is_explained(
 
 
 def test_status_is_enough_to_join_in(gate: Gate, dropped: dict[str, Result]) -> None:
-    """With what `status --json` says, any S3 and any Iceberg client can work with the lake."""
+    """Any S3 and any Iceberg client can use the lake with the facts of `status --json`."""
     status = document("status")
 
     s3 = boto3.client(

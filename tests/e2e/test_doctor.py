@@ -1,4 +1,4 @@
-"""`lakegate doctor` on the running stack: all is well, and each fault made on purpose is named."""
+"""`lakegate doctor` on the running stack: it is healthy, and each injected fault is named."""
 
 import json
 from collections.abc import Iterator
@@ -22,9 +22,10 @@ FAULTY = (
 
 
 def doctor(*expected: str) -> tuple[dict[str, dict[str, str]], int]:
-    """What fails, by check, and the exit code; once it is what is expected, or after some looks.
+    """Return the failed checks and the exit code, once they are as expected or after ten runs.
 
-    To the doctor what does not answer for seconds is ill, and a busy machine only is slow.
+    The doctor takes a part that does not answer for seconds for ill, but a busy machine is only
+    slow.
     """
     for _ in range(10):
         found, code = looked()
@@ -34,7 +35,7 @@ def doctor(*expected: str) -> tuple[dict[str, dict[str, str]], int]:
 
 
 def looked() -> tuple[dict[str, dict[str, str]], int]:
-    """What fails at one look, by check, and the exit code."""
+    """Return the failed checks of one run, and the exit code."""
     said = CliRunner().invoke(app, ["doctor", "--json"], env={"LAKEGATE_LEDGER_TABLE": None})
     found = json.loads(said.stdout)["findings"]
     assert len(found) > 12, found
@@ -43,13 +44,13 @@ def looked() -> tuple[dict[str, dict[str, str]], int]:
 
 @pytest.fixture
 def client(gate: Gate) -> Any:
-    """AWS of the stack, by the names of its services."""
+    """Return the stack's AWS clients by the names of their services."""
     return boto3.client
 
 
 @contextmanager
 def disabled_mapping(aws: Any) -> Iterator[None]:
-    """Have nobody take job runs' ends from their queue."""
+    """Disable the event source mapping for the ends of job runs."""
     found = aws("lambda").list_event_source_mappings(FunctionName="lakegate-local-on-job-run")
     uuid = found["EventSourceMappings"][0]["UUID"]
     aws("lambda").update_event_source_mapping(UUID=uuid, Enabled=False)
@@ -61,7 +62,7 @@ def disabled_mapping(aws: Any) -> Iterator[None]:
 
 @contextmanager
 def no_notification(aws: Any, bucket: str) -> Iterator[None]:
-    """Have the landing bucket tell nobody what lands."""
+    """Remove the landing bucket's notifications."""
     there = aws("s3").get_bucket_notification_configuration(Bucket=bucket)
     told = {k: v for k, v in there.items() if k != "ResponseMetadata"}
     _notify(aws, bucket, {})
@@ -79,7 +80,7 @@ def _notify(aws: Any, bucket: str, told: dict[str, Any]) -> None:
 
 @contextmanager
 def no_secret(aws: Any, name: str) -> Iterator[None]:
-    """Have a secret be gone."""
+    """Delete a secret, and create it again afterwards."""
     value = aws("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
     aws("secretsmanager").delete_secret(SecretId=name, ForceDeleteWithoutRecovery=True)
     try:
@@ -90,7 +91,7 @@ def no_secret(aws: Any, name: str) -> Iterator[None]:
 
 @contextmanager
 def other_secret(aws: Any, name: str, value: str) -> Iterator[None]:
-    """Have a secret hold another value."""
+    """Give a secret another value, and restore it afterwards."""
     there = aws("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
     aws("secretsmanager").put_secret_value(SecretId=name, SecretString=value)
     try:
@@ -100,12 +101,12 @@ def other_secret(aws: Any, name: str, value: str) -> Iterator[None]:
 
 
 def test_the_stack_is_well(gate: Gate) -> None:
-    """Nothing fails as `up` leaves it, seen from inside and from outside."""
+    """No check fails on a stack as `up` leaves it, seen from inside and from outside."""
     assert doctor() == ({}, 0)
 
 
 def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
-    """Each is told with its own fix, none hides another, and nothing of a token is printed."""
+    """Each injected fault is reported with its own fix, hides no other, and prints no token."""
     with ExitStack() as faults:
         faults.enter_context(disabled_mapping(client))
         faults.enter_context(no_notification(client, gate.stack.landing_bucket))
@@ -126,7 +127,7 @@ def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
 
 
 def test_a_checkup_that_fails_hides_nothing(gate: Gate, client: Any) -> None:
-    """Where the function cannot answer, that and why is told; the outside is seen as ever."""
+    """A function that cannot answer is reported with the reason; the outside checks still run."""
     name, right = gate.stack.functions["checkup"], "functions.checkup.handler"
     client("lambda").update_function_configuration(
         FunctionName=name, Handler="functions.no.handler"

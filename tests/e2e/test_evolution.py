@@ -1,4 +1,4 @@
-"""A contract that grows while files are on their way: all are published, and each row is right."""
+"""A contract that grows while files are being ingested: all are published with correct rows."""
 
 from functools import partial
 
@@ -18,17 +18,17 @@ _NULL = "customProperties:\n  - {property: missingColumns, value: null}\n"
 
 
 def older() -> str:
-    """Over id, and amount as float."""
+    """Return the contract over id, and amount as float."""
     return contract(_TABLE, "csv").replace("physicalType: double", "physicalType: float")
 
 
 def newer() -> str:
-    """Amount is double, and there is a note, which older files may lack."""
+    """Return the contract with amount as double, and a note that older files may lack."""
     return contract(_TABLE, "csv").replace("customProperties:\n", _NULL) + _NOTE
 
 
 def is_submitted(gate: Gate, landed: LandedObject) -> bool:
-    """Whether the file's job runs, or ran, by the contract of that time."""
+    """Return whether the file's job was submitted, with the contract in force then."""
     try:
         return bool(gate.adapters.ledger.get(ingestion_id(landed)).job_run)
     except UnknownIngestion:
@@ -36,7 +36,7 @@ def is_submitted(gate: Gate, landed: LandedObject) -> bool:
 
 
 def test_files_of_two_versions_of_a_contract_are_all_published(gate: Gate) -> None:
-    """Whoever is first at main, old rows have null where there was no column."""
+    """In any order of publishing, old rows have null in the new column."""
     gate.put_contract(older())
     gate.end(gate.drop("growing/orders/0.csv", b"id,amount\n0,0.5\n"))
     older_bodies = {n: f"id,amount\n{n},1.5\n".encode() for n in (1, 2)}

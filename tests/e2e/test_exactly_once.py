@@ -1,4 +1,4 @@
-"""Files at once, twice, replaced, with lost events and absent systems: each row once on main."""
+"""Each row is once on main: for repeated and replaced files, lost events, absent systems."""
 
 import json
 import signal
@@ -28,7 +28,7 @@ def csv(*ids: int) -> bytes:
 
 
 def prepared(gate: Gate, name: str, **settings: str) -> str:
-    """The landing prefix of a table of the test's own; `settings` are the contract's."""
+    """Return the landing prefix of the test's own table; `settings` are the contract's."""
     text = contract(f"once.{name}", "csv")
     for setting, value in settings.items():
         listed = f"customProperties:\n  - {{property: {setting}, value: {value}}}\n"
@@ -43,7 +43,7 @@ def ids(gate: Gate, name: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def forgotten(gate: Gate) -> LandedObject:
-    """A file whose job has ended, with every event of it lost: nobody but the sweep knows."""
+    """Return a file whose job has ended and whose events are lost; only the sweep can find it."""
     prefix = prepared(gate, "lost")
     gate.misbehave("emr", {"events": {"lose": "all"}})
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
@@ -54,7 +54,7 @@ def forgotten(gate: Gate) -> LandedObject:
 
 @dataclass(frozen=True)
 class Dropped:
-    """The first files of several tests' tables, and what EventBridge says of those at once."""
+    """The first files of several tests' tables, and EventBridge's events about `at_once`."""
 
     first: Mapping[str, LandedObject]
     at_once: Sequence[LandedObject]
@@ -64,7 +64,7 @@ class Dropped:
 
 @pytest.fixture(scope="module")
 def dropped(gate: Gate, forgotten: LandedObject) -> Dropped:
-    """Drop them all before any is awaited; the sweep finds the forgotten file meanwhile."""
+    """Drop all files before any is awaited; the sweep finds the forgotten file meanwhile."""
     for name in ("at_once", "replaced", "again"):
         prepared(gate, name)
     prepared(gate, "newest", onNewVersion="replace")
@@ -93,7 +93,7 @@ def test_files_at_once_are_all_published(gate: Gate, dropped: Dropped) -> None:
 
 
 def heard(gate: Gate, table: str) -> Callable[[], list[dict[str, Any]]]:
-    """Put a rule on EventBridge, as anybody may; gives what comes of it."""
+    """Add a rule to EventBridge, as a consumer does; return a function that reads its events."""
     sqs, events = (ministack.client(name, gate.stack.s3) for name in ("sqs", "events"))
     url = sqs.create_queue(QueueName="readers")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
@@ -111,7 +111,7 @@ def heard(gate: Gate, table: str) -> Callable[[], list[dict[str, Any]]]:
 def readers_hear_of_all(
     gate: Gate, table: str, ids_: set[str], received: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    """Each ingestion has its event, and Glue's table is brought to what main has."""
+    """Assert that each ingestion has its event, and that Glue's table equals main's."""
     events: dict[str, dict[str, Any]] = {}
 
     def all_told() -> bool:
@@ -136,7 +136,7 @@ def readers_hear_of_all(
 
 
 def test_of_two_files_with_one_key_one_is_published(gate: Gate, dropped: Dropped) -> None:
-    """Two files at once, of which each repeats a key of the other: one gets in, one is alerted."""
+    """Of two simultaneous files that share a key one is published, and the other is alerted."""
     assert gate.end(dropped.first["rivals"]).state is State.PUBLISHED
     landed = [gate.drop(f"once/rivals/{n}.csv", csv(7, 10 + n)) for n in range(2)]
     ended = [gate.end(each) for each in landed]
@@ -149,7 +149,7 @@ def test_of_two_files_with_one_key_one_is_published(gate: Gate, dropped: Dropped
 
 
 def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
-    """The same event again, before and after the end, publishes nothing a second time."""
+    """Repeating an event before and after the final state does not publish the file again."""
     prefix = prepared(gate, "doubled")
     gate.misbehave("emr", {"events": {"double": 20}})
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
@@ -166,14 +166,14 @@ def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
 
 
 def test_a_replaced_file_is_two_ingestions(gate: Gate, dropped: Dropped) -> None:
-    """A file replaced while it waits: both versions are published, each with its own rows."""
+    """Both versions of a file replaced while it waits are published, each with its own rows."""
     first, second = dropped.replaced
     assert gate.end(first).state is gate.end(second).state is State.PUBLISHED
     assert ids(gate, "replaced") == [1, 2]
 
 
 def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped) -> None:
-    """Where versions replace each other, the newest one's rows stand alone among other files'."""
+    """If versions replace each other, only the newest one's rows remain, beside other files'."""
     prefix = "once/newest"
     assert gate.end(dropped.first["newest"]).state is State.PUBLISHED
     first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1, 2)))
@@ -189,7 +189,7 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped
 
 
 def test_the_same_bytes_again_are_told(gate: Gate, dropped: Dropped) -> None:
-    """Known bytes under another key are published, and people get one notice of it."""
+    """Known bytes under another key are published, and one notice reports them."""
     first = gate.end(dropped.first["again"])
     again = gate.end(gate.drop("once/again/b.csv", csv(1)))
     assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
@@ -198,7 +198,7 @@ def test_the_same_bytes_again_are_told(gate: Gate, dropped: Dropped) -> None:
 
 
 def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:
-    """Where the contract holds known bytes, they wait on their branch for a person."""
+    """If the contract holds known bytes, they wait on their branch for a decision."""
     first = gate.end(dropped.first["held"])
     held = gate.end(gate.drop("once/held/b.csv", csv(1)))
     assert (held.state, held.duplicate_of) == (State.REJECTED, first.id)
@@ -210,7 +210,7 @@ def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:
 
 
 def test_aws_away_only_delays(gate: Gate) -> None:
-    """A file whose job is under way when S3, queues and ledger stop answering is published."""
+    """A file is published even if S3, queues and ledger stop answering during its job."""
     prefix = prepared(gate, "aws")
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
     eventually(lambda: _submitted(gate, ingestion_id(landed)), PATIENCE, "no job run was started")
@@ -221,7 +221,7 @@ def test_aws_away_only_delays(gate: Gate) -> None:
 
 
 def test_slack_away_delays_an_alert_and_loses_none(gate: Gate) -> None:
-    """While Slack does not answer, a rejection waits; then its alert arrives."""
+    """The alert of a rejection waits while Slack does not answer, and then arrives."""
     prefix = prepared(gate, "slack")
     gate.misbehave("slack", {"fail_next": 3})
     ended = gate.end(gate.drop(f"{prefix}/a.csv", b"id,amount\n1,1000\n"))
@@ -230,14 +230,14 @@ def test_slack_away_delays_an_alert_and_loses_none(gate: Gate) -> None:
 
 
 def test_lost_events_are_found_by_the_sweep(gate: Gate, forgotten: LandedObject) -> None:
-    """With every event of the job run lost, the scheduled sweep publishes the file."""
+    """The scheduled sweep publishes a file whose job run's events are all lost."""
     assert gate.end(forgotten).state is State.PUBLISHED
     assert ids(gate, "lost") == [1]
 
 
 @contextmanager
 def _frozen(gate: Gate, part: str) -> Iterator[None]:
-    """A part that neither answers nor refuses."""
+    """Stop a part's process for a while, so that it neither answers nor refuses."""
     record = processes.running(gate.home, part)
     assert record is not None
     kill(record.pid, signal.SIGSTOP)
@@ -265,7 +265,7 @@ def _known(gate: Gate, landed: LandedObject) -> bool:
 
 
 def _has_run(gate: Gate, landed: LandedObject) -> bool:
-    """Whether the file's job run, which then no event tells of, was a success."""
+    """Return whether the file's job run succeeded, which no event reports here."""
     if not _known(gate, landed):
         return False
     run = gate.adapters.ledger.get(ingestion_id(landed)).job_run

@@ -1,4 +1,4 @@
-"""Failed branches on the real stack: mended, published anyway, discarded, replayed."""
+"""Failed branches on the real stack: corrected, published anyway, discarded, replayed."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ TOO_MUCH = parquet(id=[7], amount=[101.0])
 
 
 def run(*arguments: str) -> str:
-    """What a command prints. Raises AssertionError where it fails."""
+    """Return the output of a command. Raise AssertionError if it fails."""
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     return result.output
@@ -42,7 +42,7 @@ class Failed:
 
     @property
     def parts(self) -> tuple[str, LandedObject, Ingestion]:
-        """The table's name, the file, and its ingestion."""
+        """Return the table's name, the file, and its ingestion."""
         return self.table, self.landed, self.ended
 
 
@@ -51,7 +51,7 @@ TABLES = ("mended", "anyway", "discarded", "pressed")
 
 @pytest.fixture(scope="module")
 def failed(gate: Gate) -> dict[str, Failed]:
-    """One for each test: all good files are dropped before any is awaited, then all bad ones."""
+    """Return a failure for each test; the good files are dropped together, then the bad ones."""
     for name in TABLES:
         gate.put_contract(contract(f"failed.{name}", "parquet"))
     good = [gate.drop(f"failed/{name}/good.parquet", GOOD) for name in TABLES]
@@ -64,14 +64,14 @@ def failed(gate: Gate) -> dict[str, Failed]:
 
 
 def rejected(gate: Gate, landed: LandedObject) -> Ingestion:
-    """A file of one row whose amount is too high, at its end."""
+    """Return the ended ingestion of a file whose only amount is too high."""
     ended = gate.end(landed)
     assert ended.state is State.REJECTED
     return ended
 
 
 def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
-    """The addresses of all files that the ingestion's branch reaches and main does not."""
+    """Return the addresses of all files that the ingestion's branch reaches and main does not."""
     catalog, name = gate.adapters.catalog, ingestion.table
     on_main = catalog.metadata(catalog.head("main"), name)
     on_branch = catalog.metadata(catalog.head(ingestion.branch), name)
@@ -80,9 +80,9 @@ def objects(gate: Gate, ingestion: Ingestion) -> Sequence[str]:
 
 
 def test_a_mended_contract_lets_a_replay_pass(gate: Gate, failed: dict[str, Failed]) -> None:
-    """The amount was right and the contract wrong: the contract is mended, the file replayed.
+    """A file that a wrong contract rejected passes its replay under the corrected contract.
 
-    Another file has the same fault: Slack has one message of both, and its thread tells the rest.
+    Another file has the same fault: Slack has one message for both, and its thread has the details.
     """
     name, landed, ended = failed["mended"].parts
     other = gate.end(gate.drop("failed/mended/b.parquet", parquet(id=[8], amount=[102.0])))
@@ -99,7 +99,7 @@ def test_a_mended_contract_lets_a_replay_pass(gate: Gate, failed: dict[str, Fail
 
 
 def test_a_rejected_file_is_published_anyway(gate: Gate, failed: dict[str, Failed]) -> None:
-    """Its rows are on main, and main's log says who wanted that, and why."""
+    """The rows are on main, and main's log names the person and the reason."""
     name, landed, ended = failed["anyway"].parts
     run("publish", ended.id, "--by", "Ann Ö.", "--reason", 'it\'s right: "1 < 2"')
     now = gate.end(landed)
@@ -111,7 +111,7 @@ def test_a_rejected_file_is_published_anyway(gate: Gate, failed: dict[str, Faile
 
 
 def test_a_discarded_file_is_gone(gate: Gate, failed: dict[str, Failed]) -> None:
-    """Branch and data objects are deleted; main's are all there."""
+    """Discarding deletes the branch and its data objects, and leaves all of main's."""
     name, _, ended = failed["discarded"].parts
     catalog = gate.adapters.catalog
     own = objects(gate, ended)
@@ -126,7 +126,7 @@ def test_a_discarded_file_is_gone(gate: Gate, failed: dict[str, Failed]) -> None
 
 
 def there(gate: Gate) -> list[str]:
-    """The addresses of all objects in the warehouse."""
+    """Return the addresses of all objects in the warehouse."""
     bucket = gate.adapters.settings.lake_bucket
     pages = boto3.client("s3").get_paginator("list_objects_v2")
     found = pages.paginate(Bucket=bucket, Prefix=WAREHOUSE)
@@ -134,7 +134,7 @@ def there(gate: Gate) -> list[str]:
 
 
 def test_an_errored_file_is_replayed(gate: Gate) -> None:
-    """No contract claimed the key; now one does, and the same landed object is ingested."""
+    """A landed object that no contract claimed is ingested once a contract claims its key."""
     landed = gate.drop("failed/unclaimed/good.parquet", GOOD)
     ended = gate.end(landed)
     assert ended.state is State.ERRORED
@@ -144,9 +144,9 @@ def test_an_errored_file_is_replayed(gate: Gate) -> None:
 
 
 def test_people_act_in_slack(gate: Gate, failed: dict[str, Failed]) -> None:
-    """One presses Replay after the contract was mended; fifty times at once rows are published.
+    """Replay and fifty simultaneous approvals in Slack publish each file once.
 
-    Each file is published once, by whom its ledger entry names, and the alert's thread tells.
+    Its ledger entry names the person who decided, and the alert's thread reports the decision.
     """
     gate.misbehave("slack", {"app_seconds": 30, "sends_again": 1})
     name, landed, ended = failed["pressed"].parts
@@ -174,23 +174,23 @@ def test_people_act_in_slack(gate: Gate, failed: dict[str, Failed]) -> None:
 
 
 def pressed(ingestion: Ingestion, *person: str) -> str:
-    """What who presses Replay is told, which on a busy machine may fail: they press again."""
+    """Return the reply to pressing Replay, which may be an error on a busy machine."""
     return CliRunner().invoke(app, ["slack", "press", ingestion.id, "replay", *person]).output
 
 
 def is_answered(gate: Gate, ingestion: Ingestion, words: str) -> bool:
-    """Whether something that begins so is told in the thread of the ingestion's alert."""
+    """Return whether a reply in the thread of the ingestion's alert begins with these words."""
     replies = (message["text"] for message in gate.alerts(ingestion) if "thread_ts" in message)
     return any(text.startswith(words) for text in replies)
 
 
 def is_at(gate: Gate, ingestion: Ingestion, attempt: int) -> bool:
-    """Whether that attempt at it has begun."""
+    """Return whether that attempt has begun."""
     return gate.adapters.ledger.get(ingestion.id).attempt == attempt
 
 
 def five_forms(gate: Gate, ingestion: Ingestion) -> list[dict[str, Any]]:
-    """Forms that are open for ada, who presses Publish at the ingestion's alert until there are."""
+    """Return five open forms for ada; press Publish at the ingestion's alert until they open."""
     alerts = [m for m in gate.alerts(ingestion) if "actions" in str(m["blocks"])]
     asked = {"ts": alerts[-1]["ts"], "button": "Publish anyway", "as": "ada"}
 
@@ -204,6 +204,6 @@ def five_forms(gate: Gate, ingestion: Ingestion) -> list[dict[str, Any]]:
 
 
 def ask(gate: Gate, what: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Have a person in Slack do something."""
+    """Request an action from Slack's stand-in."""
     answer = requests.post(f"{gate.stack.slack}/{what}", json=asked, timeout=PATIENCE)
     return dict(answer.json())

@@ -1,8 +1,8 @@
-"""Parts killed with kill -9 in the middle of the work: every file ends right, once on main.
+"""Parts killed with kill -9 in the middle of the work: every file ends correctly, once on main.
 
-What is killed is this machine's processes, each at a moment that is watched for. The local S3 and
-DynamoDB keep what they have acknowledged, as AWS does; of the local queues a kill takes the last
-two seconds, which AWS's would not: the sweep has to make up for that here as for any lost event.
+Each process of this machine is killed at an observed moment. The local S3 and DynamoDB keep
+everything that they have acknowledged, as AWS does. A kill takes the last two seconds of the local
+queues, unlike AWS's: the sweep has to replace them like any other lost event.
 """
 
 import os
@@ -59,7 +59,7 @@ class Case:
     files: dict[LandedObject, pa.Table] = field(default_factory=dict)
 
     def drop(self, count: int = 100) -> LandedObject:
-        """Drop a file with rows that no other has."""
+        """Drop a file with rows of its own."""
         number = len(self.files)
         rows = _rows(first=number * _MANY, count=count)
         body = BytesIO()
@@ -69,14 +69,14 @@ class Case:
         return landed
 
     def look(self, landed: LandedObject) -> Ingestion | None:
-        """The file's ingestion; None while the ledger does not know it."""
+        """Return the file's ingestion, or None while the ledger does not have it."""
         try:
             return self.gate.adapters.ledger.get(ingestion_id(landed))
         except UnknownIngestion:
             return None
 
     def reaches(self, landed: LandedObject, state: State) -> Ingestion:
-        """Wait until the file is that far, or further."""
+        """Wait until the file is in that state, or a later one."""
 
         def there() -> Ingestion | None:
             found = self.look(landed)
@@ -85,11 +85,11 @@ class Case:
         return eventually(there, _PATIENCE, f"{landed.key} is never {state}", _PAUSE)
 
     def head(self) -> str:
-        """The hash that main stands at."""
+        """Return main's hash."""
         return self.gate.adapters.catalog.head(MAIN)
 
     def data_files(self) -> int:
-        """How many data files lie in the lake for the table."""
+        """Return the number of the table's data files in the lake."""
         prefix = f"warehouse/{self.table.replace('.', '/')}_"
         found = boto3.client("s3").list_objects_v2(
             Bucket=self.gate.stack.lake_bucket, Prefix=prefix
@@ -97,7 +97,7 @@ class Case:
         return sum("/data/" in each["Key"] for each in found.get("Contents", []))
 
     def ends(self) -> dict[LandedObject, Ingestion]:
-        """All ingestions, when nothing is due any more; the sweep runs more often than ever."""
+        """Return all ingestions once nothing is due any more; meanwhile sweep often."""
 
         def over() -> dict[LandedObject, Ingestion] | None:
             found = {landed: self.look(landed) for landed in self.files}
@@ -111,7 +111,7 @@ class Case:
         return eventually(over, _PATIENCE, late, _SECONDS_BETWEEN_SWEEPS)
 
     def check(self) -> dict[LandedObject, Ingestion]:
-        """Main has the published files' rows, each once, and people were told of the others."""
+        """Assert that main has each published row once and that all other files were alerted."""
         ends = self.ends()
         published = {k for k, i in ends.items() if i.state is State.PUBLISHED}
         _assert_same(self.gate.table(self.table), [self.files[landed] for landed in published])
@@ -139,7 +139,7 @@ def case(gate: Gate, request: pytest.FixtureRequest) -> Case:
 
 @pytest.mark.parametrize("victim", ["run", "jvm", "driver"])
 def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
-    """A job that dies with data files written, and their commit on its way, runs again."""
+    """A job runs again if it dies after it wrote data files, during their commit."""
     calm(case.gate)
     landed = case.drop(_MANY)
     eventually(case.data_files, _PATIENCE, "no data file was written", _PAUSE)
@@ -151,9 +151,9 @@ def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
 
 
 def test_nessie_is_killed_at_merges(case: Case) -> None:
-    """Nessie dies before, in and after merges; when it is back all is published once.
+    """Every file is published once although Nessie dies before, during and after merges.
 
-    So is a file that lands while Nessie is away.
+    This includes a file that lands while Nessie is down.
     """
     for moment in (_merge_is_asked_for, _audited, _merged, _published):
         moment(case)
@@ -166,9 +166,9 @@ def test_nessie_is_killed_at_merges(case: Case) -> None:
 
 
 def test_the_runner_is_killed_anywhere(case: Case) -> None:
-    """Whichever part of the local runner dies on a file's way, `lakegate up` mends it.
+    """`lakegate up` recovers from the death of any part of the local runner during an ingestion.
 
-    Main has each commit that was there before a kill.
+    Main keeps each commit made before a kill.
     """
     heads = []
     with sweeping(case.gate, _SECONDS_BETWEEN_SWEEPS_AT_KILLS):
@@ -182,7 +182,7 @@ def test_the_runner_is_killed_anywhere(case: Case) -> None:
 
 
 def _under_way(case: Case) -> None:
-    """One file's data are written, another's job waits, and a third has just landed."""
+    """Bring three files to their states: data written, job waiting, just landed."""
     before = case.data_files()
     case.drop()
     waiting = case.drop()
@@ -192,7 +192,7 @@ def _under_way(case: Case) -> None:
 
 
 def _merge_is_asked_for(case: Case) -> None:
-    """The request to merge is at Nessie's door, and not read."""
+    """Wait until Nessie has received the request to merge, without having read it."""
     landed = case.drop()
     report = case.reaches(landed, State.SUBMITTED).report_key
     lake = case.gate.adapters.lake

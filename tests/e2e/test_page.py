@@ -1,4 +1,4 @@
-"""The quality page over the whole stack, clicked through in a real browser."""
+"""The quality page over the whole stack, used in a real browser."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
 
 @dataclass(frozen=True)
 class Visit:
-    """Where the page is, and two files that came: one was published, one rejected."""
+    """The page's address, and two files: one was published, one rejected."""
 
     address: str
     browser: Browser
@@ -40,7 +40,7 @@ class Visit:
 
     @contextmanager
     def page(self, path: str, **look: object) -> Iterator[Page]:
-        """A fresh browser's first view of a path; it may ask nobody but the page for anything."""
+        """Open a path in a fresh browser, which may send requests only to the page's server."""
         options: dict[str, object] = {"viewport": {"width": 1280, "height": 900}, **look}
         context = self.browser.new_context(**options)  # type: ignore[arg-type]
         asked: list[str] = []
@@ -59,7 +59,7 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def visit(gate: Gate) -> Iterator[Visit]:
-    """The page of the stack, served as a person would."""
+    """Serve the stack's page by the command."""
     gate.put_contract(contract(TABLE, "csv"))
     good = gate.end(gate.drop("page/orders/good.csv", b"id,amount\n1,5\n2,7\n"))
     bad = gate.end(gate.drop(_HOSTILE, b"id,amount\n3,5\n4,-7\n"))
@@ -78,21 +78,21 @@ def visit(gate: Gate) -> Iterator[Visit]:
 
 
 def settled(page: Page) -> None:
-    """Wait until the page's script is done: nothing on it comes or moves any more by itself."""
+    """Wait until the page's script is done and its contents no longer change."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
     page.locator(_CHART).first.wait_for()
 
 
 def keep(page: Page, name: str) -> None:
-    """Keep a picture of the page as it is now."""
+    """Save a screenshot of the page."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
 def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
-    """From the overview's last alert a person comes to the checks that failed, and what was found.
+    """The overview's last alert links to the failed checks and their findings.
 
-    What the file is called makes no markup, link or picture.
+    A hostile file name produces no markup, link or picture.
     """
     assert (visit.published.state, visit.rejected.state) == (State.PUBLISHED, State.REJECTED)
     with visit.page("/") as page:
@@ -112,7 +112,7 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
 
 
 def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
-    """The link of an alert is reached by the tabulator and followed by Enter; focus is seen."""
+    """The link of an alert is reachable by Tab, opens by Enter, and shows its focus."""
     with visit.page("/", color_scheme="dark") as page:
         settled(page)
         for _ in range(60):
@@ -135,7 +135,7 @@ def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
     ],
 )
 def test_it_fits_a_phone(visit: Visit, name: str, path: str) -> None:
-    """At 390 pixels nothing lies beside the screen, in both colours; whose page it is is seen."""
+    """At 390 pixels nothing overflows in both colour schemes, and the stack's name is visible."""
     with visit.page(path.format(id=visit.rejected.id), viewport=_PHONE) as page:
         settled(page)
         light = page.evaluate(_BACKGROUND)
@@ -154,7 +154,7 @@ def _fits(page: Page, picture: str) -> None:
 
 
 def test_a_table_tells_its_story(visit: Visit) -> None:
-    """Rows, columns, what the contract asks, main's commits, and how its checks ended."""
+    """A table's page shows rows, columns, the contract, main's commits, and check results."""
     with visit.page(f"/table?name={TABLE}") as page:
         page.locator(_CHART).first.wait_for()
         keep(page, "table-light")
@@ -176,16 +176,16 @@ def test_a_table_tells_its_story(visit: Visit) -> None:
     ],
 )
 def test_what_is_not_there_is_a_sentence(visit: Visit, path: str, words: str) -> None:
-    """An old link, or none, ends in words and a way on, never in a traceback."""
+    """A link that is old or missing leads to a sentence and a link, never to a traceback."""
     with visit.page(path) as page:
         page.get_by_text(re.compile(words)).first.wait_for()
         assert page.get_by_text("Traceback").count() == 0
 
 
 def test_a_failed_branch_is_compared_and_discarded(visit: Visit, gate: Gate) -> None:
-    """From the file's rows beside main's, by a button and a yes to what it says, to a branch gone.
+    """The page compares a file's rows with main's, and a confirmed button deletes the branch.
 
-    The last of the tests here: the rejected file is not needed any more.
+    It is the last of the tests here, because it deletes the rejected file.
     """
     with visit.page(f"/branch?id={visit.rejected.id}") as page:
         page.locator(_CHART).first.wait_for()

@@ -1,4 +1,4 @@
-"""The README, followed to the letter by someone new."""
+"""The README, followed to the letter by a newcomer."""
 
 import os
 import re
@@ -17,9 +17,9 @@ _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTAL
 
 @pytest.fixture
 def newcomer(tmp_path: Path, gate: Gate) -> dict[str, str]:
-    """The environment of someone who works in an empty folder, with the project's environment.
+    """Return the environment of a newcomer in an empty folder, with the project's environment.
 
-    The stack runs already: that `lakegate up` starts it from nothing is what `gate` itself does.
+    The stack runs already; `gate` itself tests that `lakegate up` starts it from nothing.
     """
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
@@ -27,7 +27,7 @@ def newcomer(tmp_path: Path, gate: Gate) -> dict[str, str]:
 
 
 def test_every_command_in_the_readme_works(tmp_path: Path, newcomer: dict[str, str]) -> None:
-    """Its files written, its commands and its program run in their order, each succeeds."""
+    """The README's files, commands and program, used in their order, all succeed."""
     script = ["set -euo pipefail"]
     for language, name, text in _BLOCK.findall((ROOT / "README.md").read_text()):
         if name:
@@ -51,7 +51,7 @@ def test_every_command_in_the_readme_works(tmp_path: Path, newcomer: dict[str, s
 
 
 def test_what_the_readme_makes_can_be_made() -> None:
-    """What the README says to `make` is a target of the Makefile."""
+    """Every `make` command in the README names a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert {"demo", "test"} <= set(named) <= targets

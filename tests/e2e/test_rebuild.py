@@ -1,4 +1,4 @@
-"""The ledger of a running deployment is lost, and rebuilt from everything else."""
+"""The ledger of a running deployment is lost, and rebuilt from all other data."""
 
 import json
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.stack
 
 
 def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
-    """Published files are published once, a rejected one is alerted again: nothing else differs."""
+    """After a rebuild published files are published once, and a rejected one is alerted again."""
     gate.put_contract(contract("rebuild.orders", "csv"))
     bodies = {"a": b"id,amount\n1,1\n", "b": b"id,amount\n2,2\n", "bad": b"id,amount\n3,999\n"}
     first = gate.drop("rebuild/orders/a.csv", bodies.pop("a"))
@@ -51,5 +51,5 @@ def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
 
 
 def _merges(gate: Gate) -> list[str]:
-    """The commits on main that published a file; those that record audits come when they come."""
+    """Return the commits on main that published a file, without those that record audits."""
     return [commit.hash for commit in gate.adapters.catalog.log() if merge_commit.published(commit)]

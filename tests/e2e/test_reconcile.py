@@ -1,4 +1,4 @@
-"""`lakegate reconcile` on the running stack, with people who go past Lakegate."""
+"""`lakegate reconcile` on the running stack, beside writers that bypass Lakegate."""
 
 import json
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ TABLE = "reconcile.orders"
 
 
 def lakegate(*arguments: str) -> Result:
-    """A command as in a terminal where nothing but LAKEGATE_HOME is set."""
+    """Run a command as in a terminal where only LAKEGATE_HOME is set."""
     return CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
 
 
 def document(exit_code: int) -> dict[str, Any]:
-    """What `lakegate reconcile --json` says of the table, which must end so."""
+    """Return the output of `lakegate reconcile --json` for the table; check its exit code."""
     said = lakegate("reconcile", "--table", TABLE, "--json")
     assert said.exit_code == exit_code, said.output
     found: dict[str, Any] = json.loads(said.stdout)
@@ -36,7 +36,7 @@ def document(exit_code: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def table(gate: Gate) -> Table:
-    """A table with a good file's rows and without a bad one's, in the hands of the publisher."""
+    """Return a table with a good file's rows and without a bad one's, opened by the publisher."""
     gate.put_contract(contract(TABLE, "csv"))
     good = gate.end(gate.drop("reconcile/orders/good.csv", b"id,amount\n1,1\n2,2\n3,3\n4,4\n"))
     bad = gate.end(gate.drop("reconcile/orders/bad.csv", b"id,amount\n5,500\n"))
@@ -52,7 +52,7 @@ def table(gate: Gate) -> Table:
 
 @pytest.fixture
 def doubled(table: Table) -> Iterator[DataFile]:
-    """The table's one data file, entered once more by hand; taken out again afterwards."""
+    """Register the table's one data file a second time; remove the second entry afterwards."""
     file = _file(table)
     _enter(table, file)
     yield file
@@ -63,7 +63,7 @@ def doubled(table: Table) -> Iterator[DataFile]:
 
 
 def test_what_is_right_is_said_to_be(table: Table) -> None:
-    """After a good and a bad file each has its end, and the table has the good one's rows."""
+    """After a good and a bad file each has its final state; the table has the good one's rows."""
     found = document(exit_code=0)
     assert (found["right"], found["landed"], found["problems"]) == (True, 2, [])
     assert found["ends"]["published"] == {"objects": 1, "rows": 4}
@@ -73,7 +73,7 @@ def test_what_is_right_is_said_to_be(table: Table) -> None:
 
 
 def test_a_delete_by_somebody_else_is_all_right(table: Table) -> None:
-    """Rows that somebody deleted on main are told, with who, and are no failure."""
+    """Rows that another writer deleted on main are reported with the writer, and are no failure."""
     table.refresh()
     table.delete("id = 4")
     found = document(exit_code=0)
@@ -84,7 +84,7 @@ def test_a_delete_by_somebody_else_is_all_right(table: Table) -> None:
 
 
 def test_a_file_doubled_by_hand_is_not(table: Table, doubled: DataFile) -> None:
-    """A file that somebody enters a second time fails, and table, file and rows are named."""
+    """A file that is registered a second time fails, and table, file and rows are named."""
     said = lakegate("reconcile", "--table", TABLE)
     assert said.exit_code == 1
     [problem] = [line for line in said.stdout.splitlines() if line.startswith("✗")]
@@ -95,9 +95,9 @@ def test_a_file_doubled_by_hand_is_not(table: Table, doubled: DataFile) -> None:
 
 
 def test_what_was_put_right_is_all_right_again(table: Table) -> None:
-    """When the second entry is gone, so is the problem; the whole deployment is all right too.
+    """Removing the second entry solves the problem; the whole deployment is reported as right, too.
 
-    The rows are counted, not believed: pyiceberg's summary says 6 since both entries were removed.
+    The rows are counted: pyiceberg's summary wrongly says 6 after both entries were removed.
     """
     [balance] = document(exit_code=0)["tables"]
     assert (balance["rows"], balance["by_others"], balance["off_by"]) == (3, -1, 0)

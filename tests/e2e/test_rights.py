@@ -1,4 +1,4 @@
-"""What runs on the local stack is held to its rights as on AWS: role, and run by run."""
+"""The local stack enforces permissions as AWS does, by role and by run."""
 
 import json
 import re
@@ -25,14 +25,14 @@ BROKEN = b"id,amount\n3,10.5\n4,much\n"
 KEPT_OUT = "  - {property: quarantine, value: {maxRows: 5, unreadable: true}}"
 FILES = {"a*b ä+1.csv": CSV, "broken.csv": BROKEN}
 NOBODYS = "a1" * 16
-# Of a secret that is not there, which has no random end, nobody may ask.
+# No policy allows a secret that does not exist, because its name lacks the random suffix.
 GONE = re.compile(r".*:secret:.*(?<!-[A-Za-z0-9]{6})")
 DENIED = ("AccessDenied", "AccessDeniedException")
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 
 
 def spec(gate: Gate, landed: LandedObject) -> JobSpec:
-    """What a run for a table that is nobody else's would be told."""
+    """Return the spec of a run for a table of its own."""
     lake = gate.stack.lake_bucket
     return JobSpec(
         ingestion=NOBODYS,
@@ -51,7 +51,7 @@ def spec(gate: Gate, landed: LandedObject) -> JobSpec:
 
 
 def session(gate: Gate, told: JobSpec) -> Any:
-    """boto3's session of a run, as EMR Serverless would give it to its job."""
+    """Return boto3's session of a run, as EMR Serverless gives it to the job."""
     settings, account = gate.adapters.settings, gate.adapters.settings.emr_role_arn.split(":")[4]
     application = f"/applications/{settings.emr_application_id}"
     given = boto3.client("sts").assume_role(
@@ -64,7 +64,7 @@ def session(gate: Gate, told: JobSpec) -> Any:
 
 
 def refused(call: Any, **given: Any) -> bool:
-    """Whether IAM does not allow a call."""
+    """Return whether IAM denies a call."""
     try:
         call(**given)
     except ClientError as error:
@@ -73,7 +73,7 @@ def refused(call: Any, **given: Any) -> bool:
 
 
 def test_a_run_reaches_its_own_file_and_table_alone(gate: Gate) -> None:
-    """Its landed object and its table are open to it; all other data, and every delete, closed."""
+    """A run may use its landed object and its table, but no other data, and may delete nothing."""
     landing, lake = gate.stack.landing_bucket, gate.stack.lake_bucket
     own, other = "_rights/a*ä.csv", "_rights/abä.csv"  # ignored by their names
     landed = gate.drop(own, CSV)
@@ -99,9 +99,9 @@ def test_a_run_reaches_its_own_file_and_table_alone(gate: Gate) -> None:
 
 
 def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
-    """Nothing that a function or a job has asked for was refused; the templates say the same.
+    """No request of a function or job was denied, and the templates allow the same.
 
-    Files with odd names and with rows that are kept out are among what was asked for.
+    The requests include files with odd names and with quarantined rows.
     """
     text = contract("rights.orders", "csv")
     gate.put_contract(text.replace("customProperties:", f"customProperties:\n{KEPT_OUT}", 1))
@@ -120,7 +120,7 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
 
 
 def parameters(gate: Gate) -> dict[str, str]:
-    """The template's parameters that its policies name."""
+    """Return the template's parameters that its policies name."""
     settings = gate.adapters.settings
     stage = gate.stack.ledger_table.removeprefix("lakegate-").removesuffix("-ledger")
     slack = f"lakegate/{stage}/slack"
@@ -134,6 +134,6 @@ def parameters(gate: Gate) -> dict[str, str]:
 
 
 def role(asked: Mapping[str, Any], roles: Mapping[str, Identity]) -> str:
-    """The template's name of the role that asked; "" where it is none of the template's."""
+    """Return the template's name of the caller's role, or "" if it is not in the template."""
     physical = asked["who"].split("/")[1]
     return next((name for name in roles if f"-{name}-" in f"{physical}-"), "")

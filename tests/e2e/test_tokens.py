@@ -1,4 +1,4 @@
-"""Tokens on the running stack: rotated while files are on their way, and nowhere to be read."""
+"""Tokens on the running stack: rotated during ingestions, and readable nowhere."""
 
 import json
 import os
@@ -32,13 +32,13 @@ pytestmark = pytest.mark.stack
 
 TABLE = "tokens.orders"
 BAD_SECRET = "no-token-4f1d0c"
-# Where secrets are kept: only their owner may read the files, and the last is Secrets Manager.
+# The places of secrets: only their owner may read the files, and the last is Secrets Manager.
 KEPT = ("keys/", "ministack/state/secretsmanager.json")
 UPLOADER = "lakegate/local/nessie/uploader"
 
 
 def lakegate(*arguments: str, code: int = 0) -> str:
-    """What a command prints to either stream, as in a terminal of its own."""
+    """Return a command's output of both streams, as in a terminal of its own."""
     result = CliRunner().invoke(app, arguments, env={"LAKEGATE_LEDGER_TABLE": None})
     assert result.exit_code == code, result.output
     return result.output
@@ -53,14 +53,14 @@ def orders(*ids: int, amount: float = 1.0) -> bytes:
 
 
 def statuses(gate: Gate, held: Keys) -> set[int]:
-    """What Nessie answers to those tokens."""
+    """Return the statuses of Nessie's answers to those tokens."""
     url = f"{gate.stack.nessie}/api/v2/trees/main"
     headers = [{"Authorization": f"Bearer {token}"} for token in held.tokens.values()]
     return {requests.get(url, headers=each, timeout=PATIENCE).status_code for each in headers}
 
 
 def begun(gate: Gate, landed: LandedObject) -> Callable[[], bool]:
-    """Whether the file has a job run."""
+    """Return a function that says whether the file has a job run."""
 
     def look() -> bool:
         try:
@@ -72,7 +72,7 @@ def begun(gate: Gate, landed: LandedObject) -> Callable[[], bool]:
 
 
 class Story:
-    """One run with everything in it that might tell a secret; `keys` are all that there were."""
+    """One run with every place that might reveal a secret; `keys` are all that were ever used."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
@@ -100,7 +100,7 @@ def story(gate: Gate) -> Story:
 
 
 def test_files_go_on_over_a_rotation(story: Story) -> None:
-    """With files at every stage new tokens change nothing: each is published, the old ones hold."""
+    """A rotation disturbs no file at any stage: each is published, and old tokens stay valid."""
     first = story.drop(1)
     eventually(begun(story.gate, first), PATIENCE, pause=PAUSE)
 
@@ -112,7 +112,7 @@ def test_files_go_on_over_a_rotation(story: Story) -> None:
 
 
 def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
-    """A new key while files are on their way: the old tokens are refused, every file is published.
+    """A new key during ingestions makes Nessie refuse the old tokens, and every file is published.
 
     An earlier rotation was killed: Nessie has a key that signed no token at all, and the uploader's
     secret holds nonsense.
@@ -138,10 +138,10 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
 
 
 def test_no_secret_is_told_or_stored_anywhere(story: Story) -> None:
-    """After all kinds of ends, errors and rotations no token, key or bad secret is to be read.
+    """No token, key or bad secret is readable after all kinds of states, errors and rotations.
 
-    Not in logs, objects, ledger, queues, alerts, job runs, command lines, nor in what the command
-    prints; but for the reader's own token, which `lakegate status --json` is there to tell.
+    This covers logs, objects, ledger, queues, alerts, job runs, command lines and the output of the
+    command, except for the reader's own token, which `lakegate status --json` prints on purpose.
     """
     gate = story.gate
     rejected, errored = story.drop(5, amount=500.0), gate.drop("tokens/orders/x.csv", b'"')
@@ -166,7 +166,7 @@ def test_no_secret_is_told_or_stored_anywhere(story: Story) -> None:
 
 
 def everything(story: Story) -> Iterator[Place]:
-    """All that can be read of the stack, but for where secrets are kept."""
+    """Yield everything readable of the stack, except for the places of secrets."""
     reader = story.keys[-1].tokens["reader"].encode()
     for where, content in distinct(chain(files(story.gate.home), answers(story), printed(story))):
         if where.startswith(("stack.json", "status --json")):
@@ -177,9 +177,9 @@ def everything(story: Story) -> Iterator[Place]:
 
 
 def distinct(places: Iterable[Place]) -> Iterator[Place]:
-    """Each content once: every function's code is on the disk many times over.
+    """Yield each content once: every function's code is on the disk many times.
 
-    What is said of where secrets are kept, and of where the reader's token may be, is not shared.
+    The places of secrets, and those that may hold the reader's token, are always yielded.
     """
     known: set[bytes] = set()
     for where, content in places:
@@ -198,7 +198,7 @@ def printed(story: Story) -> Iterator[Place]:
 
 
 def answers(story: Story) -> Iterator[Place]:
-    """What the parts answer about all that they hold."""
+    """Yield the parts' answers about all their contents."""
     gate = story.gate
     settings, logs, emr = (
         gate.adapters.settings,

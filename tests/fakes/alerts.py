@@ -4,9 +4,10 @@ from functions.model.alert import Alert
 
 
 class FakeAlerts:
-    """Keeps what people see of what was posted, with its channel, as on_alert shows it.
+    """The posted alerts that remain visible, each with its channel, as on_alert shows them.
 
-    What is posted again is there once, and what is older than the last word on it is not.
+    An alert posted again is kept once. An alert older than the latest one of its ingestion is
+    dropped.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""How much is tried: a part of it each time, the whole matrix by `make test-long`."""
+"""The number of tried cases: a part of them each time, the whole matrix by `make test-long`."""
 
 import os
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ from functions.model.announcement import Announcement
 
 
 class FakeAnnouncements:
-    """Keeps what was sent, as often as it was, in its order."""
+    """Every sent announcement in its order, repetitions included."""
 
     def __init__(self) -> None:
         self.sent: list[Announcement] = []

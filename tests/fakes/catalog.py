@@ -1,9 +1,9 @@
 """Nessie as far as Lakegate uses it: branches, contents, merges by content key, main's log.
 
-A merge is judged as Nessie judges it: what both sides changed since their last common commit is a
-conflict, unless main put it back to the very value that it had there; and a merge leaves that
-commit behind, so that merging the same hash again finds nothing.
-Like Nessie it takes any hash that it knows, whether or not the named branch leads to it.
+A merge is judged as Nessie judges it. A table that both sides changed since their last common
+commit is a conflict, unless main restored the exact value of that commit. A merge moves the common
+commit forward, so merging the same hash again finds nothing. Like Nessie, the fake accepts every
+known hash, even one that the named branch does not contain.
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ ROWS_A_FILE = 3
 
 @dataclass(frozen=True)
 class FakeTable:
-    """An Iceberg table at one commit; `added` are the files that this commit entered.
+    """An Iceberg table at one commit; `added` are the files that this commit added.
 
     A column whose name ends in `!` is required. `metadata` is the address of the metadata file and
-    `manifests` are the names of the manifests, which a commit gives it.
+    `manifests` are the names of the manifests; each commit sets them.
     """
 
     uuid: str
@@ -47,7 +47,7 @@ class FakeTable:
     manifests: tuple[str, ...] = ()
 
     def append(self, *files: str) -> "FakeTable":
-        """The table after an append."""
+        """Return the table after an append."""
         return replace(self, files=self.files + files, added=files)
 
 
@@ -145,17 +145,17 @@ class FakeCatalog:
         return frozenset(name for name in names if self.table(base, name) != self.table(at, name))
 
     def commit(self, branch: str, name: str, table: FakeTable | None) -> str:
-        """What a writer does: change a table on a branch, or drop it; returns the new head."""
+        """Change or drop a table on a branch, as a writer does; return the new head."""
         self.head(branch)
         written = self._written(name, table) if table else None
         return self._add(branch, f"change {name}", "writer", {}, {name: written})
 
     def put_back(self, name: str, at: str) -> None:
-        """What an administrator may do: have main's table be again the one that it was then."""
+        """Restore an earlier state of main's table, as an administrator may."""
         self._add(MAIN, f"put back {name}", "writer", {}, {name: self.table(at, name)})
 
     def append(self, branch: str, name: str, *files: str) -> None:
-        """What Iceberg's append does: add to the table as it stands, whoever wrote it last."""
+        """Add to the current table as Iceberg's append does, even after another writer's change."""
         current = self.table(branch, name) or FakeTable(f"uuid of {branch}")
         self.commit(branch, name, current.append(*files))
 
@@ -191,35 +191,35 @@ class FakeCatalog:
         return found.metadata if found else ""
 
     def state(self, metadata: str) -> FakeTable:
-        """The table that a metadata file describes."""
+        """Return the table that a metadata file describes."""
         return self._states[metadata]
 
     def fork(self, name: str, source: str) -> None:
-        """What anybody may do: cut a branch off another one."""
+        """Create a branch from another one, as every role may."""
         self._heads[name] = self.head(source)
 
     def reset(self, branch: str, to: str) -> None:
-        """What the job does before it writes: put the branch back to an earlier hash."""
+        """Set the branch back to an earlier hash, as the job does before it writes."""
         self.head(branch)
         self._heads[branch] = to
 
     def table(self, at: str, name: str) -> FakeTable | None:
-        """The table at a branch or a hash; None where there is none."""
+        """Return the table at a branch or a hash, or None if it does not exist there."""
         start = self._heads.get(at, at)
         if start not in self._commits:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch or commit {at}")
         return next((c.changes[name] for c in self._log(start) if name in c.changes), None)
 
     def names(self, at: str) -> set[str]:
-        """The tables that a branch or a hash has ever had."""
+        """Return the names of all tables that a branch or a hash has ever had."""
         return {name for c in self._log(self._heads.get(at, at)) for name in c.changes}
 
     def is_on_main(self, at: str) -> bool:
-        """Whether main holds everything that a branch or a hash does."""
+        """Return whether main contains every change of a branch or a hash."""
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
 
     def _written(self, name: str, table: FakeTable) -> FakeTable:
-        """A table as a commit leaves it: with a metadata file and a manifest of its own."""
+        """Return a table as a commit leaves it, with a metadata file and a manifest of its own."""
         number = len(self._commits)
         metadata = f"s3://lake/warehouse/{name}_{table.uuid}/metadata/{number}.json"
         manifests = (*table.manifests, f"{number}-m0.avro")
@@ -243,7 +243,7 @@ class FakeCatalog:
         return hash_
 
     def _log(self, start: str) -> Iterator[_Stored]:
-        """A commit and those before it, newest first, along the branch they were made on."""
+        """Yield a commit and its predecessors on the branch where they were made, newest first."""
         stored = self._commits[start]
         yield stored
         while stored.parents:
@@ -251,7 +251,7 @@ class FakeCatalog:
             yield stored
 
     def _ancestors(self, start: str) -> frozenset[str]:
-        """A commit and all that it came from; no commit ever gets other parents."""
+        """Return a commit and all its ancestors; the parents of a commit never change."""
         if start and start not in self._older:
             parents = self._commits[start].parents
             self._older[start] = frozenset({start}.union(*map(self._ancestors, parents)))
@@ -262,7 +262,7 @@ class FakeTables:
     """The tables of a FakeCatalog, as pyiceberg changes them."""
 
     def __init__(self, catalog: FakeCatalog, deleted: Collection[str] = ()) -> None:
-        """`deleted` are the keys of the lake's objects that are gone."""
+        """Use this catalog; `deleted` are the keys of the lake's deleted objects."""
         self._catalog = catalog
         self._deleted = deleted
 
@@ -372,7 +372,7 @@ class FakeTables:
 
 
 def _is_replaced(audited: FakeTable, current: FakeTable) -> bool:
-    """Return whether main's table was made again since the files were written."""
+    """Return whether main's table was recreated since the files were written."""
     return audited.uuid != current.uuid
 
 
@@ -384,12 +384,12 @@ def _has_other_columns(audited: FakeTable, current: FakeTable) -> bool:
 
 
 def _at(reference: str) -> str:
-    """The hash of `branch@hash`, or else the branch."""
+    """Return the hash of `branch@hash`, or else the branch."""
     return reference.rpartition("@")[2]
 
 
 def _changes(commits: Iterator[_Stored]) -> dict[str, FakeTable | None]:
-    """What commits, newest first, made of the keys that they changed."""
+    """Return the last change of each key by these commits, newest first."""
     changes: dict[str, FakeTable | None] = {}
     for stored in commits:
         changes = {**stored.changes, **changes}

@@ -1,4 +1,4 @@
-"""Parquet files with damage in the levels of a page, or that Spark's reader of batches fails on."""
+"""Parquet files with corrupt page levels, or that Spark's vectorized reader fails on."""
 
 import io
 from decimal import Decimal
@@ -11,7 +11,7 @@ from tests.fakes.lying_parquet import chunks
 from tests.fakes.thrift import footer, read_struct
 
 LISTS = [[1, 2], [3], [4, 5, 6], [], [7], [8, 9], [10], [11, 12]]
-# Where each list begins: 0 1 0 0 1 1 0 0, 0 1 0 0 1, packed from the lowest bit on.
+# The beginnings of lists: 0 1 0 0 1 1 0 0, 0 1 0 0 1, packed from the lowest bit on.
 _LEVELS = bytes([0b00110010, 0b00010010])
 _BY_LISTS = {"none": 0, "begins with 1": 0b001, "a row more": 0b010, "a row less": 0b100}
 
@@ -26,7 +26,7 @@ def lists(damage: str = "none", **options: Any) -> bytes:
 
 
 def spinning(rows: int = 24) -> bytes:
-    """Return a file on which Spark's reader of batches spins: its page has no levels at all."""
+    """Return a file on which Spark's vectorized reader never ends: its page has no levels."""
     ids = pa.array([None if n % 7 == 3 else n for n in range(rows)], pa.int64())
     body = bytearray(written({"id": ids}))
     _, metadata = footer(bytes(body))
@@ -39,7 +39,7 @@ def spinning(rows: int = 24) -> bytes:
 
 
 def decimals(rows: int = 8) -> bytes:
-    """Return decimals of 4 digits in a byte stream split, which only the other reader knows."""
+    """Return decimals of 4 digits as a byte stream split, for the row-based reader alone."""
     columns = {
         "id": pa.array([Decimal(n) for n in range(rows)], pa.decimal128(4)),
         "name": [f"n{n}" for n in range(rows)],
@@ -50,7 +50,7 @@ def decimals(rows: int = 8) -> bytes:
 
 
 def written(columns: dict[str, Any], **options: Any) -> bytes:
-    """Return the columns as a plain file, but for the options."""
+    """Return the columns as a plain file, changed only by the options."""
     file = io.BytesIO()
     plain = {"compression": "none", "use_dictionary": False}
     pq.write_table(pa.table(columns), file, **{**plain, **options})

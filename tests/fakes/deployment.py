@@ -1,4 +1,4 @@
-"""Lakegate over fakes: files land, messages come and come again, jobs run, the sweep sweeps."""
+"""Lakegate over fakes: files land, messages are delivered and repeated, jobs and the sweep run."""
 
 import json
 from collections import Counter, deque
@@ -109,9 +109,9 @@ class Deployment:
         self._tokens = 0
 
     def land(self, key: str, body: bytes | None = None, script: Script = passed) -> LandedObject:
-        """Upload an object, whose job run will go as scripted; S3 announces it.
+        """Upload an object whose job run ends as scripted; S3 announces it.
 
-        Without a body it has one that no other object has.
+        The default body is unique to the object.
         """
         unique = f"{key}, object {sum(1 for _ in self.landing.landed())}".encode()
         landed = self.landing.put(key, unique if body is None else body)
@@ -121,10 +121,10 @@ class Deployment:
         return landed
 
     def batch(self, name: str, files: Mapping[str, str], script: Script = passed) -> LandedObject:
-        """Land files and the manifest that names them, each with its table; returns the manifest.
+        """Land files and the manifest that names them, each with its table; return the manifest.
 
-        The batch's job run goes as scripted, for its first file. There is a contract for
-        shop.returns then.
+        The batch's job run ends as scripted for its first file. This adds a contract for
+        shop.returns.
         """
         self.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
         for key in files:
@@ -134,7 +134,7 @@ class Deployment:
         return self.land(f"batches/{name}/_manifest.json", manifest, script)
 
     def change(self, nth: int = 1, script: Script = passed) -> LandedObject:
-        """Ask for a change of shop.orders, giving the command again where it fails."""
+        """Request a change of shop.orders; repeat the command if it fails."""
         asked = Change(TABLE, "UPDATE shop.orders SET id = id + 1", f"token {nth}", "Ann")
         landed = asked.landed(self.lake.bucket)
         self._scripts[ingestion_id(landed)] = script
@@ -146,21 +146,21 @@ class Deployment:
         return landed
 
     def arrivals(self) -> list[LandedObject]:
-        """All files that landed, and all changes that were asked for."""
+        """Return all files that landed and all changes that were requested."""
         return [*self.landing.landed(), *self.lake.changes()]
 
     def script(self, landed: LandedObject, script: Script) -> None:
-        """Have the object's next job runs go otherwise."""
+        """Set how the object's next job runs end."""
         self._scripts[ingestion_id(landed)] = script
 
     def ask(self, **settings: str) -> None:
-        """Put the contract again, with these of Lakegate's own properties."""
+        """Upload the contract again with these of Lakegate's own properties."""
         listed = [f"{{property: {name}, value: {value}}}" for name, value in settings.items()]
         text = f"{ORDERS}customProperties: [{', '.join(listed)}]\n"
         self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
 
     def look_beyond(self) -> None:
-        """Put a contract by which no key may be in two of the table's files."""
+        """Upload a contract that requires unique keys in the whole table."""
         rule = "{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}"
         rule = rule.replace("SCOPE", "{property: scope, value: table}")
         text = ORDERS.replace("required: true", f"required: true, quality: [{rule}]")
@@ -173,36 +173,36 @@ class Deployment:
         return landed
 
     def send_upload(self, *landed: LandedObject) -> None:
-        """Have S3's notification wait in its queue."""
+        """Put S3's notification into its queue."""
         announced = [self.landing.announced(each) for each in landed]
         self._send(upload, messages.upload(*announced), self.dead_uploads)
 
     def send_job_run(self, run: str) -> None:
-        """Have EMR's event wait in its queue."""
+        """Put EMR's event into its queue."""
         self._send(job_run, messages.state_change(run), self.dead_job_runs)
 
     def send_garbage(self) -> None:
-        """Have a message wait that no event could be."""
+        """Put a message that is no valid event into a queue."""
         self.garbage.append(f"garbage {len(self.garbage)}!")
         self._send(upload, self.garbage[-1], self.dead_uploads)
 
     def bury_garbage(self) -> None:
-        """Have a message that no event could be lie in each of the dead-letter queues."""
+        """Put a message that is no valid event into each dead-letter queue."""
         self.garbage.append(f"garbage {len(self.garbage)}!")
         for queue in (self.dead_uploads, self.dead_job_runs, self.dead_alerts):
             queue.send(self.garbage[-1])
 
     def send_all_again(self) -> None:
-        """Have every message that was ever sent wait once more."""
+        """Put every message that was ever sent into its queue once more."""
         self._messages.extend(self._sent)
 
     def deliver(self) -> None:
-        """Deliver each message that waits now, once; one that fails waits again or is dead."""
+        """Deliver each waiting message once; a failed one waits again or becomes a dead letter."""
         for message in [self._messages.popleft() for _ in range(len(self._messages))]:
             self._deliver(message)
 
     def deliver_together(self, nth: int, several: int) -> None:
-        """Deliver several of the messages that wait to one Lambda: job runs are judged first."""
+        """Deliver several waiting messages to one Lambda, job runs first."""
         taken = [message for _ in range(several) if (message := self._take_one(nth))]
         for message in taken:
             if message.work is job_run:
@@ -212,13 +212,13 @@ class Deployment:
             self._deliver(message)
 
     def deliver_one(self, nth: int, *, again: bool = False) -> None:
-        """Deliver one of the messages that wait, which then comes `again` or not."""
+        """Deliver one waiting message; `again` leaves a duplicate in the queue."""
         if message := self._take_one(nth):
             self._messages.extend([message] * again)
             self._deliver(message)
 
     def lose_one(self, nth: int) -> None:
-        """Lose one of the messages that wait."""
+        """Lose one waiting message."""
         if (message := self._take_one(nth)) and message.body in self.garbage:
             self.garbage.remove(message.body)
 
@@ -233,20 +233,21 @@ class Deployment:
         return [run.id for run in self.jobs.runs() if not run.state.terminal]
 
     def run_jobs(self) -> None:
-        """Carry out every job run that was started, to its end; EMR announces each."""
+        """Run every started job to its end; EMR announces each."""
         for run in self.runs:
             self._run_job(run)
 
     def run_one_job(self, nth: int, *, in_steps: bool = False) -> None:
-        """Carry out one of the job runs that were started, to its end.
+        """Run one of the started jobs to its end.
 
-        `in_steps` its calls are watched as well: the run may fail, die or hang at each of them.
+        With `in_steps` its calls are recorded as well: the run may fail, die or hang at each of
+        them.
         """
         if running := self.runs:
             self._run_job(running[nth % len(running)], in_steps=in_steps)
 
     def declare(self, nth: int, state: RunState) -> None:
-        """Have EMR declare one of the job runs over, whose driver may go on all the same."""
+        """Have EMR declare one job run over, although its driver may continue."""
         if running := self.runs:
             run = running[nth % len(running)]
             self.late.add(self.jobs.spec(run).report_key)
@@ -254,7 +255,7 @@ class Deployment:
             self.send_job_run(run)
 
     def sweep(self) -> dict[str, int]:
-        """Let the grace time pass, then sweep; nothing was done where the process died."""
+        """Let the grace time pass, then sweep; a process that died did nothing."""
         self.clock.pass_(self.settings.grace_seconds + 1)
         self.journal.part()
         try:
@@ -263,7 +264,7 @@ class Deployment:
             return {}
 
     def settle(self) -> None:
-        """Let everything take its course. Raises AssertionError where it never comes to rest."""
+        """Run everything until nothing is left to do. Raise AssertionError if it never ends."""
         for _ in range(_MOST_ROUNDS):
             while self._messages:
                 self.deliver()
@@ -276,11 +277,11 @@ class Deployment:
         raise AssertionError(f"never at rest: {list(self.ledger.unfinished('9999'))}")
 
     def ingestion(self, landed: LandedObject) -> Ingestion:
-        """What the ledger says of a landed object."""
+        """Return the ledger's entry of a landed object."""
         return self.ledger.get(ingestion_id(landed))
 
     def published_files(self, table: str = TABLE) -> list[str]:
-        """The landed objects whose data files of a table a reader of main sees."""
+        """Return the landed objects whose data files of a table are on main."""
         found = self.catalog.table("main", table)
         return sorted(file.rpartition("#")[0] for file in found.files) if found else []
 
@@ -369,7 +370,7 @@ class Deployment:
 
 
 def wait_together(deployment: Deployment, files: int) -> list[LandedObject]:
-    """Bring files to where each is audited and waits for main, which took another one since."""
+    """Bring audited files to the point where they wait for main, which changed since."""
     deployment.land("shop/orders/first.parquet")
     deployment.settle()
     landed = [deployment.land(f"shop/orders/{number}.parquet") for number in range(files)]
@@ -382,7 +383,7 @@ def wait_together(deployment: Deployment, files: int) -> list[LandedObject]:
 
 
 def share_an_intent(deployment: Deployment, landed: list[LandedObject]) -> list[Ingestion]:
-    """Bring files that wait together to where they have one intent, which nobody merged yet."""
+    """Bring waiting files to the point where they share one intent that is not merged yet."""
     at_the_next = Fault(lambda: deployment.journal.strike("catalog.merge", Fault(unavailable)))
     deployment.journal.strike("ledger.save_all", at_the_next)
     with suppress(Transient):

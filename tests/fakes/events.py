@@ -1,7 +1,7 @@
-"""The events of a story: files land, messages come, others change main, faults strike.
+"""The events of a story: files land, messages arrive, others change main, faults strike.
 
-Events are plain values, so hypothesis draws them, and a story that breaks a promise prints as
-something to paste into a test.
+Events are plain values: hypothesis draws them, and a story that breaks a promise is printed as code
+for a test.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ KEYS = (*(f"shop/orders/{name}.parquet" for name in "abc"), "shop/returns/a.parq
 
 @dataclass(frozen=True)
 class Land:
-    """A file lands; a key that was there before gets another version."""
+    """A file lands; an existing key gets another version."""
 
     key: str = KEYS[0]
     file: File = File.GOOD
@@ -50,7 +50,7 @@ class Batch:
     file: File = File.GOOD
 
     def happen(self, stage: Stage) -> None:
-        """Upload files and manifest; `file` says how the job run goes."""
+        """Upload files and manifest; `file` sets how the job run ends."""
         stage.deployment.clock.pass_(1)  # S3's listings tell no smaller times
         landed = stage.deployment.batch(self.name, BATCH, self.file.script)
         stage.files[ingestion_id(landed)] = self.file
@@ -58,12 +58,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Ask:
-    """A command asks for a change of shop.orders; the same number is the same change."""
+    """A command requests a change of shop.orders; the same number is the same change."""
 
     nth: int = 1
 
     def happen(self, stage: Stage) -> None:
-        """Ask until the change is recorded; without a table it ends errored."""
+        """Request the change until it is recorded; without a table it ends errored."""
         landed = stage.deployment.change(self.nth)
         if landed.key in {each.key for each in stage.deployment.lake.changes()}:
             stage.files[ingestion_id(landed)] = File.GOOD
@@ -79,7 +79,7 @@ class Deliver:
     again: bool = False
 
     def happen(self, stage: Stage) -> None:
-        """Have its Lambda handle it, or fail."""
+        """Call its Lambda, which may fail."""
         stage.deployment.deliver_one(self.nth, again=self.again)
 
 
@@ -90,7 +90,7 @@ class RunJob:
     nth: int = 0
 
     def happen(self, stage: Stage) -> None:
-        """Carry it out; EMR announces its end."""
+        """Run it; EMR announces its end."""
         stage.deployment.run_one_job(self.nth)
 
 
@@ -117,7 +117,7 @@ class Time(Enum):
     REST = "everything runs until nothing is left to do"
 
     def happen(self, stage: Stage) -> None:
-        """Let it happen."""
+        """Apply the event."""
         _IN_TIME[self](stage.deployment)
 
 
@@ -158,9 +158,10 @@ class LoseRun:
 class LoseEntry:
     """The ledger loses an ingestion.
 
-    Not where versions replace each other: a version that the ledger does not know is not replaced.
-    Nor a batch whose contracts refuse batches by now: started again it ends errored before the
-    sweep can restore it, and its first branch stays (docs/adr/0009-ledger-rebuild.md).
+    It does not happen where versions replace each other, because an unknown version is not
+    replaced. It does not happen to a batch whose contracts now refuse batches: started again it
+    ends errored before the sweep can restore it, and its first branch stays
+    (docs/adr/0009-ledger-rebuild.md).
     """
 
     nth: int = 0
@@ -197,7 +198,7 @@ CONTRACTS: dict[str, tuple[str, set[str]]] = {
 
 @dataclass(frozen=True)
 class Contract:
-    """The owner of shop.orders changes its contract, and so the final states of good files."""
+    """The owner of shop.orders changes its contract, and thereby the final states of good files."""
 
     now: str = "replaces versions"
 
@@ -270,16 +271,16 @@ class Meddle:
 
 @dataclass(frozen=True)
 class Decide:
-    """A command replays a failed ingestion or publishes it anyway, however late.
+    """A command replays a failed ingestion or publishes it anyway, at any later time.
 
-    Not one that cannot replace: its older rows would have to be deleted first.
+    It skips ingestions whose older rows would have to be deleted first.
     """
 
     nth: int = 0
     publishes: bool = False
 
     def happen(self, stage: Stage) -> None:
-        """Give the command once; it may be refused, or fail."""
+        """Run the command once; it may be refused, or fail."""
         deployment = stage.deployment
         failed = [(i, i.reason) for i in deployment.ledger.all() if i.state in ALERTED]
         open_ = [i for i, why in failed if why and why.code != CANNOT_REPLACE]
@@ -297,7 +298,7 @@ class Decide:
 
 @dataclass(frozen=True)
 class Strike:
-    """A fault strikes a call of `point`, after `skipped` others; while it hangs, `meanwhile`."""
+    """A fault strikes a call of `point` after `skipped` others; `meanwhile` runs while it hangs."""
 
     point: str
     kind: Kind

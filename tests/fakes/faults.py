@@ -1,8 +1,8 @@
 """A journal of every call to an outside system, and faults at any of them.
 
-A fault strikes before a call (it was never made) or after it (it was made, and the caller does not
-learn it). What it does is up to the test: raise an error of the adapter's, end the process, or let
-something else happen meanwhile.
+A fault strikes before a call (it was never made) or after it (it was made, but its result is lost).
+The test chooses its effect: raise an error of the adapter, end the process, or run something else
+meanwhile.
 """
 
 import inspect
@@ -17,12 +17,12 @@ When = Literal["before", "after"]
 
 
 class ProcessDied(BaseException):
-    """The process ended here: no handler of errors runs any more."""
+    """The process ended here: no error handler runs any more."""
 
 
 @dataclass
 class Fault:
-    """What happens at a call: `effect`, before or after it, at the next `times` that match."""
+    """The `effect` before or after the next `times` matching calls."""
 
     effect: Callable[[], object]
     when: When = "before"
@@ -37,11 +37,12 @@ class _Coming:
 
 
 class Journal:
-    """The calls so far, as `adapter.method`, and the faults that are still to strike.
+    """The calls so far, as `adapter.method`, and the faults that have yet to strike.
 
-    `following` are the numbers of those that a process makes right after the one before returned,
-    so that a moment before one of them is the moment after that one. `pause` is asked before each
-    call: it may have others go on first, and gives the faults that are to strike then.
+    `following` are the numbers of calls that a process makes right after its previous call
+    returned, so that the moment before such a call equals the moment after the previous one.
+    `pause` runs before each call: it may let other processes continue, and returns the faults that
+    strike then.
     """
 
     def __init__(self) -> None:
@@ -54,35 +55,35 @@ class Journal:
         self._coming: list[_Coming] = []
 
     def strike_at(self, number: int, fault: Fault) -> None:
-        """Have the fault strike at the call of that number, from 0."""
+        """Schedule the fault at the call with that number, counted from 0."""
         self._by_number[number] = fault
 
     def strike(self, call: str, fault: Fault) -> None:
-        """Have the fault strike at every call of that name, until `times` are used up."""
+        """Schedule the fault at every call of that name, until `times` are used up."""
         self._by_name[call] = fault
 
     def strike_later(self, call: str, fault: Fault, skipped: int) -> None:
-        """Have the fault strike once at a call of that name, after `skipped` more of them."""
+        """Schedule the fault once at a call of that name, after `skipped` more of them."""
         self._coming.append(_Coming(call, fault, skipped))
 
     def repair(self, call: str) -> None:
-        """Have the calls of that name work again."""
+        """Remove the fault from the calls of that name."""
         del self._by_name[call]
 
     def watched(self, name: str, adapter: object) -> Any:
-        """The adapter, each of whose methods writes this journal and meets the faults."""
+        """Return the adapter with methods that write this journal and meet the faults."""
         return _Watched(self, name, adapter)
 
     def part(self) -> None:
-        """Another process makes the next call, or this one first asked for the time or a token."""
+        """Separate the next call: another process makes it, or reads the time or a token first."""
         self._returned = -1
 
     def leave(self, number: int) -> None:
-        """The call of that number returned."""
+        """Note that the call of that number returned."""
         self._returned = number
 
     def enter(self, call: str) -> list[Fault]:
-        """Write a call down; returns the faults to strike at it."""
+        """Record a call; return the faults that strike at it."""
         paused = self.pause(call)
         if 0 <= self._returned == len(self.calls) - 1:
             self.following.add(len(self.calls))
@@ -141,10 +142,10 @@ def _strike(faults: list[Fault], when: str) -> None:
 
 
 def unavailable() -> None:
-    """An effect: the adapter says that its system did not answer."""
+    """Raise the adapter's error for a system that does not answer, as an effect."""
     raise Transient("UNAVAILABLE", "the system did not answer")
 
 
 def die() -> None:
-    """An effect: the process ends."""
+    """End the process, as an effect."""
     raise ProcessDied

@@ -1,6 +1,6 @@
 """Find the stories of the guards again: `.venv/bin/python -m tests.fakes.find_stories [NAME …]`.
 
-Without names these are the stories that break no promise any more, as happens when the number of
+Without names these are the stories that no longer break a promise, as happens when the number of
 calls changes. The stories are written to tests/fakes/guards/stories.py; review them before commit.
 """
 
@@ -73,7 +73,7 @@ def _told() -> dict[str, str]:
 
 
 def _stored() -> Mapping[str, Story]:
-    """Return the stored stories as the copy has them."""
+    """Return the stored stories, made of the copy's classes."""
     try:
         stories: Mapping[str, Story]
         stories = importlib.import_module(f"{_PREFIX}.stories").STORIES

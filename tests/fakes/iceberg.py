@@ -1,4 +1,4 @@
-"""Iceberg tables on this machine's disk, of no catalog's: pyiceberg writes them, anybody reads."""
+"""Iceberg tables on the local disk without a catalog, written by pyiceberg."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_m
 
 
 class _Kept(NoopCatalog):
-    """Takes every commit; the table itself keeps what it is."""
+    """A catalog that accepts every commit and stores nothing; the table keeps its own metadata."""
 
     def commit_table(
         self,
@@ -30,7 +30,7 @@ class _Kept(NoopCatalog):
 
 
 def iceberg_table(folder: Path, schema: Schema, *files: pa.Table, **properties: str) -> Table:
-    """A table with one data file for each of `files`."""
+    """Return a table with one data file for each of `files`."""
     metadata = new_table_metadata(
         schema,
         UNPARTITIONED_PARTITION_SPEC,

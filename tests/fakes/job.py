@@ -1,4 +1,4 @@
-"""The job, scripted: what a run does to its branch and says in its report, without Spark."""
+"""The scripted job: the effects of a run on its branch and its report, without Spark."""
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
@@ -62,23 +62,23 @@ Script = Callable[[AuditReport], AuditReport | None]
 
 
 def passed(report: AuditReport) -> AuditReport:
-    """The run that finds nothing wrong."""
+    """Return the report of a run that finds no fault."""
     return report
 
 
 def warned(report: AuditReport) -> AuditReport:
-    """The run whose audit passes, with a warning."""
+    """Return the report of a run whose audit passes with a warning."""
     return replace(report, checks=(PASSED, WARNED, NOTED))
 
 
 def rejected(report: AuditReport) -> AuditReport:
-    """The run whose audit fails."""
+    """Return the report of a run whose audit fails."""
     reason = Reason("CHECKS_FAILED", "1 of 2 checks failed: id.required")
     return replace(report, verdict=Verdict.REJECTED, reason=reason, checks=(PASSED, FAILED))
 
 
 def errored(report: AuditReport) -> AuditReport:
-    """The run that cannot read its file."""
+    """Return the report of a run that cannot read its file."""
     reason = Reason("CORRUPT_FILE", "the file's rows cannot be read")
     return replace(
         report,
@@ -92,48 +92,48 @@ def errored(report: AuditReport) -> AuditReport:
 
 
 def crashed(report: AuditReport) -> None:
-    """The run that dies before it writes a report."""
+    """Leave no report, as a run that dies early."""
 
 
 def crashed_once(report: AuditReport) -> AuditReport | None:
-    """The run that dies; the next one finds nothing wrong."""
+    """Leave no report the first time; the next run finds no fault."""
     return report if report.attempt > 1 else None
 
 
 def silent(report: AuditReport) -> None:
-    """The run that EMR calls a success, and that left no report."""
+    """Leave no report of a run that EMR calls a success."""
 
 
 def cancelled(report: AuditReport) -> None:
-    """The run that took too long."""
+    """Leave no report, as a run that exceeded its time limit."""
 
 
 def contradicted(report: AuditReport) -> AuditReport:
-    """The run whose report says passed, and that then failed."""
+    """Return a report that says passed, of a run that then failed."""
     return report
 
 
 def careless(report: AuditReport) -> AuditReport:
-    """The run that says in its report that the audit failed, and nowhere else."""
+    """Return a rejecting report of a run that records its failed audit nowhere else."""
     return rejected(report)
 
 
 def idle(report: AuditReport) -> AuditReport:
-    """The run that wrote nothing, and found nothing wrong with it."""
+    """Return a passing report of a run that wrote no row."""
     return replace(report, audited_hash=report.base_hash, rows_written=0, files=())
 
 
 def hollow(report: AuditReport) -> AuditReport:
-    """The run whose report says passed, although a check of it failed."""
+    """Return a report that says passed although one of its checks failed."""
     return replace(report, checks=(PASSED, FAILED))
 
 
 def foreign(report: AuditReport) -> AuditReport:
-    """The run at whose report's place there is that of another attempt."""
+    """Return the report of another attempt, in place of the run's own."""
     return replace(report, attempt=report.attempt + 1)
 
 
-# How EMR says that a run ended, where that is not what its report's verdict makes of it.
+# The ends that EMR reports, where they do not follow from the report's verdict.
 _EXITS: dict[Script, RunState] = {
     silent: RunState.SUCCESS,
     careless: RunState.SUCCESS,
@@ -153,8 +153,8 @@ def run_job(
 ) -> None:
     """Carry out a job run to its end, as spark_jobs.main does.
 
-    `keys` are those of each landed object: no two of them may have one in common. `finished_at` is
-    what the driver's clock says in the end, where it is not right.
+    `keys` are those of each landed object: no two of them may share one. `finished_at` is the
+    driver's clock at the end, where that clock is wrong.
     """
     spec = jobs.spec(run)
     try:
@@ -176,7 +176,7 @@ def run_job(
 def _run(
     spec: JobSpec, script: Script, catalog: FakeCatalog, lake: FakeLake, keys: Keys
 ) -> AuditReport | None:
-    """The report of a run; a batch's first file goes as scripted, the others well."""
+    """Return the report of a run; a batch's first file ends as scripted, the others well."""
     if catalog.head(spec.branch) != spec.base_hash and not spec.reaudit_base:
         if finished := lake.finished_report(spec.report_key):
             return finished
@@ -208,12 +208,12 @@ def _judged(
 
 
 def data_file(spec: JobSpec) -> str:
-    """The name of the data file that this attempt writes of a landed object's rows."""
+    """Return the name of the data file that this attempt writes for a landed object's rows."""
     return f"{spec.landed.uri}@{spec.landed.version}#{spec.attempt}"
 
 
 def _records(report: AuditReport, nth: int = 1) -> tuple[DataFile, ...]:
-    """What a run leaves for the tables of history; rows in quarantine where a check failed."""
+    """Return a run's records for the tables of history; a failed check adds quarantined rows."""
     run = run_id(report.ingestion, report.attempt)
     tables = TABLES if report.failed else TABLES[:1]
     return tuple(DataFile(f"{table.files('lake')}{run}-{nth}.parquet", 2, 200) for table in tables)
@@ -242,7 +242,7 @@ def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditRep
 
 
 def _meets_others(spec: JobSpec, catalog: FakeCatalog, keys: Keys) -> bool:
-    """Whether main has a key of the file, or has gained one since it was audited before."""
+    """Return whether main has a key of the file, or gained one since the earlier audit."""
     base = catalog.table(spec.base_hash, spec.table)
     earlier = catalog.table(spec.reaudit_base, spec.table) if spec.reaudit_base else None
     gained = set(base.files if base else ()) - set(earlier.files if earlier else ())
@@ -251,12 +251,12 @@ def _meets_others(spec: JobSpec, catalog: FakeCatalog, keys: Keys) -> bool:
 
 
 def _object(file: str) -> str:
-    """The landed object whose rows a data file holds."""
+    """Return the landed object whose rows a data file holds."""
     return file.rpartition("#")[0] or file
 
 
 def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
-    """Rewrite every file of the table, and add a row that tells how often that was done."""
+    """Rewrite every file of the table, and add a row that counts these rewrites."""
     assert lake.change(spec.landed.key).table == spec.table
     table = catalog.table(spec.branch, spec.table)
     if table is None:
@@ -285,7 +285,7 @@ def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
 
 
 def _require_unshared(spec: JobSpec, catalog: FakeCatalog) -> None:
-    """Raise Transient where another writer committed on the branch."""
+    """Raise Transient if another writer committed on the branch."""
     if catalog.head(spec.branch) != spec.base_hash:
         raise Transient("BRANCH_SHARED", f"another writer committed on the branch {spec.branch}")
 

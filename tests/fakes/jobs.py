@@ -1,4 +1,4 @@
-"""EMR Serverless in memory: a client token starts one run, which ends when a test says so."""
+"""EMR Serverless in memory: a client token starts one run, which ends at the test's command."""
 
 from dataclasses import dataclass, replace
 
@@ -55,13 +55,13 @@ class FakeJobs:
         return next((each for each in self._runs.values() if each.run.name == token), None)
 
     def end(self, run: str, state: RunState, details: str = "") -> None:
-        """End a run; one that EMR declared over stays as it was declared."""
+        """End a run; a run that EMR declared over keeps its declared state."""
         known = self._runs.get(run)
         if known and not known.run.state.terminal:
             self._runs[run] = replace(known, run=replace(known.run, state=state, details=details))
 
     def lose(self, run: str) -> None:
-        """Forget a run, as if it had never been."""
+        """Delete a run without a trace."""
         del self._runs[run]
 
 

@@ -1,11 +1,11 @@
-"""What Lambda tells a function."""
+"""The context that Lambda passes to a function."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class Context:
-    """What Lambda tells a function of its invocation."""
+    """Lambda's description of an invocation."""
 
     function_name: str = "lakegate-test"
     memory_limit_in_mb: int = 512

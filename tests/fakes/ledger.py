@@ -16,10 +16,10 @@ _SAVED_AT = attrgetter("saved_at")
 
 
 class FakeLedger:
-    """Keeps every revision that was ever saved.
+    """The ledger with every revision that was ever saved.
 
-    `behind` says, by id, how many of an ingestion's last writes the indexes do not show yet, and
-    `newest` whose the last write was.
+    `behind` gives, by id, the number of an ingestion's last writes that the indexes do not show
+    yet; `newest` is the ingestion of the last write.
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
@@ -114,16 +114,16 @@ class FakeLedger:
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
 
     def lose(self, *ids: str) -> None:
-        """Forget ingestions, as if they had never been; all of them where none is named."""
+        """Delete ingestions without a trace, or all of them if none is named."""
         for id_ in ids or tuple(self._revisions):
             self._lost[id_] += self._revisions.pop(id_, [])
 
     def was_lost(self, ingestion: str) -> bool:
-        """Whether it was forgotten at some time."""
+        """Return whether it was ever lost."""
         return bool(self._lost[ingestion])
 
     def history(self, ingestion: str) -> list[Ingestion]:
-        """Every revision of an ingestion, those that were lost included, the oldest first."""
+        """Return every revision of an ingestion, lost ones included, oldest first."""
         return self._lost[ingestion] + self._revisions[ingestion]
 
     def _index(self) -> Iterator[Ingestion]:

@@ -1,4 +1,4 @@
-"""Parquet files that lie about themselves."""
+"""Parquet files with false metadata."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ TERA = 10**12
 
 
 def parquet(codec: str = "none") -> bytes:
-    """Three honest rows with the columns id and name."""
+    """Return three valid rows with the columns id and name."""
     file = io.BytesIO()
     rows = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
     pq.write_table(rows, file, compression=codec, use_dictionary=False)
@@ -24,7 +24,7 @@ def parquet(codec: str = "none") -> bytes:
 
 
 def promising(rows: int, values: int) -> bytes:
-    """A file that says that it has so many rows, with so many values in each column."""
+    """Return a file that claims this number of rows, and this number of values in each column."""
 
     def promise(metadata: Struct) -> None:
         metadata[3] = _I64, rows
@@ -37,7 +37,7 @@ def promising(rows: int, values: int) -> bytes:
 
 
 def placed(**fields: int) -> bytes:
-    """A file whose column chunks have other offsets or sizes."""
+    """Return a file whose column chunks have other offsets or sizes."""
     ids = {"unpacked": 6, "packed": 7, "data": 9}
 
     def place(metadata: Struct) -> None:
@@ -49,7 +49,7 @@ def placed(**fields: int) -> bytes:
 
 
 def wide(columns: int) -> bytes:
-    """A file of so many columns, without a row."""
+    """Return a file with this number of columns and no row."""
 
     def widen(metadata: Struct) -> None:
         root = {4: (_BINARY, b"schema"), 5: (_I32, columns)}
@@ -64,7 +64,7 @@ def wide(columns: int) -> bytes:
 
 
 def with_page(codec: str, unpacked: int) -> bytes:
-    """A file whose first page says that it unpacks to so many bytes."""
+    """Return a file whose first page claims this uncompressed size in bytes."""
     before, metadata = footer(parquet(codec))
     chunk = next(chunks(metadata))
     start, length = chunk[9][1], chunk[7][1]
@@ -78,7 +78,7 @@ def with_page(codec: str, unpacked: int) -> bytes:
 
 
 def changed(change: Callable[[Struct], None]) -> bytes:
-    """The honest rows under a footer that was changed."""
+    """Return the valid rows under a changed footer."""
     before, metadata = footer(parquet())
     other = deepcopy(metadata)
     change(other)
@@ -86,11 +86,11 @@ def changed(change: Callable[[Struct], None]) -> bytes:
 
 
 def groups(metadata: Struct) -> list[Struct]:
-    """The row groups."""
+    """Return the row groups."""
     found: list[Struct] = metadata[4][1][1]
     return found
 
 
 def chunks(metadata: Struct) -> Iterator[Any]:
-    """Each column chunk's own metadata."""
+    """Return each column chunk's own metadata."""
     return (chunk[3][1] for group in groups(metadata) for chunk in group[1][1][1])

@@ -1,7 +1,7 @@
-"""A deployment to which anything may happen, in any order.
+"""A deployment in which any event may happen, in any order.
 
-`tell` lets the events of a story happen (tests/fakes/events.py), then everything run until nothing
-is left to do (faults that have not struck yet strike then), and checks every promise.
+`tell` applies the events of a story (tests/fakes/events.py), then runs everything until nothing is
+left to do (faults that have not struck yet strike then), and checks every promise.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ _DECIDED = ("published", "rejected SUPERSEDED", "ignored SUPERSEDED")
 
 
 def tell(story: Story, stage: Stage | None = None) -> Stage:
-    """Let a story happen and come to rest. Raise AssertionError where a promise is broken."""
+    """Apply a story and run everything to its end. Raise AssertionError if a promise is broken."""
     stage = stage or Stage()
     try:
         happen(story, stage)
@@ -41,7 +41,7 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
 
 
 def _ends_as_it_should(stage: Stage) -> None:
-    """Raise AssertionError where a fault changed the final state of a file."""
+    """Raise AssertionError if a fault changed the final state of a file."""
     excused = set(stage.excused)
     if stage.deployment.others.dropped:
         excused.add(File.CRASHING.end)
@@ -56,10 +56,10 @@ def _ends_as_it_should(stage: Stage) -> None:
 
 
 def _leaves_nothing_behind(stage: Stage) -> None:
-    """Raise AssertionError where a branch is left that can be deleted.
+    """Raise AssertionError if a branch is left that can be deleted.
 
-    A failed ingestion may leave an empty branch, on which it was about to register its files. Of
-    processes that hung while others finished, see promises.
+    A failed ingestion may leave an empty branch, on which it was about to register its files.
+    tests/fakes/promises.py covers processes that hung while others finished.
     """
     failed = [i for i in stage.deployment.ledger.all() if i.state in ALERTED]
     tried = tuple(fresh_branch(i.table, i.id, "") for i in failed)
@@ -68,7 +68,7 @@ def _leaves_nothing_behind(stage: Stage) -> None:
 
 
 def _went_by_the_contract_in_force(stage: Stage) -> None:
-    """Raise AssertionError where a rebase went by a contract older than its fresh branch."""
+    """Raise AssertionError if a rebase used a contract older than its fresh branch."""
     lake, last = stage.deployment.lake, stage.contract_version
     for each in stage.deployment.ledger.all():
         for then in stage.deployment.ledger.history(each.id):
@@ -82,6 +82,6 @@ def _went_by_the_contract_in_force(stage: Stage) -> None:
 
 
 def _runs_once_an_attempt(deployment: Deployment) -> None:
-    """Raise AssertionError where two job runs belong to one attempt."""
+    """Raise AssertionError if two job runs belong to one attempt."""
     names = Counter(run.name for run in deployment.jobs.runs())
     assert not (twice := names - Counter(set(names))), f"run more than once: {twice}"

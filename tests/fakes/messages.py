@@ -1,4 +1,4 @@
-"""Messages as queues deliver them, made from values. The real ones' shapes are in tests/events."""
+"""Queue messages built from values; tests/events has examples of the real ones."""
 
 import json
 from collections.abc import Iterable
@@ -9,17 +9,17 @@ from lakegate.landing import LandedObject
 
 
 def upload(*landed: LandedObject) -> str:
-    """The body of S3's notification that objects landed."""
+    """Return the body of S3's notification that objects landed."""
     return json.dumps({"Records": [_record(each) for each in landed]})
 
 
 def state_change(run: str, state: str = "SUCCESS") -> str:
-    """The body of EMR Serverless's event that a job run changed its state."""
+    """Return the body of EMR Serverless's event that a job run changed its state."""
     return json.dumps({"detail": {"jobRunId": run, "state": state}})
 
 
 def sqs_batch(bodies: Iterable[str]) -> dict[str, Any]:
-    """A batch of messages `m0`, `m1`, … as SQS hands it to a Lambda."""
+    """Return messages `m0`, `m1`, … as SQS passes them to a Lambda."""
     return {
         "Records": [
             {"messageId": f"m{n}", "receiptHandle": f"r{n}", "body": body, "attributes": {}}

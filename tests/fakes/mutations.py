@@ -1,4 +1,4 @@
-"""Files of every format, and damage done to them by a seed: the same for the same number."""
+"""Files of every format, and corruption done to them by a seed: the same for the same number."""
 
 import csv
 import gzip
@@ -45,7 +45,7 @@ NESTED: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class Sample:
-    """A whole file. `checked` says that a checksum covers every byte of its rows."""
+    """An intact file; `checked` if a checksum covers every byte of its rows."""
 
     format: str
     body: bytes
@@ -54,7 +54,7 @@ class Sample:
     checked: bool = False
 
     def contract(self, table: str) -> str:
-        """Return the contract that the whole file keeps."""
+        """Return the contract that the intact file meets."""
         schema = {
             "name": table,
             "logicalType": "object",
@@ -69,7 +69,7 @@ class Sample:
 
 
 def samples(avro: Mapping[str, bytes]) -> dict[str, Sample]:
-    """Return the whole files by their names; `avro` are those that Spark alone can write."""
+    """Return the intact files by their names; `avro` are those that only Spark can write."""
     binary = {
         "parquet plain": _parquet(FLAT, compression="none", use_dictionary=False),
         "parquet dictionary": _parquet(FLAT, compression="none"),
@@ -96,7 +96,7 @@ def samples(avro: Mapping[str, bytes]) -> dict[str, Sample]:
 
 
 def mutated(sample: Sample, others: list[Sample], number: int) -> tuple[str, bytes]:
-    """Return the damage that has this number, and the damaged file."""
+    """Return the mutation with this number, and the mutated file."""
     random = Random(number)  # noqa: S311 no secret
     how = random.choice(sorted(_DAMAGE))
     return how, _DAMAGE[how](random, sample.body, [other.body for other in others])
@@ -130,7 +130,7 @@ def _repeat(random: Random, body: bytes, _: list[bytes]) -> bytes:
 
 
 def _swap_footer(random: Random, body: bytes, others: list[bytes]) -> bytes:
-    """The end of another file of the format: its footer, where the format has one."""
+    """Return the file with the footer, or else the last bytes, of another file of its format."""
     other = random.choice(others)
     if other[-4:] == b"PAR1":
         ends = [int.from_bytes(each[-8:-4], "little") + 8 for each in (body, other)]

@@ -48,14 +48,14 @@ def _subject(ingestion: Ingestion) -> str:
 
 
 def _once_failed(deployment: Deployment) -> Iterator[str]:
-    """Yield the ids of ingestions that ever failed, whatever their state is now."""
+    """Yield the ids of ingestions that ever failed, in any present state."""
     for ingestion in deployment.ledger.all():
         if any(each.state in ALERTED for each in deployment.ledger.history(ingestion.id)):
             yield ingestion.id
 
 
 def check_consumers_are_notified(deployment: Deployment) -> None:
-    """Raise AssertionError unless each final state was announced, and no other.
+    """Raise AssertionError unless exactly the final states were announced.
 
     An announced publication names its table's metadata on main then or later.
     """

@@ -1,4 +1,4 @@
-"""Beginnings of stories, after which processes soon get in each other's way."""
+"""Beginnings of stories after which processes soon interfere with each other."""
 
 from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.events import (
@@ -90,7 +90,7 @@ FAILED: Story = (
     Land(ORDERS[2]),
     Time.COURSE,
 )
-# Between them, these make every call of the service.
+# Together, these make every call of the service.
 A_DAY: Story = (
     Time.GARBAGE,
     *A_TABLE,

@@ -1,7 +1,7 @@
-"""Other people's changes on main, and which rows they brought and took.
+"""Changes on main by other writers, and the rows that they added and removed.
 
-A data file says in its name which rows it holds: a landed object's are its address and version,
-before the `#`; a compacted file's are those of all the files that it took the place of.
+The name of a data file shows its rows: for a landed object its address and version, before the `#`;
+for a compacted file those of all the files that it replaced.
 """
 
 from collections import Counter
@@ -17,18 +17,18 @@ _AND = "\n"
 
 
 def rows_of(catalog: FakeCatalog, at: str) -> Counter[Row]:
-    """How often each row is in the tables at a branch or a hash, but for those of history."""
+    """Return the count of each row in the tables at a branch or a hash, history excluded."""
     names = (name for name in catalog.names(at) if not name.startswith("ops."))
     tables = ((name, catalog.table(at, name)) for name in names)
     return Counter((name, row) for name, table in tables if table for row in _rows(table))
 
 
 class Others:
-    """People who work on main's tables as if there were no Lakegate, and what came of it.
+    """Other writers that use main's tables independently of Lakegate, and the results.
 
-    `brought` and `took` count rows, `dropped` are the branches that they dropped. `undid` where
-    they put something back; `withdrawn` counts the ingestions that main then did not name any more.
-    `idle` as long as they left main alone.
+    `brought` and `took` count rows, `dropped` are the branches that they dropped. `undid` is true
+    after they restored something; `withdrawn` counts the ingestions that main no longer named then.
+    `idle` is true as long as they left main unchanged.
     """
 
     def __init__(self, catalog: FakeCatalog) -> None:
@@ -41,7 +41,7 @@ class Others:
         self.idle = True
 
     def append(self, table: str) -> None:
-        """Write a row of their own; the first one makes the table."""
+        """Write a row of their own; the first one creates the table."""
         row = f"row {self.brought.total()} of others"
         current = self._catalog.table("main", table) or self._new_table()
         self._commit(table, current.append(row))
@@ -59,11 +59,11 @@ class Others:
             self._write(table, current, [_AND.join(rows)])
 
     def add_column(self, table: str) -> None:
-        """Add a column that may be empty: files written without it still fit."""
+        """Add an optional column: files written without it still fit."""
         self._add_column(table, "")
 
     def require_column(self, table: str) -> None:
-        """Add a column that may not be empty: files written without it fit no more."""
+        """Add a required column: files written without it no longer fit."""
         self._add_column(table, "!")
 
     def drop(self, table: str) -> None:
@@ -73,28 +73,28 @@ class Others:
             self._commit(table, None)
 
     def recreate(self, table: str) -> None:
-        """Drop the table with all its rows and make another one of the same name."""
+        """Drop the table with all its rows and create another one of the same name."""
         self.drop(table)
         self._commit(table, self._new_table())
 
     def write_on_branch(self, branch: str, table: str) -> None:
-        """Write a row on a branch that is not theirs: it must never come to main."""
+        """Write a row on an ingestion's branch; it must never reach main."""
         current = self._catalog.table(branch, table) or self._new_table()
         self._catalog.commit(branch, table, current.append("unaudited"))
 
     def drop_branch(self, branch: str) -> None:
-        """Drop a branch that is not theirs."""
+        """Drop an ingestion's branch."""
         self._catalog.delete_branch(branch)
         self.dropped.add(branch)
 
     def put_back(self, table: str, commits: int) -> None:
-        """Have main's table be the very one that it was so many commits ago."""
+        """Restore main's table from this number of commits ago."""
         log = [commit.hash for commit in self._catalog.log()]
         with self._undoing():
             self._catalog.put_back(table, log[commits % len(log)])
 
     def set_back(self, commits: int) -> None:
-        """Have main stand where it stood so many commits ago, as if they had never been."""
+        """Set main back by this number of commits, as if they had never existed."""
         log = list(self._catalog.log())
         lost = log[: commits % len(log)]
         with self._undoing():
@@ -103,7 +103,7 @@ class Others:
 
     @contextmanager
     def _undoing(self) -> Iterator[None]:
-        """Take what is gone after it, and give back what is there again."""
+        """Count rows that disappear by it as taken, and rows that return as brought."""
         self.took.update(rows_of(self._catalog, "main"))
         yield
         self.took.subtract(rows_of(self._catalog, "main"))

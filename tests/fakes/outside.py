@@ -1,4 +1,4 @@
-"""A deployment as AWS shows it to a person."""
+"""A deployment as AWS shows it to a user."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ ROLES = ("OnUpload", "OnJobRun", "Sweep", "Job", "CleanUp", "Checkup")
 
 @dataclass
 class FakeOutside:
-    """What AWS shows; `hidden` are the looks that whoever asks is refused."""
+    """The resources that AWS shows; `hidden` are the reads that it refuses."""
 
     sha256: str
     status: str = "CREATE_COMPLETE"

@@ -1,4 +1,4 @@
-"""A deployment as an examination sees it: facts, of which some are not to be had."""
+"""The facts that a checkup can read of a deployment, some of them unavailable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _Fact = TypeVar("_Fact")
 
 @dataclass
 class FakeAws:
-    """AWS, by names and addresses; what is not in it AWS refuses to show."""
+    """AWS by names and addresses; it refuses to show anything else."""
 
     now: datetime
     buckets: dict[str, Bucket] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class FakeAws:
 
 @dataclass
 class FakeNessie:
-    """Nessie, by tokens; without a version it is away."""
+    """Nessie by tokens; without a version it does not answer."""
 
     tokens: dict[str, TokenStatus] = field(default_factory=dict)
     reported: str = "0.99.0"

@@ -1,4 +1,4 @@
-"""Processes that go on from one call to an outside system to the next, in any order."""
+"""Processes that advance from one call to an outside system to the next, in any order."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -9,9 +9,9 @@ _here = threading.local()
 
 
 class Process:
-    """Work that stands still before each of its calls, until it is let go on.
+    """Work that stops before each of its calls until the test continues it.
 
-    `call` is the one before which it stands, "" before it begins.
+    `call` is the call before which it stopped, "" before its start.
     """
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -26,7 +26,7 @@ class Process:
         threading.Thread(target=self._run, daemon=True).start()
 
     def go(self, *faults: Fault) -> None:
-        """Let it make its call, which meets these faults, and go on to the next one or its end."""
+        """Make its call, which meets these faults, and continue to the next one or the end."""
         self._faults = faults
         self._going.release()
         self._standing.acquire()
@@ -34,17 +34,17 @@ class Process:
             raise self._error
 
     def end(self) -> None:
-        """Let it go on to its end."""
+        """Continue to its end."""
         while not self.ended:
             self.go()
 
     def kill(self) -> None:
-        """Have it die where it stands."""
+        """End it at its present call."""
         while not self.ended:
             self.go(Fault(die))
 
     def stand(self, call: str) -> Iterable[Fault]:
-        """Wait before a call; returns the faults that it is to meet."""
+        """Wait before a call; return the faults that strike at it."""
         self.call = call
         self._standing.release()
         self._going.acquire()
@@ -64,6 +64,6 @@ class Process:
 
 
 def pause(call: str) -> Iterable[Fault]:
-    """Have the process that makes a call stand before it; whoever is none of them goes on."""
+    """Stop the process that makes a call before that call; let calls from elsewhere pass."""
     process: Process | None = getattr(_here, "process", None)
     return process.stand(call) if process else ()

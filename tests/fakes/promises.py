@@ -1,4 +1,4 @@
-"""The promises that every deployment keeps once it has come to rest."""
+"""The promises that every deployment keeps once nothing is left to do."""
 
 from collections import Counter
 from dataclasses import replace
@@ -108,7 +108,7 @@ def _rows(ingestion: Ingestion) -> list[Row]:
 
 
 def _main_reads_what_was_audited(deployment: Deployment, published: list[Ingestion]) -> None:
-    """Raise AssertionError where main's table is not the one that a file was written for."""
+    """Raise AssertionError if main's table is not the one that a file was written for."""
     for ingestion in published:
         for audited in deployment.ledger.history(ingestion.id):
             if audited.state is State.AUDITED and audited.attempt == ingestion.attempt:
@@ -130,7 +130,7 @@ def _fits(written: FakeTable | None, read: FakeTable | None) -> bool:
 
 
 def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> None:
-    """Raise AssertionError unless all rows of a batch came to main by one commit."""
+    """Raise AssertionError unless all rows of a batch reached main by one commit."""
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     for batch in (each for each in batches if each.merge_hash in log):
         commit = log[batch.merge_hash]
@@ -142,7 +142,7 @@ def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> Non
 def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestion]) -> None:
     """Raise AssertionError unless each file is as it was when its manifest landed.
 
-    Only a replay may bring one that was missing then.
+    Only a replay may publish a file that was missing then.
     """
     landed = list(deployment.landing.landed()) if batches else []
     times = {ingestion_id(each): each.landed_at for each in landed}
@@ -157,17 +157,17 @@ def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestio
 
 
 def _no_file_comes_twice_unapproved(deployment: Deployment, published: list[Ingestion]) -> None:
-    """Raise AssertionError where a landed version came to main twice without an approval."""
+    """Raise AssertionError if a landed version was published twice without an approval."""
     unknown = [i for i in published if not _was_held(deployment, i)]
     came = Counter(row for i in unknown for row in _rows(i))
     assert not [row for row, times in came.items() if times > 1], "a version came twice"
 
 
 def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Ingestion]) -> None:
-    """Raise AssertionError where the same bytes were published again and not as a duplicate.
+    """Raise AssertionError if known bytes were published again without being marked as a duplicate.
 
-    Not where versions replace each other, where one of them was approved, nor where the ledger had
-    lost one of them.
+    This does not hold where versions replace each other, where one of them was approved, or where
+    the ledger had lost one of them.
     """
     files = [i for i in published if not i.parts and not i.replaces and i.landed.etag]
     files = [i for i in files if not i.approval]
@@ -201,7 +201,7 @@ def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion
         kept - set(deployment.catalog.branches("ingest/", "publish/")) - deployment.others.dropped
     )
     assert not gone, f"evidence is gone: {gone}"
-    # A process that hung while others finished can still leave a branch, but nothing on it.
+    # A process that hung while others finished can still leave an empty branch.
     left = [b for b in left_behind(deployment) if not deployment.catalog.is_on_main(b)]
     assert not left, f"left behind with rows on them: {left}"
 
@@ -217,7 +217,7 @@ def _older_failures_are_closed(
 
 
 def _no_late_decision_is_published(deployment: Deployment, published: list[Ingestion]) -> None:
-    """Raise AssertionError where one that failed was published after a newer version of its key."""
+    """Raise AssertionError if a failed ingestion was published after a newer version of its key."""
     log = [commit.hash for commit in deployment.catalog.log()][::-1]
     for each in (i for i in published if i.has_failed):
         newer = [i for i in published if _is_later_version(i, each) and i.id != each.despite]
@@ -241,7 +241,7 @@ def _the_unreadable_is_shown(deployment: Deployment) -> None:
 def _every_run_is_recorded_once(deployment: Deployment) -> None:
     """Raise AssertionError unless main's tables of history have the records of each run, once.
 
-    A report that comes after EMR declared its run over may come too late for that.
+    A report written after EMR declared its run over may be too late to be recorded.
     """
     expected: Counter[str] = Counter()
     late: Counter[str] = Counter()
@@ -267,7 +267,7 @@ def _records(deployment: Deployment, key: str) -> list[str]:
 
 
 def check_files(deployment: Deployment) -> None:
-    """Raise AssertionError where a file is gone that main or a branch reaches, now or before."""
+    """Raise AssertionError if a file is missing that main or a branch refers to, now or earlier."""
     deleted = {f"s3://lake/{key}" for key in deployment.lake.deleted}
     for name, head in deployment.catalog.references().items():
         for change in deployment.catalog.changes(head, TABLE):
@@ -284,7 +284,7 @@ def _reconcile_agrees(deployment: Deployment) -> None:
 
 
 def unwatched(deployment: Deployment) -> Adapters:
-    """Return the deployment's adapters without the journal: a test's reads are not in its story."""
+    """Return the adapters without the journal, so that a test's reads stay out of its story."""
     return replace(
         deployment.adapters,
         landing=cast(Any, deployment.landing),

@@ -19,7 +19,7 @@ class _Mark:
 
 
 class FakeRefreshLeases:
-    """Of each table what was begun and done, and who is at it."""
+    """The started and finished refreshes of each table, and the holder of its lease."""
 
     def __init__(self) -> None:
         self._marks: dict[str, _Mark] = {}

@@ -9,14 +9,14 @@ from types import ModuleType
 from typing import Any
 
 _OURS = ("functions", "lakegate", "tests")
-# Log lines and metrics go where the test sends them, and schemas need no second validation.
+# The test configures log lines and metrics, and schemas need no second validation.
 _SHARED = ("functions.telemetry", "tests.fakes.schema")
 _copy: dict[str, ModuleType] = {}
 
 
 @dataclass(frozen=True)
 class Patch:
-    """`instead` in the place of a function, `Class.method` or property of a module or class.
+    """A replacement `instead` for a function, `Class.method` or property of a module or class.
 
     It is called with the original function, then with the call's arguments. It replaces a function
     wherever the copy has bound it; a name that a module imports is replaced in that module alone.
@@ -29,9 +29,9 @@ class Patch:
 
 @contextmanager
 def second_copy() -> Iterator[None]:
-    """Have imports find a second copy of Lakegate, the same one each time.
+    """Make imports find a second copy of Lakegate, the same one each time.
 
-    It shares no module with the first copy but those for logs, metrics and schemas.
+    It shares only the modules for logs, metrics and schemas with the first copy.
     """
     first = _taken_out()
     sys.modules.update(_copy)
@@ -63,14 +63,14 @@ def patched(patches: Sequence[Patch]) -> Iterator[None]:
 
 
 def _found(owner: ModuleType | type, name: str) -> Any:
-    """Return what a module or class has under a name. Raise LookupError for an unknown name."""
+    """Return the attribute of a module or class. Raise LookupError for an unknown name."""
     if name not in vars(owner):
         raise LookupError(f"{owner.__name__} has no {name}: has the function got another name?")
     return vars(owner)[name]
 
 
 def _bindings(owner: ModuleType | type, name: str, original: Any) -> Iterator[tuple[Any, str]]:
-    """Yield each module or class that has bound the original, and to which name."""
+    """Yield each module or class that has bound the original, and its name there."""
     yield owner, name
     if isinstance(owner, ModuleType) and original.__module__ == owner.__name__:
         for module in [sys.modules[each] for each in sys.modules if _is_ours(each)]:

@@ -1,7 +1,7 @@
-"""Events of stories in which many processes are under way at once.
+"""Events of stories in which many processes run at once.
 
-A process begins, and stops before its first call to an outside system. When the story says so, it
-goes on by some calls, or a fault strikes its next one, whatever the others do.
+A process begins, and stops before its first call to an outside system. At later events of the story
+it makes some calls, or a fault strikes its next one, regardless of the others.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ MOST_ATTEMPTS = 2
 
 
 def play(story: Story) -> Stage:
-    """Tell a story in a deployment that gives up early. Raise AssertionError as `tell` does."""
+    """Tell a story in a deployment with few attempts. Raise AssertionError as `tell` does."""
     deployment = Deployment(replace(SETTINGS, max_branches=MOST_ATTEMPTS))
     stage = tell(story, Stage(deployment, excused={"errored TOO_MANY_ATTEMPTS"}))
     most = MOST_ATTEMPTS + stage.forgotten  # whose attempts look like others
@@ -63,7 +63,7 @@ class Begin:
     nth: int = 0
 
     def happen(self, stage: Stage) -> None:
-        """Let it go on to its first call."""
+        """Continue it to its first call."""
         process = Process(partial(_failing, _WORK[self.work](stage, self.nth)))
         stage.processes.append(process)
         process.go()
@@ -71,13 +71,13 @@ class Begin:
 
 @dataclass(frozen=True)
 class Go:
-    """A process goes on by some calls."""
+    """A process makes some calls."""
 
     nth: int = 0
     calls: int = 1
 
     def happen(self, stage: Stage) -> None:
-        """Let it make them; it may end before."""
+        """Make the calls; the process may end earlier."""
         for _ in range(self.calls):
             if process := _nth(stage, self.nth):
                 process.go()
@@ -102,7 +102,7 @@ class Break:
     trouble: Trouble
 
     def happen(self, stage: Stage) -> None:
-        """Let it go on to its next call after that."""
+        """Strike the call, then continue the process to its next one."""
         process = _nth(stage, self.nth)
         if not process or not _can_meet(process.call, self.trouble):
             return
@@ -119,20 +119,20 @@ class Lag:
     writes: int = 1
 
     def happen(self, stage: Stage) -> None:
-        """Have them lag from now on, until everything comes to rest."""
+        """Delay the indexes until nothing is left to do."""
         if known := list(stage.deployment.ledger.all()):
             stage.deployment.ledger.behind[known[self.nth % len(known)].id] = self.writes
 
 
 @dataclass(frozen=True)
 class Declare:
-    """EMR declares a job run over, though its driver goes on."""
+    """EMR declares a job run over, although its driver continues."""
 
     nth: int = 0
     state: RunState = RunState.FAILED
 
     def happen(self, stage: Stage) -> None:
-        """Send the event; what the driver then does and reports is too late."""
+        """Send the event; everything that the driver does and reports afterwards is too late."""
         stage.deployment.declare(self.nth, self.state)
         stage.excused |= {File.CRASHING.end, File.CANCELLED.end, File.CONTRADICTED.end}
 
@@ -150,9 +150,9 @@ class Skew(Enum):
 
 @dataclass(frozen=True)
 class Undo:
-    """An administrator sets main, or one table of it, back by some commits.
+    """An administrator sets main, or one of its tables, back by some commits.
 
-    Not where versions replace each other: the rows are then unknown.
+    It does not happen where versions replace each other, because the rows are then unknown.
     """
 
     commits: int = 1
@@ -175,7 +175,7 @@ def _failing(work: Callable[[], object]) -> None:
 
 
 def _nth(stage: Stage, nth: int) -> Process | None:
-    """Return one of the processes under way, the last one begun first; None where there is none."""
+    """Return one of the running processes, the newest first, or None if there is none."""
     live = stage.under_way[::-1]
     return live[nth % len(live)] if live else None
 
@@ -209,14 +209,14 @@ def _message(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _messages(stage: Stage, nth: int, several: int = 3) -> Callable[[], object]:
-    """Deliver them; where none waits, job runs end first."""
+    """Deliver the waiting messages; if there are none, end job runs first."""
     if not stage.deployment.waits:
         stage.deployment.run_jobs()
     return lambda: stage.deployment.deliver_together(nth, several)
 
 
 def _job(stage: Stage, nth: int) -> Callable[[], object]:
-    """Carry it out; where none was started, what waits is delivered first."""
+    """Carry out a job run; if none was started, deliver the waiting messages first."""
     if not stage.deployment.runs:
         stage.deployment.deliver()
     return lambda: stage.deployment.run_one_job(nth, in_steps=True)
@@ -229,7 +229,7 @@ def _sweep(stage: Stage, nth: int) -> Callable[[], object]:
 def _command(
     give: Callable[[Deployment, Ingestion], object],
 ) -> Callable[[Stage, int], Callable[[], object]]:
-    """Return how a command is given for an ingestion in the state in which it was listed."""
+    """Return the work of a command for an ingestion in the state in which it was listed."""
 
     def given(stage: Stage, nth: int) -> Callable[[], object]:
         stage.excused.add("rejected SUPERSEDED")  # a newer version may be published meanwhile
@@ -253,7 +253,7 @@ def _mend(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _publish(stage: Stage, nth: int) -> Callable[[], object]:
-    """Publish it: the table may then have a key twice."""
+    """Publish it: the table may then contain a key twice."""
     reasons = ("", " CHECKS_FAILED", " LIKELY_DUPLICATE", " CANNOT_REPLACE", " SUPERSEDED")
     stage.excused |= {f"published{reason}" for reason in reasons}
     stage.deployment.keys.clear()

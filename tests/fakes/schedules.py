@@ -87,6 +87,6 @@ def explore(
     openings: Sequence[Story] = tuple(OPENINGS.values()),
     shrinks: bool = True,
 ) -> None:
-    """Play so many schedules, the same ones for the same `start`; raise as `stories.explore`."""
+    """Play this number of schedules, the same for the same `start`; raise as `stories.explore`."""
     drawn = st.builds(flat, st.sampled_from(openings), *_PARTS)
     explore_with(lambda story: told(play(story)), drawn, runs, start, shrinks=shrinks)

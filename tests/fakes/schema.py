@@ -1,4 +1,4 @@
-"""The published JSON Schemas: what a test has written or heard must fit its own."""
+"""The published JSON Schemas for documents that a test wrote or received."""
 
 import json
 from functools import cache, lru_cache
@@ -14,12 +14,12 @@ ANNOUNCEMENT = _DOCS / "announcement-1.schema.json"
 
 @lru_cache(maxsize=10_000)  # thousands of stories write the same few reports
 def validate_report(text: str) -> None:
-    """Raise ValidationError where the text is no audit report as the schema has it."""
+    """Raise ValidationError if the text is not an audit report by the schema."""
     _validator(PUBLISHED).validate(json.loads(text))
 
 
 def validate_announcement(detail: dict[str, Any]) -> None:
-    """Raise ValidationError where an event's detail is none as the schema has it."""
+    """Raise ValidationError if an event's detail is not an announcement by the schema."""
     _validator(ANNOUNCEMENT).validate(detail)
 
 

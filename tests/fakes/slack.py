@@ -1,4 +1,4 @@
-"""Slack as the function behind the buttons knows it: requests that it signs, and what it shows."""
+"""Slack for the function behind the buttons: signed requests, and the replies that it shows."""
 
 import base64
 import hashlib
@@ -18,21 +18,21 @@ _EVENTS = Path(__file__).parents[1] / "events"
 
 
 def example(name: str) -> Any:
-    """One of the documents in tests/events."""
+    """Return one of the documents in tests/events."""
     return json.loads((_EVENTS / f"{name}.json").read_text())
 
 
 def posted(
     payload: Any, secret: str = SIGNING_SECRET, at: float = NOW, *, plain: bool = False
 ) -> dict[str, Any]:
-    """A function URL's event of a payload that Slack signed; `plain` where it comes as text."""
+    """Return a function URL's event of a payload signed by Slack, as text if `plain`."""
     return event(urlencode({"payload": json.dumps(payload)}), secret, at, plain=plain)
 
 
 def event(
     body: str, secret: str = SIGNING_SECRET, at: float = NOW, *, plain: bool = False
 ) -> dict[str, Any]:
-    """A function URL's event of any body."""
+    """Return a function URL's event of any body."""
     stamp = str(int(at))
     signed = hmac.new(secret.encode(), f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
     made = example("function_url")
@@ -45,7 +45,7 @@ def event(
 
 
 class FakeReplies:
-    """What Slack showed to one person."""
+    """The replies that Slack showed to one user."""
 
     def __init__(self) -> None:
         self.forms: list[tuple[str, Mapping[str, Any]]] = []
@@ -66,7 +66,7 @@ class FakeReplies:
 
 
 class FakeActions:
-    """The queue of actions: what one person wants of what they saw is there once."""
+    """The queue of actions; a repeated request of one user for one view is kept once."""
 
     def __init__(self) -> None:
         self.sent: list[ActionRequest] = []

@@ -1,8 +1,7 @@
-"""Snowflake's SQL API as far as Lakegate uses it, strict about what it is asked.
+"""Snowflake's SQL API as far as Lakegate uses it, strict about requests.
 
-Snowflake documentation: "SQL API reference", "Authenticating to the server", "ALTER ICEBERG TABLE
-… REFRESH". What was never seen of the real one is not made up here: whatever is not documented is
-refused.
+Snowflake documentation: "SQL API reference", "Authenticating to the server", "ALTER ICEBERG TABLE …
+REFRESH". Undocumented behaviour is not invented here: an undocumented request is refused.
 """
 
 import base64
@@ -39,12 +38,11 @@ class _Statement:
 class SnowflakeDouble:
     """One account with one user; `tables` maps each Iceberg table to the file that it reads.
 
-    `polls` is how often a statement is still going on when it is asked for. `faults` go wrong one
-    by one: an HTTP status, or "lost" for an answer that never comes although the work is done;
-    "none" is that nothing does.
-    `ran` are the statements in the order in which they were carried out. With `hangs`, a statement
-    is carried out just before its time is over, and is still going on until then.
-    `ahead` is by how much its clock is ahead.
+    `polls` is the number of polls that find a statement still running. `faults` occur one by one:
+    an HTTP status, or "lost" for a lost answer although the work is done; "none" is no fault. `ran`
+    are the statements in the order of execution. With `hangs`, a statement is executed just before
+    its time limit, and is reported as running until then. `ahead` is by how much its clock is
+    ahead.
     """
 
     user: str = "MYORG-ACCOUNT1.LAKEGATE"
@@ -62,11 +60,11 @@ class SnowflakeDouble:
     _statements: dict[str, _Statement] = field(default_factory=dict)
 
     def now(self) -> datetime:
-        """What its clock shows."""
+        """Return the time of its clock."""
         return datetime.now(UTC) + self.ahead
 
     def submit(self) -> flask.Response:
-        """POST /api/v2/statements."""
+        """Answer POST /api/v2/statements."""
         query, body = flask.request.args, flask.request.get_json()
         request_id = str(uuid.UUID(query["requestId"]))
         assert set(query) <= {"requestId", "retry", "async"}
@@ -87,12 +85,12 @@ class SnowflakeDouble:
         return self._standing(known[0])
 
     def look(self, handle: str) -> flask.Response:
-        """GET /api/v2/statements/<handle>."""
+        """Answer GET /api/v2/statements/<handle>."""
         self._statements[handle].polls -= 1
         return self._standing(handle)
 
     def refusal(self) -> flask.Response | None:
-        """What is wrong with a request, or to go wrong with it."""
+        """Return the error of a request: its own, or the next fault."""
         self.asked.append(flask.request.method)
         self.go_on()
         headers = flask.request.headers
@@ -110,14 +108,14 @@ class SnowflakeDouble:
         return None
 
     def go_on(self) -> None:
-        """Carry out what hung until now."""
+        """Execute the statement that hung until now."""
         due = [each for each in self._hanging if each[0] <= self.now()]
         for each in due:
             self._hanging.remove(each)
             self._carry_out(self._statements[each[1]].sql)
 
     def knows(self, token: str) -> bool:
-        """Whether a bearer token is the user's, and good now."""
+        """Return whether a bearer token is the user's and valid now."""
         own_clock: Any = {"verify_exp": False, "verify_iat": False}
         try:
             claims = jwt.decode(
@@ -157,7 +155,7 @@ class SnowflakeDouble:
 
 @contextmanager
 def running(double: SnowflakeDouble) -> Iterator[SnowflakeDouble]:
-    """The double, answering at its address."""
+    """Yield the double, answering at its address."""
     app = flask.Flask("snowflake")
     app.before_request(double.refusal)
     app.post("/api/v2/statements")(double.submit)
@@ -173,7 +171,10 @@ def running(double: SnowflakeDouble) -> Iterator[SnowflakeDouble]:
 
 
 def fingerprint(key: RSAPublicKey) -> str:
-    """What `openssl rsa -pubin -outform DER | openssl dgst -sha256 -binary | base64` prints."""
+    """Return the base64 of the public key's SHA-256.
+
+    It equals `openssl rsa -pubin -outform DER | openssl dgst -sha256 -binary | base64`.
+    """
     der = key.public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )

@@ -1,4 +1,4 @@
-"""A deployment in which a story happens, and what the story's end is judged by."""
+"""A deployment in which a story happens, and the facts that its end is judged by."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from tests.fakes.processes import Process, pause
 
 
 class File(Enum):
-    """A landed file: how its job run goes, and its final state."""
+    """A landed file: the script of its job run, and its final state."""
 
     GOOD = (job.passed, "published")
     WARNED = (job.warned, "published")
@@ -36,7 +36,7 @@ class File(Enum):
 
     @property
     def script(self) -> Script:
-        """Return how its job run goes."""
+        """Return the script of its job run."""
         return self.value[0]
 
     @property
@@ -53,7 +53,7 @@ class File(Enum):
 
 
 class Kind(Enum):
-    """When a fault strikes a call, and its effect; while one hangs, other processes go on."""
+    """The time of a fault at a call, and its effect; other processes continue while one hangs."""
 
     UNAVAILABLE = ("before", unavailable)
     DONE_YET_UNAVAILABLE = ("after", unavailable)
@@ -69,36 +69,35 @@ class Kind(Enum):
 
     @property
     def effect(self) -> Callable[[], object] | None:
-        """Return the effect, None where the call hangs."""
+        """Return the effect, or None if the call hangs."""
         return self.value[1]
 
 
 class Event(Protocol):
-    """One thing that may happen."""
+    """An event of a story."""
 
     def happen(self, stage: "Stage") -> None:
-        """Let it happen."""
+        """Apply the event."""
 
 
 Story = Sequence[Event]
 
 
 def happen(story: Story, stage: "Stage") -> None:
-    """Let all events of a story happen, in their order."""
+    """Apply all events of a story in their order."""
     for event in story:
         event.happen(stage)
 
 
 @dataclass
 class Stage:
-    """The deployment of a story, and what a test must know to judge its end.
+    """The deployment of a story, and the facts that a test needs to judge its end.
 
     `files` are the landed ones by their ingestion's id. `struck` counts the faults that struck.
-    `excused` are final states that a file may have besides its own, for what owners did. `decided`
-    are the ids of ingestions on which a command decided. `replaced` are branches that were still
-    there when their successor was merged. `forgotten` counts the ledger items and job runs that
-    were lost. `cut_under` maps each fresh branch to the contract version in force when it was
-    created.
+    `excused` are the final states that owners' decisions also allow for a file. `decided` are the
+    ids of ingestions that a command decided. `replaced` are branches that still existed when their
+    successor was merged. `forgotten` counts the ledger items and job runs that were lost.
+    `cut_under` maps each fresh branch to the contract version in force when it was created.
     """
 
     deployment: Deployment = field(default_factory=Deployment)
@@ -136,22 +135,22 @@ class Stage:
             self.replaced += there & set(own)
 
     def _note_contract(self) -> None:
-        """Note which version of its contract was in force when a fresh branch was created."""
+        """Record the contract version in force when a fresh branch was created."""
         for name in self.deployment.catalog.branches(f"publish/{TABLE}/"):
             self.cut_under.setdefault(name, self.contract_version)
 
     @property
     def contract_version(self) -> int:
-        """Return how often the contract of shop.orders was put."""
+        """Return how often the contract of shop.orders was uploaded."""
         stored = {each.contract.table: each for each in self.deployment.lake.contracts()}
         return int(stored[TABLE].version.removeprefix("v"))
 
     @property
     def hung(self) -> bool:
-        """Return whether some process hung while others went on."""
+        """Return whether a process hung while others continued."""
         return bool(self.processes) or any(kind.effect is None for _, kind in self.struck)
 
     @property
     def under_way(self) -> list[Process]:
-        """Return the processes that stand before one of their calls."""
+        """Return the processes that are stopped before one of their calls."""
         return [process for process in self.processes if not process.ended]

@@ -70,11 +70,11 @@ class FakeLanding:
         return landed
 
     def delete(self, key: str) -> None:
-        """Delete a key as people do: its versions stay, behind a delete marker."""
+        """Delete a key as a user does: its versions stay, behind a delete marker."""
         self._deleted.append((key, self._clock.now()))
 
     def announced(self, landed: LandedObject) -> LandedObject:
-        """A landed object as S3's event names it: when it landed, and in which order."""
+        """Return a landed object as S3's event names it: with its time and its order."""
         for number, listed in enumerate(self._landed, _FIRST_SEQUENCER):
             if (listed.key, listed.version) == (landed.key, landed.version):
                 return replace(listed, sequencer=f"{number:X}")
@@ -87,7 +87,7 @@ class FakeLanding:
 
 
 class FakeLake:
-    """What lies beside the tables: texts of contracts and reports, every version of them."""
+    """The texts beside the tables: every version of the contracts and reports."""
 
     def __init__(self, clock: FakeClock | None = None, limits: Limits = DEFAULTS) -> None:
         self._clock = clock or FakeClock()
@@ -181,7 +181,7 @@ class FakeLake:
         self.put_text(CHECKPOINT, checkpoint.to_json().encode())
 
     def is_gone(self, address: str) -> bool:
-        """See Lake.is_gone; a fake table's data file is there until it is deleted."""
+        """See Lake.is_gone; a fake table's data file exists until it is deleted."""
         return address.removeprefix("s3://lake/") in self.deleted
 
     def reports(self) -> Iterator[str]:
@@ -204,7 +204,7 @@ class FakeLake:
             self._texts.pop(key, None)
 
     def put_text(self, key: str, text: bytes) -> None:
-        """What a job, or a person past all checks, puts into the bucket."""
+        """Put a text into the bucket, as a job does, or a user without any checks."""
         self._texts[key].append(text)
 
     def _contract(self, text: bytes, key: str, version: str) -> StoredContract:
@@ -212,13 +212,13 @@ class FakeLake:
         return _read(text, key, version, self.limits)
 
 
-# Frozen values, of texts that thousands of stories have in common.
+# Cached frozen values of texts that thousands of stories share.
 _read = cache(StoredContract.read)
 _read_report = lru_cache(maxsize=10_000)(AuditReport.from_json)
 
 
 def _was(time: str, at: str) -> bool:
-    """Whether something had been by then, for all that whole seconds tell."""
+    """Return whether a time is before another, or in the same whole second."""
     return times.second(time) <= times.second(at)
 
 

@@ -55,11 +55,11 @@ def weighted(weights: dict[Events, int]) -> Events:
     return st.sampled_from(often).flatmap(lambda strategy: strategy)
 
 
-# Most files are good and for one table, and most events are ordinary: so faults and rare events
+# Most files are good and for one table, and most events are ordinary: thus faults and rare events
 # strike while several ingestions of a table are being published.
 _NTH = st.integers(0, 3)
 _FILES = st.one_of(st.just(File.GOOD), st.sampled_from(File))
-# The keys and sizes of these are not those of a manifest.
+# A manifest cannot have the keys and sizes of these.
 _NO_MANIFESTS = (File.EMPTY, File.UNCLAIMED, File.MARKER)
 _OF_BATCHES = st.one_of(
     st.just(File.GOOD), st.sampled_from([file for file in File if file not in _NO_MANIFESTS])
@@ -113,7 +113,7 @@ def explore(
     openings: Sequence[Story] = OPENINGS,
     shrinks: bool = True,
 ) -> None:
-    """Tell so many different stories, the same ones for the same `start`.
+    """Tell this number of different stories, the same ones for the same `start`.
 
     Raise AssertionError at the first that breaks a promise, shortened if it `shrinks`.
     """
@@ -133,7 +133,7 @@ def explore_with(
     *,
     shrinks: bool = True,
 ) -> None:
-    """Play so many of these stories, the same ones for the same `start`; raise as `explore`."""
+    """Play this number of these stories, the same ones for the same `start`; raise as `explore`."""
 
     @seed(start)
     @settings(

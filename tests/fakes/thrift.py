@@ -1,4 +1,4 @@
-"""Parquet's metadata taken apart and put together again, to make files that lie about themselves.
+"""Read and write Parquet's metadata, to make files with false metadata.
 
 Thrift's compact protocol (Apache Thrift, "Thrift Compact protocol encoding"), as far as Parquet's
 footers and page headers use it: a struct is a dictionary of field id → (type, value).
@@ -20,7 +20,7 @@ _BOOLEANS, _BYTE, _WHOLE, _DOUBLE, _BINARY, _LISTS, _STRUCT = (
 
 
 def read_struct(file: io.BytesIO) -> Struct:
-    """The struct that begins here."""
+    """Return the struct that begins here."""
     fields: Struct = {}
     id_ = 0
     while head := file.read(1)[0]:
@@ -30,7 +30,7 @@ def read_struct(file: io.BytesIO) -> Struct:
 
 
 def written(fields: Struct) -> bytes:
-    """A struct's bytes."""
+    """Return a struct's bytes."""
     out, last = b"", 0
     for id_, (type_, value) in sorted(fields.items()):
         short = 0 < id_ - last < 16
@@ -41,13 +41,13 @@ def written(fields: Struct) -> bytes:
 
 
 def footer(parquet: bytes) -> tuple[bytes, Struct]:
-    """What comes before a Parquet file's footer, and the footer."""
+    """Return the bytes before a Parquet file's footer, and the footer."""
     length = int.from_bytes(parquet[-8:-4], "little")
     return parquet[: -8 - length], read_struct(io.BytesIO(parquet[-8 - length : -8]))
 
 
 def with_footer(before: bytes, metadata: Struct) -> bytes:
-    """A Parquet file with another footer."""
+    """Return a Parquet file with another footer."""
     text = written(metadata)
     return before + text + len(text).to_bytes(4, "little") + b"PAR1"
 

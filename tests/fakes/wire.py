@@ -1,4 +1,4 @@
-"""Servers that answer what no well-behaved one would: for what an adapter makes of it."""
+"""Misbehaving servers that test an adapter's handling of their answers."""
 
 import socket
 import socketserver
@@ -19,16 +19,16 @@ BROKEN_ANSWERS = {
 
 
 def json(status: str, body: object) -> bytes:
-    """An answer with a JSON body."""
+    """Return an answer with a JSON body."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\n\r\n"
     return head.encode() + dumps(body).encode()
 
 
 @contextmanager
 def answering(*answers: bytes) -> Iterator[str]:
-    """A server that gives each request the next answer, at last always the same one, and hangs up.
+    """Yield the address of a server that gives each request the next answer and hangs up.
 
-    Yields its address.
+    It repeats the last answer for all further requests.
     """
     coming = chain(answers, repeat(answers[-1]))
 
@@ -49,11 +49,11 @@ def answering(*answers: bytes) -> Iterator[str]:
 
 @contextmanager
 def silent() -> Iterator[str]:
-    """A server that takes connections and never answers; yields its address."""
+    """Yield the address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def nobody() -> str:
-    """An address where nothing listens, nor ever will: the port is below all that are given out."""
+    """Return an address without a listener; its port is below all that are assigned."""
     return "http://127.0.0.1:1"

@@ -38,9 +38,9 @@ class Index:
 def units(before: Item | None, after: Item, indexes: Sequence[Index]) -> dict[str, int]:
     """Return the write units of replacing an item, by index; "" is the table itself.
 
-    A unit is a kilobyte begun, of the larger of the two. An index whose key changed deletes and
-    puts, one that sees no change takes none (DynamoDB Developer Guide, "Using Global Secondary
-    Indexes", "Provisioned throughput considerations"; the same units on demand).
+    A unit is a started kilobyte of the larger of the two. An index whose key changed deletes and
+    puts; an unchanged index takes none (DynamoDB Developer Guide, "Using Global Secondary Indexes",
+    "Provisioned throughput considerations"; the same units on demand).
     """
     taken = {"": max(_units(before), _units(after))}
     for index in indexes:

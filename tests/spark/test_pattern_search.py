@@ -38,7 +38,10 @@ Reads = Callable[[str, str], int]
 
 @pytest.fixture(scope="module")
 def reads() -> Iterator[Reads]:
-    """Return how many characters Java reads to search a text for a pattern, up to a million."""
+    """Yield a function that counts the characters that Java reads to search a text.
+
+    It takes a pattern and a text, and counts up to a million.
+    """
     os.environ["JAVA_HOME"] = str(java_home())
     gateway = launch_gateway()
     compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()

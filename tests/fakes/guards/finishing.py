@@ -1,4 +1,4 @@
-"""Guards on what follows a final state: clean up, notify, sweep."""
+"""Guards on the path after a final state: clean up, notify, sweep."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.fakes.sabotage import Patch
 
 
 def _note_before(field: str) -> Any:
-    """Return a replacement that notes in the ledger that its function is done, then calls it."""
+    """Return a replacement that records its function as done in the ledger, then calls it."""
 
     def noted(notify: Any, adapters: Adapters, ingestion: Ingestion) -> Any:
         return notify(adapters, adapters.ledger.save(ingestion.step("", "", **{field: True})))

@@ -1,4 +1,4 @@
-"""A guard of the promises, and how to take it out."""
+"""A guard of the promises, and its removal."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +10,10 @@ from tests.fakes.stage import Story
 
 @dataclass(frozen=True)
 class Guard:
-    """With its `patches` the guard is gone, and a story breaks a promise.
+    """A check in the code: its `patches` remove it, and then a story breaks a promise.
 
-    `breach` is a regular expression on the message of the broken promise. `opening` is what the
-    search lets stories begin with where few of the others come by the guard.
+    `breach` is a regular expression for the message of the broken promise. `opening` is the
+    beginning of the searched stories, for a guard that few other stories reach.
     """
 
     name: str

@@ -123,7 +123,7 @@ PUBLISHING = (
         "doubled",
         (
             Patch(rebase, "_set_intent", _save_one_by_one),
-            # The guard that stands behind it is taken out alone further down.
+            # The guard behind it is removed separately below.
             _BRANCH_OF_INCOMPLETE_UNIT_DELETED,
         ),
         opening=A_SWAP,

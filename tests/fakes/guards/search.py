@@ -1,4 +1,4 @@
-"""Find a short story that breaks a promise where a guard is gone."""
+"""Find a short story that breaks a promise after a guard is removed."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ class _Found(Exception):
 def find(guard: Guard, before: Story = NOTHING) -> Story:
     """Return a short story that breaks the promise without the guard. Raise LookupError.
 
-    `before` is the story that broke it earlier: others are tried that begin as it does.
+    `before` is the story that broke it earlier: stories with the same beginning are tried.
     """
     with patched(guard.patches):
         return _shortened(_drawn(guard, before), lambda story: breaks(guard, story))
@@ -64,7 +64,7 @@ def _drawn(guard: Guard, before: Story) -> Story:
 
 
 def _shortened(story: Story, is_enough: Callable[[Story], bool]) -> Story:
-    """Return the story without the events, and with the plainest events, that are enough."""
+    """Return the story with only the necessary events, each as plain as possible."""
     before: Story = ()
     while tuple(story) != tuple(before):
         before = story
@@ -75,7 +75,7 @@ def _shortened(story: Story, is_enough: Callable[[Story], bool]) -> Story:
 
 
 def _fewer(items: Sequence[_T], is_enough: Callable[[Sequence[_T]], bool]) -> Sequence[_T]:
-    """Return the items without those that are not needed, many at once where possible."""
+    """Return only the necessary items; remove many at once where possible."""
     size = len(items)
     while size := size // 2:
         nth = len(items)
@@ -87,7 +87,7 @@ def _fewer(items: Sequence[_T], is_enough: Callable[[Sequence[_T]], bool]) -> Se
 
 
 def _plainer(story: Story, nth: int, is_enough: Callable[[Story], bool]) -> Story:
-    """Return the story with its nth event as plain as is enough."""
+    """Return the story with its nth event as plain as possible."""
     for plain in _plain(story[nth]):
         plainer = (*story[:nth], plain, *story[nth + 1 :])
         if is_enough(plainer):
@@ -110,7 +110,7 @@ def _plain(event: Any) -> Iterator[Any]:
 
 
 def source(event: Any) -> str:
-    """Return the event as Python that makes it, without what it has by default."""
+    """Return the Python expression that makes the event, without default values."""
     if isinstance(event, Enum):
         return f"{type(event).__name__}.{event.name}"
     if is_dataclass(event):

@@ -1,4 +1,4 @@
-"""The stories of the guards, each of which breaks a promise, by find_stories."""
+"""The stories of the guards, each of which breaks a promise, written by find_stories."""
 
 from tests.fakes.events import (
     Ask,

@@ -1,4 +1,4 @@
-"""Notes every job run that it is told of."""
+"""A stub of on_job_run that records every job run in the ledger."""
 
 import json
 import os
@@ -15,6 +15,6 @@ def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
 
 
 def _note(name: str, **seen: str) -> None:
-    """Write down what was seen where the role allows it: in the ledger."""
+    """Write the observation to the ledger, the only place that the role allows."""
     table = boto3.resource("dynamodb").Table(os.environ["LAKEGATE_LEDGER_TABLE"])
     table.put_item(Item={"id": name, "state": "noted", "landed_at": "now", **seen})

@@ -1,4 +1,4 @@
-"""Notes every delivery of an object; "flaky" ones fail the first time, "poison" always."""
+"""A stub that records each delivery of an object; "flaky" fails once, "poison" always."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def _deal_with(record: dict[str, Any]) -> bool:
 
 
 def _breach() -> str:
-    """What S3 says when the function does what its role must not."""
+    """Return S3's answer to a write that the function's role must not make."""
     try:
         boto3.client("s3").put_object(Bucket=os.environ["LAKEGATE_LAKE_BUCKET"], Key="x", Body=b"")
     except ClientError as error:
@@ -35,6 +35,6 @@ def _breach() -> str:
 
 
 def _note(name: str, **seen: str) -> None:
-    """Write down what was seen where the role allows it: in the ledger."""
+    """Write the observation to the ledger, the only place that the role allows."""
     table = boto3.resource("dynamodb").Table(os.environ["LAKEGATE_LEDGER_TABLE"])
     table.put_item(Item={"id": name, "state": "noted", "landed_at": "now", **seen})

@@ -1,4 +1,4 @@
-"""Notes that it ran, and on whose behalf."""
+"""A stub of sweep that records each run and its caller."""
 
 import os
 from typing import Any
@@ -15,6 +15,6 @@ def handler(event: dict[str, Any], context: object) -> None:
 
 
 def _note(name: str, **seen: str) -> None:
-    """Write down what was seen where the role allows it: in the ledger."""
+    """Write the observation to the ledger, the only place that the role allows."""
     table = boto3.resource("dynamodb").Table(os.environ["LAKEGATE_LEDGER_TABLE"])
     table.put_item(Item={"id": name, "state": "noted", "landed_at": "now", **seen})
