@@ -223,13 +223,15 @@ def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, sta
     assert list(local_slack.threaded().values()) == [["done"]]
 
 
-def test_recovery_of_what_nobody_remembers_is_told(local_slack: LocalSlack) -> None:
+def test_recovery_of_what_nobody_remembers_is_reported(local_slack: LocalSlack) -> None:
     """A recovery without a known thread is posted in the channel."""
     local_slack.notify(settled("a"))
     assert local_slack.threaded() == {"Published after replay: a": []}
 
 
-def test_failing_again_is_told_in_the_thread_and_in_the_channel(local_slack: LocalSlack) -> None:
+def test_failing_again_is_reported_in_the_thread_and_in_the_channel(
+    local_slack: LocalSlack,
+) -> None:
     """A replayed file that failed again is posted in thread and channel, and not counted twice."""
     local_slack.notify(failed("a"))
     local_slack.notify(settled("a"))
@@ -253,7 +255,7 @@ def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack
 
 
 @pytest.mark.parametrize("notice", [failed("b"), failed("a", attempt=2), settled("a")])
-def test_what_was_deleted_is_told_anew(local_slack: LocalSlack, notice: Alert) -> None:
+def test_what_was_deleted_is_reported_again(local_slack: LocalSlack, notice: Alert) -> None:
     """After the first message was deleted, the next alert opens a new one."""
     local_slack.notify(failed("a"))
     local_slack.delete_first()
@@ -290,7 +292,7 @@ def test_a_thread_that_refuses_a_reply_blocks_nothing(local_slack: LocalSlack, b
     ]
 
 
-def test_a_crash_before_it_is_remembered_tells_once_more(local_slack: LocalSlack) -> None:
+def test_a_crash_before_it_is_remembered_reports_once_more(local_slack: LocalSlack) -> None:
     """A crash between posting and recording posts again, and leaves one thread."""
     local_slack.journal.strike("threads.open", Fault(die))
     with pytest.raises(ProcessDied):
@@ -346,7 +348,7 @@ def test_what_every_channel_refuses_stays(local_slack: LocalSlack) -> None:
         local_slack.notify(ALERT)
 
 
-def test_what_slack_cannot_lay_out_is_told_as_text(local_slack: LocalSlack) -> None:
+def test_what_slack_cannot_lay_out_is_reported_as_text(local_slack: LocalSlack) -> None:
     """An alert whose blocks Slack refuses is posted as text and blocks no other."""
     local_slack.notify(replace(ALERT, blocks=({"type": "nonsense"},)))
     assert local_slack.posted() == [(DEFAULT, replace(ALERT, blocks=()))]
@@ -491,7 +493,7 @@ def test_silence_is_tried_again() -> None:
                 SlackAlerts(client, DEFAULT).post("", ALERT)
 
 
-def test_without_slack_the_log_tells(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_slack_the_log_reports(caplog: pytest.LogCaptureFixture) -> None:
     """Without Slack each alert is in the log with its channel."""
     LogAlerts(logging.getLogger("test")).post("#orders", ALERT)
     (record,) = caplog.records

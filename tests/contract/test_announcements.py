@@ -146,7 +146,7 @@ def test_what_does_not_apply_is_empty() -> None:
     assert REJECTED.reason_code == INGESTION.reason.code
 
 
-def test_who_published_it_anyway_is_told() -> None:
+def test_who_published_it_anyway_is_reported() -> None:
     """An announcement names the person and the reason of a publication in spite of the audit."""
     approval = Approval("Ada", "a refund", "2026-11-22T01:00:00.000+00:00", ())
     (announcement,) = announcements(replace(PUBLISHED, approval=approval))

@@ -403,7 +403,7 @@ def test_references_are_all_branches(lake: Lake) -> None:
     assert found["main"] == lake.catalog.head("main")
 
 
-def test_a_log_tells_what_became_of_a_table(lake: Lake) -> None:
+def test_a_log_reports_what_became_of_a_table(lake: Lake) -> None:
     """Each commit of a log says which metadata it gave a table; merges are marked."""
     lake.merge(*lake.written(1))
     branch, _ = lake.written(2)
@@ -455,7 +455,7 @@ def test_a_table_that_is_not_there_has_no_metadata(lake: Lake) -> None:
         next(lake.catalog.changes(NO_HASH, lake.table))
 
 
-def test_a_history_tells_what_was_changed(lake: Lake) -> None:
+def test_a_history_reports_what_was_changed(lake: Lake) -> None:
     """Each of main's commits names the tables that it changed, also for a merge."""
     branch, head = lake.written(1)
     lake.catalog.merge(branch, head, lake.bases[branch], "ours", {"ours": "1"})

@@ -193,7 +193,7 @@ def test_who_was_quicker_is_not_written_over(catalog: Catalog) -> None:
     assert catalog.table()["Parameters"][POSITION] == "3"
 
 
-def test_metadata_that_is_gone_is_told(catalog: Catalog) -> None:
+def test_metadata_that_is_gone_is_reported(catalog: Catalog) -> None:
     """If main's file was deleted since, the pointer stays and the error is permanent."""
     catalog.glue.refresh(catalog.refresh(3))
     with pytest.raises(Permanent, match="METADATA_GONE"):
@@ -201,7 +201,7 @@ def test_metadata_that_is_gone_is_told(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("body", ["", "{}", "nonsense", '{"format-version": 9}'])
-def test_what_is_no_metadata_is_told(catalog: Catalog, body: str) -> None:
+def test_what_is_no_metadata_is_reported(catalog: Catalog, body: str) -> None:
     """A file that is not table metadata moves nothing."""
     catalog.s3.put_object(Bucket="lake", Key="x.json", Body=body.encode())
     with pytest.raises(Permanent, match="BAD_METADATA"):
@@ -216,7 +216,7 @@ def test_what_is_no_metadata_is_told(catalog: Catalog, body: str) -> None:
         ("InvalidInputException", Permanent),
     ],
 )
-def test_what_glue_refuses_is_told_apart(code: str, error: type[Exception]) -> None:
+def test_what_glue_refuses_is_distinguished(code: str, error: type[Exception]) -> None:
     """A missing permission or time-out is retried; a permanent refusal is not."""
     client = boto3.client("glue", **ACCOUNT)
     with Stubber(client) as stubber:

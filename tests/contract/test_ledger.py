@@ -251,7 +251,7 @@ def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
     assert ledger.waiting("a.d") == ledger.going_first("a.d") == []
 
 
-def test_the_known_are_told_from_the_unknown(ledger: AnyLedger) -> None:
+def test_the_known_are_distinguished_from_the_unknown(ledger: AnyLedger) -> None:
     """Of many ids, more than one request can take, exactly the saved ones are known."""
     for number in range(0, 250, 3):
         ledger.begin(ingestion(number))
@@ -484,7 +484,7 @@ def test_what_a_newer_release_means_is_not_guessed(dynamodb: Any) -> None:
     ("state", "announced"),
     [(State.PUBLISHED, True), (State.REJECTED, True), (State.AUDITED, False)],
 )
-def test_what_ended_before_there_were_readers_is_not_announced(
+def test_what_ended_before_there_were_consumers_is_not_announced(
     dynamodb: Any, state: State, announced: bool
 ) -> None:
     """Ingestions finished before there were consumers are not announced; later ones are."""

@@ -178,13 +178,13 @@ def test_secrets_are_seen(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("look", ["function", "mapping", "rule"])
-def test_what_is_not_there_is_told(seen: Seen, look: str) -> None:
+def test_what_is_not_there_is_reported(seen: Seen, look: str) -> None:
     """A resource that is deleted or invisible is an error that names it."""
     with pytest.raises(NotVisible, match="nothing"):
         getattr(seen.outside, look)("nothing")
 
 
-def test_what_a_stranger_is_told_is_seen(aws: AwsView) -> None:
+def test_an_unsigned_request_is_answered_with_the_reason(aws: AwsView) -> None:
     """An unsigned request to a function's address is answered with the refusal's reason."""
     client = aws._clients["lambda"]  # noqa: SLF001  no AWS in this process runs our code
     refused = {"statusCode": 401, "body": '{"error": "NOT_SLACK"}'}

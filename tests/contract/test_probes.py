@@ -201,14 +201,14 @@ def test_the_time_is_seen() -> None:
 @pytest.mark.parametrize(
     "probe", ["date", "bucket", "notifications", "table", "application", "queue"]
 )
-def test_what_is_not_there_is_told(seen: Seen, probe: str) -> None:
+def test_what_is_not_there_is_reported(seen: Seen, probe: str) -> None:
     """A resource that is deleted or invisible is an error that names it."""
     name = "http://sqs/000000000000/nothing" if probe == "queue" else "nothing-of-ours"
     with pytest.raises(Transient, match=r"AWS_REFUSED.*nothing"):
         getattr(seen.probe, probe)(name)
 
 
-def test_an_aws_that_is_away_is_told() -> None:
+def test_an_aws_that_is_away_is_reported() -> None:
     """If AWS is unreachable each probe reports it."""
     config = Config(
         retries={"total_max_attempts": 1}, connect_timeout=1, s3={"addressing_style": "path"}
@@ -245,7 +245,9 @@ def test_nessies_rights_are_seen(nessie: tuple[NessieProbe | FakeNessie, dict[st
     assert probe.anonymous_answer().status == 401
 
 
-def test_nessie_tells_its_version(nessie: tuple[NessieProbe | FakeNessie, dict[str, str]]) -> None:
+def test_nessie_reports_its_version(
+    nessie: tuple[NessieProbe | FakeNessie, dict[str, str]],
+) -> None:
     """The running server's version is read without a token."""
     assert nessie[0].version() == "0.99.0"
 
@@ -261,7 +263,7 @@ def test_looking_changes_nothing(servers: Servers) -> None:
 
 
 @pytest.mark.parametrize("answer", ["nothing", "no HTTP", "half a body", "half a JSON"])
-def test_what_is_not_nessie_is_told(answer: str) -> None:
+def test_what_is_not_nessie_is_reported(answer: str) -> None:
     """Another server at the address is an error, and not a finding about Nessie."""
     with (
         wire.answering(wire.BROKEN_ANSWERS[answer]) as url,
@@ -270,7 +272,7 @@ def test_what_is_not_nessie_is_told(answer: str) -> None:
         NessieProbe(url).token_status("token")
 
 
-def test_a_nessie_that_is_away_is_told() -> None:
+def test_a_nessie_that_is_away_is_reported() -> None:
     """If Nessie is unreachable each probe reports it."""
     probe = NessieProbe(wire.nobody())
     for run in (probe.anonymous_answer, probe.version, lambda: probe.token_status("token")):

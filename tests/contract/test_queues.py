@@ -181,7 +181,7 @@ def test_alerts_keep_their_order(alerts: Alerts) -> None:
     assert alerts.received() == sent
 
 
-def test_what_is_told_again_is_told_once(alerts: Alerts) -> None:
+def test_what_is_reported_again_is_reported_once(alerts: Alerts) -> None:
     """An alert sent again after a crash is queued once; a different one is not dropped."""
     first, second = rejected(1), replace(rejected(1), about="id 1, replayed")
     for alert in (first, first, second):
@@ -215,7 +215,7 @@ def test_what_is_no_alert_is_refused(body: str) -> None:
         QueuedAlert.from_json(body)
 
 
-def test_an_alert_that_sqs_refuses_is_told_again() -> None:
+def test_an_alert_that_sqs_refuses_is_reported_again() -> None:
     """SQS's refusal of an alert is transient: the ledger still needs the alert."""
     client = boto3.client("sqs", **ACCOUNT)
     with Stubber(client) as stubber:

@@ -125,7 +125,7 @@ def _function(slack: str, actions: FakeActions) -> Flask:
     return app
 
 
-def test_a_press_is_heard(channel: Channel) -> None:
+def test_a_press_is_notified(channel: Channel) -> None:
     """A signed press reaches the queue, and only its author gets a reply."""
     assert channel.press("Replay") == {"ok": True, "response": {}}
     assert channel.actions.sent == [ActionRequest(Verb.REPLAY, SEEN, "ada (U0ADA)")]
@@ -149,7 +149,7 @@ def test_publishing_takes_a_reason(channel: Channel) -> None:
     assert channel.actions.sent == [ActionRequest(Verb.PUBLISH, SEEN, "ada (U0ADA)", "it is known")]
 
 
-def test_others_are_told_alone(channel: Channel) -> None:
+def test_other_subjects_get_their_own_message(channel: Channel) -> None:
     """A person without permission gets a private reply, and nothing is queued."""
     assert channel.press("Replay", "bob")["ok"]
     assert "may not" in channel.seen_by("bob")["private"][0]

@@ -289,7 +289,7 @@ def test_a_key_with_a_passphrase_is_opened(there: SnowflakeDouble) -> None:
     ],
     ids=["no key", "an empty key", "no account", "no passphrase"],
 )
-def test_a_secret_that_is_none_is_told(there: SnowflakeDouble, wrong: dict[str, str]) -> None:
+def test_a_secret_that_is_none_is_reported(there: SnowflakeDouble, wrong: dict[str, str]) -> None:
     """An invalid secret is an error that lists the required fields and no content."""
     with pytest.raises(Transient, match=r"BAD_SECRET.*lakegate/dev/snowflake") as refusal:
         Bench(there, Vault({**login(there), **wrong})).refresh(3)
@@ -451,7 +451,7 @@ def test_of_two_at_once_one_leaves_it_for_later(
     assert there.tables[THERE].endswith("/4.metadata.json")
 
 
-def test_whoever_has_the_lease_looks_again(
+def test_a_lease_holder_looks_again(
     there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
 ) -> None:
     """A position that became outdated before the lease is not requested."""
@@ -462,7 +462,7 @@ def test_whoever_has_the_lease_looks_again(
     assert first.refresh(5)
 
 
-def test_who_died_is_waited_for(
+def test_a_dead_holder_is_waited_for(
     there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
 ) -> None:
     """A crashed function's lease lasts as long as its statement may run."""

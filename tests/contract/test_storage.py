@@ -338,7 +338,7 @@ def test_a_change_is_put_once(buckets: Buckets) -> None:
     assert put.bucket == buckets.lake.bucket
 
 
-def test_changes_are_told_from_other_texts(buckets: Buckets) -> None:
+def test_changes_are_distinguished_from_other_texts(buckets: Buckets) -> None:
     """Only keys of changes are listed, and a missing one is missing."""
     buckets.put_text("changes/shop.orders/notes.txt", b"not one of ours")
     assert list(buckets.lake.changes()) == []
@@ -378,7 +378,7 @@ def test_more_are_deleted_than_fit_a_request(s3: Any) -> None:
     assert s3.list_objects_v2(Bucket=lake.bucket)["KeyCount"] == 0
 
 
-def test_a_deletion_that_is_refused_is_told() -> None:
+def test_a_deletion_that_is_refused_is_reported() -> None:
     """S3 answers 200 and lists the objects that it did not delete: that is an error."""
     client = boto3.client("s3", **ACCOUNT)
     with Stubber(client) as stubber:

@@ -37,7 +37,7 @@ def histories(lake: Lake) -> dict[str, int]:
     return {t.name: lake.tables.rows(t.name, "main").records for t in TABLES}
 
 
-def test_what_runs_left_is_entered(lake: Lake) -> None:
+def test_what_runs_left_is_registered(lake: Lake) -> None:
     """Files are registered beside existing ones; missing tables are created."""
     before = histories(lake)
     name = uuid.uuid4().hex
@@ -70,7 +70,7 @@ def test_what_is_there_already_moves(lake: Lake) -> None:
     assert not lake.tables.doubled(RESULTS.name, "main")
 
 
-def test_nothing_is_entered_on_a_branch_that_is_gone(lake: Lake) -> None:
+def test_nothing_is_registered_on_a_branch_that_is_gone(lake: Lake) -> None:
     """A branch that another process deleted is a transient error."""
     with pytest.raises(Transient):
         lake.tables.enter([entry("x", RESULTS, published=True)], "lake", "publish/x/gone")

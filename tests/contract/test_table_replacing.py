@@ -32,7 +32,7 @@ def test_many_files_at_once_and_none_at_all_are_replaced(lake: Lake) -> None:
     assert lake.on_main() == ["file-2"]
 
 
-def test_what_replaced_others_can_be_entered_again(lake: Lake) -> None:
+def test_what_replaced_others_can_be_registered_again(lake: Lake) -> None:
     """A refused branch that replaced files brings only its own files to the next."""
     lake.publish(*lake.written("first"))
     written, fresh, again = lake.written("second"), lake.branch("fresh"), "again"
@@ -79,7 +79,7 @@ def test_only_what_can_be_read_replaces(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("gone", ["source", "target"])
-def test_a_branch_to_replace_by_that_is_gone_is_told(lake: Lake, gone: str) -> None:
+def test_a_branch_to_replace_by_that_is_gone_is_reported(lake: Lake, gone: str) -> None:
     """If another publisher deleted one of the branches, the error is transient."""
     written, fresh = lake.written("file"), lake.branch("fresh")
     lake.catalog.delete_branch({"source": written[0], "target": fresh}[gone])

@@ -37,7 +37,7 @@ def test_only_the_targets_branch_changes(lake: Lake) -> None:
     assert lake.writer.files(fresh) == lake.writer.files(source) == ["file", "old"]
 
 
-def test_only_what_was_named_is_entered(lake: Lake) -> None:
+def test_only_what_was_named_is_registered(lake: Lake) -> None:
     """Files appended after the named hash are not registered."""
     source, at = lake.written("file")
     lake.writer.append(source, "later")
@@ -109,7 +109,7 @@ def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
         lake.tables.append_again(lake.table, [source], lake.branch("fresh"))
 
 
-def test_a_target_that_is_gone_is_told(lake: Lake) -> None:
+def test_a_target_that_is_gone_is_reported(lake: Lake) -> None:
     """If another process deleted the target branch, the error is transient."""
     source = Intent(*lake.written("file"))
     fresh = lake.branch("fresh")
@@ -118,7 +118,7 @@ def test_a_target_that_is_gone_is_told(lake: Lake) -> None:
         lake.tables.append_again(lake.table, [source], fresh)
 
 
-def test_several_are_entered_at_once(lake: Lake) -> None:
+def test_several_are_registered_at_once(lake: Lake) -> None:
     """The files of many branches reach main by one fresh branch and one merge."""
     written = [lake.written(f"file-{number:02}") for number in range(12)]
     fresh = lake.branch("fresh")
@@ -127,7 +127,7 @@ def test_several_are_entered_at_once(lake: Lake) -> None:
     assert lake.on_main() == [*(f"file-{number:02}" for number in range(12)), "old"]
 
 
-def test_several_commits_of_one_branch_are_entered(lake: Lake) -> None:
+def test_several_commits_of_one_branch_are_registered(lake: Lake) -> None:
     """Each commit's files are named by its hash, so all files of a branch reach main."""
     source = lake.branch("source")
     commits = [(source, lake.writer.append(source, f"file-{number}")) for number in range(3)]
@@ -150,7 +150,7 @@ def test_a_table_does_not_become_slow_to_read(lake: Lake) -> None:
         assert lake.writer.manifests("main") <= MERGED
 
 
-def test_one_that_cannot_be_entered_holds_up_no_other(lake: Lake) -> None:
+def test_one_that_cannot_be_registered_holds_up_no_other(lake: Lake) -> None:
     """A branch with other columns, or a missing one, is named; the others' files are registered."""
     good, gone = Intent(*lake.written("good")), Intent(*lake.written("gone"))
     lake.writer.add_column(source := lake.branch("source"))

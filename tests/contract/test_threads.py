@@ -77,7 +77,7 @@ def test_nothing_is_known_at_first(memory: Memory) -> None:
     assert memory.threads.known("a") == Known()
 
 
-def test_what_was_told_is_remembered(memory: Memory) -> None:
+def test_what_was_reported_is_remembered(memory: Memory) -> None:
     """Each notification is recorded, with the latest place and revision."""
     memory.threads.remember("a", "first", HERE, 7)
     memory.threads.remember("a", "second " * 9999)

@@ -81,7 +81,7 @@ def test_what_is_deployed_already_is_no_change(stacks: Stacks) -> None:
     assert stacks.outputs("twice") == {"TableName": "twice"}
 
 
-def test_a_replacement_is_told_with_what_causes_it(stacks: Stacks) -> None:
+def test_a_replacement_is_reported_with_what_causes_it(stacks: Stacks) -> None:
     """A changed name of a queue is planned as a replacement, with its cause."""
     deploy(stacks, "renamed")
 
@@ -94,7 +94,7 @@ def test_a_replacement_is_told_with_what_causes_it(stacks: Stacks) -> None:
     assert stacks.exists("renamed")
 
 
-def test_a_failure_tells_cloudformations_reasons(stacks: Stacks) -> None:
+def test_a_failure_reports_cloudformations_reasons(stacks: Stacks) -> None:
     """The error names each failed resource, and none that failed in an earlier try."""
     wrong = {"Type": "AWS::Lambda::Url", "Properties": {"TargetFunctionArn": "nobody"}}
     deploy(stacks, "wrong")
@@ -109,7 +109,7 @@ def test_a_failure_tells_cloudformations_reasons(stacks: Stacks) -> None:
     assert stacks.plan("wrong", body("wrong"), {"Name": "wrong"}) is None
 
 
-def test_a_stack_that_never_came_to_be_is_made_anew(stacks: Stacks) -> None:
+def test_a_stack_that_never_came_to_be_is_made_again(stacks: Stacks) -> None:
     """The remains of a failed creation do not prevent the next one."""
     wrong = {"Type": "AWS::Lambda::Url", "Properties": {"TargetFunctionArn": "nobody"}}
     with pytest.raises(LakegateError, match="ROLLBACK_COMPLETE"):

@@ -145,7 +145,7 @@ def test_only_what_failed_comes_again(aws: Aws) -> None:
     }
 
 
-def test_what_always_fails_becomes_a_dead_letter(aws: Aws) -> None:
+def test_what_always_fails_becomes_a_dead_message(aws: Aws) -> None:
     """After the last try a message is in the dead-letter queue."""
     before = aws.messages("UploadDeadLettersUrl")
     aws.land("poison/a")

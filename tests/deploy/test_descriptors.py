@@ -139,7 +139,7 @@ def test_every_function_is_the_one_package(by_osls: Template) -> None:
     assert len({each["S3Key"] for each in code}) == 1
 
 
-def test_a_stage_is_told_alike(packaged: Path) -> None:
+def test_a_stage_is_reported_alike(packaged: Path) -> None:
     """osls sets the same parameters as `lakegate deploy`."""
     state = json.loads((packaged / "serverless-state.json").read_text())
     passed = {

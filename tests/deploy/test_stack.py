@@ -195,13 +195,13 @@ def test_an_interrupted_up_leaves_nothing_running(tmp_path: Path, local: Local) 
     assert set(local.pids()) == set(NAMES)
 
 
-def test_a_checkout_that_is_not_set_up_is_told_so(tmp_path: Path) -> None:
+def test_a_checkout_that_is_not_set_up_is_reported(tmp_path: Path) -> None:
     """Without the environments no part is started, and the error names the command to run."""
     with pytest.raises(LakegateError, match="make setup"):
         stack.up(tmp_path / "home", tmp_path, lambda _: None, lambda _: None)
 
 
-def test_a_home_without_a_stack_is_told_so(tmp_path: Path) -> None:
+def test_a_home_without_a_stack_is_reported(tmp_path: Path) -> None:
     """Reading a stack that was never started is an error that names the command to run."""
     with pytest.raises(LakegateError, match="lakegate up"):
         stack.read(tmp_path)

@@ -188,7 +188,7 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped
     eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
 
 
-def test_the_same_bytes_again_are_told(gate: Gate, dropped: Dropped) -> None:
+def test_the_same_bytes_again_are_reported(gate: Gate, dropped: Dropped) -> None:
     """Known bytes under another key are published, and one notice reports them."""
     first = gate.end(dropped.first["again"])
     again = gate.end(gate.drop("once/again/b.csv", csv(1)))

@@ -153,7 +153,7 @@ def _fits(page: Page, picture: str) -> None:
     page.wait_for_function(f"{wide} <= {_PHONE['width']}")  # charts are fitted when drawn
 
 
-def test_a_table_tells_its_story(visit: Visit) -> None:
+def test_a_table_reports_its_story(visit: Visit) -> None:
     """A table's page shows rows, columns, the contract, main's commits, and check results."""
     with visit.page(f"/table?name={TABLE}") as page:
         page.locator(_CHART).first.wait_for()

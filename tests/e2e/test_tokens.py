@@ -137,7 +137,7 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     assert reconciled(gate.adapters, TABLE, thorough=True).problems == ()
 
 
-def test_no_secret_is_told_or_stored_anywhere(story: Story) -> None:
+def test_no_secret_is_reported_or_stored_anywhere(story: Story) -> None:
     """No token, key or bad secret is readable after all kinds of states, errors and rotations.
 
     This covers logs, objects, ledger, queues, alerts, job runs, command lines and the output of the

@@ -122,7 +122,7 @@ def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
     assert deployment.find(running=False).reader_token == "reader"
 
 
-def test_the_local_stack_is_opened_anew(tmp_path: Path) -> None:
+def test_the_local_stack_is_opened_again(tmp_path: Path) -> None:
     """A choice of the local stack follows its new ports and tokens."""
     choice = deployment.Choice.of(None)
     sleeps = Command("ministack", (sys.executable, "-c", "import time; time.sleep(600)"), tmp_path)

@@ -182,7 +182,7 @@ def test_a_platform_of_ones_own_is_well(package: Package) -> None:
     assert faults(inputs(package, platform="")) == []
 
 
-def test_what_the_platform_tells_and_is_not_in_use_is_reported(package: Package) -> None:
+def test_a_platform_fact_that_is_not_in_use_is_reported(package: Package) -> None:
     """Missing and changed SSM parameters are reported."""
     told = {"nessie-uri": "http://moved", "job-release": package.job_release}
     found = faults(replace(inputs(package), facts=lambda: told))

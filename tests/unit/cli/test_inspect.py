@@ -181,7 +181,7 @@ def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:
     assert all(finding.agrees for finding in found.findings)
 
 
-def test_a_place_is_counted_in_each_file_anew() -> None:
+def test_a_place_is_counted_in_each_file_again() -> None:
     """Positions restart with each file and continue across its batches."""
     assert addresses(shop().finding("id.nullValues")) == [("one.parquet", 1), ("two.parquet", 1)]
 

@@ -57,13 +57,13 @@ def test_what_breaks_the_standard_is_refused_with_line_and_field(
         ("logicalType: strin, required: 1, enum: []", ["enum", "logicalType", "required"]),
     ],
 )
-def test_each_mistake_is_told_once(more: str, fields: list[str]) -> None:
+def test_each_mistake_is_reported_once(more: str, fields: list[str]) -> None:
     """A mistake that both the schema and Lakegate find is reported once."""
     found = problems_of(contract_text(f"- {{name: c, {more}}}"))
     assert sorted(p.field.removeprefix("schema[0].properties[1].") for p in found) == fields
 
 
-def test_problems_of_both_are_told_together() -> None:
+def test_problems_of_both_are_reported_together() -> None:
     """The problems of the schema and of Lakegate are reported together, in order of lines."""
     text = contract_text("- {name: c, logicalType: strin}", head=HEAD + "status: 3\n")
     fields = [problem.field for problem in problems_of(text)]

@@ -33,7 +33,7 @@ def test_the_longest_prefix_claims_a_key(prefixes: set[str], key: str) -> None:
     assert {c.landing_prefix for c in contracts if claims(c, key)} == fitting
 
 
-def test_an_unclaimed_key_is_told_with_the_prefixes_that_there_are() -> None:
+def test_an_unclaimed_key_is_reported_with_the_prefixes_that_there_are() -> None:
     """The message for an unclaimed key lists the existing prefixes."""
     with pytest.raises(Permanent, match=r"shop/ordres/1\.csv.* nyc/flights/, shop/orders/"):
         claiming([ORDERS, landing_at("nyc/flights/")], "shop/ordres/1.csv")

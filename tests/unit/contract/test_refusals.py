@@ -384,7 +384,7 @@ def test_a_time_zone_is_one_of_text_cells() -> None:
     assert_refused(contract_text(column % "Europe/Berlim", settings=CSV), field, "not a time zone")
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_their_lines() -> None:
+def test_all_problems_are_reported_at_once_in_the_order_of_their_lines() -> None:
     """One refusal names the file and every problem, each with its line, field and reason."""
     text = contract_text(
         "- name: c\n  logicalType: strin\n  requird: true\n  quality:\n"

@@ -64,7 +64,7 @@ def test_a_publication_names_rows_and_checks() -> None:
     assert "1 check failed, and this overrules them:\n- `id.required`: `1 row`" in words
 
 
-def test_a_publication_that_cannot_be_is_not_told_as_one() -> None:
+def test_a_publication_that_cannot_be_is_not_reported_as_one() -> None:
     """Without the branch the plan of a publication is refused, as the command refuses it."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
@@ -130,7 +130,7 @@ def test_a_publication_says_the_commit_and_by_whom() -> None:
     assert words == f"published {now.rows:,} rows of a.parquet as {now.merge_hash}"
 
 
-def test_who_was_slower_is_told_what_became_of_it() -> None:
+def test_the_slower_one_reads_what_became_of_it() -> None:
     """A discard after another person's replay is refused with the new state."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
@@ -164,7 +164,7 @@ def test_what_was_discarded_can_be_replayed() -> None:
     assert offered(deployment.ingestion(landed)) == (Verb.REPLAY,)
 
 
-def test_a_change_is_told_as_one() -> None:
+def test_a_change_is_reported_as_one() -> None:
     """The plan of a change speaks of its statement and of added and removed rows."""
     deployment, _ = failed()
     landed = deployment.change(script=rejected)

@@ -91,7 +91,7 @@ def told(found: Column) -> list[Any]:
         ),
     ],
 )
-def test_a_column_of_each_type_is_told(
+def test_a_column_of_each_type_is_reported(
     tmp_path: Path, type_: IcebergType, values: list[Any], smallest: str, largest: str
 ) -> None:
     """A column of each type has nulls, distinct values, smallest and largest value and a chart."""
@@ -136,7 +136,7 @@ def test_without_a_finite_value_there_is_no_picture(tmp_path: Path, values: list
     assert found.note
 
 
-def test_an_empty_main_is_told_as_empty(tmp_path: Path) -> None:
+def test_an_empty_main_is_reported_as_empty(tmp_path: Path) -> None:
     """An empty main is shown as empty beside the file's figures."""
     main = table(tmp_path / "main", StringType())
     found = compared(table(tmp_path / "file", StringType(), ["a", "a"]), main)
@@ -170,7 +170,7 @@ def test_the_most_frequent_values_of_both_are_drawn(tmp_path: Path) -> None:
     assert sum(found.picture.main) == pytest.approx(1)
 
 
-def test_a_column_main_has_not_is_told_for_the_file(tmp_path: Path) -> None:
+def test_a_column_main_has_not_is_reported_for_the_file(tmp_path: Path) -> None:
     """A column that the file added has figures of the file only."""
     schema = Schema(NestedField(1, "w", LongType()))
     main = iceberg_table(tmp_path / "main", schema, pa.table({"w": [1]}))
@@ -205,7 +205,7 @@ def test_bytes_are_counted_and_columns_within_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cells", [ALL, _FEW])
-def test_of_hidden_columns_no_value_is_told(tmp_path: Path, cells: Any) -> None:
+def test_of_hidden_columns_no_value_is_reported(tmp_path: Path, cells: Any) -> None:
     """A hidden column has counts only, and no bounds, chart or value."""
     file = table(tmp_path, StringType(), ["Ann Smith"] * 700 + [None])
     found = column(file, file, cells, shown=())
@@ -244,7 +244,7 @@ def test_bounds_of_texts_are_said_to_be_bounds(tmp_path: Path) -> None:
     assert read.smallest == Figure(long, Origin.ROWS)
 
 
-def test_without_statistics_of_all_files_the_sample_tells(tmp_path: Path) -> None:
+def test_without_statistics_of_all_files_the_sample_decides(tmp_path: Path) -> None:
     """If one data file lacks statistics, all figures come from the sample."""
     main = table(tmp_path, LongType(), [5] * 300)
     with main.transaction() as change:

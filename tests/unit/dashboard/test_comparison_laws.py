@@ -104,7 +104,7 @@ def test_bins_hold_every_number_once(file: list[float], main: list[float]) -> No
 
 
 @given(low=st.integers(-1000, 1000), size=st.integers(0, 10**6), kind=st.sampled_from(Kind))
-def test_the_bulk_of_main_is_looked_at_closely(low: int, size: int, kind: Kind) -> None:
+def test_the_bulk_of_main_is_checked_closely(low: int, size: int, kind: Kind) -> None:
     """Main's range is between the outer bins, and at most 26 bins divide it."""
     assume(kind.in_order)
     found = bins(kind, None, Spread(low, low + size, low, low + size))

@@ -165,7 +165,7 @@ def test_a_failed_branch_is_picked_or_come_by(opened: FakeOpened) -> None:
     assert picked.query_params["id"] == seen(opened, first).id
 
 
-def test_twins_are_told_apart(opened: FakeOpened) -> None:
+def test_twins_are_distinguished(opened: FakeOpened) -> None:
     """Of two failures with equal name, table and minute, the one in the address is acted on."""
     first, second = seen(opened, failed(opened)), seen(opened, failed(opened))
     app = page(opened, first.landed)
@@ -203,7 +203,7 @@ def batch(opened: FakeOpened, name: str) -> LandedObject:
     return landed
 
 
-def test_the_files_of_a_batch_are_told_apart(opened: FakeOpened) -> None:
+def test_the_files_of_a_batch_are_distinguished(opened: FakeOpened) -> None:
     """Files with similar names can each be selected, and another batch starts at its first file."""
     one, other = batch(opened, "one"), batch(opened, "other")
     app = page(opened, one)
@@ -251,7 +251,7 @@ def test_a_table_that_is_new_is_shown_alone(opened: FakeOpened) -> None:
     assert ">1</span> (33.3%)" in said
 
 
-def test_a_branch_that_goes_while_it_is_read_is_told(opened: FakeOpened) -> None:
+def test_a_branch_that_goes_while_it_is_read_is_reported(opened: FakeOpened) -> None:
     """If the branch disappears during a read, the report stays and a message says so."""
     gone = replace(opened, branch=FakeReader(None, gone=True))
     said = words(page(gone, failed(gone)))
@@ -278,7 +278,7 @@ def test_where_the_branch_is_gone_no_part_of_the_page_has_it(opened: FakeOpened)
     assert not [each for each in app.button if each.label == "Yes, publish anyway"]
 
 
-def test_why_a_branch_is_gone_is_told(opened: FakeOpened) -> None:
+def test_why_a_branch_is_gone_is_reported(opened: FakeOpened) -> None:
     """The page says why a branch is gone: it was published, or discarded and can be replayed."""
     landed = failed(opened)
     discard(opened.adapters, seen(opened, landed))
@@ -313,7 +313,7 @@ def _unwritten(report: AuditReport) -> AuditReport:
     ("script", "expected"),
     [(crashed, "Its job left no audit report"), (_unwritten, "before any row was written")],
 )
-def test_without_rows_the_reason_is_told(
+def test_without_rows_the_reason_is_reported(
     opened: FakeOpened, script: Callable[[AuditReport], AuditReport | None], expected: str
 ) -> None:
     """An ingestion without rows shows the reason, and no button to publish."""
@@ -415,7 +415,7 @@ def test_a_publication_asks_for_a_reason_and_is_made_once(opened: FakeOpened) ->
     assert seen(opened, landed) == now
 
 
-def test_who_was_slower_is_told(opened: FakeOpened) -> None:
+def test_the_slower_one_is_reported(opened: FakeOpened) -> None:
     """If another person's replay comes first, the page reports the new state."""
     landed = failed(opened)
     app = dialog(opened, landed, Verb.DISCARD)
@@ -451,7 +451,7 @@ def test_what_failed_in_passing_can_be_pressed_again(opened: FakeOpened) -> None
     assert seen(opened, landed).attempt == 2
 
 
-def test_what_is_past_is_told_no_more(opened: FakeOpened) -> None:
+def test_what_is_past_is_reported_no_more(opened: FakeOpened) -> None:
     """The message about a replay disappears once the replay has a final state."""
     landed = failed(opened)
     app = press(dialog(opened, landed, Verb.REPLAY), "Yes, replay")
@@ -462,7 +462,7 @@ def test_what_is_past_is_told_no_more(opened: FakeOpened) -> None:
     assert "Started attempt" not in words(app.run())
 
 
-def test_what_was_done_is_told_while_it_stands(opened: FakeOpened) -> None:
+def test_what_was_done_is_reported_while_it_stands(opened: FakeOpened) -> None:
     """The message about an action stays when the ledger records other steps afterwards."""
     landed = failed(opened)
     app = press(dialog(opened, landed, Verb.DISCARD), "Yes, discard")
@@ -480,7 +480,7 @@ def test_a_batch_can_go_by_the_contracts_of_its_last_attempt(opened: FakeOpened)
     assert seen(opened, landed).contract_pinned
 
 
-def test_what_failed_in_passing_is_opened_anew(
+def test_what_failed_in_passing_is_opened_again(
     opened: FakeOpened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a transient error on the page the deployment is opened again, with a new stack."""

@@ -48,7 +48,7 @@ def test_a_port_that_is_taken_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == ""
 
 
-def test_streamlit_knows_all_that_it_is_told() -> None:
+def test_streamlit_knows_all_its_arguments() -> None:
     """This release of Streamlit knows every option that it gets."""
     known = {name for parameter in main_run.params for name in parameter.opts}
     told = [

@@ -26,7 +26,7 @@ def ingestion(**times: str) -> Ingestion:
     return replace(INGESTION, times={**_TIMES, **times})
 
 
-def test_the_jobs_own_steps_are_told() -> None:
+def test_the_jobs_own_steps_are_reported() -> None:
     """The report adds the job's start and end of writing between submitted and audited."""
     report = replace(REPORT, steps=(Step("open", 1.0), Step("append", 2.5), Step("audit", 4.0)))
     steps = timeline(ingestion(), report)
@@ -90,7 +90,7 @@ def test_a_branch_that_is_gone_is_said_to_be() -> None:
     assert told["merge commit"]
 
 
-def test_why_there_is_no_report_is_told() -> None:
+def test_why_there_is_no_report_is_reported() -> None:
     """A missing report is explained by a sentence, whether it is pending or gone."""
     deployment = Deployment()
     landed = deployment.land("shop/orders/a.csv", script=rejected)

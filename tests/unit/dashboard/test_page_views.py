@@ -155,7 +155,7 @@ def _repeated(report: AuditReport) -> AuditReport:
         (crashed, "Its job left no audit report, or its audit report {} is no longer"),
     ],
 )
-def test_a_report_that_is_gone_is_told(
+def test_a_report_that_is_gone_is_reported(
     deployment: Deployment, script: Callable[[AuditReport], AuditReport | None], words: str
 ) -> None:
     """For a lost report the page says so, and suggests a replay only for a failure."""
@@ -168,7 +168,7 @@ def test_a_report_that_is_gone_is_told(
     assert ("A replay makes a new one." in shown) is (script is not passed)
 
 
-def test_a_report_that_is_awaited_is_told(deployment: Deployment) -> None:
+def test_a_report_that_is_awaited_is_reported(deployment: Deployment) -> None:
     """While its job runs, a missing report is pending and not lost."""
     landed = deployment.land("shop/orders/runs.csv", script=rejected)
     deployment.deliver()
@@ -176,7 +176,7 @@ def test_a_report_that_is_awaited_is_told(deployment: Deployment) -> None:
     assert "Its job has left no audit report yet." in shown
 
 
-def test_a_report_that_is_none_is_told(deployment: Deployment) -> None:
+def test_a_report_that_is_none_is_reported(deployment: Deployment) -> None:
     """An invalid report is explained in words, with its address, its code and the remedy."""
     one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
     deployment.lake.put_text(one.report_key, b"{")
@@ -198,7 +198,7 @@ def test_a_name_injects_nothing(deployment: Deployment) -> None:
         assert "evil" not in "".join(_CODE.sub("", text) for text in errors_shown)
 
 
-def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Deployment) -> None:
+def test_a_replay_under_way_reports_nothing_of_the_attempt_before(deployment: Deployment) -> None:
     """A replay in flight shows a sentence and a button, and its total time only at the end."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     replay(deployment.adapters, deployment.ledger.get(hostile.id), by="Ann\u202e")
@@ -212,7 +212,7 @@ def test_a_replay_under_way_tells_nothing_of_the_attempt_before(deployment: Depl
     assert "Running: " not in everything(app)
 
 
-def test_a_publication_under_way_is_told(deployment: Deployment) -> None:
+def test_a_publication_under_way_is_reported(deployment: Deployment) -> None:
     """An approved publication that is not merged yet is shown as in flight."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))

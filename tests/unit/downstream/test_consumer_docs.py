@@ -115,7 +115,7 @@ def redrive(reader: str) -> str:
 
 
 @pytest.mark.parametrize("reader", ["Announcement", "Glue", "Snowflake"])
-def test_an_alarm_says_how_letters_are_tried_again(reader: str) -> None:
+def test_an_alarm_says_how_messages_are_tried_again(reader: str) -> None:
     """An alarm's text has the command for its queues, within CloudWatch's limit."""
     alarm = APP.resources[f"{reader}DeadLettersAlarm"]["Properties"]
     text = APP.resolve(alarm["AlarmDescription"])

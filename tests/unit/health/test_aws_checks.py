@@ -130,7 +130,9 @@ def test_each_fault_of_a_bucket_is_reported() -> None:
         ([replace(NOTIFIED, events=frozenset({"s3:ObjectCreated:Put"}))], "only some"),
     ],
 )
-def test_landed_files_that_nobody_hears_of(notifications: list[Notification], message: str) -> None:
+def test_landed_files_that_nobody_is_notified_of(
+    notifications: list[Notification], message: str
+) -> None:
     """A missing, foreign or partial notification is a finding."""
     assert has(aws_checks.of_notifications(notifications, "arn:uploads"), Status.FAIL, message)
 
@@ -180,7 +182,7 @@ def test_an_application_that_runs_no_job_of_ours(wrong: Application, message: st
     assert has(aws_checks.of_application(wrong, "emr-spark-8.1.0"), Status.FAIL, message)
 
 
-def test_whoever_asks_without_a_label_takes_any() -> None:
+def test_a_request_without_a_label_takes_any() -> None:
     """Without an expected label the application's own is only reported."""
     found = aws_checks.of_application(replace(EMR, release_label="emr-7.0.0"), "")
     assert has(found, Status.OK, "emr-7.0.0")

@@ -58,7 +58,7 @@ def test_it_is_asked_to_seed() -> None:
         (Invoked(b"<html>"), "f cannot be invoked"),
     ],
 )
-def test_why_it_does_not_answer_is_told(client: Any, reason: str) -> None:
+def test_why_it_does_not_answer_is_reported(client: Any, reason: str) -> None:
     """An unreachable function, a failure, or an invalid answer names the function."""
     with pytest.raises(LakegateError, match=reason) as refusal:
         checkup.ask(client, "f", {"do": "examine"})

@@ -115,7 +115,7 @@ def test_main_must_be_seeded(begun: bool, lacking: list[str], status: Status, me
     assert has(judging.of_main(begun=begun, lacking=lacking), status, message)
 
 
-def test_a_token_tells_its_claims() -> None:
+def test_a_token_reports_its_claims() -> None:
     """User and expiry are read from a token, for any signer."""
     token = jwt.encode({"upn": "lakegate-job", "exp": NOW}, "k" * 32, algorithm="HS256")
     assert Claims.of(token) == Claims("lakegate-job", NOW)
@@ -124,6 +124,6 @@ def test_a_token_tells_its_claims() -> None:
 @pytest.mark.parametrize(
     "token", ["", "opaque", "a.b.c", "a.!.c", "a.W10.c", "a.eyJleHAiOiJ4In0.c"]
 )
-def test_any_other_token_tells_nothing(token: str) -> None:
+def test_any_other_token_reports_nothing(token: str) -> None:
     """A token that is not a JWT has no claims and raises no error."""
     assert Claims.of(token) == Claims()

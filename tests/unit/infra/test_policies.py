@@ -245,7 +245,7 @@ def test_queues_are_reached_by_tls_alone() -> None:
             assert may is (secure == "true"), queue
 
 
-def test_what_was_told_where_is_for_the_alerts_alone() -> None:
+def test_only_alerts_read_where_they_were_posted() -> None:
     """Only the alert function reads and writes the table of threads."""
     for name, role in ROLES.items():
         for action in ("GetItem", "PutItem", "UpdateItem", "DeleteItem"):

@@ -98,7 +98,7 @@ def test_order_and_repetition_change_nothing() -> None:
         assert published(*order) == expected
 
 
-def test_another_rule_begins_anew() -> None:
+def test_another_rule_begins_again() -> None:
     """A changed rule begins a new baseline; a changed threshold does not."""
     known = published(run(1, 5.0, rule="old"), run(2, 6.0, rule="new"))
     assert known.values("d", "new") == [6.0]

@@ -57,7 +57,7 @@ def test_a_landed_file_has_a_limit(size: int, code: str) -> None:
     assert len(deployment.alerts.posted) == 1
 
 
-def test_the_job_is_told_the_limits() -> None:
+def test_the_job_gets_the_limits() -> None:
     """A job run uses the deployment's limits, not its own release's."""
     limits = Limits(most_columns=3)
     deployment = Deployment(replace(SETTINGS, limits=limits))

@@ -137,20 +137,20 @@ def test_an_aws_that_refuses_hides_nothing_on_nessie(probes: Probes) -> None:
     assert not any("token" in name or "Nessie" in name for name in found)
 
 
-def test_a_virgin_main_is_told(probes: Probes) -> None:
+def test_a_virgin_main_is_reported(probes: Probes) -> None:
     """A main that was never seeded is one finding, with the remedy."""
     virgin = FakeCatalog(FakeClock(), virgin=True)
     assert "no commit" in faults(with_(probes, catalog=lambda token: virgin))["main"]
 
 
-def test_tables_that_main_lacks_are_told(probes: Probes) -> None:
+def test_tables_that_main_lacks_are_reported(probes: Probes) -> None:
     """Both tables of audit results must exist."""
     bare = FakeCatalog(FakeClock())
     found = faults(with_(probes, catalog=lambda token: bare))
     assert found == {"main": "lacks ops.audit_results and ops.quarantine"}
 
 
-def test_versions_are_held_against_those_of_whoever_asks(probes: Probes) -> None:
+def test_versions_are_compared_with_those_of_the_request(probes: Probes) -> None:
     """An older Nessie and another EMR release than expected are faults."""
     found = faults(probes, Expected("0.100.0", "other"))
     assert found.keys() == {"Nessie's version", "EMR application"}
@@ -166,7 +166,7 @@ def test_a_queue_that_loses_what_fails_is_found(probes: Probes) -> None:
     assert found.keys() == {f"queue {name}" for name in carrying}
 
 
-def test_dead_letters_and_job_code_are_looked_at(probes: Probes) -> None:
+def test_dead_messages_and_job_code_are_checked(probes: Probes) -> None:
     """Messages in a dead-letter queue, and a missing job file, are findings."""
     aws = deployed()
     for name in ("uploads-dead", "job-runs-dead", "alerts-dead"):

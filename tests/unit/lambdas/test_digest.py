@@ -146,7 +146,7 @@ def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
 
 
 @pytest.mark.parametrize("channel", ["", "#weekly"])
-def test_a_week_is_told_once(channel: str) -> None:
+def test_a_week_is_reported_once(channel: str) -> None:
     """The digest is posted once, even if the schedule runs twice."""
     deployment = Deployment()
     deployment.land("shop/orders/a.parquet")
@@ -162,7 +162,7 @@ def test_a_week_is_told_once(channel: str) -> None:
     assert "Waiting for a decision: 2 files" in str(alert.blocks)
 
 
-def test_files_whose_manifest_was_forgotten_are_told_though_others_had_one() -> None:
+def test_files_whose_manifest_was_forgotten_are_reported_though_others_had_one() -> None:
     """A reused folder without a second manifest is named."""
     deployment = Deployment()
     deployment.batch("hourly", {"orders.parquet": TABLE})
@@ -174,7 +174,7 @@ def test_files_whose_manifest_was_forgotten_are_told_though_others_had_one() -> 
     assert "`hourly` 1 file" in str(deployment.alerts.posted[-1][1].blocks)
 
 
-def test_each_batch_without_a_manifest_is_told_once() -> None:
+def test_each_batch_without_a_manifest_is_reported_once() -> None:
     """Each batch without a manifest is named by exactly one digest."""
     deployment = Deployment()
     deployment.land("batches/early/a.parquet")

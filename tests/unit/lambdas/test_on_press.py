@@ -66,7 +66,7 @@ def answers(deployment: Deployment) -> list[Alert]:
     return [alert for _, alert in deployment.alerts.posted if alert.kind is Kind.ANSWER]
 
 
-def test_a_replay_is_carried_out_and_told() -> None:
+def test_a_replay_is_carried_out_and_reported() -> None:
     """The job runs again; thread and ledger name the person."""
     deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed))
@@ -125,7 +125,7 @@ def test_what_moved_since_the_alert_is_left_alone() -> None:
     assert answer.token == state_token(before)
 
 
-def test_what_cannot_be_done_is_told_and_may_be_tried_otherwise() -> None:
+def test_what_cannot_be_done_is_reported_and_may_be_tried_otherwise() -> None:
     """A refusal for another reason keeps the alert's buttons."""
     deployment, landed = failed()
     now = deployment.ingestion(landed)
@@ -144,7 +144,7 @@ def test_what_could_not_be_judged_is_not_published() -> None:
     assert len(answers(deployment)) == 1
 
 
-def test_who_is_late_hears_who_was_faster() -> None:
+def test_the_slower_person_reads_who_was_faster() -> None:
     """The second person's request is refused and answered once, however often pressed."""
     deployment, landed = failed()
     bobs = wish(deployment, landed, Verb.DISCARD, BOB)
@@ -211,7 +211,7 @@ def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
     assert deployment.ingestion(landed).state is State.PUBLISHED
 
 
-def test_what_was_refused_and_is_done_later_is_told() -> None:
+def test_what_was_refused_and_is_done_later_is_reported() -> None:
     """After a refusal's cause is gone, the same press is executed and answered."""
     deployment, landed = failed()
     pressed = wish(deployment, landed, Verb.PUBLISH)

@@ -151,7 +151,7 @@ def test_what_others_finished_meanwhile_is_no_failure(deployment: Deployment) ->
     assert done["failed"] == 1  # the one that was being resumed; not the one after it
 
 
-def test_a_dead_letter_is_handled_once_more(deployment: Deployment) -> None:
+def test_a_dead_message_is_handled_once_more(deployment: Deployment) -> None:
     """The sweep processes a message that failed for a transient reason."""
     deployment.loses_events = False
     deployment.journal.strike("ledger.begin", Fault(unavailable, times=5))
@@ -164,7 +164,7 @@ def test_a_dead_letter_is_handled_once_more(deployment: Deployment) -> None:
     assert deployment.ingestion(landed).state is State.SUBMITTED
 
 
-def test_a_dead_letter_that_fails_again_stays(deployment: Deployment) -> None:
+def test_a_dead_message_that_fails_again_stays(deployment: Deployment) -> None:
     """A message stays without an alert while the reason of its failure lasts."""
     deployment.dead_uploads.send(messages.upload(deployment.land(KEY)))
     deployment.journal.strike("ledger.begin", Fault(unavailable, times=2))
@@ -173,7 +173,7 @@ def test_a_dead_letter_that_fails_again_stays(deployment: Deployment) -> None:
     assert deployment.alerts.posted == []
 
 
-def test_an_untold_end_is_told(deployment: Deployment) -> None:
+def test_a_final_state_without_alert_is_reported(deployment: Deployment) -> None:
     """The sweep posts an alert that failed while Slack was unavailable."""
     deployment.land("elsewhere/a.parquet")
     deployment.journal.strike("alerts.post", Fault(unavailable))
@@ -225,7 +225,7 @@ def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
     assert "JOB_CANCELLED" in str(deployment.alerts.posted)
 
 
-def test_an_alert_that_was_given_up_is_told_again(deployment: Deployment) -> None:
+def test_an_alert_that_was_given_up_is_reported_again(deployment: Deployment) -> None:
     """An alert that Slack refused for days is posted again; an invalid one is reported."""
     notice = Alert("Rejected: a", ({"type": "divider"},), "a 1")
     deployment.dead_alerts.send(QueuedAlert("#orders", notice).to_json())

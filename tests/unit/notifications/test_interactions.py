@@ -137,7 +137,7 @@ def test_without_a_reason_the_form_stays() -> None:
 
 
 @pytest.mark.parametrize("verb", Verb)
-def test_others_are_told_that_they_may_not(verb: Verb) -> None:
+def test_other_users_read_that_they_may_not(verb: Verb) -> None:
     """A user without permission gets a private reply, and nothing is queued."""
     harness = Harness()
     assert harness.answer(posted(press(verb, user="U0EVE"))) == {}
@@ -153,7 +153,7 @@ def test_others_submit_nothing() -> None:
     assert harness.actions.sent == []
 
 
-def test_show_tells_why_it_failed() -> None:
+def test_show_reports_why_it_failed() -> None:
     """Without a quality page Show replies privately with cause and commands."""
     harness = Harness()
     harness.answer(posted(press("show", summary="CHECKS_FAILED <!channel>")))
@@ -172,7 +172,7 @@ def test_a_link_is_only_acknowledged() -> None:
     assert harness.replies.sent == []
 
 
-def test_a_form_that_cannot_open_is_told() -> None:
+def test_a_form_that_cannot_open_is_reported() -> None:
     """An expired trigger is answered with the advice to press again."""
     harness = Harness()
     harness.replies.failure = Transient("SLACK_UNAVAILABLE", "away")
@@ -212,7 +212,7 @@ def test_any_workspace_will_do_where_none_is_named() -> None:
 
 
 @pytest.mark.parametrize("text", ["xoxb-1", secret(""), secret("  ")])
-def test_without_a_signing_secret_nobody_is_heard(text: str) -> None:
+def test_without_a_signing_secret_nobody_is_notified(text: str) -> None:
     """Without a signing secret every request is refused, even one signed with an empty key."""
     assert Harness((text,)).refusal(posted(press(), "x")).status == 503
 

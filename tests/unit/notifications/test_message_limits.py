@@ -76,7 +76,7 @@ def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, ce
         assert QueuedAlert.from_json(body).alert == notice
 
 
-def test_the_largest_event_is_told() -> None:
+def test_the_largest_event_is_reported() -> None:
     """An event that fills a queue's 256 KB can be alerted."""
     event = "\x01" * 256 * 1024
     notice, other = (unreadable_event("uploads-dead", event[n:], "unreadable") for n in (0, 1))

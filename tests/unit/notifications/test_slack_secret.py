@@ -20,7 +20,7 @@ def test_both_are_given_as_json() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"token": "xoxb-hidden"', '{"tokens": "xoxb-hidden"}', "{}"])
-def test_what_is_unreadable_is_not_told(text: str) -> None:
+def test_what_is_unreadable_is_not_reported(text: str) -> None:
     """The error for an invalid secret shows its format and no content, and is transient."""
     with pytest.raises(Transient, match="signing_secret") as refusal:
         SlackSecret.of(text)

@@ -165,7 +165,7 @@ def test_the_leaves_are_deleted_first() -> None:
     assert len(order) == 6
 
 
-def test_what_cannot_be_told_stays() -> None:
+def test_what_cannot_be_reported_stays() -> None:
     """If a reachable table state cannot be read, nothing is deleted."""
     story = Story()
     story.tell("cut", NAMES[0], "main")

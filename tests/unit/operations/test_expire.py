@@ -71,7 +71,7 @@ def test_a_dry_run_says_what_a_run_does() -> None:
     check_promises(deployment)
 
 
-def test_what_nobody_was_told_of_stays() -> None:
+def test_what_was_never_reported_stays() -> None:
     """A failure that was not notified is kept, however old."""
     deployment = failed()
     deployment.journal.strike("alerts.post", Fault(unavailable, times=99))

@@ -126,7 +126,7 @@ def test_what_is_given_up_is_deleted_by_the_next_discard() -> None:
         mark_discarded(deployment.adapters, deployment.ingestion(landed), by="Bob")
 
 
-def test_a_replay_that_fails_is_told_again() -> None:
+def test_a_replay_that_fails_is_reported_again() -> None:
     """A replay that is rejected is alerted again, and both branches stay."""
     deployment, landed = failed()
     replayed(deployment, landed)
@@ -346,7 +346,7 @@ def test_an_approval_has_a_name_and_a_reason(by: str, reason: str) -> None:
         publish_anyway(deployment.adapters, deployment.ingestion(landed), by, reason)
 
 
-def test_an_original_contract_that_is_gone_is_told() -> None:
+def test_an_original_contract_that_is_gone_is_reported() -> None:
     """A replay with the original contract is refused if there is none."""
     deployment = Deployment()
     landed = deployment.land("elsewhere/a.parquet")
@@ -355,7 +355,7 @@ def test_an_original_contract_that_is_gone_is_told() -> None:
         replay(deployment.adapters, deployment.ingestion(landed), original=True)
 
 
-def test_published_but_not_cleaned_up_is_told_apart() -> None:
+def test_published_but_not_cleaned_up_is_distinguished() -> None:
     """A publication whose branch cannot be deleted is reported as such."""
     deployment, landed = failed()
     deployment.journal.strike("catalog.delete_branch", Fault(unavailable))

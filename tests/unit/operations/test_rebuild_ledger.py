@@ -247,7 +247,7 @@ def _swapped() -> tuple[Deployment, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("rebuilds", [True, False])
-def test_what_an_event_began_anew_is_restored(rebuilds: bool) -> None:
+def test_what_an_event_began_again_is_restored(rebuilds: bool) -> None:
     """If all events come again before the rebuild, published files stay published."""
     deployment = Deployment()
     wait_together(deployment, 2)
@@ -403,7 +403,7 @@ def test_live_work_that_moves_on_while_traces_are_read_is_left_alone() -> None:
     assert "restored" not in next(stage.deployment.ledger.all()).times
 
 
-def test_a_branch_is_deleted_only_after_its_ingestion_was_entered() -> None:
+def test_a_branch_is_deleted_only_after_its_ingestion_was_registered() -> None:
     """If another process adds the ingestion first, no branch is deleted."""
     deployment = Deployment()
     landed = deployment.land(KEY)

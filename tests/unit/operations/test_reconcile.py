@@ -85,7 +85,7 @@ def test_what_others_removed_or_inserted_is_a_remark(deployment: Deployment) -> 
     assert found.remarks[0].message.startswith(f"writer removed 3 rows of {TABLE} at 2026-03-02T12")
 
 
-def test_a_file_that_somebody_entered_again_is_a_problem(deployment: Deployment) -> None:
+def test_a_file_that_somebody_registered_again_is_a_problem(deployment: Deployment) -> None:
     """A data file that another writer registered twice is a problem until it is removed."""
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, table.append(table.files[0]))
@@ -98,7 +98,7 @@ def test_a_file_that_somebody_entered_again_is_a_problem(deployment: Deployment)
     assert result_of(deployment).problems == ()
 
 
-def test_a_dropped_table_is_told_and_nobodys_loss(deployment: Deployment) -> None:
+def test_a_dropped_table_is_reported_without_loss(deployment: Deployment) -> None:
     """A dropped table is a remark, and then has only the files that land later."""
     deployment.catalog.commit("main", TABLE, None)
     assert codes(result_of(deployment).remarks) == ["CHANGED_BY_OTHERS"]
@@ -197,7 +197,7 @@ def test_a_file_doubled_within_a_merge_is_found(deployment: Deployment, thorough
     assert found == ["UNREPORTED_FILES", "MISSING_FILES", *["DOUBLED_FILE"] * thorough]
 
 
-def test_a_delete_and_an_insert_of_as_many_rows_is_told(deployment: Deployment) -> None:
+def test_a_delete_and_an_insert_of_as_many_rows_is_reported(deployment: Deployment) -> None:
     """Another writer's exchange of as many rows is a remark."""
     table = on_main(deployment)
     deployment.catalog.commit("main", TABLE, replace(table, files=(*table.files[1:], "by-hand")))

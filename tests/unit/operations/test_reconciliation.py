@@ -146,7 +146,7 @@ PROBLEMS: dict[str, tuple[Callable[[History], str], str]] = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_each_problem_is_told_alone(name: str) -> None:
+def test_each_problem_is_reported_alone(name: str) -> None:
     """Each fault gives exactly its own problem, with all details in its message."""
     provoke, code = PROBLEMS[name]
     history = ordinary()
@@ -268,7 +268,7 @@ def test_the_next_run_begins_where_the_last_one_ended() -> None:
     assert len(history.reads) == 3
 
 
-def test_what_is_under_way_is_looked_at_again() -> None:
+def test_what_is_under_way_is_checked_again() -> None:
     """A checkpoint excludes commits in progress, and problems keep it where it is."""
     history = ordinary()
     history.publish([5], at=NEW)
@@ -282,7 +282,7 @@ def test_what_is_under_way_is_looked_at_again() -> None:
     assert len(history.reconcile().problems) == 1
 
 
-def test_a_main_that_was_put_back_is_looked_at_from_the_beginning() -> None:
+def test_a_main_that_was_put_back_is_checked_from_the_beginning() -> None:
     """A checkpoint that main lost is ignored, and missing ingestions are named."""
     history = ordinary()
     first, second = history.log[0], history.publish([5])

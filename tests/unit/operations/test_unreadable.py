@@ -104,7 +104,7 @@ def test_a_replay_leaves_them_out_again() -> None:
     assert not replay(adapters, deployment.ingestion(landed)).ingestion.null_unreadable
 
 
-def test_a_person_is_told_of_them_before_they_decide() -> None:
+def test_a_person_reads_of_them_before_the_decision() -> None:
     """Form and page show how many rows and cells are affected before the decision."""
     deployment, landed = failed()
     now = deployment.ingestion(landed)

@@ -58,7 +58,7 @@ def judged(deployment: Deployment, landed: LandedObject) -> Ingestion:
     return found
 
 
-def test_a_change_is_published_by_a_commit_that_tells_it(deployment: Deployment) -> None:
+def test_a_change_is_published_by_a_commit_that_reports_it(deployment: Deployment) -> None:
     """Main's log has the statement, who requested it and why, and the rows; reconcile agrees."""
     landed = deployment.change()
     deployment.settle()

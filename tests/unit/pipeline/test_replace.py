@@ -462,7 +462,7 @@ def test_sequencers_are_numbers() -> None:
     assert not is_newer(version(1, "00F", "2026"), version(1, "F", "2026"))
 
 
-def test_without_sequencers_the_time_tells() -> None:
+def test_without_sequencers_the_time_decides() -> None:
     """Without sequencers, as for listed versions, times decide, and then the version ids."""
     assert is_newer(version(1, "", "2027"), version(2, "F", "2026"))
     assert is_newer(version(1, "", "2026", "b"), version(2, "", "2026", "a"))

@@ -170,7 +170,7 @@ def text_after_gzip() -> None:
 
 
 @pytest.mark.parametrize("reading", [no_json, a_key_with_quotes, text_after_gzip])
-def test_a_readers_message_is_masked_for_confidential_contracts(reading: Any) -> None:
+def test_a_consumers_message_is_masked_for_confidential_contracts(reading: Any) -> None:
     """A reader's message may quote the file, so it is masked for confidential contracts."""
     with pytest.raises(Permanent) as plain_words, masking_errors(contract()):
         reading()
