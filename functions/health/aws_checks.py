@@ -74,7 +74,7 @@ def of_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
     mine = [each for each in found if each.queue_arn == queue_arn]
     if not mine:
         targets = ", ".join(each.queue_arn for each in found) or "no queue"
-        message = f"the bucket notifies {targets}, and not {queue_arn}"
+        message = f"the bucket notifies {targets}, but not {queue_arn}"
         return fail(check, message, "deploy again: the stack configures the bucket's events")
     if any("s3:ObjectCreated:*" in each.events and not each.is_filtered for each in mine):
         return ok(check, "go to the upload queue")

@@ -131,3 +131,9 @@ schema:
         physicalType: double
         logicalTypeOptions: {{minimum: 0, maximum: 100}}
 """
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the README's commands last: they stop the stack that all tests share."""
+    items.sort(key=lambda item: item.path.name == "test_readme.py")

@@ -118,7 +118,7 @@ def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
     assert found.keys() == set(FAULTY)
     assert "JobRunMapping is Disabled" in found["queues' functions"]["message"]
     assert "--enabled --uuid" in found["queues' functions"]["fix"]
-    assert "told to nobody" in found["landing bucket's events"]["message"]
+    assert "notifies no queue, but not" in found["landing bucket's events"]["message"]
     assert SECRET.format("uploader") in found["uploader's token"]["message"]
     assert "the token of lakegate-reader" in found["job's token"]["message"]
     assert "does not accept" in found["publisher's token"]["message"]
