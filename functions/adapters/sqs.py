@@ -5,13 +5,15 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.alert import Alert, Kind
-from functions.model.announcement import Announcement
 from lakegate.errors import Permanent, Transient
+
+if TYPE_CHECKING:  # on_action must start fast
+    from functions.model.announcement import Announcement
 
 _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
 
@@ -134,7 +136,7 @@ class AnnouncementQueue:
         self._client = client
         self._url = url
 
-    def send(self, announcement: Announcement) -> None:
+    def send(self, announcement: "Announcement") -> None:
         """Queue an announcement. Raises Transient QUEUE_UNAVAILABLE."""
         with translated("announcements"):
             self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())

@@ -4,9 +4,12 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lakegate.contract.model import Contract
 from lakegate.landing import BATCH
+
+if TYPE_CHECKING:  # it takes a quarter of a second, which on_action does not have
+    from lakegate.contract.model import Contract
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,9 @@ class ContractTerms:
     reads_others: bool = True
 
     @classmethod
-    def of(cls, contract: Contract, key: str, version: str, *, is_change: bool) -> "ContractTerms":
+    def of(
+        cls, contract: "Contract", key: str, version: str, *, is_change: bool
+    ) -> "ContractTerms":
         """Return the terms for a file, or for a change, under one version of a contract."""
         return cls(
             table=contract.table,
@@ -49,7 +54,7 @@ class ContractTerms:
         )
 
     @classmethod
-    def of_batch(cls, contracts: Sequence[Contract]) -> "ContractTerms":
+    def of_batch(cls, contracts: Sequence["Contract"]) -> "ContractTerms":
         """Return what the contracts of a batch's files require together."""
         requirements = json.dumps(
             sorted((each.table, each.requirements_digest) for each in contracts)
