@@ -7,7 +7,9 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from infra.local.jars import SPARK
+from infra.local.java import (
+    SPARK,
+)
 
 pytest.register_assert_rewrite("tests.fakes.promises")
 

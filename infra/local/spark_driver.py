@@ -30,7 +30,9 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from infra.local.jars import SPARK
+from infra.local.java import (
+    SPARK,
+)
 from infra.local.spark_run import Order, execute
 
 _SETTINGS = {

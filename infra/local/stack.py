@@ -8,13 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from infra import checkup, nessie_tokens, package
+from infra.aws import stack_plan
 from infra.aws.secrets import put
-from infra.local import deploy, ministack, processes, settings, slack_people
+from infra.aws.site import connect
+from infra.local import ministack, processes, settings, slack_people
 from infra.local.ministack import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
+from infra.package import Package
+from infra.stage import Stage
 from lakegate.errors import LakegateError
 
 Tell = Callable[[str], None]
@@ -176,7 +181,7 @@ def _deploy(
     endpoint = at["ministack"]
     _put_secrets(endpoint, settings.secrets(tokens))
     template, chosen = root / "template.yaml", (settings.facts(at), settings.parameters(at))
-    outputs = deploy.deploy(endpoint, settings.STAGE, template, built, *chosen)
+    outputs = deploy_stage(endpoint, settings.STAGE, template, built, *chosen)
     slack_people.install(home / "slack", settings.slack_app(endpoint, outputs["ActionUrl"]))
     return described(at, outputs, tokens["reader"])
 
@@ -189,7 +194,7 @@ def _put_secrets(endpoint: str, every: Mapping[str, str]) -> None:
 
 def described(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: str) -> Stack:
     """Return the stack with these outputs; `at` maps the parts to their addresses."""
-    env = deploy.environment(at["ministack"], outputs["OnJobRunFunctionName"])
+    env = environment_of(at["ministack"], outputs["OnJobRunFunctionName"])
     return Stack(
         s3=at["ministack"],
         nessie=at["nessie"],
@@ -219,3 +224,29 @@ def _alone(home: Path) -> Iterator[None]:
     with (home / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def deploy_stage(
+    endpoint: str,
+    stage: str,
+    template: Path,
+    package: Package,
+    facts: Mapping[str, str],
+    chosen: Mapping[str, str],
+    tell: Tell = lambda _: None,
+) -> dict[str, str]:
+    """Deploy a stage's stack and return its outputs.
+
+    `facts` are the platform's, `chosen` are parameters of the template. Raises LakegateError with
+    CloudFormation's reasons.
+    """
+    named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
+    site = connect(named, partial(ministack.client, endpoint=endpoint), tell)
+    site.facts.put(facts)
+    return stack_plan.deploy(site, stack_plan.app(template, site, package, chosen), package)
+
+
+def environment_of(endpoint: str, function: str) -> dict[str, str]:
+    """Return the settings of a deployed function."""
+    found = ministack.client("lambda", endpoint).get_function_configuration(FunctionName=function)
+    return dict(found["Environment"]["Variables"])

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from infra import package
-from infra.local.deploy import deploy
 from infra.local.settings import APPLICATION, EVENT_SOURCE, facts, parameters
+from infra.local.stack import deploy_stage
 from lakegate.errors import LakegateError
 from tests.deploy.account import Account
 from tests.waiting import eventually
@@ -42,7 +42,9 @@ class Aws:
         """Deploy the checkout's present code."""
         built = package.build(self.root, lambda _: None)
         told = facts(_NOWHERE), parameters(_NOWHERE) | _TIMES
-        self.outputs = deploy(self.account.endpoint, _STAGE, _ROOT / "template.yaml", built, *told)
+        self.outputs = deploy_stage(
+            self.account.endpoint, _STAGE, _ROOT / "template.yaml", built, *told
+        )
 
     def start(self) -> None:
         """Start the account again at another address, and deploy."""
@@ -229,9 +231,9 @@ Outputs:"""
     told = facts(_NOWHERE), parameters(_NOWHERE)
 
     with pytest.raises(LakegateError, match="Wrong"):
-        deploy(aws.account.endpoint, _OTHER, bad, built, *told)
+        deploy_stage(aws.account.endpoint, _OTHER, bad, built, *told)
 
-    assert deploy(aws.account.endpoint, _OTHER, good, built, *told)["LedgerTableName"]
+    assert deploy_stage(aws.account.endpoint, _OTHER, good, built, *told)["LedgerTableName"]
 
 
 def test_changed_code_is_what_runs_next(aws: Aws) -> None:

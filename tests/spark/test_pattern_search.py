@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from pyspark.java_gateway import launch_gateway
 
-from infra.local.jars import java_home
+from infra.local.java import (
+    java_home,
+)
 from lakegate.ecma_patterns import java_pattern
 from lakegate.pattern_lint import slow_text
 from tests.unit.contract.pattern_examples import QUICK, SLOW_IN_JAVA

@@ -20,7 +20,12 @@ from moto.server import ThreadedMotoServer
 from pyarrow import parquet
 
 from infra.local.emr.drivers import Driver
-from infra.local.jars import java_home, spark_jars
+from infra.local.jars import (
+    spark_jars,
+)
+from infra.local.java import (
+    java_home,
+)
 from tests.fakes.damaged_parquet import spinning
 from tests.waiting import PATIENCE, eventually
 

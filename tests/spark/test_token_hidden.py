@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from infra import nessie_tokens
-from infra.local.jars import java_home, spark_jars
+from infra.local.jars import (
+    spark_jars,
+)
+from infra.local.java import (
+    java_home,
+)
 from infra.nessie_tokens import Keys
 from tests.fakes import wire
 from tests.leaks import files, leaks, secrets_of

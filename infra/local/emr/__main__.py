@@ -171,7 +171,12 @@ def _driver(options: argparse.Namespace) -> list[str]:
     """Return the command of a driver, by default Spark's with the project's Java and jars."""
     if options.driver:
         return shlex.split(options.driver)
-    from infra.local.jars import java_home, spark_jars
+    from infra.local.jars import (
+        spark_jars,
+    )
+    from infra.local.java import (
+        java_home,
+    )
 
     command = [sys.executable, "-m", "infra.local.spark_driver"]
     return [*command, "--java-home", str(java_home()), "--jars", spark_jars()]

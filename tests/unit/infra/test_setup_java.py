@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.jars import java, java_home, write_wrapper
+from infra.local.java import (
+    java,
+    java_home,
+    write_wrapper,
+)
 
 
 @pytest.fixture
