@@ -125,7 +125,7 @@ def test_each_fault_of_a_bucket_is_reported() -> None:
     ("notifications", "message"),
     [
         ([], "notifies no queue"),
-        ([replace(NOTIFIED, queue_arn="arn:other")], "notifies arn:other, and not arn:uploads"),
+        ([replace(NOTIFIED, queue_arn="arn:other")], "notifies arn:other, but not arn:uploads"),
         ([replace(NOTIFIED, is_filtered=True)], "only some"),
         ([replace(NOTIFIED, events=frozenset({"s3:ObjectCreated:Put"}))], "only some"),
     ],
