@@ -17,13 +17,13 @@ setup: ## Install everything that is missing: .venv, Java and the jars
 	done; \
 	echo 'No Python 3.11 was found on the PATH (tried python3.11, python3, python).' >&2; exit 1
 
-deploy-tools: setup ## Install what deploys and checks it: sam, osls, cfn-lint, pip-audit
+deploy-tools: setup ## Install the deployment tools: sam, osls, cfn-lint, pip-audit
 	@.venv/bin/python -m infra.setup deploy
 
-browser: setup ## See that there is a Chromium for the tests, and have one installed if not
+browser: setup ## Check for a Chromium for the tests, and install it if it is missing
 	@.venv/bin/python -m infra.browser
 
-demo: setup ## Show the whole way on real flights, good files and a bad one
+demo: setup ## Show the whole path on real flights, with good files and a bad one
 	@.venv/bin/lakegate demo
 
 # What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each. A
@@ -46,7 +46,7 @@ test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
 test-long: export LAKEGATE_MATRIX := 1
-test-long: setup ## Tell many more stories, others each time, and strike each call in every way
+test-long: setup ## Run many more random stories, and every fault at every call
 	@echo "again: make test-long LAKEGATE_SEED=$$LAKEGATE_SEED"
 	@.venv/bin/python -m pytest tests/unit/pipeline/test_machine.py tests/unit/pipeline/test_schedules.py \
 		tests/unit/pipeline/test_crashes.py tests/unit/operations/test_rebuild_ledger.py -n auto
@@ -60,10 +60,10 @@ check: setup ## Lint, check the formatting, the directions of imports and the ty
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 
-audit: deploy-tools ## Look up known vulnerabilities of all that is pinned (exit 2: not all could be)
+audit: deploy-tools ## Look up known vulnerabilities of pinned packages (exit 2: incomplete)
 	@.venv/bin/python -m infra.vulnerabilities
 
-format: setup ## Format the code and mend what lint can mend
+format: setup ## Format the code and fix lint errors that can be fixed
 	@.venv/bin/ruff check --fix --exit-zero
 	@.venv/bin/ruff format
 
@@ -94,7 +94,7 @@ bench-publish: setup ## Time publishing: taken and refused branches, many at onc
 simulate: setup ## Simulate the queues and limits under 1, 100 and 10,000 files a minute
 	@.venv/bin/python -m benchmarks.simulate
 
-bench-steps: setup ## Count what one file asks of S3 and Nessie, and time its steps
+bench-steps: setup ## Count one file's requests to S3 and Nessie, and time its steps
 	@.venv/bin/python -m benchmarks.steps
 
 fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
@@ -108,7 +108,7 @@ LOCK = .venv/bin/uv pip compile --quiet --generate-hashes --no-annotate --no-emi
 	--no-emit-find-links --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
 	--python-version 3.11 --python-platform x86_64-manylinux_2_28
 
-lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest versions)
+lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest versions)
 	@mkdir -p build
 	@.venv/bin/python -m infra.versions > build/versions.txt
 	@$(LOCK) pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
@@ -118,6 +118,6 @@ lock: setup ## Compile the requirements files anew (UPGRADE=1: to the newest ver
 	@$(LOCK) --group deploy -o requirements-deploy.txt
 	@$(LOCK) --group ministack -c build/versions.txt -o requirements-ministack.txt
 
-clean: ## Remove what was made here; the jars, shared by all clones, stay
+clean: ## Remove built files; keep the jars, which all clones share
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
 	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
