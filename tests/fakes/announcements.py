@@ -9,6 +9,6 @@ class FakeAnnouncements:
     def __init__(self) -> None:
         self.sent: list[Announcement] = []
 
-    def send(self, announcement: Announcement) -> None:
+    def send(self, announcement: "Announcement") -> None:
         """See AnnouncementQueue.send."""
         self.sent.append(Announcement.read(announcement.text()))
