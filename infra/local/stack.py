@@ -18,7 +18,6 @@ from infra.aws.site import connect
 from infra.local import ministack, processes, settings, slack_people
 from infra.local.ministack import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
-from infra.package import Package
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 
@@ -230,7 +229,7 @@ def deploy_stage(
     endpoint: str,
     stage: str,
     template: Path,
-    package: Package,
+    built: package.Package,
     facts: Mapping[str, str],
     chosen: Mapping[str, str],
     tell: Tell = lambda _: None,
@@ -243,7 +242,7 @@ def deploy_stage(
     named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
     site = connect(named, partial(ministack.client, endpoint=endpoint), tell)
     site.facts.put(facts)
-    return stack_plan.deploy(site, stack_plan.app(template, site, package, chosen), package)
+    return stack_plan.deploy(site, stack_plan.app(template, site, built, chosen), built)
 
 
 def environment_of(endpoint: str, function: str) -> dict[str, str]:

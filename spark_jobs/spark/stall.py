@@ -28,7 +28,7 @@ class Progress:
 
 
 class Stall:
-    """How long the running tasks have made no progress."""
+    """The time for which the running tasks have made no progress."""
 
     def __init__(self, longest: float) -> None:
         self._longest = longest
