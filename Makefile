@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-page bench-publish bench-steps fuzz-files package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps fuzz-files package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -85,11 +85,20 @@ bench-nessie: setup ## Time Nessie on RocksDB and on PostgreSQL: files a second,
 		requirements-dev.txt requirements-bench.txt
 	@.venv-bench/bin/python -m benchmarks.nessie
 
+bench-nessie-size: setup ## Time Nessie with half a core, as the default task on Fargate (root)
+	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-bench
+	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
+		requirements-dev.txt requirements-bench.txt
+	@.venv-bench/bin/python -m benchmarks.nessie_size
+
 bench-page: browser ## Time the quality page's first views, and take the pictures of the README
 	@.venv/bin/python -m benchmarks.page --pictures docs/images
 
 bench-publish: setup ## Time publishing: taken and refused branches, many at once, large tables
 	@.venv/bin/python -m benchmarks.publish
+
+bench-runs: setup ## Time many small files: bursts, a flow, a killed run, plain appends
+	@.venv/bin/python -m benchmarks.runs
 
 simulate: setup ## Simulate the queues and limits under 1, 100 and 10,000 files a minute
 	@.venv/bin/python -m benchmarks.simulate
@@ -106,17 +115,17 @@ package: setup ## Build the Lambdas' zip under build/
 # Locked for the Lambdas' platform; the hashes are those of every platform's files.
 LOCK = .venv/bin/uv pip compile --quiet --generate-hashes --no-annotate --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
-	--python-version 3.11 --python-platform x86_64-manylinux_2_28
+	--python-platform x86_64-manylinux_2_28 --python-version
 
 lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest versions)
 	@mkdir -p build
 	@.venv/bin/python -m infra.versions > build/versions.txt
-	@$(LOCK) pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
-	@$(LOCK) pyproject.toml -c requirements-dev.txt -o requirements.txt
-	@$(LOCK) --group build -c requirements-dev.txt -o requirements-build.txt
-	@$(LOCK) --group bench -c requirements-dev.txt -o requirements-bench.txt
-	@$(LOCK) --group deploy -o requirements-deploy.txt
-	@$(LOCK) --group ministack -c build/versions.txt -o requirements-ministack.txt
+	@$(LOCK) 3.11 pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
+	@$(LOCK) 3.13 pyproject.toml -c requirements-dev.txt -o requirements.txt
+	@$(LOCK) 3.11 --group build -c requirements-dev.txt -o requirements-build.txt
+	@$(LOCK) 3.11 --group bench -c requirements-dev.txt -o requirements-bench.txt
+	@$(LOCK) 3.11 --group deploy -o requirements-deploy.txt
+	@$(LOCK) 3.13 --group ministack -c build/versions.txt -o requirements-ministack.txt
 
 clean: ## Remove built files; keep the jars, which all clones share
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from access import discarding, forwarding
 from functions.adapters.all import Adapters
 from functions.adapters.ledger import Ledger
 from functions.adapters.secrets import secret
 from functions.model.ingestion import Ingestion
+from functions.operations import failed
+from functions.operations.failed import Outcome
 from functions.settings import Settings
 from functions.wiring import connect
 from infra.local import processes, stack
@@ -36,16 +39,30 @@ class Deployment:
 
     `addresses` maps the systems that clients may use to their URLs. `reader_token` reads the
     catalog; it is "" if clients have tokens of their own. `local` means this machine.
+    `expire_function` discards for people; it is "" where they do it by their own rights.
     """
 
     settings: Settings
     addresses: Mapping[str, str]
     reader_token: str = field(repr=False)
     local: bool
+    expire_function: str = ""
 
     def adapters(self) -> Adapters:
-        """Return the adapters."""
-        return connect(self.settings)
+        """Return the adapters, which call Nessie at its address for clients."""
+        return connect(self.settings, self.addresses["nessie"])
+
+    def discard(self, ingestion: Ingestion, by: str) -> Outcome:
+        """Discard a failed ingestion, by the stage's function if there is one.
+
+        Raises LakegateError as `functions.operations.failed.discard` does, and if the function
+        cannot be asked.
+        """
+        adapters, function = self.adapters(), self.expire_function
+        if not function:
+            return failed.discard(adapters, ingestion, by=by)
+        client = discarding.client_of(self.settings.clean_up_role_arn)
+        return discarding.discard(client, function, adapters.ledger, ingestion.id, by)
 
     def catalog_token(self) -> str:
         """Return a token that reads the catalog: the reader's, or else the functions' own."""
@@ -136,13 +153,26 @@ def _region() -> str:
 
 def _of_environment() -> Deployment:
     settings = Settings.of(os.environ)
+    nessie = nessie_address(settings.nessie_uri, os.environ.get("LAKEGATE_NESSIE_FUNCTION", ""))
     addresses = {
         "s3": os.environ.get("AWS_ENDPOINT_URL") or f"https://s3.{_region()}.amazonaws.com",
-        "nessie": settings.nessie_uri,
-        "iceberg": f"{settings.nessie_uri}/iceberg",
+        "nessie": nessie,
+        "iceberg": f"{nessie}/iceberg",
     }
     token = os.environ.get("LAKEGATE_READER_TOKEN", "")
-    return Deployment(settings, addresses, token, local=False)
+    expire = os.environ.get("LAKEGATE_EXPIRE_FUNCTION", "")
+    return Deployment(settings, addresses, token, local=False, expire_function=expire)
+
+
+def nessie_address(uri: str, function: str) -> str:
+    """Return where this process calls the Nessie that has the address `uri` in its network.
+
+    It is a server of this process that calls the `function`, or `uri` itself without a function
+    and where LAKEGATE_NESSIE_DIRECT is set.
+    """
+    if not function or os.environ.get("LAKEGATE_NESSIE_DIRECT"):
+        return uri
+    return forwarding.address(function, os.environ.get("AWS_ENDPOINT_URL", ""))
 
 
 def _deployed(name: str) -> dict[str, str]:
@@ -157,6 +187,8 @@ def _deployed(name: str) -> dict[str, str]:
         message = f"cannot read the CloudFormation stack {name}: {error}"
         raise LakegateError("NO_DEPLOYMENT", message) from error
     settings = dict(function["Environment"]["Variables"])
+    settings["LAKEGATE_NESSIE_FUNCTION"] = outputs.get("OnNessieRequestFunctionName", "")
+    settings["LAKEGATE_EXPIRE_FUNCTION"] = outputs.get("ExpireFunctionName", "")
     return {k: v for k, v in settings.items() if k.startswith(("LAKEGATE_", "AWS_ENDPOINT_"))}
 
 

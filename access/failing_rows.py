@@ -16,6 +16,7 @@ from lakegate.report import READABLE, AuditReport, CheckResult
 
 if TYPE_CHECKING:
     from access.rows import Evidence
+    from access.tables import Reader
 
 # Takes a report, a check's id and a limit; returns quarantined rows as they stand in the file.
 QuarantinedRows = Callable[[AuditReport, str, int], Sequence[str]]
@@ -111,6 +112,14 @@ class Inspection:
     files: tuple[str, ...] = ()
 
 
+def evidence_of(
+    reader: Callable[[str], "Reader"], report: AuditReport
+) -> AbstractContextManager["Evidence"]:
+    """Open the rows that a report is about; `reader` reads a reference."""
+    rows = reader(f"{report.branch}@{report.audited_hash}")
+    return rows.rows(report.table, whole=bool(report.effect))
+
+
 def inspection(
     adapters: Adapters,
     ingestion: Ingestion,
@@ -130,24 +139,27 @@ def inspection(
     if not results or not report.audited_hash:
         unread = tuple(Finding(result, notes=(_UNWRITTEN,)) for result in results)
         return Inspection(ingestion, report, unread)
-    found = [
-        _of_single(
-            adapters,
-            single,
-            contract,
-            _own(results, report, number),
-            question,
-            evidence_of,
-            quarantined,
-        )
-        for number, (single, contract) in enumerate(
-            zip(report.singles, ingestion.contracts, strict=True)
-        )
-    ]
-    findings = tuple(finding for each, _ in found for finding in each)
-    return Inspection(
-        ingestion, report, findings, tuple(path for _, each in found for path in each)
-    )
+    singles = zip(report.singles, ingestion.contracts, strict=True)
+    findings: list[Finding] = []
+    files: list[str] = []
+    for number, (single, stored) in enumerate(singles):
+        own = _own(results, report, number)
+        if not own:
+            continue
+        contract = _contract(adapters, stored, single)
+        hidden = Concealment.by(())
+        if not question.reveal:
+            hidden = concealment(adapters, contract, stored[0])
+        checks = {check.id: check for check in contract.checks}
+        with evidence_of(single) as evidence:
+            files.extend(evidence.files)
+            findings.extend(
+                _of_contract(result, checks[id_], contract, question.limit, hidden, evidence)
+                if id_ in checks
+                else _of_file(result, single, hidden, question.limit, quarantined)
+                for result, id_ in own
+            )
+    return Inspection(ingestion, report, tuple(findings), tuple(files))
 
 
 def _own(
@@ -161,39 +173,12 @@ def _own(
     return [(result, check.id) for result, check in named if result in results]
 
 
-def _of_single(
-    adapters: Adapters,
-    report: AuditReport,
-    stored: tuple[str, str],
-    results: Sequence[tuple[CheckResult, str]],
-    question: Question,
-    evidence_of: Callable[[AuditReport], AbstractContextManager["Evidence"]],
-    quarantined: QuarantinedRows,
-) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """Return the findings of one file, and the data files of its rows."""
-    if not results:
-        return (), ()
-    _require_known(stored, report)
-    contract = adapters.lake.contract_at(*stored).contract
-    hidden = Concealment.by(())
-    if not question.reveal:
-        hidden = concealment(adapters, contract, stored[0])
-    checks = {check.id: check for check in contract.checks}
-    with evidence_of(report) as evidence:
-        findings = tuple(
-            _of_contract(result, checks[id_], contract, question.limit, hidden, evidence)
-            if id_ in checks
-            else _of_file(result, report, hidden, question.limit, quarantined)
-            for result, id_ in results
-        )
-        return findings, evidence.files
-
-
-def _require_known(stored: tuple[str, str], report: AuditReport) -> None:
+def _contract(adapters: Adapters, stored: tuple[str, str], report: AuditReport) -> Contract:
     if not stored[0]:
         message = "the contract of this audit is unknown, because the ledger was rebuilt"
         remedy = f"Audit it with the contract in force: `lakegate replay {report.ingestion}`"
         raise LakegateError("UNKNOWN_CONTRACT", f"{message}\n{remedy}")
+    return adapters.lake.contract_at(*stored).contract
 
 
 def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport:

@@ -1,4 +1,4 @@
-"""Describe results of ingestions, and of actions on failed ones. Pure."""
+"""Describe states and results of ingestions, and of actions on failed ones. Pure."""
 
 from collections.abc import Iterator
 
@@ -18,6 +18,39 @@ def published(ingestion: Ingestion) -> str:
     if ingestion.change:
         return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
     return f"{ingestion.rows:,} rows"
+
+
+def state(ingestion: Ingestion) -> str:
+    """Return its state, with a note while it waits for a shared run."""
+    return f"{ingestion.state}{' (queued)' if ingestion.awaits_shared_run else ''}"
+
+
+def files_waiting(files: int) -> str:
+    """Describe how many files wait for shared runs, those in work included; "" for none.
+
+    SQS knows the number only roughly, and later files count as well: it is no place in a queue.
+    """
+    words = "file waits or is" if files == 1 else "files wait or are"
+    return f"about {files:,} {words} in work" if files else ""
+
+
+def waits(load: str) -> str:
+    """Describe the state of an ingestion that waits for a shared run under such a load."""
+    return f"waits for a shared run; {load}" if load else "waits for a shared run"
+
+
+def with_others(ingestion: Ingestion) -> str:
+    """Describe the files that were published by the same merge, "" for none."""
+    many = len(ingestion.group) - 1
+    if many < 1 or ingestion.state is not State.PUBLISHED:
+        return ""
+    return f"with {many:,} other {'file' if many == 1 else 'files'}"
+
+
+def job_run(ingestion: Ingestion) -> str:
+    """Return the job run of its last attempt, with a note if other files may share it."""
+    shared = " (shared)" if ingestion.is_shared else ""
+    return f"{ingestion.job_run}{shared}" if ingestion.job_run else ""
 
 
 def replayed(outcome: Outcome) -> str:

@@ -1,7 +1,6 @@
 """Query rows on a branch with duckdb for those that break a check."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,11 +8,12 @@ import duckdb
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
 from access.check_sql import FILE, FOUND, POSITION, addresses, finder, quoted
-from functions.adapters.iceberg import added
+from functions.adapters.iceberg_files import added
 from lakegate.contract.checks import Check
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
@@ -77,12 +77,15 @@ class Evidence:
         """
         types = {column.name: column.type for column in contract.columns}
         every_file = range(len(self.files))
-        with self._reading():
+        columns = tuple(dict.fromkeys((*check.columns, *types)))
+        try:
             self._enter(_Stream(self._rows, check.columns, every_file, check.values.pattern))
             self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
             ((count,),) = self._run("SELECT count(*) FROM broken")
-            columns = tuple(dict.fromkeys((*check.columns, *types)))
             return Broken(count, tuple(self._first(limit, columns, hides)))
+        except duckdb.Error as error:
+            message = f"cannot read the rows on the branch: {error}"
+            raise LakegateError("UNREADABLE_ROWS", message) from error
 
     def _first(
         self, limit: int, columns: Sequence[str], hides: Callable[[str], bool]
@@ -106,14 +109,6 @@ class Evidence:
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        try:
-            yield
-        except duckdb.Error as error:
-            message = f"cannot read the rows on the branch: {error}"
-            raise LakegateError("UNREADABLE_ROWS", message) from error
 
 
 @dataclass(frozen=True)
@@ -170,14 +165,12 @@ def _text(name: str, *, hidden: bool) -> str:
 # The rows of an Iceberg table, or of its newest commit, read file by file.
 
 
+@dataclass(frozen=True)
 class FileRows:
-    """Rows in the order of their data files."""
+    """Rows of a table in the order of their data files."""
 
-    def __init__(self, table: Table, tasks: Sequence[FileScanTask], count: int) -> None:
-        """Read the files of `tasks`, which have `count` rows."""
-        self._table = table
-        self._tasks = tasks
-        self.count = count
+    table: Table
+    tasks: tuple[FileScanTask, ...]
 
     @classmethod
     def added(cls, table: Table) -> "FileRows":
@@ -185,21 +178,37 @@ class FileRows:
 
         Reads the snapshot's manifests, and no data.
         """
-        files = tuple(added(table))
-        return cls(
-            table, [FileScanTask(file) for file in files], sum(f.record_count for f in files)
-        )
+        return cls(table, tuple(map(FileScanTask, added(table))))
 
     @classmethod
     def all(cls, table: Table) -> "FileRows":
         """Return all rows of the table."""
-        scan = table.scan()
-        return cls(table, list(scan.plan_files()), scan.count())
+        return cls(table, tuple(table.scan().plan_files()))
+
+    @property
+    def data_files(self) -> list[DataFile]:
+        """Return the data files, as the manifests list them."""
+        return [task.file for task in self.tasks]
 
     @property
     def files(self) -> tuple[str, ...]:
         """Return the addresses of the data files."""
-        return tuple(task.file.file_path for task in self._tasks)
+        return tuple(file.file_path for file in self.data_files)
+
+    @property
+    def stored(self) -> int:
+        """Return the number of rows in the data files, deleted ones included."""
+        return sum(file.record_count for file in self.data_files)
+
+    @property
+    def deletes(self) -> bool:
+        """Return if delete files remove some of the rows."""
+        return any(task.delete_files for task in self.tasks)
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows; reads data if some are deleted."""
+        return self.table.scan().count() if self.deletes else self.stored
 
     def schema(self, columns: Sequence[str]) -> pa.Schema:
         """Return the Arrow schema of the named columns, in this order and spelling.
@@ -214,9 +223,9 @@ class FileRows:
         projected = self._projection(columns)
         there = [field.name.lower() for field in projected.fields]
         order = [there.index(name.lower()) for name in columns]
-        scan = ArrowScan(self._table.metadata, self._table.io, projected, AlwaysTrue())
-        for batch in scan.to_record_batches([self._tasks[file]]):
+        scan = ArrowScan(self.table.metadata, self.table.io, projected, AlwaysTrue())
+        for batch in scan.to_record_batches([self.tasks[file]]):
             yield batch.select(order).rename_columns(list(columns))
 
     def _projection(self, columns: Sequence[str]) -> Schema:
-        return self._table.schema().select(*columns, case_sensitive=False)
+        return self.table.schema().select(*columns, case_sensitive=False)

@@ -117,19 +117,14 @@ class Reader:
             yield self._load(table)
 
     @contextmanager
-    def added(self, table: str) -> Iterator[Evidence]:
-        """Open the rows that the reference's newest commit of a table added to it.
+    def rows(self, table: str, *, whole: bool) -> Iterator[Evidence]:
+        """Open a table's rows: the `whole` table, or those that the newest commit added to it.
 
         Raises LakegateError UNKNOWN_TABLE.
         """
         with self._translated(), duckdb.connect() as connection:
-            yield Evidence(connection, FileRows.added(self._load(table)))
-
-    @contextmanager
-    def whole(self, table: str) -> Iterator[Evidence]:
-        """Open all rows of a table. Raises LakegateError UNKNOWN_TABLE."""
-        with self._translated(), duckdb.connect() as connection:
-            yield Evidence(connection, FileRows.all(self._load(table)))
+            rows = FileRows.all if whole else FileRows.added
+            yield Evidence(connection, rows(self._load(table)))
 
     def state(self, table: str) -> TableState:
         """Return the state of a table from its metadata. Raises LakegateError UNKNOWN_TABLE."""

@@ -6,7 +6,6 @@ a seed. With `--batches` Parquet is read like large files.
 
 import argparse
 import io
-import json
 import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.results import written
 from infra.local.contract_test import Landed, LocalBranch, local_session, local_spark, spec_of
 from lakegate.contract.model import parse
 from lakegate.errors import LakegateError
@@ -29,8 +29,8 @@ from spark_jobs.ingest import ingest
 from tests.fakes.mutations import FLAT, Sample, mutated, samples
 
 _TABLE = "fuzz.rows"
-_RESULT = Path("build/fuzz-files.json")
 _STALL = 60
+_THREADS = 2
 _SLICE = 264
 _ENDS = ("stopped", "right", "alike", "wrong", "hung")
 
@@ -51,14 +51,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.damage")
     parser.add_argument("--files", type=int, default=1200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batches", action="store_true")
     options = parser.parse_args()
     outcomes: list[Outcome] = []
     while len(outcomes) < options.files:  # a reader that hangs takes its Spark with it
         outcomes += _until_one_hangs(options, len(outcomes))
-    _RESULT.parent.mkdir(exist_ok=True)
-    _RESULT.write_text(json.dumps([vars(outcome) for outcome in outcomes], indent=1) + "\n")
+    written("fuzz-files", [vars(outcome) for outcome in outcomes])
     _print(outcomes)
 
 
@@ -66,7 +64,7 @@ def _until_one_hangs(options: argparse.Namespace, done: int) -> list[Outcome]:
     outcomes: list[Outcome] = []
     with local_spark() as spark, tempfile.TemporaryDirectory() as home:
         trial = _Trial.of(spark, Path(home), options)
-        with ThreadPoolExecutor(options.threads) as pool:
+        with ThreadPoolExecutor(_THREADS) as pool:
             for begin in range(done, options.files, _SLICE):
                 numbers = range(begin, min(begin + _SLICE, options.files))
                 outcomes += pool.map(trial.outcome, numbers)

@@ -6,7 +6,6 @@ REST catalog (metadata alone, no data file), merge it into main, delete it.
 """
 
 import argparse
-import json
 import secrets
 import statistics
 import sys
@@ -24,6 +23,7 @@ import boto3
 
 from benchmarks.nessie_client import Client, create_tables
 from benchmarks.publish import Bench
+from benchmarks.results import told
 from functions.adapters.nessie import Catalog
 from functions.model.ingestion import Ingestion
 from functions.pipeline.publish import publish
@@ -36,7 +36,6 @@ from tests.postgres import postgres
 from tests.services import Services, services
 from tests.template import ledger_table
 
-_RESULT = Path("build/bench-nessie.json")
 _AT_ONCE = (1, 4, 16)
 _STEPS = ("create", "commit", "merge", "delete")
 _SECONDS_TO_START = 180.0
@@ -59,10 +58,7 @@ def main() -> None:
             "files": args.files,
             **_measured(running, tables, args.rounds),
         }
-    text = json.dumps(results, indent=2)
-    _RESULT.parent.mkdir(exist_ok=True)
-    _RESULT.write_text(f"{text}\n")
-    print(f"{text}\nwritten to {_RESULT}")
+    told("bench-nessie", results)
 
 
 def _measured(
@@ -83,7 +79,7 @@ def _measured(
 def _round(running: Services, clients: int, tables: Sequence[str]) -> dict[str, float]:
     """Return files a second: each step for all files before the next one; then one table."""
     shares = [tables[nth::clients] for nth in range(clients)]
-    made = [Client(_own_session(running), share) for share in shares]
+    made = [Client(own_session(running), share) for share in shares]
     rates = {step: _rate([getattr(c, step) for c in made], len(tables)) for step in _STEPS}
     together = 1 / sum(1 / rate for rate in rates.values())
     busy = sum(client.busy for client in made)
@@ -94,7 +90,7 @@ def _one_table(running: Services, clients: int, files: int) -> dict[str, float]:
     """Return files a second of one table, published by the use case that the Lambdas call."""
     ledger = ledger_table(boto3.resource("dynamodb"), f"ledger-{secrets.token_hex(4)}")
     table = f"bench.t{secrets.token_hex(4)}"
-    benches = [Bench(_own_session(running), table, ledger) for _ in range(clients)]
+    benches = [Bench(own_session(running), table, ledger) for _ in range(clients)]
     benches[0].create()
     waiting = [benches[0].audited() for _ in range(files)]
     before, again = benches[0].commits(), list[str]()
@@ -134,30 +130,44 @@ def _servers(home: Path) -> Iterator[dict[str, Services]]:
                 "nessie.version.store.type": "ROCKSDB",
                 "nessie.version.store.persist.rocks.database-path": str(home / "rocks"),
             },
-            "postgresql": {
-                "nessie.version.store.type": "JDBC2",
-                "nessie.version.store.persist.jdbc.datasource": "postgresql",
-                "quarkus.datasource.postgresql.jdbc.url": jdbc,
-                "quarkus.datasource.postgresql.username": "nessie",
-                "quarkus.datasource.postgresql.password": "none",
-            },
+            "postgresql": of_postgres(jdbc),
         }
         yield {
-            name: stack.enter_context(_nessie(home, name, running, options))
+            name: stack.enter_context(nessie(home, name, running, options))
             for name, options in stores.items()
         }
 
 
+def of_postgres(jdbc: str) -> dict[str, str]:
+    """Return the options of a Nessie whose store is the PostgreSQL at this address."""
+    return {
+        "nessie.version.store.type": "JDBC2",
+        "nessie.version.store.persist.jdbc.datasource": "postgresql",
+        "quarkus.datasource.postgresql.jdbc.url": jdbc,
+        "quarkus.datasource.postgresql.username": "nessie",
+        "quarkus.datasource.postgresql.password": "none",
+    }
+
+
 @contextmanager
-def _nessie(
-    home: Path, name: str, running: Services, options: Mapping[str, str]
+def nessie(
+    home: Path,
+    name: str,
+    running: Services,
+    options: Mapping[str, str],
+    heap: str = "1g",
+    before: Sequence[str] = (),
 ) -> Iterator[Services]:
-    """Return a server like the local stack's, but with a full JVM and another store."""
+    """Yield a server like the local stack's, but with a full JVM and another store.
+
+    `before` is a command that runs the server's.
+    """
     port, management = free_port(set()), free_port(set())
     storage = running.s3.meta.endpoint_url
     local = parts.nessie_command(home, port, management, storage, f"s3://{LAKE_BUCKET}/warehouse")
     java, *arguments = local.argv
-    argv = (java, "-Xmx1g", *(each for each in arguments if not each.startswith("-X")))
+    own = (each for each in arguments if not each.startswith("-X"))
+    argv = (*before, java, f"-Xmx{heap}", *own)
     command = replace(local, part=name, argv=argv, env={**local.env, **options})
     address, token = f"http://127.0.0.1:{port}", running.tokens["publisher"]
     processes.start(home, command)
@@ -166,12 +176,12 @@ def _nessie(
             home, name, lambda: parts.nessie_answers(address, token), _SECONDS_TO_START
         )
         Catalog(address, token).begin("ops")
-        yield _own_session(replace(running, nessie_uri=address))
+        yield own_session(replace(running, nessie_uri=address))
     finally:
         processes.stop(home, name)
 
 
-def _own_session(running: Services) -> Services:
+def own_session(running: Services) -> Services:
     """Return the same services with connections of their own to Nessie."""
     return replace(running, catalog=Catalog(running.nessie_uri, running.tokens["publisher"]))
 

@@ -10,14 +10,13 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update import AddSnapshotUpdate, AssertTableUUID, SetSnapshotRefUpdate
 from pyiceberg.types import LongType, NestedField
 
-from functions.adapters.iceberg_file_io import CLIENT
 from lakegate.errors import Transient
 from tests.services import Services
 
 
 def create_tables(running: Services, names: Sequence[str]) -> None:
     """Make empty tables on main."""
-    main = _at(running, "main")
+    main = running.at("main")
     for name in names:
         main.create_namespace_if_not_exists(name.split(".")[0])
         main.create_table(name, Schema(NestedField(1, "id", LongType())))
@@ -43,7 +42,7 @@ class Client:
     def commit(self) -> None:
         """Commit a snapshot on each through the Iceberg REST catalog, as the job does."""
         for branch, table in self._branches.items():
-            _commit(_at(self._running, branch), table)
+            _commit(self._running.at(branch), table)
             self._heads[branch] = self._running.catalog.head(branch)
 
     def merge(self) -> None:
@@ -84,12 +83,3 @@ def _commit(catalog: RestCatalog, name: str) -> None:
     )
     unchanged = AssertTableUUID(uuid=table.metadata.table_uuid)
     catalog.commit_table(table, (unchanged,), (AddSnapshotUpdate(snapshot=snapshot), head))
-
-
-def _at(running: Services, reference: str) -> RestCatalog:
-    return RestCatalog(
-        "lake",
-        uri=f"{running.nessie_uri}/iceberg/{reference.replace('/', '%2F')}",
-        token=running.tokens["publisher"],
-        **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: running.s3},
-    )

@@ -6,7 +6,6 @@ browser: from the navigation to the first chart that is drawn, each time in a fr
 
 import argparse
 import io
-import json
 import os
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ from PIL import Image
 from playwright.sync_api import Browser, ViewportSize
 
 from benchmarks import page_data
+from benchmarks.results import contract, told
 from functions.model.ingestion import State
 from functions.settings import Settings
 from infra.local.parts import free_port
@@ -34,7 +34,6 @@ from tests.services import LANDING, Services, services
 from tests.template import ledger_table
 from tests.waiting import eventually, listening
 
-_RESULT = Path("build/bench-page.json")
 _INGESTIONS, _ROWS = 10_000, 10_000_000
 _AIM, _PATIENCE = 2.0, 120.0  # seconds
 _PICTURE: ViewportSize = {"width": 1200, "height": 900}
@@ -48,30 +47,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page")
     parser.add_argument("--runs", type=int, default=7, help="counted runs of each view")
     parser.add_argument("--pictures", type=Path, help="a folder for the README's pictures")
-    parser.add_argument("--keep", action="store_true", help="serve on until interrupted")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
         paths = _filled(running)
-        with _serving(running) as address:
-            if given.keep:
-                print(json.dumps({name: address + path for name, path in paths.items()}, indent=2))
-                input()
-                return
-            with chromium() as browser:
-                first = _seconds(browser, address + paths["overview"])  # of a page just started
-                taken = {
-                    name: [_seconds(browser, address + path) for _ in range(given.runs)]
-                    for name, path in paths.items()
-                }
-                if given.pictures:
-                    _draw(browser, address, paths, given.pictures)
+        with _serving(running) as address, chromium() as browser:
+            first = _seconds(browser, address + paths["overview"])  # of a page just started
+            taken = {
+                name: [_seconds(browser, address + path) for _ in range(given.runs)]
+                for name, path in paths.items()
+            }
+            if given.pictures:
+                _draw(browser, address, paths, given.pictures)
     _tell({"first_view_of_all": first, "load": os.getloadavg()[0]}, taken)
 
 
 def _filled(running: Services) -> dict[str, str]:
     """Fill the stores and return each view's path."""
     every = list(page_data.ingestions(_INGESTIONS, datetime.now(UTC)))
-    running.put_contract(page_data.TABLE, page_data.contract())
+    running.put_contract(page_data.TABLE, contract(page_data.TABLE, page_data.COLUMNS))
     page_data.fill_table(running, _ROWS)
     last = [e for e in every if (e.state, e.table) == (State.REJECTED, page_data.TABLE)][-1]
     rejected = page_data.fill_branch(running, last)
@@ -151,10 +144,7 @@ def _tell(about: Mapping[str, float], taken: Mapping[str, list[float]]) -> None:
         for name, seconds in taken.items()
     }
     results = {"ingestions": _INGESTIONS, "rows": _ROWS, **about, "views": views}
-    _RESULT.parent.mkdir(exist_ok=True)
-    _RESULT.write_text(json.dumps(results, indent=2) + "\n")
-    print(json.dumps(results, indent=2))
-    print(f"written to {_RESULT}")
+    told("bench-page", results)
 
 
 if __name__ == "__main__":

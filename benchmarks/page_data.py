@@ -1,6 +1,5 @@
 """A deployment with much to show: a ledger of many ingestions, and a table of many rows."""
 
-import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyiceberg.catalog.rest import RestCatalog
 
 from functions.adapters.ledger_items import to_item
 from functions.model.ingestion import Ingestion, State
@@ -21,6 +19,7 @@ from lakegate.report import AuditReport, CheckResult, Reason, Status, Step, Verd
 from tests.services import LANDING, Services
 
 TABLE = "shop.orders"
+COLUMNS = {"id": "integer", "customer": "integer", "amount": "number", "status": "string"}
 _TABLES = (TABLE, TABLE, TABLE, "shop.customers", "shop.returns", "nyc.flights", "web.clicks")
 _DAYS = 7
 _FILES = 20
@@ -87,14 +86,14 @@ def fill_table(running: Services, rows: int) -> None:
 
     The files are registered as publishing does, branch by branch, so that main's log shows them.
     """
-    main = _catalog(running, "main")
+    main = running.at("main")
     main.create_namespace_if_not_exists("shop")
     part = _rows(rows // _FILES)
     main.create_table(TABLE, part.schema, location=f"s3://{LAKE_BUCKET}/warehouse/shop/orders")
     for number in range(_FILES):
         branch = f"ingest/{TABLE}/bench-{number}"
         base = running.catalog.create_branch(branch)
-        _catalog(running, branch).load_table(TABLE).append(part)
+        running.at(branch).load_table(TABLE).append(part)
         published = _published(number, len(part))
         head = running.catalog.head(branch)
         running.catalog.merge(branch, head, base, message([published]), properties([published]))
@@ -104,23 +103,9 @@ def fill_table(running: Services, rows: int) -> None:
 def fill_branch(running: Services, rejected: Ingestion) -> Ingestion:
     """Give a rejected ingestion of the table a branch with its rows, and return it."""
     base = running.catalog.create_branch(rejected.branch)
-    _catalog(running, rejected.branch).load_table(TABLE).append(_rows(rejected.rows))
+    running.at(rejected.branch).load_table(TABLE).append(_rows(rejected.rows))
     audited = running.catalog.head(rejected.branch)
     return replace(rejected, base_hash=base, audited_hash=audited, cleaned=False)
-
-
-def _catalog(running: Services, branch: str) -> RestCatalog:
-    """Return the catalog at a branch, with the right to write there."""
-    return RestCatalog(
-        "lake",
-        uri=f"{running.nessie_uri}/iceberg/{branch.replace('/', '%2F')}",
-        token=running.tokens["publisher"],
-        **{
-            "s3.endpoint": running.s3.meta.endpoint_url,
-            "s3.access-key-id": "test",
-            "s3.secret-access-key": "test",
-        },
-    )
 
 
 def _published(number: int, rows: int) -> Ingestion:
@@ -191,20 +176,3 @@ def _checks() -> Iterator[CheckResult]:
         status, found = (Status.FAIL, f"{many} rows") if many else (Status.PASS, "0 rows")
         columns, metric = (column,), check.rpartition(".")[2]
         yield CheckResult(check, metric, columns, "error", status, "0 rows", found, "", samples)
-
-
-def contract() -> str:
-    """Return the table's contract."""
-    names = {"id": "integer", "customer": "integer", "amount": "number", "status": "string"}
-    properties = [
-        {"name": name, "logicalType": kind, "required": True} for name, kind in names.items()
-    ]
-    return json.dumps(
-        {
-            "kind": "DataContract",
-            "apiVersion": "v3.1.0",
-            "id": TABLE,
-            "version": "1.0.0",
-            "schema": [{"name": TABLE, "properties": properties}],
-        }
-    )

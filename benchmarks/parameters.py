@@ -1,10 +1,14 @@
 """The figures behind docs/scale.md: measured here, assumed of AWS, set by default, or list prices.
 
 With better figures, of an account or another machine, change them here and run
-`python -m benchmarks.scale` again.
+`python -m benchmarks.scale` again. It uses what `lakegate probe` measured if that is PROBE.
 """
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+
+PROBE = Path(__file__).parents[1] / "docs" / "probe-1.json"
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ class Requests:
     `logged` are kilobytes of the functions' logs, a guess.
     """
 
-    writes: int = 100
-    hottest: int = 20
+    writes: int = 72
+    hottest: int = 16
     reads: int = 8
     puts: int = 11
     gets: int = 41
@@ -63,7 +67,7 @@ class Requests:
 
 
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
-ITEM = 1300  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
+ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Aws:
     `starts` is StartJobRun's requests a second and `account_vcpus` the account's vCPUs at a time
     (Service Quotas shows both and raises them; 16 vCPUs is a new account's). `lambdas` is the
     account's concurrent executions ("Lambda quotas": 1,000). `page` is how long DynamoDB reads a
-    megabyte of an index, as each publish does to find other ingestions, `listing` what S3 takes
+    megabyte of an index, as each publish does to find others of its table, `listing` what S3 takes
     for a thousand versions and `lookup` what DynamoDB takes for a hundred items (guesses).
     """
 
@@ -90,6 +94,14 @@ class Aws:
     listing: float = 0.2
     lookup: float = 0.015
 
+    @classmethod
+    def known(cls, probe: Path = PROBE) -> "Aws":
+        """Return the assumptions, with the times of `lakegate probe` instead where its file is."""
+        if not probe.exists():
+            return cls()
+        run = json.loads(probe.read_text())["runs"][0]
+        return cls(cold=run["seconds"]["created_to_first_line"])
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -97,10 +109,11 @@ class Settings:
 
     `upload_batch` and `run_batch` are the mappings' BatchSize, `upload_lambdas` and `run_lambdas`
     UploadConcurrency and JobRunConcurrency. `runs` is ConcurrentRuns, `vcpus` MaximumCpu;
-    a run's driver and executors take `run_vcpus` and `run_gigabytes`. `warm_runs` is the number of
-    runs that workers are kept warm for. `nessie` is the speed of the deployment's Nessie, relative
-    to the one measured here. `files_a_run` files of one table share a run, each waiting at most
-    `linger` seconds for the others: Lakegate runs one file a run.
+    the driver and the executor of a run of full size take `run_vcpus` and `run_gigabytes`, those of
+    a file of at most `small_megabytes` take `small_vcpus` and `small_gigabytes`. `warm_runs` is the
+    number of runs that workers are kept warm for. `nessie` is the speed of the deployment's Nessie,
+    relative to the one measured here. `files_a_run` files of one table share a run, each waiting at
+    most `linger` seconds for the others. Lakegate's own shared runs take what waits instead.
     """
 
     upload_batch: int = 5
@@ -111,14 +124,23 @@ class Settings:
     receives: int = 5
     sweep: float = 300.0
     grace: float = 300.0
-    runs: int = 15
+    runs: int = 8
     vcpus: int = 64
     run_vcpus: int = 8
     run_gigabytes: int = 32
+    small_megabytes: float = 32.0
+    small_vcpus: int = 2
+    small_gigabytes: int = 8
     warm_runs: int = 0
     nessie: float = 1.0
     files_a_run: int = 1
     linger: float = 60.0
+
+    def workers(self, megabytes: float) -> tuple[int, int]:
+        """Return the vCPUs and gigabytes of a run that reads so much."""
+        if megabytes <= self.small_megabytes:
+            return self.small_vcpus, self.small_gigabytes
+        return self.run_vcpus, self.run_gigabytes
 
     def at_once(self, aws: Aws) -> int:
         """Return how many job runs there can be at a time."""
@@ -142,8 +164,8 @@ class Load:
     lost: float = 0.001
 
 
-# List prices in US dollars, x86: check them at https://aws.amazon.com/pricing/ before you rely on
-# them. None was read from a bill.
+# List prices in US dollars, ARM64 for EMR Serverless: check them at https://aws.amazon.com/pricing/
+# before you rely on them. None was read from a bill.
 DATE = "2026-11-21"
 REGION = "us-east-1"
 HOURS = 730  # a month
@@ -153,8 +175,8 @@ HOURS = 730  # a month
 class Prices:
     """The list price of one unit each; `_m` is for a million."""
 
-    emr_vcpu_hour: float = 0.052624
-    emr_gb_hour: float = 0.0057785
+    emr_vcpu_hour: float = 0.042094
+    emr_gb_hour: float = 0.004628
     lambda_request_m: float = 0.20
     lambda_gb_second: float = 0.0000166667
     dynamodb_write_m: float = 0.625  # on demand, since November 2024
@@ -174,6 +196,9 @@ class Prices:
     endpoint_hour: float = 0.01  # an interface endpoint in one zone
     address_hour: float = 0.005  # a public IPv4 address
     alarm_month: float = 0.10
+    dashboard_month: float = 3.00  # an account's first three are free
+    metric_month: float = 0.30
+    image_gb_month: float = 0.10  # in ECR; the image's size is an assumption
     secret_month: float = 0.40
 
 

@@ -5,33 +5,28 @@ branches of one table are published by the use case that the Lambdas call.
 """
 
 import argparse
-import io
-import json
 import secrets
 import statistics
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import boto3
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
-from functions.adapters.all import Adapters
+from benchmarks.results import contract, parquet, told
 from functions.adapters.iceberg import Tables
-from functions.adapters.iceberg_file_io import CLIENT
+from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
-from functions.adapters.s3 import Lake, Landing
+from functions.adapters.s3 import Lake
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.publish import publish
 from functions.telemetry import logger
@@ -39,15 +34,10 @@ from infra.local.settings import LAKE_BUCKET
 from lakegate import times
 from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, branch_name, ingestion_id
-from tests.fakes.alerts import FakeAlerts
-from tests.fakes.announcements import FakeAnnouncements
-from tests.fakes.deployment import SETTINGS
-from tests.fakes.jobs import FakeJobs
-from tests.fakes.queues import FakeDeadLetters
+from tests.fakes.deployment import Deployment
 from tests.services import LANDING, Services, services
 from tests.template import ledger_table
 
-_RESULT = Path("build/bench-publish.json")
 _PROPERTIES = {"format-version": "2", "commit.manifest-merge.enabled": "true"}
 _SMALL, _LARGE = 1_000, 5_000_000
 _AT_ONCE = (1, 16, 64)
@@ -68,41 +58,35 @@ class Bench:
     """One table on a real lake, and the publisher's adapters."""
 
     def __init__(self, running: Services, table: str, ledger: Any) -> None:
-        self.running, self.table, self.traffic = running, table, _Traffic()
-        self._s3 = self._watched(boto3.client("s3"))
+        s3 = self._watched(boto3.client("s3"))
+        self.running, self.table, self.traffic = replace(running, s3=s3), table, _Traffic()
         self._files: dict[int, DataFile] = {}
-        text = _contract(table)
+        text = contract(table, {"id": "integer"})
         self._demands = parse(text, table).requirements_digest
         running.put_contract(table, text)
         self._number = 0
-        tables = Tables(running.nessie_uri, running.tokens["publisher"], self._s3)
-        self.adapters = Adapters(
-            settings=SETTINGS,
-            landing=Landing(self._s3, LANDING),
-            lake=Lake(self._s3, LAKE_BUCKET),
+        tables = Tables(running.nessie_uri, running.tokens["publisher"], s3)
+        self.adapters = replace(
+            Deployment().adapters,
+            landing=Landing(s3, LANDING),
+            lake=Lake(s3, LAKE_BUCKET),
             ledger=Ledger(ledger, _now),
             catalog=running.catalog,
             tables=lambda: tables,
-            jobs=FakeJobs(),  # type: ignore[arg-type]
-            alerts=FakeAlerts(),  # type: ignore[arg-type]
-            announcements=FakeAnnouncements(),  # type: ignore[arg-type]
-            upload_dead_letters=FakeDeadLetters("a"),  # type: ignore[arg-type]
-            job_run_dead_letters=FakeDeadLetters("b"),  # type: ignore[arg-type]
-            alert_dead_letters=FakeDeadLetters("c"),  # type: ignore[arg-type]
             now=_now,
             token=lambda: secrets.token_hex(3),
         )
 
     def create(self) -> None:
         """Make the table on main, with one file of one row."""
-        catalog = self._at("main")
+        catalog = self.running.at("main")
         catalog.create_namespace_if_not_exists(self.table.split(".")[0])
         columns = Schema(NestedField(1, "id", LongType()))
         self._enter(catalog.create_table(self.table, columns, properties=_PROPERTIES), 1, 1)
 
     def fill(self, files: int) -> None:
         """Give main's table as many files, registered 100 at a time as publishing does."""
-        table = self._at("main").load_table(self.table)
+        table = self.running.at("main").load_table(self.table)
         for _ in range(0, files, 100):
             self._enter(table, 1, min(100, files))
 
@@ -114,7 +98,7 @@ class Bench:
         id_ = ingestion_id(landed)
         branch = branch_name(self.table, key, id_, 1)
         base = self.adapters.catalog.create_branch(branch)
-        self._enter(self._at(branch).load_table(self.table), rows, 1)
+        self._enter(self.running.at(branch).load_table(self.table), rows, 1)
         audited = Ingestion(
             id=id_,
             landed=landed,
@@ -146,7 +130,7 @@ class Bench:
 
     def rows_on_main(self) -> int:
         """Return how many records main's table has."""
-        snapshot = self._at("main").load_table(self.table).current_snapshot()
+        snapshot = self.running.at("main").load_table(self.table).current_snapshot()
         return int(snapshot.summary["total-records"]) if snapshot and snapshot.summary else 0
 
     def commits(self) -> int:
@@ -156,9 +140,9 @@ class Bench:
     def _file(self, table: Table, rows: int) -> DataFile:
         """Return a Parquet file of so many rows under the table; each size is written once."""
         if rows not in self._files:
-            path, body = f"{table.location()}/data/{rows}.parquet", _rows(rows)
+            path, body = f"{table.location()}/data/{rows}.parquet", parquet({"id": np.arange(rows)})
             bucket, _, key = path.removeprefix("s3://").partition("/")
-            self._s3.put_object(Bucket=bucket, Key=key, Body=body)
+            self.running.s3.put_object(Bucket=bucket, Key=key, Body=body)
             file = DataFile.from_args(
                 content=DataFileContent.DATA,
                 file_path=path,
@@ -176,14 +160,6 @@ class Bench:
         with table.transaction() as change, change.update_snapshot().merge_append() as append:
             for _ in range(times):
                 append.append_data_file(file)
-
-    def _at(self, reference: str) -> RestCatalog:
-        return RestCatalog(
-            "lake",
-            uri=f"{self.running.nessie_uri}/iceberg/{reference.replace('/', '%2F')}",
-            token=self.running.tokens["publisher"],
-            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self._s3},
-        )
 
     def _watched(self, client: Any) -> Any:
         client.meta.events.register("before-call.s3", self._sent)
@@ -223,10 +199,7 @@ def main() -> None:
             "at_once": [_at_once(bench(), files) for files in _AT_ONCE],
             "by_size_of_table": _by_table(bench(), bench(), runs),
         }
-    _RESULT.parent.mkdir(exist_ok=True)
-    _RESULT.write_text(json.dumps(results, indent=2) + "\n")
-    print(json.dumps(results, indent=2))
-    print(f"written to {_RESULT}")
+    told("bench-publish", results)
 
 
 def _one(bench: Bench, runs: int) -> dict[str, object]:
@@ -281,29 +254,6 @@ def _by_table(few: Bench, many: Bench, runs: int) -> dict[str, object]:
 
 def _now() -> str:
     return times.text(datetime.now(UTC))
-
-
-def _rows(count: int) -> bytes:
-    body = io.BytesIO()
-    pq.write_table(pa.table({"id": np.arange(count)}), body)
-    return body.getvalue()
-
-
-def _contract(table: str) -> str:
-    return json.dumps(
-        {
-            "kind": "DataContract",
-            "apiVersion": "v3.1.0",
-            "id": table,
-            "version": "1.0.0",
-            "schema": [
-                {
-                    "name": table,
-                    "properties": [{"name": "id", "logicalType": "integer", "required": True}],
-                }
-            ],
-        }
-    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ In the page each block stands between `<!-- name -->` and `<!-- end -->`.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,16 +23,19 @@ from benchmarks.parameters import (
     Steps,
 )
 from benchmarks.simulate import SCENARIOS, Scenario
+from functions.operations.forgotten import PAGES
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
-ENDPOINTS, ALARMS, _SECRETS = 4, 22, 7
+ENDPOINTS, ALARMS, _SECRETS = 4, 37, 7
 QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
-STEPS, AWS, SETTINGS, REQUESTS = Steps(), Aws(), Settings(), Requests()
+STEPS, AWS, SETTINGS, REQUESTS = Steps(), Aws.known(), Settings(), Requests()
 _MILLION = 1_000_000
 _LAMBDA_GB = 0.5
 _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
 _MOST_SHARED = 50
+VERSIONS_A_PAGE = 1000  # at most (API reference, "ListObjectVersions")
+_LOOKUP = 0.5  # read units of an item, as BatchGetItem reads it for the sweep
 _PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
 
 Block = Callable[[], Iterator[str]]
@@ -61,10 +65,10 @@ def run_seconds(files: float = 1, megabytes: float = 2.0) -> float:
     return STEPS.session + files * (STEPS.job_file + STEPS.job_megabyte * megabytes)
 
 
-def run_dollars(seconds: float) -> float:
-    """Return what a job run costs on EMR Serverless."""
-    an_hour = SETTINGS.run_vcpus * PRICES.emr_vcpu_hour
-    an_hour += SETTINGS.run_gigabytes * PRICES.emr_gb_hour
+def run_dollars(seconds: float, megabytes: float = 2.0) -> float:
+    """Return what a job run of so many megabytes costs on EMR Serverless."""
+    vcpus, memory = SETTINGS.workers(megabytes)
+    an_hour = vcpus * PRICES.emr_vcpu_hour + memory * PRICES.emr_gb_hour
     return max(seconds, _SHORTEST_RUN) / 3600 * an_hour
 
 
@@ -73,10 +77,11 @@ def bill(files: int = 1, megabytes: float = 2.0, files_a_run: int = 1) -> list[L
     seconds = max(run_seconds(files_a_run, megabytes), _SHORTEST_RUN) * files / files_a_run
     hours, millions, gigabytes = seconds / 3600, files / _MILLION, files * megabytes / 1024
     lambdas = files * (STEPS.upload + STEPS.judge + STEPS.merge + STEPS.record)
-    run, asked, price = SETTINGS, REQUESTS, PRICES
+    asked, price = REQUESTS, PRICES
+    vcpus, memory = SETTINGS.workers(files_a_run * megabytes)
     return [
-        Line("EMR Serverless, vCPUs", run.run_vcpus * hours, "vCPU hours", price.emr_vcpu_hour),
-        Line("EMR Serverless, memory", run.run_gigabytes * hours, "GB hours", price.emr_gb_hour),
+        Line("EMR Serverless, vCPUs", vcpus * hours, "vCPU hours", price.emr_vcpu_hour),
+        Line("EMR Serverless, memory", memory * hours, "GB hours", price.emr_gb_hour),
         Line("DynamoDB, writes", asked.writes * millions, "million", price.dynamodb_write_m),
         Line("DynamoDB, reads", asked.reads * millions, "million", price.dynamodb_read_m),
         Line("S3, PUT and LIST", asked.puts * millions, "million", price.s3_put_m),
@@ -101,6 +106,9 @@ def by_the_hour() -> list[Line]:
         Line("interface endpoints in one zone", ENDPOINTS * HOURS, "hours", PRICES.endpoint_hour),
         Line("Nessie: 2 public addresses, for its image", 2 * HOURS, "hours", PRICES.address_hour),
         Line("alarms", ALARMS, "alarms", PRICES.alarm_month),
+        Line("dashboard", 1, "dashboard", PRICES.dashboard_month),
+        Line("metrics of the sweep", 1, "metric", PRICES.metric_month),
+        Line("Nessie: its image", 0.5, "GB months", PRICES.image_gb_month),
         Line("secrets", _SECRETS, "secrets", PRICES.secret_month),
     ]
 
@@ -109,32 +117,24 @@ def in_short() -> Iterator[str]:
     """Yield the summary."""
     bill_, run = bill(_MILLION), AWS.cold + run_seconds()
     emr = total([each for each in bill_ if each.name.startswith("EMR")]) / total(bill_)
-    largest = (60 - run_seconds(1, 0)) / STEPS.job_megabyte
+    vcpus, memory = SETTINGS.workers(2.0)
     shipped, new = SETTINGS.vcpus // SETTINGS.run_vcpus, SETTINGS.at_once(AWS)
     yield (
-        f"* **EMR Serverless is {emr:.0%} of the bill.** A run takes {SETTINGS.run_vcpus} vCPUs "
-        f"and {SETTINGS.run_gigabytes} GB for at least the minute that is charged: "
-        f"${run_dollars(0):.3f} a file, be it of 1 KB or of {largest:,.0f} MB."
+        f"* **EMR Serverless is {emr:.0%} of the bill.** The run of a file of at most "
+        f"{SETTINGS.small_megabytes:.0f} MB takes {vcpus} vCPUs and {memory} GB for at least the "
+        f"minute that is charged: ${run_dollars(0):.4f}. A larger one takes {SETTINGS.run_vcpus} "
+        f"vCPUs and {SETTINGS.run_gigabytes} GB: ${run_dollars(0, 100):.3f}."
     )
     yield (
-        f"* **As shipped a deployment does {60 * shipped / run:.1f} files a minute**: a run holds "
-        f"its vCPUs for {run:.0f} s, most of it waiting for them, and there is room for "
-        f"{shipped}. On a new account ({AWS.account_vcpus} vCPUs) it is {60 * new / run:.1f}."
+        f"* **With a run for each file, a deployment as shipped does {60 * shipped / run:.1f} a "
+        f"minute**: a run holds its vCPUs for {run:.0f} s, most of it waiting for them, and there "
+        f"is room for {shipped}. On a new account ({AWS.account_vcpus} vCPUs) it is "
+        f"{60 * new / run:.1f}."
     )
     yield (
         f"* Prices are list prices of {REGION} on {DATE}, never read from a bill. Workers kept "
         f"warm cost ${run_dollars(3600):.2f} an hour for each run that they are for."
     )
-
-
-def million() -> Iterator[str]:
-    """Yield the bill of a million files."""
-    return _bill("a million files of 2 MB", bill(_MILLION))
-
-
-def nothing() -> Iterator[str]:
-    """Yield the bill of a month without a file."""
-    return _bill("a month in which nothing lands", by_the_hour())
 
 
 def sizes() -> Iterator[str]:
@@ -233,29 +233,50 @@ def _sharing(rate: float) -> tuple[str, ...]:
 
 
 def searched() -> Iterator[str]:
-    """Yield what a publish reads of the ledger to find other ingestions, of all tables."""
-    columns = ("in flight", "looked through", "read units a publish", "for a million")
+    """Yield what a publish reads of the ledger to find others that wait for its table."""
+    columns = ("waiting for the table", "looked through", "read units a publish", "for a million")
     rows = []
-    for in_flight in (10, 1_000, 25_000):
-        read = in_flight * ITEM
-        units = read / 4096 / 2
+    for waiting in (10, 1_000, 25_000):
+        read = waiting * ITEM
+        units = max(read / 4096 / 2, 0.5) + 0.5  # the batches of all tables are another query
         dollars = units * PRICES.dynamodb_read_m
-        rows.append(
-            (f"{in_flight:,}", f"{read / 2**20:.1f} MB", f"{units:,.0f}", f"${dollars:,.2f}")
-        )
+        rows.append((f"{waiting:,}", f"{read / 2**20:.1f} MB", f"{units:,.0f}", f"${dollars:,.2f}"))
     return _table(*columns, rows=rows)
 
 
+def pages_listed(kept: int) -> int:
+    """Return how many pages of the landing bucket a sweep lists."""
+    return min(max(1, ceil(kept / VERSIONS_A_PAGE)), PAGES)
+
+
+def sweeps_a_round(kept: int) -> int:
+    """Return how many sweeps list the whole landing bucket once."""
+    return ceil(max(1, kept) / VERSIONS_A_PAGE / PAGES)
+
+
 def sweeps() -> Iterator[str]:
-    """Yield what the sweep costs: it lists the landing bucket and looks up each version."""
+    """Yield what the search for forgotten objects costs, by the versions kept."""
+    columns = (
+        *("versions kept", "LIST requests a sweep", "a sweep", "everything is found within"),
+        *("a month of sweeps", "when all were listed each time"),
+    )
     rows = []
-    for kept in (1_000, 100_000, 1_000_000, 10_000_000):
-        thousands = kept / 1000
-        seconds = thousands * (AWS.listing + 10 * AWS.lookup)
-        dollars = thousands * (PRICES.s3_put_m + 500 * PRICES.dynamodb_read_m) / _MILLION
-        a_month = dollars * HOURS * 3600 / SETTINGS.sweep
-        rows.append((f"{kept:,}", f"{seconds:,.0f} s", f"${a_month:,.2f}"))
-    return _table("versions kept", "a sweep", "a month of sweeps", rows=rows)
+    for kept in (10, 10_000, 1_000_000, 10_000_000):
+        pages, weeks = pages_listed(kept), HOURS / 24 / 7
+        seconds = pages * (AWS.listing + 10 * AWS.lookup)  # once a week, with all look-ups
+        found = (SETTINGS.grace + sweeps_a_round(kept) * SETTINGS.sweep) / 60
+        a_month = HOURS * 3600 / SETTINGS.sweep
+        thorough = weeks * kept * _LOOKUP * PRICES.dynamodb_read_m
+        dollars = (a_month * pages * PRICES.s3_put_m + thorough) / _MILLION
+        all_listed = ceil(kept / VERSIONS_A_PAGE) * PRICES.s3_put_m
+        before = a_month * (all_listed + kept * _LOOKUP * PRICES.dynamodb_read_m) / _MILLION
+        time, costs = f"{seconds:,.1f} s at most", (f"${dollars:,.2f}", f"${before:,.2f}")
+        rows.append((f"{kept:,}", f"{pages}", time, _minutes(found), *costs))
+    return _table(*columns, rows=rows)
+
+
+def _minutes(found: float) -> str:
+    return f"{found:.0f} minutes" if found < 180 else f"{found / 60:.0f} hours"
 
 
 def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
@@ -264,8 +285,9 @@ def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
 
 
 BLOCKS: Mapping[str, Block] = {
-    block.__name__: block
-    for block in (in_short, million, nothing, sizes, places, sweeps, shared, searched)
+    **{block.__name__: block for block in (in_short, sizes, places, sweeps, shared, searched)},
+    "million": lambda: _bill("a million files of 2 MB", bill(_MILLION)),
+    "nothing": lambda: _bill("a month in which nothing lands", by_the_hour()),
 }
 
 

@@ -145,7 +145,6 @@ class _Gate:
         self._moved: defaultdict[int, float] = defaultdict(lambda: -1.0)
         self._turn: dict[int, simpy.Resource] = {}
         self._recording = simpy.Resource(self.env, 1)
-        self._in_flight = 0
 
     def start(self) -> None:
         """Start the functions and the arrivals."""
@@ -167,7 +166,6 @@ class _Gate:
             for _ in range(self._load.burst):
                 file = File(self._rng.randrange(self._load.tables), self.env.now)
                 self.outcome.files.append(file)
-                self._in_flight += 1
                 self._later(self._uploads, Message([file]), self._aws.event)
 
     def _later(self, queue: Queue, message: Message, seconds: float) -> None:
@@ -270,7 +268,7 @@ class _Gate:
             others = islice(self._waiting[file.table], MOST_TOGETHER - 1 if conflict else 0)
             together = [file, *others]
             work = self._steps.merge + conflict * self._steps.rebase
-            work += self._aws.page * ITEM / 2**20 * self._in_flight
+            work += self._aws.page * ITEM / 2**20 * len(self._waiting[file.table])
             yield self.env.timeout(work + self._steps.member * (len(together) - 1))
             if conflict:
                 yield self._nessie.serve(self._steps.create + self._steps.commit)
@@ -281,7 +279,6 @@ class _Gate:
     def _published(self, table: int, together: list[File]) -> None:
         self.outcome.commits += 1
         self._moved[table] = self.env.now
-        self._in_flight -= len(together)
         for file in together:
             self._waiting[table].pop(file, None)
             file.published = self.env.now

@@ -1,40 +1,38 @@
 """Count a file's requests to S3 and Nessie and measure its steps.
 
-`python -m benchmarks.steps [--files N]`: files of one table land one after the other in a local
-stack. Steps are read from the ledger's times, requests from the servers' logs.
+`python -m benchmarks.steps [--files N] [--group N]`: files of one table land one after the other in
+a local stack, then small files of another table at once. Steps are read from the ledger's times,
+requests from the servers' logs; the ledger's write units are counted over the fakes.
 """
 
 import argparse
-import json
 import os
 import re
 import statistics
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
-from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from unittest import mock
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from access import deployment
-from cli import local_stack
+from benchmarks.landings import dropped_at_once, measured
+from benchmarks.ledger_writes import units_a_file
+from benchmarks.results import parquet, told
+from benchmarks.small_files import Kind
 from functions.model.ingestion import Ingestion
-from infra.local import processes, stack
+from functions.telemetry import logger
+from infra.local import processes
 from lakegate.landing import LandedObject
-from tests.e2e.conftest import Gate, contract
+from lakegate.shared_run import MOST_FILES
+from tests.e2e.conftest import Gate, contract, started
 from tests.waiting import eventually
 
-_RESULT = Path("build/bench-steps.json")
 _TABLE = "bench.steps"
 _ROWS = 100_000
+_SMALL = Kind("bench.group", "parquet", 900)
 _PATIENCE = 300
-_STEPS = ("landed", "branched", "submitted", "audited", "published", "cleaned", "recorded")
+_STEPS = ("landed", "queued", "audited", "published", "cleaned", "recorded")
 _LOGS = {"LOG_LEVEL": "DEBUG", "QUARKUS_HTTP_ACCESS_LOG_ENABLED": "true"}
 _S3 = re.compile(r"(GET|PUT|POST|HEAD|DELETE) (/[^/ ]+/[^ ]+) -> service=s3 ")
 _NESSIE = re.compile(r'"(GET|PUT|POST|HEAD|DELETE) (/api/|/iceberg/)')
@@ -44,31 +42,24 @@ def main() -> None:
     """Measure, print, and write the figures as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.steps")
     parser.add_argument("--files", type=int, default=8, help="counted files")
-    count = parser.parse_args().files
-    with tempfile.TemporaryDirectory() as home, _gate(Path(home)) as gate:
+    parser.add_argument("--group", type=int, default=MOST_FILES, help="files at once")
+    options = parser.parse_args()
+    count = options.files
+    logger.setLevel("CRITICAL")
+    with tempfile.TemporaryDirectory() as home, started(Path(home), **_LOGS) as gate:
         gate.put_contract(contract(_TABLE, "parquet"))
         _ingest(gate, 2)  # warms up
         before = _requests(gate.home)
         done = _ingest(gate, count)
         asked = _requests(gate.home) - before
+        group = _group(gate, options.group)
     figures = {
         "files": count,
         "seconds": {f"{a} to {b}": _median(done, a, b) for a, b in pairwise(_STEPS)},
-        "requests_a_file": {name: round(n / count, 1) for name, n in sorted(asked.items())},
+        "requests_a_file": _each(asked, count),
+        "group": group,
     }
-    _RESULT.parent.mkdir(exist_ok=True)
-    _RESULT.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures, indent=2))
-
-
-@contextmanager
-def _gate(home: Path) -> Iterator[Gate]:
-    with mock.patch.dict(os.environ, {**_LOGS, "LAKEGATE_HOME": str(home)}):
-        try:
-            running = local_stack.start(print)
-            yield Gate(home, deployment.of_stack(running).adapters())
-        finally:
-            stack.down(home, print)
+    told("bench-steps", figures)
 
 
 def _ingest(gate: Gate, files: int) -> list[Ingestion]:
@@ -77,10 +68,35 @@ def _ingest(gate: Gate, files: int) -> list[Ingestion]:
 
 
 def _land(gate: Gate) -> LandedObject:
-    amounts = pa.array([float(byte % 100) for byte in os.urandom(_ROWS)])
-    body = BytesIO()
-    pq.write_table(pa.table({"id": pa.array(range(_ROWS)), "amount": amounts}), body)
-    return gate.drop(f"bench/steps/{os.urandom(8).hex()}.parquet", body.getvalue())
+    amounts = [float(byte % 100) for byte in os.urandom(_ROWS)]
+    body = parquet({"id": range(_ROWS), "amount": amounts})
+    return gate.drop(f"bench/steps/{os.urandom(8).hex()}.parquet", body)
+
+
+def _group(gate: Gate, files: int) -> dict[str, object]:
+    """Land small files at once; return the requests and write units of each."""
+    gate.put_contract(_SMALL.contract)
+    drop = dropped_at_once(gate, _SMALL, range(files))
+    _all_recorded(gate)
+    before = _requests(gate.home)
+    found, _ = measured(gate, drop)
+    _all_recorded(gate)
+    asked = _requests(gate.home) - before
+    return {
+        "files": files,
+        "commits": found.commits,
+        "requests_a_file": _each(asked, files),
+        "write_units_a_file": units_a_file(files),
+    }
+
+
+def _all_recorded(gate: Gate) -> None:
+    ledger = gate.adapters.ledger
+    eventually(lambda: not any(ledger.needs_recording()), _PATIENCE, "not all are recorded")
+
+
+def _each(asked: Counter[str], files: int) -> dict[str, float]:
+    return {name: round(n / files, 2) for name, n in sorted(asked.items())}
 
 
 def _recorded(gate: Gate, id_: str) -> Ingestion:

@@ -1,10 +1,12 @@
 """Read a deployment's state through AWS's APIs, from outside its network."""
 
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -19,6 +21,9 @@ FUNCTION = "AWS::Lambda::Function"
 MAPPING = "AWS::Lambda::EventSourceMapping"
 RULE = "AWS::Events::Rule"
 QUEUE = "AWS::SQS::Queue"
+_DEVIATING = ["MODIFIED", "DELETED", "UNKNOWN"]
+_DETECTION_SECONDS = 300
+_PAUSE = 0.5
 
 
 class NotVisible(LakegateError):
@@ -53,11 +58,25 @@ class FunctionView:
     """A Lambda function; `sha256` is its code's (base64), `update` its last update's status."""
 
     name: str
-    runtime: str
     sha256: str
     state: str
     update: str
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """A resource that differs from the template of its stack, as CloudFormation found it.
+
+    `status` is MODIFIED, DELETED or UNKNOWN, `reason` tells why it is unknown. `differences` have
+    the path of each property in the template, its expected and its actual value.
+    """
+
+    resource: str
+    type: str
+    status: str
+    reason: str = ""
+    differences: tuple[tuple[str, str, str], ...] = ()
 
 
 class AwsView:
@@ -89,13 +108,26 @@ class AwsView:
         given = {p["ParameterKey"]: p["ParameterValue"] for p in found.get("Parameters", [])}
         return StackView(name, found["StackStatus"], given, resources)
 
+    def deviations(self, stack: str) -> list[Deviation]:
+        """Return how resources differ from the stack's template. Raises NotVisible.
+
+        CloudFormation compares them now, which takes about a minute.
+        """
+        client, deadline = self._clients["cloudformation"], time.monotonic() + _DETECTION_SECONDS
+        with _translated(f"the resources' settings in {stack}"):
+            id_ = client.detect_stack_drift(StackName=stack)["StackDriftDetectionId"]
+            while _is_detecting(client, id_):
+                if time.monotonic() > deadline:
+                    raise NotVisible("NOT_SEEN", f"CloudFormation still compares {stack}: repeat")
+                time.sleep(_PAUSE)
+            return list(_deviations(client, stack))
+
     def function(self, name: str) -> FunctionView:
         """Return a function. Raises NotVisible."""
         with _translated(f"the function {name}"):
             found = self._clients["lambda"].get_function_configuration(FunctionName=name)
         return FunctionView(
             name=name,
-            runtime=found.get("Runtime", ""),
             sha256=found["CodeSha256"],
             state=found.get("State", ""),
             update=found.get("LastUpdateStatus", ""),
@@ -171,6 +203,31 @@ class AwsView:
                 Statistics=[statistic],
             )
         return [float(point[statistic]) for point in found["Datapoints"]]
+
+
+def _is_detecting(client: Any, id_: str) -> bool:
+    found = client.describe_stack_drift_detection_status(StackDriftDetectionId=id_)
+    return bool(found["DetectionStatus"] == "DETECTION_IN_PROGRESS")
+
+
+def _deviations(client: Any, stack: str) -> Iterator[Deviation]:
+    request = {"StackName": stack, "StackResourceDriftStatusFilters": _DEVIATING}
+    while True:
+        page = client.describe_stack_resource_drifts(**request)
+        for each in page["StackResourceDrifts"]:
+            yield Deviation(
+                each["LogicalResourceId"],
+                each["ResourceType"],
+                each["StackResourceDriftStatus"],
+                each.get("DriftStatusReason", ""),
+                tuple(
+                    (found["PropertyPath"], found["ExpectedValue"], found["ActualValue"])
+                    for found in each.get("PropertyDifferences", [])
+                ),
+            )
+        if not page.get("NextToken"):
+            return
+        request["NextToken"] = page["NextToken"]
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def checked(file: Path, limits: Limits) -> Checked:
         found = check(text, str(file), limits)
     except ContractInvalid as invalid:
         return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
-    return Checked(file, text, found, hints=hints(text, str(file), limits))
+    return Checked(file, text, found, hints=hints(text, str(file), found, limits))
 
 
 def clash(found: Iterable[Checked]) -> Permanent | None:

@@ -1,10 +1,12 @@
-"""Hints for authors of contracts: settings that are valid, but probably not intended."""
+"""Hints for authors of contracts: settings that are valid, but probably not intended or costly."""
 
 import re
 from collections.abc import Iterator
 
+from lakegate.contract.model import Contract
 from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.yaml import Problem, load
+from lakegate.contract.sharing import why_alone, why_own_run
 from lakegate.limits import DEFAULTS, Limits
 
 _FLOATS = ("", "double", "float", "real", "double precision")
@@ -27,13 +29,19 @@ _KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "is
 # fmt: on
 
 
-def hints(text: str, source: str, limits: Limits = DEFAULTS) -> tuple[Problem, ...]:
-    """Return suggestions to improve a valid contract, in the order of the lines."""
+def hints(
+    text: str, source: str, contract: Contract, limits: Limits = DEFAULTS
+) -> tuple[Problem, ...]:
+    """Return suggestions to improve a valid contract, in the order of the lines.
+
+    `contract` is what the text declares.
+    """
     root = Field(load(text, source, [], limits), "", [])
     found: list[Problem] = []
     for table in root.at("schema").items():
         for column in _columns(table.at("properties")):
             found += _on_column(column)
+        found += _on_sharing(table, contract)
     if not any(item.has("channel") for item in root.at("support").items()):
         found.append(
             _hint(
@@ -65,6 +73,15 @@ def _on_column(column: Field) -> Iterator[Problem]:
         if place.has("pattern") and not _anchored(place.text("pattern"), whole_value=whole_value):
             reason = "matches anywhere in the value: add ^ and $ to match all of it"
             yield _hint(place, "pattern", reason)
+
+
+def _on_sharing(table: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield why many small files of the contract take longer and cost more than others."""
+    if why := why_own_run(contract):
+        yield Problem(table.node.line, table.path, f"each file has a job run of its own: {why}")
+    elif why := why_alone(contract):
+        reason = f"files share job runs, but each is ingested alone: {why}"
+        yield Problem(table.node.line, table.path, reason)
 
 
 def _anchored(pattern: str, *, whole_value: bool) -> bool:

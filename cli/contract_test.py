@@ -14,6 +14,7 @@ from rich.text import Text
 
 from cli import json_output, terminal
 from cli.contract_check import check
+from cli.options import AsJson
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
@@ -29,7 +30,7 @@ def try_out(
     data: Annotated[
         list[Path], typer.Option(help="File to audit, or a directory of files.", exists=True)
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Audit local files as the job would, without a stack.
 

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,10 @@ from access.deployment import find
 from cli import contract_check, json_output, terminal
 from cli.contract_check import Checked, checked, clash
 from cli.contract_test import try_out
+from cli.options import AsJson
 from functions.adapters.s3 import CONTRACTS, Lake, contract_key
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid
-from lakegate.contract.reading.yaml import Problem
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 
@@ -32,7 +33,7 @@ def check(
             metavar="FILE…", help="Contract files, or directories of them.", exists=True
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check contracts against the standard and Lakegate's rules; exits 1 on problems.
 
@@ -190,13 +191,9 @@ def _one(each: Checked) -> dict[str, Any]:
         "file": str(each.file),
         "table": each.contract.table if each.contract else None,
         "checks": [check.id for check in each.contract.checks] if each.contract else [],
-        "problems": [_problem(problem) for problem in each.problems],
-        "hints": [_problem(hint) for hint in each.hints],
+        "problems": [asdict(problem) for problem in each.problems],
+        "hints": [asdict(hint) for hint in each.hints],
     }
-
-
-def _problem(problem: Problem) -> Mapping[str, Any]:
-    return {"line": problem.line, "field": problem.field, "reason": problem.reason}
 
 
 def _in_force(lake: Lake) -> dict[str, Contract]:

@@ -1,5 +1,6 @@
 """`lakegate deploy`: deploy this checkout to AWS, or show what would change."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,16 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from access.deployment import ROOT, find
-from cli import terminal
+from cli import probe, terminal
 from cli.contracts import push, refuse_invalid
 from cli.drop import explain, show_progress
 from cli.follow import TrackedIngestion, dropped, ended, follow
 from cli.local_stack import progress_printer
 from functions.adapters.all import Adapters
+from functions.adapters.keyring import SecretKeyring
 from functions.model.ingestion import State
-from infra import checkup, nessie_tokens, package
-from infra.aws import stack_plan
-from infra.aws.secrets import SecretKeyring, for_own_nessie
+from infra import checkup, package, template
+from infra.aws import adoption, database_ca, emr, stack_plan, tools
+from infra.aws.secrets import for_own_nessie
 from infra.aws.site import (
     JOB_RELEASE,
     PLATFORM,
@@ -32,13 +34,15 @@ from infra.aws.site import (
     stage_here,
 )
 from infra.aws.stack_plan import StackSpec, loses, refuse_losses
+from infra.aws.tools import Tool
 from infra.cloudformation import Change
 from infra.package import Package
 from infra.stage import Stage
-from lakegate import times
+from lakegate import nessie_tokens, times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.limits import Limits
+from lakegate.probe import DEFAULT
 
 # The smoke test: one tiny file that must be published after a deployment.
 
@@ -104,7 +108,14 @@ class _Order:
 
     def platform(self, public_key: str) -> StackSpec:
         """Return the wanted state of the platform's stack."""
-        return stack_plan.platform(_PLATFORM, self.site.stage, public_key, self.chosen)
+        defaults = template.defaults(*map(template.read, (_APP, _PLATFORM)))
+        chosen = {
+            **emr.zones(self.site),
+            **self.chosen,
+            **emr.capacity(self.site, defaults, self.chosen),
+            **database_ca.of(self.site, self.chosen),
+        }
+        return stack_plan.platform(_PLATFORM, self.site.stage, public_key, chosen)
 
 
 def deploy(
@@ -114,8 +125,11 @@ def deploy(
         bool,
         typer.Option("--own-platform", help="Nessie and EMR are yours: deploy no platform stack."),
     ] = False,
+    by: Annotated[
+        Tool, typer.Option("--by", help="Tool that deploys the app's stack.")
+    ] = Tool.LAKEGATE,
     stack: Annotated[
-        bool, typer.Option(help="Deploy the app's stack; otherwise osls or SAM does.")
+        bool, typer.Option(help="Deploy the app's stack; otherwise you run osls or SAM.")
     ] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
@@ -125,30 +139,40 @@ def deploy(
     ] = 900,
 ) -> None:
     """Deploy this checkout to a stage on AWS; repeat it to continue after an interruption."""
-    tell = progress_printer()
-    site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
+    site = site_of(context, stage)
+    tell = site.tell
     chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     stack_plan.refuse_unknown(chosen, (_APP, _PLATFORM))
+    production = stack_plan.is_production(chosen)
     own = own_platform or has_own_platform(site)
     order = _Order(site, package.build(ROOT, tell), chosen, own)
     if dry_run:
         _rehearse(order)
         return
     _prepare(order)
-    if stack:
+    adoption.adopt(site, order.app)
+    if stack and by is Tool.LAKEGATE:
         stack_plan.deploy_stack(site, order.app)
+    else:
+        _check_losses(order)
+    if stack and by is not Tool.LAKEGATE:
+        tools.run(by, ROOT, site.stage, order.app.template)
+    if production:
+        _protect(site)
     if site.stacks.exists(site.stage.stack):
         _open(order, seconds)
     else:
         tell(f"run `npx osls deploy --stage {site.stage.name}` or `sam deploy`, then this again")
 
 
-def named(context: typer.Context, stage: str) -> str:
-    """Return the stage given to this command, or else to `lakegate` itself."""
-    if stage or context.obj:
-        return str(stage or context.obj)
-    raise typer.BadParameter("give the stage, for example --stage dev", param_hint="--stage")
+def site_of(context: typer.Context, stage: str) -> Site:
+    """Return the site of the stage given to this command, or else to `lakegate` itself."""
+    name = stage or context.obj
+    if not name:
+        raise typer.BadParameter("give the stage, for example --stage dev", param_hint="--stage")
+    tell = progress_printer()
+    return connect(stage_here(name, boto3.Session(), tell), boto3.client, tell)
 
 
 def _prepare(order: _Order) -> None:
@@ -159,8 +183,24 @@ def _prepare(order: _Order) -> None:
         for_own_nessie(order.keyring, order.site.stage, now)
     else:
         public_key = nessie_tokens.keep(order.keyring, now).public_key
-        stack_plan.deploy_platform(order.site, order.platform(public_key))
+        platform = order.platform(public_key)
+        adoption.adopt(order.site, platform)
+        stack_plan.deploy_platform(order.site, platform)
     stack_plan.prepare(order.site, order.package)
+
+
+def _protect(site: Site) -> None:
+    """Protect the stage's stacks from deletion."""
+    for stack in (site.stage.platform_stack, site.stage.stack):
+        if site.stacks.exists(stack):
+            site.stacks.protect(stack)
+
+
+def _check_losses(order: _Order) -> None:
+    """Raise LakegateError WOULD_LOSE_DATA before another tool deploys the app's stack."""
+    if planned := stack_plan.make_way(order.site, order.app):
+        order.site.stacks.discard(planned)
+    order.site.tell("checked for data loss: nothing that holds data is removed or replaced")
 
 
 def _rehearse(order: _Order) -> None:
@@ -170,6 +210,8 @@ def _rehearse(order: _Order) -> None:
         signing_key = order.keyring.read().get(nessie_tokens.SIGNING_KEY)
         public_key = nessie_tokens.Keys(signing_key, {}).public_key if signing_key else ""
         _show(site, order.platform(public_key), plan=bool(public_key))
+    for each in adoption.find(site, order.app):
+        site.tell(f"{each.id} is there without a stack, and would be taken back")
     needed = (*PLATFORM, JOB_RELEASE)
     _show(site, order.app, plan=len(site.facts.read(needed)) == len(needed))
 
@@ -199,12 +241,24 @@ def _open(order: _Order, seconds: float) -> None:
     for directory in CONTRACTS:
         push(adapters.lake, [directory], site.tell)
     patient = boto3.client("lambda", config=checkup.PATIENT)
-    checkup.seed(patient, outputs["CheckupFunctionName"])
+    checkup.seed(patient, outputs["SweepFunctionName"])
     site.tell("main has its first commit and its history tables")
+    _probe(order, adapters, seconds)
     site.tell("smoke test: ingesting a tiny file")
     changed = site.stacks.changed_at(site.stage.stack)
     smoke(adapters, changed, order.package.job_release, seconds)
     terminal.out().print(_next(site.stage, outputs))
+
+
+def _probe(order: _Order, adapters: Adapters, seconds: float) -> None:
+    """Probe the runtime of jobs, once for a release of EMR and of the job. Raises LakegateError."""
+    site = order.site
+    done = f"{emr.release(site, adapters.settings.emr_application_id)}-probed.json"
+    if site.artifacts.has_job_file(order.package, done):
+        return
+    measured = probe.measure(adapters, DEFAULT, seconds, site.tell)
+    probe.require_sound(measured)
+    site.artifacts.put_job_file(order.package, done, json.dumps(measured.document()).encode())
 
 
 def _next(stage: Stage, outputs: Mapping[str, str]) -> Table:
@@ -216,7 +270,7 @@ def _next(stage: Stage, outputs: Mapping[str, str]) -> Table:
             ("list ingestions", f"{on} runs"),
             ("check everything", f"{on} doctor"),
             ("deploy again", f"lakegate deploy --stage {stage.name}"),
-            ("or with osls", f"npx osls deploy --stage {stage.name}"),
+            ("or with osls", f"npm run deploy -- --stage {stage.name}"),
             ("take it down", f"lakegate destroy --stage {stage.name}"),
         ]
     )

@@ -3,15 +3,14 @@
 import time
 from typing import Annotated
 
-import boto3
 import typer
 
 from access.deployment import find
 from cli import terminal
-from cli.deploy import StageOption, changes_table, named
-from cli.local_stack import progress_printer
-from infra.aws import teardown
-from infra.aws.site import Site, connect, stage_here
+from cli.deploy import StageOption, changes_table, site_of
+from cli.options import Seconds, Yes
+from infra.aws import emr, teardown
+from infra.aws.site import Site
 from infra.aws.stack_plan import refuse_losses
 from infra.cloudformation import Plan
 from lakegate.errors import LakegateError
@@ -23,13 +22,12 @@ _MAY_GO = ("AWS::SQS::Queue",)  # once it is empty
 def destroy(
     context: typer.Context,
     stage: StageOption = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until no file is in flight.")] = False,
-    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 3600,
+    seconds: Seconds = 3600,
 ) -> None:
     """Take a stage down, except what holds data; `lakegate deploy` brings it back."""
-    tell = progress_printer()
-    site = connect(stage_here(named(context, stage), boto3.Session(), tell), boto3.client, tell)
+    site = site_of(context, stage)
     app = teardown.plan(site, site.stage.stack)
     platform = teardown.plan(site, site.stage.platform_stack)
     planned = [plan for plan in (app, platform) if plan]
@@ -40,6 +38,7 @@ def destroy(
             site.stacks.discard(plan)
         raise
     for plan in planned:  # the functions first: they are in the platform's network
+        emr.stop_for(site, plan.changes, seconds)
         site.stacks.carry_out(plan)
     _report_remaining(site)
 

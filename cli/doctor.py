@@ -2,38 +2,38 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any
 
 import boto3
 import typer
 
 from access.deployment import ROOT, Deployment, find
-from cli import aws_rules, json_output, terminal
-from cli.aws_rules import of_rights, rights
-from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, NotVisible, StackView
+from access.shared_runs import SharedRuns, shared_runs
+from cli import aws_rules as rules
+from cli import json_output, terminal
+from cli.aws_rules import ALLOW, rights
+from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
 from cli.contract_check import checked
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
 from cli.local_stack import progress_printer
+from cli.options import AsJson
 from functions.adapters.s3 import Lake
-from functions.health.model import Check, Finding, Status, carry_out, warn
+from functions.health.model import Check, Finding, Status, carry_out
 from functions.settings import Settings
-from infra import checkup, package, template
+from infra import checkup, lambda_python, package, template
 from infra.aws import stack_plan
 from infra.aws.site import JOB_RELEASE, PLATFORM, Facts, choices
 from infra.local import settings
 from infra.package import Package
 from infra.stage import Stage
-from infra.versions import EMR_RELEASE_LABEL, NESSIE
+from infra.versions import EMR_RELEASE_LABEL, LAMBDA_PYTHON, NESSIE
 from lakegate.limits import Limits
 
 # The checks from outside a deployment's network.
-
-_ALLOW = "ask for permission to read it, or run this with a role that has it"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class DoctorInputs:
 
     `facts` reads the platform's SSM parameters, `parameters` are those that this checkout would
     give the stack. `contracts` maps the tables of this checkout's contracts to hashes, `in_force`
-    those of the lake.
+    those of the lake. `shared_runs` reads the ledger, EMR and the work queue.
     """
 
     stage: Stage
@@ -53,6 +53,7 @@ class DoctorInputs:
     package: Callable[[], Package]
     contracts: Callable[[], Mapping[str, str]]
     in_force: Callable[[], Mapping[str, str]]
+    shared_runs: Callable[[], SharedRuns]
 
     @cached_property
     def stack(self) -> StackView:
@@ -60,135 +61,111 @@ class DoctorInputs:
         return self.aws.stack(self.stage.stack)
 
     @property
-    def job_release(self) -> str:
-        """Return the release of the job that the functions start."""
-        return self.settings.job_code.rpartition("/")[2]
+    def in_use(self) -> dict[str, str]:
+        """Return the platform's facts that the functions use."""
+        settings = self.settings
+        return {
+            "nessie-uri": settings.nessie_uri,
+            "emr-application-id": settings.emr_application_id,
+            JOB_RELEASE: settings.job_code.rpartition("/")[2],
+        }
 
+    def functions(self) -> list[FunctionView]:
+        """Return all functions of the stack."""
+        return [self.aws.function(name) for name in self.stack.of_type(FUNCTION).values()]
 
-def checks(inputs: DoctorInputs) -> Iterator[Check]:
-    """Yield all checks that can be made from outside."""
-    aws = inputs.aws
-    yield Check(
-        "stack", lambda: [aws_rules.of_stack(inputs.stack)], "deploy with `lakegate deploy`"
-    )
-    yield Check(
-        "platform", lambda: [aws_rules.of_platform(aws.stack(inputs.stage.platform_stack))], _ALLOW
-    )
-    yield Check(
-        "platform's facts", lambda: aws_rules.of_facts(inputs.facts(), _in_use(inputs)), _ALLOW
-    )
-    yield Check(
-        "parameters",
-        lambda: aws_rules.of_parameters(inputs.stack.parameters, inputs.parameters()),
-        _ALLOW,
-    )
-    yield Check("functions", lambda: _functions(inputs), _ALLOW)
-    yield Check("queues' functions", lambda: _mappings(inputs), _ALLOW)
-    yield Check("rules", lambda: _rules(inputs), _ALLOW)
-    yield Check("job's release", lambda: [_job_release(inputs)], "build with `make package`")
-    yield Check(
-        "contracts", lambda: aws_rules.of_contracts(inputs.contracts(), inputs.in_force()), _ALLOW
-    )
-    yield Check("Slack", lambda: [_slack(inputs)], _ALLOW)
-    yield Check("buttons", _optional("buttons", lambda: [_buttons(inputs)]), _ALLOW)
-    for name, look in {
-        "alarms": lambda: aws_rules.of_alarms(aws.alarms(inputs.stage.stack)),
-        "function errors": lambda: _errors(inputs),
-        "waiting messages": lambda: _ages(inputs),
-        "permissions": lambda: of_rights(rights(inputs.settings, inputs.stage), inputs.stack, aws),
-    }.items():
-        yield Check(name, _optional(name, look), _ALLOW)
+    def states(self, type_: str, look: Callable[[str], str]) -> dict[str, tuple[str, str]]:
+        """Return the physical id and the state of each resource of a type, by logical id."""
+        return {name: (id_, look(id_)) for name, id_ in self.stack.of_type(type_).items()}
 
-
-def _functions(inputs: DoctorInputs) -> list[Finding]:
-    functions = [inputs.aws.function(name) for name in inputs.stack.of_type(FUNCTION).values()]
-    return aws_rules.of_functions(functions, inputs.package().lambda_zip.read_bytes())
-
-
-def _in_use(inputs: DoctorInputs) -> dict[str, str]:
-    settings = inputs.settings
-    return {
-        "nessie-uri": settings.nessie_uri,
-        "emr-application-id": settings.emr_application_id,
-        JOB_RELEASE: inputs.job_release,
-    }
-
-
-def _mappings(inputs: DoctorInputs) -> list[Finding]:
-    ids = inputs.stack.of_type(MAPPING)
-    states = {name: (id_, inputs.aws.mapping(id_)) for name, id_ in ids.items()}
-    fix = "`aws lambda update-event-source-mapping --enabled --uuid {}`"
-    return aws_rules.of_enabled("queues' functions", states, fix)
-
-
-def _rules(inputs: DoctorInputs) -> list[Finding]:
-    ids = inputs.stack.of_type(RULE)
-    states = {name: (id_, inputs.aws.rule(id_)) for name, id_ in ids.items()}
-    return aws_rules.of_enabled("rules", states, "`aws events enable-rule --name {}`")
-
-
-def _job_release(inputs: DoctorInputs) -> Finding:
-    return aws_rules.of_job_release(inputs.job_release, inputs.package().job_release)
+    def environment(self, function: str) -> Mapping[str, str]:
+        """Return the variables of the function with a logical id."""
+        return self.aws.function(self.stack.id_of(function)).environment
 
 
 def _errors(inputs: DoctorInputs) -> list[Finding]:
     names = inputs.stack.of_type(FUNCTION).values()
-    return aws_rules.of_errors({name: inputs.aws.errors(name, aws_rules.HOURS) for name in names})
+    return rules.of_errors({name: inputs.aws.errors(name, rules.HOURS) for name in names})
 
 
 def _ages(inputs: DoctorInputs) -> list[Finding]:
     names = [url.rsplit("/", 1)[-1] for url in inputs.stack.of_type(QUEUE).values()]
-    waited = {
-        name: inputs.aws.oldest(name, aws_rules.HOURS) for name in names if "dead" not in name
-    }
-    return aws_rules.of_ages(waited)
+    live = [name for name in names if "dead" not in name]
+    return rules.of_ages({name: inputs.aws.oldest(name, rules.HOURS) for name in live})
 
 
 def _slack(inputs: DoctorInputs) -> Finding:
-    function = inputs.aws.function(inputs.stack.id_of("OnAlertLambdaFunction"))
-    secret = function.environment.get("LAKEGATE_SLACK_TOKEN_SECRET", "")
-    return aws_rules.of_slack(secret, is_there=bool(secret) and inputs.aws.has_secret(secret))
+    secret = inputs.environment("OnAlertLambdaFunction").get("LAKEGATE_SLACK_TOKEN_SECRET", "")
+    return rules.of_slack(secret, is_there=bool(secret) and inputs.aws.has_secret(secret))
 
 
 def _buttons(inputs: DoctorInputs) -> Finding:
-    function = inputs.stack.id_of("OnActionLambdaFunction")
-    environment = inputs.aws.function(function).environment
+    function = "OnActionLambdaFunction"
+    environment = inputs.environment(function)
     users, secret = (
         environment.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET")
     )
-    refusal = inputs.aws.refusal(function) if secret else ""
-    return aws_rules.of_buttons(users, secret, refusal)
+    refusal = inputs.aws.refusal(inputs.stack.id_of(function)) if secret else ""
+    return rules.of_buttons(users, secret, refusal)
 
 
-def _optional(check: str, look: Callable[[], list[Finding]]) -> Callable[[], list[Finding]]:
-    """Wrap a check that is optional: without permission it warns instead of failing."""
+# A new check is one entry here. Without permission for an optional one there is only a warning.
+_CHECKS: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
+    "stack": lambda i: [rules.of_stack(i.stack)],
+    "platform": lambda i: [rules.of_platform(i.aws.stack(i.stage.platform_stack))],
+    "platform's facts": lambda i: rules.of_facts(i.facts(), i.in_use),
+    "parameters": lambda i: rules.of_parameters(i.stack.parameters, i.parameters()),
+    "functions": lambda i: rules.of_functions(i.functions(), i.package().lambda_zip.read_bytes()),
+    "queues' functions": lambda i: rules.of_enabled(
+        i.states(MAPPING, i.aws.mapping),
+        "`aws lambda update-event-source-mapping --enabled --uuid {}`",
+    ),
+    "rules": lambda i: rules.of_enabled(
+        i.states(RULE, i.aws.rule), "`aws events enable-rule --name {}`"
+    ),
+    "job's release": lambda i: [
+        rules.of_job_release(i.in_use[JOB_RELEASE], i.package().job_release)
+    ],
+    "contracts": lambda i: rules.of_contracts(i.contracts(), i.in_force()),
+    "Slack": lambda i: [_slack(i)],
+}
+_OPTIONAL: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
+    "buttons": lambda i: [_buttons(i)],
+    "resources' settings": lambda i: rules.of_deviations(
+        i.aws.deviations(i.stage.stack), i.stage.stack
+    ),
+    "alarms": lambda i: rules.of_alarms(i.aws.alarms(i.stage.stack)),
+    "function errors": _errors,
+    "waiting messages": _ages,
+    "shared runs": lambda i: rules.of_shared_runs(i.shared_runs()),
+    "permissions": lambda i: rules.of_rights(rights(i.settings, i.stage), i.stack, i.aws),
+}
+_FIXES = {"job's release": "build with `make package`"}
 
-    def run() -> list[Finding]:
-        try:
-            return look()
-        except NotVisible as error:
-            return [warn(check, f"skipped: {error.message}", _ALLOW)]
 
-    return run
+def checks(inputs: DoctorInputs) -> list[Check]:
+    """Return all checks that can be made from outside."""
+    return [
+        Check(name, partial(run, inputs), _FIXES.get(name, ALLOW), name in _OPTIONAL)
+        for name, run in {**_CHECKS, **_OPTIONAL}.items()
+    ]
 
 
+_PUBLISHER = "publisher's token"  # which only functions that publish may read
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
 
 
 def doctor(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a deployment from inside and outside its network; exits 1 on problems."""
     found = find(context.obj)
     account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
     inputs = _inputs(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
-    inside = Check(
-        "checkup",
-        lambda: _inside(f"{inputs.stage.stack}-checkup"),
-        "deploy again, or ask for permission to invoke it; its errors are in its log group",
-    )
-    report(carry_out([inside, *checks(inputs)]), as_json=as_json)
+    stack = inputs.stage.stack
+    inside = [_inside("checkup", f"{stack}-checkup"), _inside(_PUBLISHER, f"{stack}-sweep")]
+    report(carry_out([*inside, *checks(inputs)]), as_json=as_json)
 
 
 def report(found: Sequence[Finding], *, as_json: bool) -> None:
@@ -207,39 +184,42 @@ def _inputs(found: Deployment, stage: Stage) -> DoctorInputs:
     facts = Facts(boto3.client("ssm"), stage)
     limits = found.settings.limits
     lake = Lake(boto3.client("s3"), found.settings.lake_bucket, limits=limits)
+    adapters = found.adapters()  # boto3 creates clients safely in one thread only
+    python = lambda_python.of_local_stack() if found.local else LAMBDA_PYTHON
     return DoctorInputs(
         stage=stage,
         settings=found.settings,
         aws=AwsView(),
         facts=lambda: facts.read((*PLATFORM, JOB_RELEASE)),
         parameters=lambda: _parameters(found, stage),
-        package=cache(lambda: package.build(ROOT, progress_printer())),
+        package=cache(lambda: package.build(ROOT, progress_printer(), python)),
         contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS, limits),
         in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
+        shared_runs=lambda: shared_runs(adapters),
     )
 
 
 def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
     """Return this checkout's parameters for the app's stack, without facts from SSM."""
     read = template.read(ROOT / "template.yaml")
-    defaults = {n: str(p["Default"]) for n, p in read["Parameters"].items() if "Default" in p}
     local = settings.parameters(found.addresses) if found.local else None
     chosen = choices(ROOT / "stages" / f"{stage.name}.yml") if local is None else local
     own, facts = stack_plan.parameters(read, stage, chosen), stack_plan.facts(read, stage)
-    return {name: value for name, value in (defaults | own).items() if name not in facts}
+    return {
+        name: value for name, value in (template.defaults(read) | own).items() if name not in facts
+    }
 
 
-def _inside(function: str) -> list[Finding]:
-    """Return the findings of the checkup function. Raises LakegateError if it cannot be invoked."""
-    client = boto3.client("lambda", config=checkup.PATIENT)
-    answer = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
-    return [_finding(each) for each in answer]
+def _inside(name: str, function: str) -> Check:
+    """Return the check whose findings are those of a function inside the network."""
 
+    def run() -> list[Finding]:
+        client = boto3.client("lambda", config=checkup.PATIENT)
+        answer = checkup.ask(client, function, {"do": "examine", "expected": _EXPECTED})
+        return [Finding(**(each | {"status": Status(each["status"])})) for each in answer]
 
-def _finding(document: Mapping[str, Any]) -> Finding:
-    return Finding(
-        document["check"], Status(document["status"]), document["message"], document["fix"]
-    )
+    fix = "deploy again, or ask for permission to invoke it; its errors are in its log group"
+    return Check(name, run, fix)
 
 
 def _contracts(directories: Iterable[Path], limits: Limits) -> dict[str, str]:

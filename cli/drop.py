@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -15,6 +16,7 @@ from rich.live import Live
 from access.deployment import find
 from cli import terminal
 from cli.follow import Show, TrackedIngestion, dropped, ended, follow, progress_table, sentence
+from cli.options import Seconds, Wait
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import State
@@ -26,6 +28,8 @@ from lakegate.errors import LakegateError
 from lakegate.landing import BATCHES, ID_PART, MANIFEST, ingestion_id
 
 # Batches: the files that a manifest lists, and then the manifest.
+
+_NOTHING = "Nothing was uploaded."
 
 
 def is_manifest(file: Path) -> bool:
@@ -40,19 +44,19 @@ def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedInges
     an invalid manifest, before anything is uploaded.
     """
     prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
-    text = _read(manifest)
+    text = _read(manifest, _NOTHING)
     listed = read_manifest(text, adapters.settings.limits)
-    bodies = {each.key: _read(manifest.parent / each.key) for each in listed}
+    bodies = {each.key: _read(manifest.parent / each.key, _NOTHING) for each in listed}
     for name, body in bodies.items():
         adapters.landing.put(prefix + name, body)
     return dropped(adapters.landing.put(prefix + MANIFEST, text))
 
 
-def _read(file: Path) -> bytes:
+def _read(file: Path, hint: str = "It was not uploaded.") -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        message = f"cannot read {file}: {error.strerror}\nNothing was uploaded."
+        message = f"cannot read {file}: {error.strerror}\n{hint}"
         raise LakegateError("UNREADABLE_FILE", message) from error
 
 
@@ -68,8 +72,8 @@ def drop(
         str, typer.Option(help="Key in the landing bucket, or a prefix that ends in /.")
     ] = "",
     table: Annotated[str, typer.Option(help="Table whose landing prefix to use.")] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")] = False,
-    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 900,
+    wait: Wait = False,
+    seconds: Seconds = 900,
 ) -> None:
     """Upload files to the landing bucket.
 
@@ -89,8 +93,7 @@ def drop(
         prefix = key or _prefix(adapters.lake, table)
         exact = bool(key) and not key.endswith("/")
         tracked = [put(adapters, file, prefix if exact else prefix + file.name) for file in files]
-    for item in tracked:
-        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)
+    list_uploads(tracked)
     if wait:
         wait_for(adapters, tracked, seconds)
 
@@ -104,8 +107,8 @@ def change(
     token: Annotated[
         str, typer.Option(help="Token of an earlier try, to continue it instead of changing twice.")
     ] = "",
-    wait: Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")] = False,
-    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait.")] = 900,
+    wait: Wait = False,
+    seconds: Seconds = 900,
 ) -> None:
     """Change a table on a branch, audit the whole table there, and publish it if it passes.
 
@@ -145,12 +148,13 @@ def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> T
 
 def put(adapters: Adapters, file: Path, key: str) -> TrackedIngestion:
     """Upload a file under a key. Raises LakegateError."""
-    try:
-        body = file.read_bytes()
-    except OSError as error:
-        message = f"cannot read {file}: {error.strerror}\nIt was not uploaded."
-        raise LakegateError("UNREADABLE_FILE", message) from error
-    return dropped(adapters.landing.put(key, body))
+    return dropped(adapters.landing.put(key, _read(file)))
+
+
+def list_uploads(tracked: Iterable[TrackedIngestion]) -> None:
+    """Print the id and the address of each uploaded file."""
+    for item in tracked:
+        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)
 
 
 @contextmanager
@@ -212,10 +216,10 @@ def _lines(console: Console, began: float) -> Show:
 
     def show(tracked: list[TrackedIngestion]) -> None:
         for item in tracked:
-            text = sentence(item)
-            if printed.get(item.ingestion.id) != text:
-                printed[item.ingestion.id] = text
+            step = sentence(replace(item, load=""))  # a line per step, not per number of files
+            if printed.get(item.ingestion.id) != step:
+                printed[item.ingestion.id] = step
                 seconds = f"{time.monotonic() - began:6.1f} s"
-                console.print(f"{seconds}  {item.name}: {text}", soft_wrap=True)
+                console.print(f"{seconds}  {item.name}: {sentence(item)}", soft_wrap=True)
 
     return show

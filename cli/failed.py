@@ -1,6 +1,5 @@
 """`lakegate replay`, `publish`, `discard`, `accept` and `expire`: handle failed ingestions."""
 
-import sys
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated
@@ -10,11 +9,12 @@ import typer
 from access import outcomes
 from access.deployment import find, identified
 from cli import json_output, terminal
-from cli.drop import exit_code, show_progress
-from cli.follow import TrackedIngestion, ended, follow
+from cli.drop import exit_code, wait_for
+from cli.follow import TrackedIngestion
+from cli.options import AsJson, By, Id, Seconds, Wait, Yes, confirm
 from functions.adapters.all import Adapters
 from functions.model import unreadable
-from functions.model.ingestion import ALERTED, Ingestion
+from functions.model.ingestion import ALERTED
 from functions.operations import failed
 from functions.operations.expire import Expired
 from functions.operations.expire import expire as expired_of
@@ -24,14 +24,10 @@ from functions.pipeline import audit_history
 from functions.pipeline.finish import report_of
 from lakegate.landing import ID_PART
 
-_Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]
-_By = Annotated[str, typer.Option(help="Your name, recorded.")]
 _Despite = Annotated[
     str,
     typer.Option(metavar="NEWER_ID", help="Publish although this newer version exists."),
 ]
-_Wait = Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")]
-_Seconds = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
 
 
 class Which(StrEnum):
@@ -43,14 +39,14 @@ class Which(StrEnum):
 
 def replay(
     context: typer.Context,
-    identity: _Id,
+    identity: Id,
     contract: Annotated[
         Which, typer.Option(help="Contract in force now, or that of the last attempt.")
     ] = Which.CURRENT,
-    by: _By = "",
+    by: By = "",
     despite: _Despite = "",
-    wait: _Wait = False,
-    seconds: _Seconds = 900,
+    wait: Wait = False,
+    seconds: Seconds = 900,
 ) -> None:
     """Run the job of a rejected or errored file or change again, on a new branch.
 
@@ -62,13 +58,14 @@ def replay(
     original = contract is Which.ORIGINAL
     outcome = failed.replay(adapters, ingestion, by=by, original=original, despite=newer)
     report_replay(outcome)
-    _follow(adapters, outcome.ingestion, seconds if wait else None)
+    if wait:
+        wait_for(adapters, [TrackedIngestion(outcome.ingestion)], seconds)
 
 
 def publish(
     context: typer.Context,
-    identity: _Id,
-    by: Annotated[str, typer.Option(help="Your name, recorded.")],
+    identity: Id,
+    by: By,
     reason: Annotated[str, typer.Option(help="Reason, recorded.")],
     despite: _Despite = "",
     nulls: Annotated[
@@ -78,9 +75,9 @@ def publish(
             help="Also publish rows with unparseable cells, which become null.",
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    wait: _Wait = False,
-    seconds: _Seconds = 900,
+    yes: Yes = False,
+    wait: Wait = False,
+    seconds: Seconds = 900,
 ) -> None:
     """Publish a rejected file or change anyway; main's log records your name and the reason.
 
@@ -93,32 +90,30 @@ def publish(
     require_publishable(adapters, ingestion, newer)
     if notice := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
         terminal.err().print(notice, style="yellow", soft_wrap=True)
-        if not yes and sys.stdin.isatty():
-            typer.confirm("Publish it this way?", abort=True, err=True)
+        confirm("Publish it this way?", yes=yes)
     outcome = failed.publish_anyway(
         adapters, ingestion, by, reason, despite=newer, null_unreadable=nulls
     )
     report_publish(outcome, by)
-    _follow(adapters, outcome.ingestion, seconds if wait else None)
+    if wait:
+        wait_for(adapters, [TrackedIngestion(outcome.ingestion)], seconds)
 
 
 def discard(
     context: typer.Context,
-    identity: _Id,
-    by: _By = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    identity: Id,
+    by: By = "",
+    yes: Yes = False,
 ) -> None:
     """Delete the branches of a failed ingestion, and the data files that only they reach.
 
     Keeps the original file: `lakegate replay` can read it again. Exits 1 if something could not be
     deleted.
     """
-    adapters = find(context.obj).adapters()
-    ingestion = identified(adapters.ledger, identity)
-    question = f"Delete branch and data files of {ingestion.name} ({ingestion.state})?"
-    if not yes and sys.stdin.isatty():
-        typer.confirm(question, abort=True, err=True)
-    report_discard(failed.discard(adapters, ingestion, by=by))
+    found = find(context.obj)
+    ingestion = identified(found.adapters().ledger, identity)
+    confirm(f"Delete branch and data files of {ingestion.name} ({ingestion.state})?", yes=yes)
+    report_discard(found.discard(ingestion, by))
 
 
 def report_replay(outcome: Outcome) -> None:
@@ -154,15 +149,6 @@ def _report_next_step(outcome: Outcome) -> None:
     terminal.out().print(f"Progress: `lakegate show {outcome.ingestion.id[:ID_PART]}`")
 
 
-def _follow(adapters: Adapters, ingestion: Ingestion, seconds: float | None) -> None:
-    """Follow an ingestion to its final state, if `seconds` are given, and exit with its code."""
-    if seconds is None:
-        return
-    with show_progress(terminal.err()) as show:
-        tracked = follow(adapters, [TrackedIngestion(ingestion)], ended, seconds, show)
-    raise typer.Exit(exit_code(tracked))
-
-
 def _newer(adapters: Adapters, identity: str) -> str:
     """Return the full id of the newer version, "" if none is named."""
     return identified(adapters.ledger, identity).id if identity else ""
@@ -173,10 +159,8 @@ def _newer(adapters: Adapters, identity: str) -> str:
 
 def accept(
     context: typer.Context,
-    identity: Annotated[
-        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
-    ],
-    by: Annotated[str, typer.Option(help="Your name, recorded.")],
+    identity: Id,
+    by: By,
     reason: Annotated[str, typer.Option(help="Reason why this is normal from now on.")],
 ) -> None:
     """Accept the drift of a file: use this file as the new drift baseline.
@@ -202,7 +186,7 @@ def expire(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be deleted.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Delete failed branches older than the policy, and the data files that only they reach.
 

@@ -1,13 +1,12 @@
 """Put faults into generated rows and files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
-# The faults that can be requested.
 
 BROKEN_ROWS = 7  # so many rows are, where a fault is about single rows
 
@@ -43,17 +42,25 @@ _WITHIN_A_TEXT = 20  # bytes from a line's beginning: in the quoted tracking num
 
 def with_row_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
     """Return a file's first rows with the faults that concern single rows."""
-    for fault, function in _IN_ROWS.items():
-        if fault in faults:
-            rows = function(rows)
+    if Fault.NULLS in faults:
+        rows = _replaced(rows, "country", None)
+    if Fault.DUPLICATES in faults:
+        rows = _replaced(rows, "parcel_id", rows["parcel_id"][0], BROKEN_ROWS + 1)
+    if Fault.RANGE in faults:
+        rows = _replaced(rows, "weight_kg", 1_000.0)
     return rows
 
 
 def with_column_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
     """Return rows with the faults that concern whole columns."""
-    for fault, function in _IN_COLUMNS.items():
-        if fault in faults:
-            rows = function(rows)
+    if Fault.RENAMED in faults:
+        rows = rows.rename_columns({"postage": "price"})
+    if Fault.MISSING in faults:
+        rows = rows.drop_columns("sent_at")
+    if Fault.TYPE in faults:
+        index = rows.schema.get_field_index("weight_kg")
+        words = rows.set_column(index, "weight_kg", rows["weight_kg"].cast(pa.string()))
+        rows = _replaced(words, "weight_kg", "heavy")
     return rows
 
 
@@ -72,49 +79,8 @@ def break_bytes(file: Path, faults: frozenset[Fault]) -> None:
             opened.truncate()
 
 
-def _first(rows: pa.Table, many: int = BROKEN_ROWS) -> pa.Array:
-    """Return a mask of the first `many` rows."""
-    return pa.array([index < many for index in range(rows.num_rows)])
-
-
-def _replaced(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+def _replaced(rows: pa.Table, name: str, value: Any, many: int = BROKEN_ROWS) -> pa.Table:
+    """Return the rows with one value in a column of the first `many` rows."""
+    first = pa.array([index < many for index in range(rows.num_rows)])
+    values = pc.if_else(first, value, rows[name])
     return rows.set_column(rows.schema.get_field_index(name), name, values)
-
-
-def _nulls(rows: pa.Table) -> pa.Table:
-    return _replaced(rows, "country", pc.if_else(_first(rows), None, rows["country"]))
-
-
-def _duplicates(rows: pa.Table) -> pa.Table:
-    ids = rows["parcel_id"]
-    return _replaced(rows, "parcel_id", pc.if_else(_first(rows, BROKEN_ROWS + 1), ids[0], ids))
-
-
-def _range(rows: pa.Table) -> pa.Table:
-    return _replaced(rows, "weight_kg", pc.if_else(_first(rows), 1_000.0, rows["weight_kg"]))
-
-
-def _renamed(rows: pa.Table) -> pa.Table:
-    return rows.rename_columns({"postage": "price"})
-
-
-def _missing(rows: pa.Table) -> pa.Table:
-    return rows.drop_columns("sent_at")
-
-
-def _type(rows: pa.Table) -> pa.Table:
-    words = rows["weight_kg"].cast(pa.string())
-    return _replaced(rows, "weight_kg", pc.if_else(_first(rows), "heavy", words))
-
-
-_Change = Callable[[pa.Table], pa.Table]
-_IN_ROWS: Mapping[Fault, _Change] = {
-    Fault.NULLS: _nulls,
-    Fault.DUPLICATES: _duplicates,
-    Fault.RANGE: _range,
-}
-_IN_COLUMNS: Mapping[Fault, _Change] = {
-    Fault.RENAMED: _renamed,
-    Fault.MISSING: _missing,
-    Fault.TYPE: _type,
-}

@@ -11,7 +11,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from access.outcomes import published
+from access.outcomes import published, waits, with_others
+from access.shared_runs import load
 from cli import terminal
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
@@ -28,11 +29,13 @@ _PAUSE = 0.2
 class TrackedIngestion:
     """An ingestion as last read; `run` is its job run's state while it waits for one.
 
-    An ingestion that is not in the ledger yet has no times.
+    An ingestion that is not in the ledger yet has no times. `load` describes how many files wait
+    while it waits for a shared run, "" if that is unknown.
     """
 
     ingestion: Ingestion
     run: RunState | None = None
+    load: str = ""
 
     @property
     def name(self) -> str:
@@ -86,7 +89,8 @@ def follow(
     deadline = time.monotonic() + seconds
     current = list(tracked)
     while True:
-        current = [item if done(item) else _read_again(adapters, item) for item in current]
+        read = [item if done(item) else _read_again(adapters, item) for item in current]
+        current = _with_load(adapters, read)
         show(current)
         if all(map(done, current)):
             return current
@@ -100,17 +104,23 @@ def sentence(item: TrackedIngestion) -> str:
     ingestion = item.ingestion
     if not ingestion.times:
         return "uploaded"
+    if ingestion.awaits_shared_run:
+        return waits(item.load)
     many = sum(ingestion.check_counts.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
         State.SUBMITTED: f"job {job_state(item)} on branch {ingestion.branch}",
         State.AUDITED: f"audit passed, {many} checks; publishing",
-        State.PUBLISHED: f"published {published(ingestion)}{_warnings(ingestion)}",
+        State.PUBLISHED: f"published {_published(ingestion)}{_warnings(ingestion)}",
     }
     if ingestion.state is State.REJECTED and item.blocking:
         return f"rejected, {item.blocking} of {many} checks failed"
     reason = f", {ingestion.reason.message}" if ingestion.reason else ""
     return words.get(ingestion.state, f"{ingestion.state}{reason}")
+
+
+def _published(ingestion: Ingestion) -> str:
+    return f"{published(ingestion)} {with_others(ingestion)}".rstrip()
 
 
 def _warnings(ingestion: Ingestion) -> str:
@@ -131,6 +141,14 @@ def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
     except UnknownIngestion:
         return item
     return replace(item, ingestion=ingestion, run=_run_state(adapters, ingestion))
+
+
+def _with_load(adapters: Adapters, tracked: list[TrackedIngestion]) -> list[TrackedIngestion]:
+    """Return them with the load of the shared runs, which is read if one of them waits for it."""
+    if not any(item.ingestion.awaits_shared_run for item in tracked):
+        return tracked
+    words = load(adapters)
+    return [replace(item, load=words) for item in tracked]
 
 
 def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
@@ -181,12 +199,16 @@ def progress_table(tracked: Iterable[TrackedIngestion], elapsed: float = 0.0) ->
 def _branch(ingestion: Ingestion) -> RenderableType:
     if ingestion.branch:
         return _DONE
-    return _NONE if ingestion.ended or not ingestion.times else _busy("creating")
+    if ingestion.ended or not ingestion.times or ingestion.awaits_shared_run:
+        return _NONE
+    return _busy("creating")
 
 
 def _job(item: TrackedIngestion) -> RenderableType:
     if item.ingestion.state is State.SUBMITTED:
         return _busy(job_state(item))
+    if item.ingestion.awaits_shared_run:
+        return _busy(item.load or "waits for a shared run")
     return _DONE if item.ingestion.job_run else _NONE
 
 

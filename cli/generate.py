@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from access.deployment import find
 from cli import terminal
 from cli.contracts import push
-from cli.drop import put, wait_for
+from cli.drop import list_uploads, put, wait_for
 from cli.fault_injection import MEANING, Fault
 from cli.follow import TrackedIngestion
 from cli.local_stack import progress_printer
@@ -92,8 +92,7 @@ def _upload(adapters: Adapters, contract: Path, files: Iterable[Path]) -> list[T
     push(adapters.lake, [contract], progress_printer())
     prefix = parse(contract.read_text(encoding="utf-8"), str(contract)).landing_prefix
     tracked = [put(adapters, file, prefix + file.name) for file in files]
-    for item in tracked:
-        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)
+    list_uploads(tracked)
     return tracked
 
 

@@ -5,10 +5,13 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
+from access import outcomes
 from access.deployment import find, identified
-from access.outcomes import published
+from access.outcomes import job_run, published, waits, with_others
+from access.shared_runs import load
 from cli import json_output, terminal
 from cli.follow import TrackedIngestion
+from cli.options import AsJson, Id
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
@@ -20,7 +23,7 @@ def runs(
     context: typer.Context,
     table: Annotated[str, typer.Option(help="Only ingestions of this table.")] = "",
     state: Annotated[State | None, typer.Option(help="Only ingestions in this state.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List ingestions, newest first."""
     ledger = find(context.obj).adapters().ledger
@@ -37,13 +40,11 @@ def runs(
 
 def show(
     context: typer.Context,
-    identity: Annotated[
-        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
-    ],
+    identity: Id,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Also count the checks answered by each audit tier.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
     adapters = find(context.obj).adapters()
@@ -52,7 +53,8 @@ def show(
     if as_json:
         typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
-        terminal.out().print(page(ingestion, report, verbose=verbose))
+        progress = waits(load(adapters)) if ingestion.awaits_shared_run else ""
+        terminal.out().print(page(ingestion, report, progress, verbose=verbose))
 
 
 def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
@@ -62,14 +64,21 @@ def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
-def page(ingestion: Ingestion, report: AuditReport | None, *, verbose: bool = False) -> Group:
-    """Render one ingestion with its steps, checks and samples."""
+def page(
+    ingestion: Ingestion,
+    report: AuditReport | None,
+    progress: str = "",
+    *,
+    verbose: bool = False,
+) -> Group:
+    """Render one ingestion with its progress, steps, checks and samples."""
     reason = ingestion.reason
     parts: list[RenderableType] = [
         terminal.facts(
             [
                 ("ingestion", ingestion.id),
-                ("state", terminal.coloured(ingestion.state)),
+                ("state", terminal.coloured(ingestion.state, outcomes.state(ingestion))),
+                ("progress", progress),
                 ("reason", f"{reason.message} ({reason.code})" if reason else ""),
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
@@ -82,7 +91,8 @@ def page(ingestion: Ingestion, report: AuditReport | None, *, verbose: bool = Fa
                 ("branched from", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),
                 ("merged as", ingestion.merge_hash),
-                ("job run", ingestion.job_run),
+                ("published", with_others(ingestion)),
+                ("job run", job_run(ingestion)),
                 ("attempt", ingestion.attempt),
                 ("contract", ingestion.contract_key),
                 ("approved", _approval(ingestion)),

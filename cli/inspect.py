@@ -1,55 +1,47 @@
 """`lakegate inspect`: show the rows on the ingestion's branch that break a check."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from access.deployment import find, identified
-from access.failing_rows import Finding, Inspection, Question, inspection
+from access.failing_rows import Finding, Inspection, Question, evidence_of, inspection
 from cli import json_output, terminal
 from cli.ingestions import rows_of, source
+from cli.options import AsJson, Id
 from functions.adapters.nessie import MAIN
 from lakegate.audit_tables import run_id
 from lakegate.report import AuditReport
-
-if TYPE_CHECKING:
-    from access.rows import Evidence
 
 _FAULT = "not what the audit found. This is a bug in Lakegate: please report it"
 
 
 def inspect(
     context: typer.Context,
-    identity: Annotated[
-        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
-    ],
+    identity: Id,
     check: Annotated[str, typer.Option(help="Only this check, failed or not.")] = "",
     limit: Annotated[int, typer.Option(min=0, help="Maximum rows per check.")] = 20,
     show_rows: Annotated[
         bool, typer.Option("--show-rows", help="Also show confidential columns.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the rows that break a check, of a rejected file or of a table after a change."""
     deployment = find(context.obj)
     adapters = deployment.adapters()
-
-    def evidence_of(report: AuditReport) -> AbstractContextManager["Evidence"]:
-        rows = deployment.reader(f"{report.branch}@{report.audited_hash}")
-        return rows.whole(report.table) if report.effect else rows.added(report.table)
 
     def quarantined(report: AuditReport, check: str, limit: int) -> list[str]:
         run = run_id(report.ingestion, report.attempt)
         return deployment.reader(MAIN).quarantined(run, check, limit)
 
     ingestion = identified(adapters.ledger, identity)
-    question = Question(check, limit, show_rows)
-    found = inspection(adapters, ingestion, question, evidence_of, quarantined)
+    question, rows = Question(check, limit, show_rows), partial(evidence_of, deployment.reader)
+    found = inspection(adapters, ingestion, question, rows, quarantined)
     if as_json:
         typer.echo(json_output.text(document(found)))
     elif found.findings:

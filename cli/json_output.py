@@ -29,6 +29,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "branch": ingestion.branch,
         "attempt": ingestion.attempt,
         "job_run": ingestion.job_run,
+        "is_shared": ingestion.is_shared,
         "base_hash": ingestion.base_hash,
         "audited_hash": ingestion.audited_hash,
         "merge_hash": ingestion.merge_hash,

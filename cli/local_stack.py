@@ -4,13 +4,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from access.deployment import ROOT, Deployment, enter, find, home
+from access.shared_runs import runs_up
 from cli import json_output, terminal
 from cli.contracts import push
+from cli.options import AsJson
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model.ingestion import State
@@ -47,18 +49,20 @@ def down() -> None:
 
 def status(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Show addresses, buckets, the health of each part and ingestions by state."""
+    """Show addresses, buckets, the health of each part, ingestions by state and shared runs."""
     found = find(context.obj, running=False)
     document = _status(found)
     if as_json:
         typer.echo(json_output.text(document))
         return
-    counts = document["counts"] or {}
+    by_state = document["counts"] or {}
     named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
     terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
-    terminal.out().print(terminal.health(document["health"]), terminal.counts(counts))
+    terminal.out().print(terminal.health(document["health"]), terminal.counts(by_state))
+    if shared := document["shared_runs"]:
+        terminal.out().print(terminal.shared_runs(shared))
 
 
 def start(tell: Tell) -> Stack:
@@ -87,13 +91,30 @@ def _status(found: Deployment) -> dict[str, Any]:
         "ledger_table": found.settings.ledger_table,
         "reader_token": found.reader_token,
         "health": parts,
-        "counts": _counts(found.adapters()) if counted else None,
+        **(counts(found.adapters()) if counted else dict.fromkeys(("counts", "shared_runs"))),
     }
 
 
-def _counts(adapters: Adapters) -> dict[str, int]:
-    counter = Counter(ingestion.state for ingestion in adapters.ledger.all())
-    return {state.value: counter[state] for state in State}
+def counts(adapters: Adapters) -> dict[str, Any]:
+    """Return the ingestions by state, the files that wait for a shared run, and the runs up."""
+    states: Counter[State] = Counter()
+    waiting = 0
+    for ingestion in adapters.ledger.all():
+        states[ingestion.state] += 1
+        waiting += ingestion.awaits_shared_run
+    return {
+        "counts": {state.value: states[state] for state in State},
+        "shared_runs": {"waiting": waiting, **_runs(adapters)},
+    }
+
+
+def _runs(adapters: Adapters) -> dict[str, Any]:
+    """Return the shared runs that are up, or as `problem` why they cannot be read."""
+    try:
+        up = [{"id": r.id, "name": r.name, "state": r.state.value} for r in runs_up(adapters)]
+    except LakegateError as error:
+        return {"up": None, "problem": error.message}
+    return {"up": up, "problem": None}
 
 
 def _health(adapters: Adapters) -> dict[str, str]:

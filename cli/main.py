@@ -17,6 +17,7 @@ from cli import (
     ingestions,
     inspect,
     local_stack,
+    probe,
     query,
     reconcile,
     rotate,
@@ -90,6 +91,7 @@ for _command in (
     deploy.deploy,
     destroy.destroy,
     rotate.rotate,
+    probe.probe,
     demo.demo,
 ):
     app.command()(_command)

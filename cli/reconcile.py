@@ -11,6 +11,8 @@ from rich.text import Text
 
 from access.deployment import find
 from cli import json_output, terminal
+from cli.options import AsJson
+from cli.realign import realign_command
 from functions.model.ingestion import Ingestion, State
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
@@ -29,7 +31,7 @@ def reconcile(
     full: Annotated[
         bool, typer.Option("--full", help="Check all commits, not only those since the last run.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check that no file is lost and no row doubled; exits 1 on problems."""
     found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
@@ -127,11 +129,14 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
 ledger = typer.Typer(no_args_is_help=True, help="Repair the ledger.")
 
 
+ledger.command("realign")(realign_command)
+
+
 @ledger.command("rebuild")
 def rebuild_command(
     context: typer.Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Restore lost ledger entries from main's log, branches, audit reports and job runs.
 

@@ -1,7 +1,6 @@
 """`lakegate rotate`: create new tokens for Nessie, and a new key after a leak."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -9,18 +8,19 @@ from typing import Annotated
 import boto3
 import typer
 
-from access.deployment import ROOT, home
+from access.deployment import ROOT, home, nessie_address
 from cli import terminal
 from cli.local_stack import Tell, progress_printer
+from functions.adapters.keyring import SecretKeyring
 from functions.health.nessie_checks import NessieProbe
-from infra import nessie_tokens
-from infra.aws.secrets import SecretKeyring, give_key
+from infra.aws.secrets import give_key
 from infra.aws.site import Facts
 from infra.cloudformation import Stacks
 from infra.local import stack
-from infra.nessie_tokens import Keys
 from infra.stage import Stage, checked_name
+from lakegate import nessie_tokens
 from lakegate.errors import LakegateError, Transient
+from lakegate.nessie_tokens import Keys
 
 _NEW_TOKENS = (
     "Running work continues: old tokens stay valid until they expire. Functions read the new ones"
@@ -51,10 +51,6 @@ class Rotated:
     own_nessie: bool = False
 
 
-# Takes the tokens' lifetime, and whether to create a new key.
-Rotate = Callable[[timedelta, bool], Rotated]
-
-
 def rotate(
     context: typer.Context,
     key: Annotated[
@@ -70,8 +66,8 @@ def rotate(
     """Create and store new tokens for Nessie; safe to repeat after an interruption."""
     tell = progress_printer()
     stage = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
-    rotated = _of_stage(stage, tell) if stage else _of_stack(tell)
-    done = rotated(timedelta(days=days), key)
+    life = timedelta(days=days)
+    done = _of_stage(stage, tell, life, key) if stage else _of_stack(tell, life, key)
     terminal.out().print(
         f"New tokens for {', '.join(nessie_tokens.ROLES)}, until {done.keys.until:%Y-%m-%d}."
     )
@@ -83,33 +79,28 @@ def rotate(
     terminal.out().print(_verified(done))
 
 
-def _of_stack(tell: Tell) -> Rotate:
-    def of(life: timedelta, new_key: bool) -> Rotated:
-        made = stack.rotate(home(), ROOT, tell, life, new_key=new_key)
-        return Rotated(made, stack.read(home()).nessie)
-
-    return of
+def _of_stack(tell: Tell, life: timedelta, new_key: bool) -> Rotated:
+    made = stack.rotate(home(), ROOT, tell, life, new_key=new_key)
+    return Rotated(made, stack.read(home()).nessie)
 
 
-def _of_stage(name: str, tell: Tell) -> Rotate:
+def _of_stage(name: str, tell: Tell, life: timedelta, new_key: bool) -> Rotated:
     stage = Stage(checked_name(name), account="", region="")
-
-    def of(life: timedelta, new_key: bool) -> Rotated:
-        facts = Facts(boto3.client("ssm"), stage).read(["nessie-uri"])
-        if "nessie-uri" not in facts:
-            missing = stage.parameter("nessie-uri")
-            message = f"stage {name} is not deployed here: there is no SSM parameter {missing}"
-            raise LakegateError("NO_DEPLOYMENT", message)
-        keyring = SecretKeyring(boto3.client("secretsmanager"), name)
-        if nessie_tokens.SIGNING_KEY not in keyring.read():
-            raise LakegateError("FOREIGN_TOKENS", _FOREIGN.format(name, stage.token_secret("…")))
-        tell("new key and tokens" if new_key else "new tokens")
-        made = nessie_tokens.rotate(keyring, datetime.now(UTC), life, new_key=new_key)
-        stacks = Stacks(boto3.client("cloudformation"), tell)
-        given = give_key(stacks, stage.platform_stack, made.public_key)
-        return Rotated(made, facts["nessie-uri"], own_nessie=not given)
-
-    return of
+    facts = Facts(boto3.client("ssm"), stage).read(["nessie-uri"])
+    if "nessie-uri" not in facts:
+        missing = stage.parameter("nessie-uri")
+        message = f"stage {name} is not deployed here: there is no SSM parameter {missing}"
+        raise LakegateError("NO_DEPLOYMENT", message)
+    keyring = SecretKeyring(boto3.client("secretsmanager"), name)
+    if nessie_tokens.SIGNING_KEY not in keyring.read():
+        raise LakegateError("FOREIGN_TOKENS", _FOREIGN.format(name, stage.token_secret("…")))
+    tell("new key and tokens" if new_key else "new tokens")
+    made = nessie_tokens.rotate(keyring, datetime.now(UTC), life, new_key=new_key)
+    stacks = Stacks(boto3.client("cloudformation"), tell)
+    given = give_key(stacks, stage.platform_stack, made.public_key)
+    outputs = stacks.outputs(stage.stack) if stacks.exists(stage.stack) else {}
+    function = outputs.get("OnNessieRequestFunctionName", "")
+    return Rotated(made, nessie_address(facts["nessie-uri"], function), own_nessie=not given)
 
 
 def _stage_here() -> str:
@@ -125,10 +116,12 @@ def _verified(done: Rotated) -> str:
     """Say whether Nessie accepts the new tokens. Raises LakegateError TOKEN_REFUSED."""
     ask = NessieProbe(done.nessie).token_status
     try:
-        refused = [role for role, token in done.keys.tokens.items() if ask(token).reading != 200]
+        statuses = {role: ask(token).reading for role, token in done.keys.tokens.items()}
     except Transient:
         return _UNREACHED
-    if refused:
+    if any(status >= 500 for status in statuses.values()):  # also of the function in between
+        return _UNREACHED
+    if refused := [role for role, status in statuses.items() if status != 200]:
         message = f"Nessie refuses the new tokens of {', '.join(refused)}: it has a different key"
         raise LakegateError(
             "TOKEN_REFUSED", f"{message}\nGive it a new key with `lakegate rotate --key`."

@@ -1,6 +1,7 @@
 """Generate files of made-up parcels: typed columns, the same rows on every machine."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -81,13 +82,10 @@ def write(
     last = list(made)[-1]
     for file, spec in made.items():
         wrong = faults if file == last else frozenset()
-        try:
+        with _translated(file):
             for count in _written(file, _rows(spec, wrong)):
                 written(count)
             break_bytes(file, wrong)
-        except OSError as error:
-            message = f"cannot write {file}: {error.strerror or error}"
-            raise LakegateError("CANNOT_WRITE", message) from error
 
 
 def write_contract(folder: Path, format_: str) -> Path:
@@ -96,13 +94,19 @@ def write_contract(folder: Path, format_: str) -> Path:
     Raises LakegateError CANNOT_WRITE.
     """
     file = folder / f"{TABLE}.yaml"
-    try:
+    with _translated(file):
         folder.mkdir(parents=True, exist_ok=True)
         file.write_text(contract(format_), encoding="utf-8")
+    return file
+
+
+@contextmanager
+def _translated(file: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         message = f"cannot write {file}: {error.strerror or error}"
         raise LakegateError("CANNOT_WRITE", message) from error
-    return file
 
 
 def _rows(spec: FileSpec, faults: frozenset[Fault]) -> Iterator[pa.Table]:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from access.deployment import find, home, identified
 from cli import terminal
+from cli.options import Id
 from functions.notifications.email import MARKS, SIGNS
 from functions.notifications.slack_buttons import LABELS, REASON, Verb
 from infra.local import stack
@@ -49,12 +50,7 @@ def _about(every: list[Mapping[str, Any]], ingestion: str) -> list[Mapping[str, 
 
 
 def _messages(address: str) -> list[Mapping[str, Any]]:
-    try:
-        answer = requests.get(f"{address}/messages", timeout=30)
-        answer.raise_for_status()
-        return list(answer.json())
-    except (requests.RequestException, ValueError) as error:
-        raise Transient("SLACK_UNAVAILABLE", f"the local Slack: {error}") from error
+    return list(_ask(address, "messages", {}))
 
 
 def panel(message: Mapping[str, Any]) -> Panel:
@@ -90,6 +86,7 @@ def _marked(words: str) -> Text:
 
 # `lakegate slack press`: press a button in the local Slack.
 
+_READ = ("messages", "_person")
 _SECONDS = 120  # the local Slack retries requests to the app
 
 slack = typer.Typer(no_args_is_help=True, help="Press buttons in the local Slack.")
@@ -103,9 +100,7 @@ def group() -> None:
 @slack.command()
 def press(
     context: typer.Context,
-    identity: Annotated[
-        str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")
-    ],
+    identity: Id,
     button: Annotated[Verb, typer.Argument(help="Button of its alert.")],
     person: Annotated[
         str, typer.Option("--as", help="Slack user who presses it; ada has permission.")
@@ -153,9 +148,12 @@ def _ask(address: str, what: str, payload: dict[str, Any]) -> Any:
     """Return the local Slack's answer. Raises Transient SLACK_UNAVAILABLE."""
     url = f"{address}/{what}"
     try:
-        if what == "_person":
-            return requests.get(url, payload, timeout=_SECONDS).json()
-        return requests.post(url, json=payload, timeout=_SECONDS).json()
+        if what in _READ:
+            answer = requests.get(url, payload, timeout=_SECONDS)
+            answer.raise_for_status()
+        else:
+            answer = requests.post(url, json=payload, timeout=_SECONDS)
+        return answer.json()
     except (requests.RequestException, ValueError) as error:
         raise Transient("SLACK_UNAVAILABLE", f"the local Slack: {error}") from error
 

@@ -13,6 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from access import outcomes
 from functions.health import model
 from functions.health.model import Finding
 from functions.model.ingestion import Ingestion, State
@@ -29,18 +30,16 @@ _COLOURS = {
     State.ERRORED: "bold red",
     State.IGNORED: "dim",
 }
-_CHECK_COLOURS = {
-    Status.WARN: "yellow",
-    Status.FAIL: "red",
-    Status.ERROR: "bold red",
-    Status.SKIPPED: "dim",
+_CHECKS = {
+    Status.WARN: ("!", "yellow"),
+    Status.FAIL: ("✗", "red"),
+    Status.ERROR: ("✗", "bold red"),
+    Status.SKIPPED: ("-", "dim"),
 }
-_CHECK_MARKS = {Status.WARN: "!", Status.SKIPPED: "-"}
-_FINDING_COLOURS = {model.Status.WARN: "yellow", model.Status.FAIL: "red"}
-_FINDING_MARKS = {
-    model.Status.OK: "✓",
-    model.Status.WARN: "!",
-    model.Status.FAIL: "✗",
+_FINDINGS = {
+    model.Status.OK: ("✓", "green", ""),
+    model.Status.WARN: ("!", "yellow", "yellow"),
+    model.Status.FAIL: ("✗", "red", "red"),
 }
 
 
@@ -71,9 +70,9 @@ class _Harmless(Console):
             yield Segment(text if control else visible(text), style, control)
 
 
-def coloured(state: State) -> Text:
-    """Return a state in its colour; states in flight are yellow."""
-    return Text(state.value, _COLOURS.get(state, "yellow"))
+def coloured(state: State, words: str = "") -> Text:
+    """Return a state, or its description, in its colour; states in flight are yellow."""
+    return Text(words or state.value, _COLOURS.get(state, "yellow"))
 
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
@@ -91,7 +90,7 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
     for each in ingestions:
         made.add_row(
             each.id[:ID_PART],
-            coloured(each.state),
+            coloured(each.state, outcomes.state(each)),
             ", ".join(each.tables) or "-",
             source(each),
             f"{each.rows:,}" if each.rows else "-",
@@ -122,12 +121,13 @@ def checks(results: Iterable[Mapping[str, Any]]) -> Table:
     for check in results:
         status = Status(check["status"])
         if status is not Status.PASS:
+            mark, colour = _CHECKS[status]
             made.add_row(
-                Text(_CHECK_MARKS.get(status, "✗"), _CHECK_COLOURS[status]),
+                Text(mark, colour),
                 check["id"],
                 ", ".join(check["columns"]),
                 check["expected"],
-                Text(_found(check), _CHECK_COLOURS[status]),
+                Text(_found(check), colour),
             )
     return made
 
@@ -178,17 +178,30 @@ def findings(found: Iterable[Finding]) -> Table:
     """Return a table of findings with their marks; a problem is followed by its fix."""
     made = table("", "check", "found")
     for each in found:
-        colour = _FINDING_COLOURS.get(each.status, "")
-        message = Text(each.message, colour)
+        mark, colour, words = _FINDINGS[each.status]
+        message = Text(each.message, words)
         if each.fix:
             message.append(f"\n→ {each.fix}", "default")
-        made.add_row(Text(_FINDING_MARKS[each.status], colour or "green"), each.check, message)
+        made.add_row(Text(mark, colour), each.check, message)
     return made
 
 
 def counts(by_state: Mapping[str, int]) -> Table:
     """Return the number of ingestions in each state; states without any are left out."""
     return facts((name, Text(f"{many:,}")) for name, many in by_state.items() if many)
+
+
+def shared_runs(found: Mapping[str, Any]) -> Table:
+    """Return how many files wait for a shared run, and the runs that are up."""
+    waiting, up = found["waiting"], found["up"] or ()
+    lines = [f"{run['state'].lower()}, {run['name']}, {run['id']}" for run in up]
+    return facts(
+        [
+            ("files that wait for a shared run", f"{waiting:,}" if waiting else ""),
+            *(("shared run", line) for line in lines),
+            ("shared runs", found["problem"]),
+        ]
+    )
 
 
 def cell(value: object) -> Text:

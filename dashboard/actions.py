@@ -34,6 +34,7 @@ _NOT_NEWEST = (
     "A newer version of it is published: with both on main, rows may be there twice. "
     "To have both, give `lakegate {} {} --despite {}`."
 )
+_DONE = ":material/check_circle: **Done**"
 _AGAIN = "Press again in a moment: `lakegate doctor` tells what is wrong if it lasts."
 _CONTRACTS = {False: "the contract in force now", True: "the contract of the last attempt"}
 
@@ -69,7 +70,8 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
                 help=why_not,
             )
             if asked:
-                _confirm(verb, opened, ingestion)
+                # The dialog keeps the ingestion as the page shows it.
+                st.dialog(str(verb), width="medium")(ask)(verb, opened, ingestion)
 
 
 def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
@@ -78,11 +80,6 @@ def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
         command = "replay" if verb is Verb.REPLAY else "publish"
         return _NOT_NEWEST.format(command, ingestion.id, ingestion.superseded_by)
     return _WHY_NOT if verb is Verb.PUBLISH else None
-
-
-def _confirm(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
-    """Ask in a dialog, which keeps the ingestion as the page shows it."""
-    st.dialog(str(verb), width="medium")(ask)(verb, opened, ingestion)
 
 
 def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
@@ -179,11 +176,8 @@ def _tell_last(ingestion: Ingestion) -> None:
 
 
 def _tell(done: _Done) -> None:
+    title = ":material/block: **It was not done**" if done.refused else _DONE
     with st.container(border=True):
-        if done.refused:
-            st.markdown(":material/block: **It was not done**")
-        else:
-            st.markdown(":material/check_circle: **Done**")
+        st.markdown(title)
         for line in done.words:
-            if line:
-                st.text(visible(f"{line[:1].upper()}{line[1:]}"))
+            st.text(visible(f"{line[:1].upper()}{line[1:]}"))

@@ -92,7 +92,7 @@ def carry_out(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) 
     match request.verb:
         case Verb.REPLAY:
             done = failed.replay(adapters, ingestion, by=request.by, original=request.original)
-            return _sentences(outcomes.replayed(done), outcomes.left(done))
+            words = [outcomes.replayed(done), outcomes.left(done)]
         case Verb.PUBLISH:
             done = failed.publish_anyway(
                 adapters,
@@ -101,11 +101,10 @@ def carry_out(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) 
                 request.reason,
                 null_unreadable=request.null_unreadable,
             )
-            return _sentences(outcomes.approved(done, request.by.strip()), outcomes.left(done))
+            words = [outcomes.approved(done, request.by.strip()), outcomes.left(done)]
         case Verb.DISCARD:
-            return _sentences(
-                *outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))
-            )
+            words = [*outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))]
+    return tuple(filter(None, words))
 
 
 def _require_publishable(adapters: Adapters, ingestion: Ingestion) -> None:
@@ -211,7 +210,3 @@ def _listed(lines: Sequence[str]) -> str:
     more = len(lines) - _MOST_LINES
     shown = [*lines[:_MOST_LINES], *([f"and {more:,} more"] if more > 0 else [])]
     return "\n".join(f"- {line}" for line in shown)
-
-
-def _sentences(*words: str) -> tuple[str, ...]:
-    return tuple(text for text in words if text)

@@ -152,16 +152,17 @@ def whole_numbers() -> alt.Axis:
     return alt.Axis(format=",d", tickMinStep=1, tickCount=5)
 
 
-def legend() -> alt.Legend:
-    """Return the legend of the colours, narrow enough for a phone."""
-    return alt.Legend(title=None, orient="top", columns=3)
+def colour(
+    field: str, colours: Mapping[Any, str], there: Collection[str], *, legend: bool = True
+) -> alt.Color:
+    """Return the colours of a field's values that occur, with a legend that fits a phone."""
+    shown = {value: colour for value, colour in colours.items() if value in there}
+    scale = alt.Scale(domain=list(shown), range=list(shown.values()))
+    shape = alt.Legend(title=None, orient="top", columns=3) if legend else None
+    return alt.Color(f"{field}:N", scale=scale, legend=shape)
 
 
 def by_result(there: Collection[Status]) -> alt.Color:
     """Return the colours of the results that occur."""
-    shown = [status for status in RESULT_COLOURS if status in there]
-    scale = alt.Scale(
-        domain=[RESULT_WORDS[status] for status in shown],
-        range=[RESULT_COLOURS[status] for status in shown],
-    )
-    return alt.Color("result:N", scale=scale, legend=legend())
+    colours = {RESULT_WORDS[status]: colour for status, colour in RESULT_COLOURS.items()}
+    return colour("result", colours, {RESULT_WORDS[status] for status in there})

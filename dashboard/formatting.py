@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
+from lakegate.report import CheckResult
 from lakegate.text import one_line, visible
 
 _FENCE = re.compile("`+")
@@ -33,6 +33,11 @@ def harmless(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def grid(rows: Iterable[Mapping[str, Any]], alt: str) -> None:
+    """Show foreign rows as a table of texts, without Markdown."""
+    st.dataframe(harmless(rows), hide_index=True, alt=alt)
+
+
 def tables(names: Iterable[str]) -> str:
     """Return the tables of an ingestion on one line: `shop.orders, shop.returns`; `no table`."""
     return one_line(", ".join(names)) or "no table"
@@ -47,8 +52,14 @@ def ago(time: str, now: str) -> str:
     """Return the time since then, roughly: `3 min ago`."""
     if not time:
         return "at an unknown time"
-    past = (datetime.fromisoformat(now) - datetime.fromisoformat(time)).total_seconds()
-    return f"{duration(max(0.0, past), parts=1)} ago" if past >= 1 else "just now"
+    past = seconds(time, now)
+    return f"{duration(past, parts=1)} ago" if past >= 1 else "just now"
+
+
+def seconds(begin: str, end: str) -> float:
+    """Return the seconds between two times of the ledger; at least 0, as clocks may disagree."""
+    gone = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    return max(0.0, gone.total_seconds())
 
 
 def duration(seconds: float, parts: int = 2) -> str:
@@ -77,26 +88,38 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def result(check: CheckResult) -> None:
+    """Show the expected and the found value of a check, and its message."""
+    with st.container(horizontal=True):
+        for name, text in (("expected", check.expected), ("found", check.found)):
+            with st.container(width="content", gap=None):
+                st.caption(name)
+                st.text(visible(text))
+    if check.message:
+        st.text(visible(check.message))
+
+
 # The addresses of the views, to which alerts link as well.
 
 INGESTION, BRANCH, TABLE = "ingestion", "branch", "table"
 
 
 def ingestion(id_: str, label: str, icon: str | None = None) -> None:
-    """Return a link to an ingestion; `label` is Markdown, with foreign names in `code`."""
-    st.page_link(_page(INGESTION), label=label, icon=icon, query_params={"id": id_})
+    """Show a link to an ingestion; `label` is Markdown, with foreign names in `code`."""
+    _link(INGESTION, label, icon, id=id_)
 
 
 def branch(id_: str, label: str, icon: str | None = None) -> None:
-    """Return a link to the comparison of an ingestion's branch with main."""
-    st.page_link(_page(BRANCH), label=label, icon=icon, query_params={"id": id_})
+    """Show a link to the comparison of an ingestion's branch with main."""
+    _link(BRANCH, label, icon, id=id_)
 
 
 def table(name: str, label: str, icon: str | None = None) -> None:
-    """Return a link to a table."""
-    st.page_link(_page(TABLE), label=label, icon=icon, query_params={"name": name})
+    """Show a link to a table."""
+    _link(TABLE, label, icon, name=name)
 
 
-def _page(path: str) -> StreamlitPage:
-    """Return a page as links need it: its address alone."""
-    return st.Page(lambda: None, title=path, url_path=path)
+def _link(path: str, label: str, icon: str | None, **address: str) -> None:
+    """Show a link, which needs only the address of a page."""
+    page = st.Page(lambda: None, title=path, url_path=path)
+    st.page_link(page, label=label, icon=icon, query_params=address)

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from dashboard.formatting import moment, size
+from access.outcomes import job_run, with_others
+from dashboard.formatting import moment, seconds, size
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
@@ -19,11 +20,13 @@ from lakegate.report import ADDRESS, AuditReport, CheckResult, Status
 # Steps of the ledger that the timeline leaves out.
 _ASIDE = ("recorded", "removed", "reported late")
 # The order of steps in the same millisecond.
-_ORDER = ("landed", "branched", "submitted", "started", "written", "audited")
+_ORDER = ("landed", "queued", "branched", "submitted", "taken", "started", "written", "audited")
 # The name of each phase, by the step that ends it.
 _PHASES = {
+    "queued": "in the queue",
     "branched": "in the queue",
     "submitted": "handed to a job",
+    "taken": "waits for a shared run",
     "started": "job waits to start",
     "written": "read and written",
     "audited": "audited",
@@ -65,20 +68,22 @@ def timeline(ingestion: Ingestion, report: AuditReport | None) -> tuple[Step, ..
     noted = _in_job(report, noted) | noted if report else noted
     ordered = sorted(noted.items(), key=lambda step: (step[1], _rank(step[0])))
     first = [Step(name, at, 0.0) for name, at in ordered[:1]]
-    return (*first, *(Step(name, at, _between(a, at)) for (_, a), (name, at) in pairwise(ordered)))
+    return (*first, *(Step(name, at, seconds(a, at)) for (_, a), (name, at) in pairwise(ordered)))
 
 
 def total(ingestion: Ingestion) -> float:
     """Return the seconds from landing to the final state; None before it."""
     end = ingestion.ended_at
-    return _between(ingestion.landed.landed_at, end) if end else 0.0
+    return seconds(ingestion.landed.landed_at, end) if end else 0.0
 
 
 def _in_job(report: AuditReport, noted: Mapping[str, str]) -> dict[str, str]:
-    """Return the job's own steps between its submission and its report."""
-    if report.started_at < noted.get("submitted", ""):
+    """Return the job's own steps between its submission, or its queueing, and its report."""
+    submitted, queued = noted.get("submitted", ""), noted.get("queued", "")
+    if report.started_at < max(submitted, queued):
         return {}  # of an earlier attempt
-    job = {"started": report.started_at, "audited": report.finished_at}
+    begun = "taken" if queued > submitted else "started"
+    job = {begun: report.started_at, "audited": report.finished_at}
     return {**job, **dict(_until_written(report))}
 
 
@@ -93,11 +98,6 @@ def _until_written(report: AuditReport) -> Iterator[tuple[str, str]]:
 
 def _rank(name: str) -> int:
     return _ORDER.index(name) if name in _ORDER else len(_ORDER)
-
-
-def _between(begin: str, end: str) -> float:
-    gone = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
-    return max(0.0, gone.total_seconds())
 
 
 MARKS = {
@@ -172,7 +172,8 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "cut off main at": one.base_hash,
         "audited at": one.audited_hash,
         "merge commit": one.merge_hash,
-        "job run": one.job_run,
+        "published": with_others(one),
+        "job run": job_run(one),
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.duplicate_of,
         "superseded by": one.superseded_by,
@@ -187,7 +188,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
 
 def _missing(ingestion: Ingestion, code: str) -> str:
     if not ingestion.ended:
-        return "Its job has left no audit report yet."
+        return f"Its {'shared run' if ingestion.is_shared else 'job'} has left no audit report yet."
     known = ingestion.check_counts or ingestion.state is not State.ERRORED
     left = "Its" if known else "Its job left no audit report, or its"
     return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket ({code})."

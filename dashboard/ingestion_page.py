@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from shlex import quote
 from typing import Any
 
 import altair as alt
 import streamlit as st
 
+from access import outcomes
 from access.deployment import identified
+from access.outcomes import waits
+from access.shared_runs import load
 from dashboard import actions, charts, formatting
-from dashboard.formatting import code, count, duration, harmless, moment
+from dashboard.formatting import code, count, duration, grid, moment, seconds
 from dashboard.ingestion import Account, Step, account, facts, rows, sample_rows, total
 from dashboard.overview import Window, bounds
 from dashboard.session import Opened
@@ -47,12 +49,11 @@ def checks(results: Sequence[CheckResult]) -> alt.Chart:
 
 def way(steps: Sequence[Step]) -> alt.Chart:
     """Return the phases between the steps, one below the other, as long as each took."""
-    first = datetime.fromisoformat(steps[0].at)
     rows = [
         {
             "phase": step.phase,
-            "from": (datetime.fromisoformat(step.began) - first).total_seconds(),
-            "to": (datetime.fromisoformat(step.at) - first).total_seconds(),
+            "from": seconds(steps[0].at, step.began),
+            "to": seconds(steps[0].at, step.at),
             "took": duration(step.seconds),
         }
         for step in steps[1:]
@@ -87,7 +88,7 @@ def show(opened: Opened) -> None:
         return
     known = account(opened.adapters, identified(opened.adapters.ledger, wanted))
     _head(known)
-    _under_way(known.ingestion)
+    _under_way(opened, known.ingestion)
     actions.show(opened, known.ingestion)
     _checks(known)
     _way(known)
@@ -115,7 +116,7 @@ def _head(known: Account) -> None:
     one = known.ingestion
     st.header(code(one.name), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge(one.state, color=_COLOURS.get(one.state, "blue"))
+        st.badge(outcomes.state(one), color=_COLOURS.get(one.state, "blue"))
         for table in one.tables:
             formatting.table(table, code(table), ":material/table:")
         if known.is_comparable:
@@ -137,9 +138,11 @@ def _head(known: Account) -> None:
             st.metric("checks passed", f"{passed:,} of {len(known.checks):,}", width=180)
 
 
-def _under_way(one: Ingestion) -> None:
+def _under_way(opened: Opened, one: Ingestion) -> None:
     if not one.ended:
-        st.text(visible(f"Running: {status_text(one)}."))
+        waiting = one.awaits_shared_run
+        words = f"It {waits(load(opened.adapters))}" if waiting else f"Running: {status_text(one)}"
+        st.text(visible(f"{words}."))
         st.button("Reload", icon=":material/refresh:", help="Look again how far it is")
 
 
@@ -155,24 +158,16 @@ def _checks(known: Account) -> None:
     for check in known.report.failed:
         _failed(check, known)
     with st.expander(f"All {count(len(known.checks), 'check')}", expanded=not known.report.failed):
-        st.dataframe(
-            harmless(rows(known.checks)), hide_index=True, alt="Every check, expected and found"
-        )
+        grid(rows(known.checks), "Every check, expected and found")
 
 
 def _failed(check: CheckResult, known: Account) -> None:
     with st.container(border=True):
         st.markdown(f":material/close: **{code(check.id)}**")
-        expected, found = st.columns(2)
-        expected.caption("expected")
-        expected.text(visible(check.expected))
-        found.caption("found")
-        found.text(visible(check.found))
-        if check.message:
-            st.text(visible(check.message))
+        formatting.result(check)
         if check.samples:
             st.caption("Some of its rows")
-            _rows(sample_rows(check.samples))
+            grid(sample_rows(check.samples), "Rows")
         elif check.columns and known.is_comparable:
             _looked_up(check, known)
 
@@ -195,14 +190,10 @@ def _way(known: Account) -> None:
         {"step": s.name, "at": moment(s.at), "since the step before": duration(s.seconds)}
         for s in steps
     ]
-    st.dataframe(shown, hide_index=True, alt="The steps and their times")
+    grid(shown, "The steps and their times")
 
 
 def _facts(known: Mapping[str, Sequence[str]]) -> None:
     """Show all facts in one element: each element costs the browser time."""
     shown = ("  \n".join([f":gray[{name}]", *map(code, lines)]) for name, lines in known.items())
     st.markdown("\n\n".join(shown))
-
-
-def _rows(found: Sequence[Mapping[str, Any]]) -> None:
-    st.dataframe(harmless(found), hide_index=True, alt="Rows")

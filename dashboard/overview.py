@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from dashboard.formatting import seconds
 from functions.model.ingestion import ALERTED
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate import times
@@ -99,17 +100,17 @@ def overview(briefs: Sequence[IngestionSummary], window: Window) -> Overview:
     """Return the overview of ingestions that landed within the window."""
     step = window.step
     counted = [(brief, Outcome.of(brief), _bar(brief.landed_at, step)) for brief in briefs]
-    seconds: dict[str, list[float]] = {}
+    took: dict[str, list[float]] = {}
     for brief, outcome, bar in counted:
         if outcome is Outcome.PUBLISHED:
-            seconds.setdefault(bar, []).append(_took(brief))
+            took.setdefault(bar, []).append(seconds(brief.landed_at, brief.ended_at))
     return Overview(
         landed=len(briefs),
         outcomes=Counter(outcome for _, outcome, _ in counted),
         by_time=Counter((bar, outcome) for _, outcome, bar in counted),
         by_table=Counter((t, outcome) for brief, outcome, _ in counted for t in _tables(brief)),
-        pace=Pace.of(each for many in seconds.values() for each in many),
-        paces={bar: pace for bar, many in seconds.items() if (pace := Pace.of(many))},
+        pace=Pace.of(each for many in took.values() for each in many),
+        paces={bar: pace for bar, many in took.items() if (pace := Pace.of(many))},
     )
 
 
@@ -124,12 +125,6 @@ def last_alerts(
 
 def _tables(brief: IngestionSummary) -> tuple[str, ...]:
     return brief.tables or (MEMBERS if brief.is_member else "",)
-
-
-def _took(brief: IngestionSummary) -> float:
-    """Return the seconds from landing to the final state; at least 0, as clocks may disagree."""
-    took = datetime.fromisoformat(brief.ended_at) - datetime.fromisoformat(brief.landed_at)
-    return max(0.0, took.total_seconds())
 
 
 def _bar(time: str, step: timedelta) -> str:

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 import altair as alt
 import streamlit as st
 
+from access.shared_runs import load
 from dashboard import charts, formatting
 from dashboard.charts import Span
 from dashboard.formatting import ago, code, duration, tables
 from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, overview
 from dashboard.session import Opened
+from functions.adapters.all import Adapters
 from functions.model.ingestion_summary import IngestionSummary
 
 # The charts of the overview.
@@ -23,7 +25,7 @@ _COLOURS = {
     Outcome.PUBLISHED: charts.GREEN,
     Outcome.IGNORED: charts.GREY,
 }
-_MOST_TABLES = 12
+_MOST_TABLES, _NO_TABLE = 12, "no table"
 
 
 def landed_chart(found: Overview, span: Span) -> alt.Chart:
@@ -35,7 +37,7 @@ def landed_chart(found: Overview, span: Span) -> alt.Chart:
     return (
         charts.bars(parts, "files", span)
         .encode(
-            color=_by_outcome(outcome for _, outcome in found.by_time),
+            color=charts.colour("outcome", _COLOURS, found.outcomes),
             tooltip=[charts.time(), "outcome:N", charts.number("many", "files")],
         )
         .properties(height=240)
@@ -49,18 +51,18 @@ def by_table(found: Overview) -> alt.Chart:
         totals[table] += many
     most = [table for table, _ in totals.most_common(_MOST_TABLES)]
     rows = [
-        {"table": _named(table), "outcome": outcome, "files": many, "order": _order(outcome)}
+        {"table": table or _NO_TABLE, "outcome": outcome, "files": many, "order": _order(outcome)}
         for (table, outcome), many in found.by_table.items()
         if table in most
     ]
-    names, labels = [_named(table) for table in most], alt.Axis(labelLimit=160)
+    names, labels = [table or _NO_TABLE for table in most], alt.Axis(labelLimit=160)
     return (
         charts.chart(rows)
         .mark_bar()
         .encode(
             x=alt.X("files:Q", title="files", axis=charts.whole_numbers()),
             y=alt.Y("table:N", title=None, sort=names, axis=labels),
-            color=_by_outcome((outcome for _, outcome in found.by_table), legend=False),
+            color=charts.colour("outcome", _COLOURS, found.outcomes, legend=False),
             order="order:Q",
             tooltip=["table:N", "outcome:N", charts.number("files")],
         )
@@ -91,18 +93,6 @@ def paces(found: Overview, span: Span) -> alt.LayerChart | alt.FacetChart:
     ).properties(height=180)
 
 
-def _named(table: str) -> str:
-    return table or "no table"
-
-
-def _by_outcome(found: Iterable[Outcome], *, legend: bool = True) -> alt.Color:
-    """Return the colours of the outcomes that occur."""
-    there = set(found)
-    shown = [outcome for outcome in _COLOURS if outcome in there]
-    scale = alt.Scale(domain=shown, range=[_COLOURS[outcome] for outcome in shown])
-    return alt.Color("outcome:N", scale=scale, legend=charts.legend() if legend else None)
-
-
 def _order(outcome: Outcome) -> int:
     return list(_COLOURS).index(outcome)
 
@@ -123,27 +113,26 @@ def show(opened: Opened) -> None:
         every = list(adapters.ledger.landed(since, until))
         known = sorted({table for each in every for table in each.tables})
         wanted = st.selectbox("Table", [_EVERY_TABLE, *known], width=260)
-    landed = _of(wanted, every)
+
+    def of_table(briefs: Iterable[IngestionSummary]) -> list[IngestionSummary]:
+        return [each for each in briefs if wanted in (_EVERY_TABLE, *each.tables)]
+
+    landed = of_table(every)
     figures, span = overview(landed, window), Span(since, until, window.step)
     if landed:
         _numbers(figures)
+        _shared_runs(adapters, figures)
         st.altair_chart(landed_chart(figures, span), alt="Files that landed, by time and outcome")
     else:
         _nothing(window)
     left, right = st.columns([3, 2], gap="large")
-    waiting = _of(
-        wanted, adapters.ledger.open_failures()
-    )  # while the browser draws the first picture
+    waiting = of_table(adapters.ledger.open_failures())  # while the browser draws a picture
     with left:
         _alerts(last_alerts(landed, waiting), now)
         _oldest(waiting, now)
     if landed:
         with right:
             _pictures(figures, span)
-
-
-def _of(wanted: str, briefs: Iterable[IngestionSummary]) -> list[IngestionSummary]:
-    return [each for each in briefs if wanted in (_EVERY_TABLE, *each.tables)]
 
 
 def _nothing(window: Window) -> None:
@@ -162,6 +151,12 @@ def _numbers(figures: Overview) -> None:
         if figures.pace:
             st.metric("median to main", duration(figures.pace.median), width=150)
             st.metric("p95", duration(figures.pace.slow), width=150)
+
+
+def _shared_runs(adapters: Adapters, figures: Overview) -> None:
+    """Show how many files, of all tables, wait for shared runs, if files of these may be some."""
+    if figures.outcomes.get(Outcome.WAITING) and (words := load(adapters)):
+        st.text(f"Shared runs: {words}.")
 
 
 def _pictures(figures: Overview, span: Span) -> None:

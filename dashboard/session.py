@@ -72,6 +72,5 @@ def show_error(error: LakegateError, what: str = "") -> None:
         title = what or ("Not available now" if isinstance(error, Transient) else "Not found")
         st.markdown(f":material/error: **{title}**")
         st.text(f"{error.message} ({error.code})")
-        advice = _ADVICE.get(error.code, _AGAIN if isinstance(error, Transient) else "")
-        if advice:
+        if advice := _ADVICE.get(error.code, _AGAIN if isinstance(error, Transient) else ""):
             st.markdown(advice)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 
 import altair as alt
 import duckdb
@@ -12,11 +13,10 @@ import streamlit as st
 from access.tables import Reader, TableState
 from dashboard import charts, formatting
 from dashboard.charts import Span
-from dashboard.formatting import code, count, harmless, moment, size
+from dashboard.formatting import code, count, grid, moment, size
 from dashboard.session import Opened, errors_shown
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
-from functions.adapters.s3 import StoredContract
 from functions.model.commits import Commit
 from functions.model.merge_commit import Published, gains, published, tables
 from lakegate import times
@@ -26,7 +26,7 @@ from lakegate.report import Status
 
 _CHECKS_DAYS = 30
 _BY_DAY = """
-    SELECT strftime(run_ts, '%Y-%m-%d') AS day, status, count(*) AS checks
+    SELECT strftime(run_ts, '%Y-%m-%dT00:00:00+00:00') AS day, status, count(*) AS checks
     FROM results WHERE check_id <> 'run' GROUP BY ALL ORDER BY ALL
 """
 
@@ -49,8 +49,7 @@ class Entry:
     approved_by: str
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     """The number of checks of a day's runs with a status (see `lakegate.report.Status`)."""
 
     day: str
@@ -92,8 +91,7 @@ def checks_within(now: str) -> tuple[str, str]:
 
 def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
     """Return the checks of a table's runs by day and status; `results` are `Reader.records`."""
-    for day, status, checks in results.execute(_BY_DAY).fetchall():
-        yield Ran(f"{day}T00:00:00+00:00", status, checks)
+    return map(Ran._make, results.execute(_BY_DAY).fetchall())
 
 
 # The charts of one table.
@@ -141,7 +139,6 @@ def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
 
 _COMMITS, _MORE = 200, 5_000
 _SHOWN = 50
-_YES = {True: "yes", False: ""}
 
 
 def show(opened: Opened) -> None:
@@ -205,7 +202,7 @@ def _columns(state: TableState) -> None:
         }
         for c in state.columns
     ]
-    st.dataframe(harmless(shown), hide_index=True, alt="The table's columns")
+    grid(shown, "The table's columns")
     if state.partitioned_by:
         st.text(f"Partitioned by {', '.join(state.partitioned_by)}")
     st.markdown(code(state.location))
@@ -216,10 +213,6 @@ def _contract(adapters: Adapters, name: str) -> None:
     if not stored:
         st.text("No contract in force is for this table.")
         return
-    _terms(stored)
-
-
-def _terms(stored: StoredContract) -> None:
     contract = stored.contract
     st.text(f"Files under {contract.landing_prefix}; alerts {contract.channel or 'to no channel'}")
     st.markdown(code(f"{stored.key} (version {stored.version})"))
@@ -233,7 +226,7 @@ def _terms(stored: StoredContract) -> None:
         }
         for check in contract.checks
     ]
-    st.dataframe(harmless(shown), hide_index=True, alt="Checks of the contract")
+    grid(shown, "Checks of the contract")
 
 
 def _commits(entries: Sequence[Entry]) -> None:
@@ -251,7 +244,7 @@ def _commits(entries: Sequence[Entry]) -> None:
         }
         for e in entries[:_SHOWN]
     ]
-    st.dataframe(harmless(shown), hide_index=True, alt="Main's commits of this table")
+    grid(shown, "Main's commits of this table")
     formatting.ingestion(entries[0].first, "The newest one's ingestion", ":material/arrow_forward:")
 
 

@@ -1,9 +1,10 @@
-"""Lambda: examine and seed a deployment from inside its network."""
+"""Lambda: examine a deployment from inside its network."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import boto3
@@ -14,12 +15,10 @@ from functions.adapters.nessie import MAIN, Catalog
 from functions.adapters.secrets import secret
 from functions.health import aws_checks, nessie_checks
 from functions.health.aws_probe import AwsProbe
-from functions.health.model import Check, Claims, Finding, carry_out, fail
+from functions.health.model import Check, Finding, Queue, carry_out, fail
 from functions.health.nessie_checks import NessieProbe
-from functions.pipeline.seed import seed
 from functions.settings import CheckupSettings, Settings
 from functions.telemetry import logger
-from functions.wiring import adapters
 from lakegate.audit_tables import TABLES
 from lakegate.errors import LakegateError, Permanent
 from lakegate.jobspec import JOB_FILES
@@ -53,8 +52,7 @@ class Expected:
 
 def examine(probes: Probes, expected: Expected) -> list[Finding]:
     """Return all findings from inside the network, each with its remedy."""
-    settings = aws_checks.of_settings(probes.settings, probes.own.stage)
-    return settings + carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
+    return carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
 
 
 def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
@@ -65,27 +63,19 @@ def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
         _NETWORK,
     )
     yield Check(
+        "Nessie's connection",
+        lambda: [nessie_checks.of_connection(uri)],
+        _NETWORK,
+    )
+    yield Check(
         "Nessie's version",
         lambda: [nessie_checks.of_version(nessie.version(), expected.nessie)],
         _NETWORK,
     )
     for role in nessie_checks.ROLES:
-        fix = "create the tokens with `lakegate rotate`; then check the route to Nessie"
-        yield Check(f"{role}'s token", _token_check(probes, role), fix)
+        token = partial(probes.secret, probes.own.token_secret(role))
+        yield nessie_checks.of_role(role, token, nessie, probes.now)
     yield Check("main", lambda: [_main(probes)], "see the findings on Nessie and on the tokens")
-
-
-def _token_check(probes: Probes, role: str) -> Callable[[], list[Finding]]:
-    def run() -> list[Finding]:
-        token = probes.secret(probes.own.token_secret(role))
-        token_status = probes.nessie.token_status(token)
-        claims = Claims.of(token)
-        return [
-            nessie_checks.of_token(role, claims, token_status, probes.now()),
-            nessie_checks.of_rules(role, token_status),
-        ]
-
-    return run
 
 
 def _main(probes: Probes) -> Finding:
@@ -98,24 +88,17 @@ def _main(probes: Probes) -> Finding:
 
 
 def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
-    settings, aws = probes.settings, probes.aws
-    for kind, name in (("landing", settings.landing_bucket), ("lake", settings.lake_bucket)):
-        yield Check(f"{kind} bucket", _bucket_check(aws, kind, name), _RIGHTS)
+    settings, own, aws = probes.settings, probes.own, probes.aws
     yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
-    yield Check("ledger", lambda: aws_checks.of_ledger(aws.table(settings.ledger_table)), _RIGHTS)
-    for url in (
-        probes.own.upload_queue,
-        probes.own.job_run_queue,
-        settings.alert_queue,
-        settings.announcement_queue,
-    ):
-        yield Check(_queue(url), _queue_check(aws, url, aws_checks.of_queue), _RIGHTS)
-    for url in (
-        settings.upload_dead_letters,
-        settings.job_run_dead_letters,
-        settings.alert_dead_letters,
-    ):
-        yield Check(_queue(url), _queue_check(aws, url, aws_checks.of_dead_letters), _RIGHTS)
+    table = settings.ledger_table
+    yield Check("ledger", lambda: [aws_checks.of_ledger(aws.table(table))], _RIGHTS)
+    carrying = (own.upload_queue, settings.job_run_queue, settings.alert_queue)
+    for url in (*carrying, settings.announcement_queue):
+        yield _queue_check(aws, url, aws_checks.of_queue)
+    yield _queue_check(aws, settings.work_queue, aws_checks.of_work_queue)
+    dead = (settings.upload_dead_letters, settings.job_run_dead_letters)
+    for url in (*dead, settings.alert_dead_letters):
+        yield _queue_check(aws, url, aws_checks.of_dead_letters)
     yield Check(
         "EMR application",
         lambda: aws_checks.of_application(
@@ -127,19 +110,8 @@ def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
     yield Check("clocks", lambda: [aws_checks.of_clocks(probes.now(), _dates(probes))], _NETWORK)
 
 
-def _bucket_check(aws: AwsProbe, kind: str, name: str) -> Callable[[], list[Finding]]:
-    is_lake = kind == "lake"
-    return lambda: aws_checks.of_bucket(f"{kind} bucket", aws.bucket(name), is_lake=is_lake)
-
-
-def _queue_check(
-    aws: AwsProbe, url: str, judge: Callable[..., Finding]
-) -> Callable[[], list[Finding]]:
-    return lambda: [judge(aws.queue(url))]
-
-
-def _queue(url: str) -> str:
-    return f"queue {url.rsplit('/', 1)[-1]}"
+def _queue_check(aws: AwsProbe, url: str, judge: Callable[[Queue], Finding]) -> Check:
+    return Check(f"queue {url.rsplit('/', 1)[-1]}", lambda: [judge(aws.queue(url))], _RIGHTS)
 
 
 def _notifications(probes: Probes) -> Finding:
@@ -174,17 +146,13 @@ _IMPATIENT = Config(
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
-    """Do what the event asks for, and return the result.
+    """Return a list of findings for `{"do": "examine"}`; `expected` is as in Expected.
 
-    `{"do": "seed"}` seeds main and returns what it added. `{"do": "examine"}` returns a list of
-    findings; its `expected` may name versions, as Expected does.
+    The sweep examines the publisher's token, which this function may not read.
     """
-    match event:
-        case {"do": "seed"}:
-            return asdict(seed(adapters()))
-        case {"do": "examine"}:
-            return [asdict(finding) for finding in _examine(event.get("expected", {}))]
-    message = f"unknown request {event!r}: use {{'do': 'seed'}} or {{'do': 'examine'}}"
+    if event.get("do") == "examine":
+        return [asdict(finding) for finding in _examine(event.get("expected", {}))]
+    message = f"unknown request {event!r}: use {{'do': 'examine'}}"
     raise Permanent("UNKNOWN_REQUEST", message)
 
 
@@ -193,7 +161,7 @@ def _examine(expected: dict[str, str]) -> list[Finding]:
         return examine(probes(), Expected(**expected))
     except LakegateError as error:
         fix = "deploy again: the stack sets the functions' settings"
-        return [fail("settings", error.message, fix)]
+        return [fail(error.message, fix, "settings")]
 
 
 def probes() -> Probes:

@@ -1,22 +1,56 @@
-"""Lambda: the daily schedule. Discards failed ingestions after their retention time."""
+"""Lambda: the daily schedule. Discards failed ingestions after their retention time.
+
+Commands ask it to discard one ingestion, which takes the publisher's token: no person needs it.
+"""
 
 from dataclasses import asdict
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from functions.adapters.all import Adapters
 from functions.operations.expire import expire
+from functions.operations.failed import discard
 from functions.telemetry import logger, metrics
 from functions.wiring import adapters
+from lakegate.errors import LakegateError, Permanent
+
+
+def answer(adapters: Adapters, event: dict[str, Any]) -> dict[str, Any]:
+    """Do what the event asks for, and return the answer.
+
+    `{"do": "discard", "ingestion": ID, "by": NAME}` discards an ingestion: the answer has `files`,
+    `kept` and `left` of the Outcome, or `code` and `message` of the refusal. An event without `do`
+    is the schedule's. Raises Permanent UNKNOWN_REQUEST.
+    """
+    match event:
+        case {"do": "discard", "ingestion": str(ingestion), "by": str(by)}:
+            return _discarded(adapters, ingestion, by)
+        case {"do": _}:
+            raise Permanent("UNKNOWN_REQUEST", f"the function expire has no answer to {event}")
+    return _expired(adapters)
+
+
+def _discarded(adapters: Adapters, identity: str, by: str) -> dict[str, Any]:
+    try:
+        outcome = discard(adapters, adapters.ledger.get(identity), by=by)
+    except LakegateError as refusal:
+        return {"code": refusal.code, "message": refusal.message}
+    logger.warning("discarded", extra={"ingestion": identity, "by": by, "left": outcome.left})
+    return {"left": outcome.left, **asdict(outcome.removal)}
+
+
+def _expired(adapters: Adapters) -> dict[str, int]:
+    """Return how many branches expired, and how many of them are incomplete."""
+    count = {"expired": 0, "left": 0}
+    for each in expire(adapters, adapters.settings.keep_days):
+        logger.warning("expired", extra=asdict(each))
+        count["left" if each.left else "expired"] += 1
+    return count
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Return how many branches expired, and how many of them are incomplete."""
-    now = adapters()
-    count = {"expired": 0, "left": 0}
-    for each in expire(now, now.settings.keep_days):
-        logger.warning("expired", extra=asdict(each))
-        count["left" if each.left else "expired"] += 1
-    return count
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    """Answer the schedule's event, or a command's request."""
+    return answer(adapters(), event)

@@ -1,21 +1,31 @@
-"""Lambda: the queue of EMR's job run changes. Publishes passed ingestions, alerts on failures."""
+"""Lambda: the queue of EMR's job run changes, and of what shared runs judged.
+
+Publishes passed ingestions, alerts on failures.
+"""
 
 from functions.adapters.all import Adapters
 from functions.pipeline.audit_history import record_recent
 from functions.pipeline.complete import conclude, judge
-from functions.pipeline.events import ended_run
+from functions.pipeline.events import ended_run, judged_files
+from functions.pipeline.judged import conclude_judged, record_judged
 from functions.sqs_handler import sqs_handler
 from functions.wiring import adapters
 
 
 def job_run(adapters: Adapters, body: str) -> None:
-    """Complete the job run whose change of state an EventBridge event reports."""
-    conclude(adapters, ended_run(body))
+    """Complete the ingestions of a job run that has ended, or of files that a shared run judged."""
+    if judged := judged_files(body):
+        conclude_judged(adapters, judged)
+    else:
+        conclude(adapters, ended_run(body))
 
 
 def job_run_judged(adapters: Adapters, body: str) -> None:
-    """Only record the job run's verdict, so that passed ingestions are published together."""
-    judge(adapters, ended_run(body))
+    """Only record the verdicts, so that passed ingestions are published together."""
+    if judged := judged_files(body):
+        record_judged(adapters, judged)
+    else:
+        judge(adapters, ended_run(body))
 
 
 handler = sqs_handler(job_run, adapters, first=job_run_judged, last=record_recent)

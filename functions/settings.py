@@ -56,8 +56,13 @@ class Settings(FromEnvironment):
 
     `max_crashes` is how many runs of one ingestion may fail without a report before it is errored,
     `max_branches` how many fresh branches it may use in all. `job_worker_cores`,
-    `job_worker_memory` (the JVM's, as in 14g) and `job_max_executors` are the size of one job run.
-    Its log goes to EMR's own storage and to the CloudWatch log group `job_log_group`, if any.
+    `job_worker_memory` (the JVM's, as in 14g) and `job_max_executors` are the size of one job run;
+    a file of at most `small_file_bytes` takes a small one first. `job_jars` are addresses of jars
+    that the runtime lacks, separated by commas.
+    `shared_runs` is how many shared runs may be up at a time, 0 for none; they take files of at
+    most `small_file_bytes` from `work_queue`, report to `job_run_queue`, and end after
+    `run_idle_seconds` without a file. The two queues are addresses.
+    A run's log goes to EMR's own storage and to the CloudWatch log group `job_log_group`, if any.
     `emr_attempts` is how often EMR tries a run; above one, it also retries rejected ones.
 
     `grace_seconds` is how long the sweep waits for events, `overdue_minutes` how long an audited
@@ -87,8 +92,14 @@ class Settings(FromEnvironment):
     job_worker_cores: int = 4
     job_worker_memory: str = "14g"
     job_max_executors: int = 10
+    job_jars: str = ""
+    small_file_bytes: int = 32 * 1024 * 1024
     emr_attempts: int = 1
     job_log_group: str = ""
+    shared_runs: int = 0
+    run_idle_seconds: int = 60
+    work_queue: str = ""
+    job_run_queue: str = ""
     max_branches: int = 20
     grace_seconds: int = 300
     overdue_minutes: int = 180
@@ -160,15 +171,28 @@ class DigestSettings(FromEnvironment):
 
 @dataclass(frozen=True)
 class CheckupSettings(FromEnvironment):
-    """Further settings of the checkup: the deployment's `stage`, and addresses of queues."""
+    """Further settings of the checkup: the deployment's `stage`, and the upload queue's address."""
 
     stage: str
     upload_queue: str
-    job_run_queue: str
 
     def token_secret(self, role: str) -> str:
         """Return the name of the secret with the Nessie token of a role."""
         return f"lakegate/{self.stage}/nessie/{role}"
+
+
+@dataclass(frozen=True)
+class NessieSettings(FromEnvironment):
+    """The address of Nessie, without a path, for the function that forwards requests to it."""
+
+    nessie_uri: str
+
+
+@dataclass(frozen=True)
+class RotateSettings(FromEnvironment):
+    """The deployment's stage, whose tokens are renewed."""
+
+    stage: str
 
 
 @dataclass(frozen=True)

@@ -1,59 +1,71 @@
 """Lambda: the schedule. Completes ingestions whose events were lost; redelivers dead letters."""
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
 from typing import Any, TypeVar
 
+import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
+from functions.adapters.secrets import secret
 from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
+from functions.health.model import Check, carry_out
+from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
 from functions.on_job_run import job_run
 from functions.on_upload import upload
+from functions.operations.forgotten import PAGES, counted, forgotten
 from functions.operations.rebuild_ledger import restore
 from functions.pipeline.audit_history import batches, late_reports, record, strays, take_late
 from functions.pipeline.complete import resume
 from functions.pipeline.finish import warn_overdue
-from functions.pipeline.intake import arrivals, take_in
+from functions.pipeline.intake import take_in
+from functions.pipeline.judged import resume_waiting
+from functions.pipeline.seed import seed
+from functions.pipeline.shared_runs import files_waiting, is_lost, keep_up, slots_needed
+from functions.settings import Settings
 from functions.sqs_handler import Work
 from functions.telemetry import logger, metrics
-from functions.wiring import adapters
+from functions.wiring import CONFIG, adapters
 from lakegate import times
 from lakegate.errors import LakegateError, Transient
-from lakegate.landing import LandedObject, ingestion_id
 
-_CHUNK = 500
-_MOST_UNKNOWN = 10_000  # the next sweep processes the others
 _T = TypeVar("_T")
+_KINDS = (
+    *("dead_letters", "forgotten", "resumed", "runs"),
+    *("late", "recorded", "deleted", "failed"),
+)
 
 
-def sweep(adapters: Adapters) -> dict[str, int]:
+def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -> dict[str, int]:
     """Do all overdue work; return how much was done, by kind, and how much failed.
 
     The last `grace_seconds` are left to events. A failure does not stop the rest: it is logged,
-    counted, and retried by the next sweep.
+    counted, and retried by a later sweep. `pages` of the landing bucket are searched for objects
+    without an ingestion, all of it with `everything`.
     """
     now = datetime.fromisoformat(adapters.now())
     before = times.text(now - timedelta(seconds=adapters.settings.grace_seconds))
     uploads, job_runs = adapters.upload_dead_letters, adapters.job_run_dead_letters
     alerts = adapters.alert_dead_letters
+    missed = forgotten(adapters, before, pages, everything=everything)
     tasks = (
         # First, so that every dead letter's ingestion is in the ledger.
-        _each("forgotten", _missed(adapters, before), partial(take_in, adapters)),
+        _each("forgotten", missed, partial(take_in, adapters)),
         _each("dead_letters", uploads.read(), partial(_redeliver, adapters, uploads, upload)),
         _each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
         _each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _post_again)),
         _each("resumed", _due(adapters, before), partial(_resume, adapters)),
+        _each("runs", slots_needed(adapters), partial(keep_up, adapters)),
         _each("late", late_reports(adapters), partial(take_late, adapters)),
         _each("recorded", batches(adapters), partial(record, adapters)),
         _each("deleted", strays(adapters), adapters.catalog.delete_branch),
     )
-    kinds = ("dead_letters", "forgotten", "resumed", "late", "recorded", "deleted", "failed")
-    done = dict.fromkeys(kinds, 0)
+    done = dict.fromkeys(_KINDS, 0)
     for outcome in (outcome for task in tasks for outcome in task):
         done[outcome] += 1
     metrics.add_metric("SweepFailures", "Count", done["failed"])
@@ -75,46 +87,28 @@ def _each(kind: str, items: Iterable[_T], work: Callable[[_T], object]) -> Itera
         yield "failed"
 
 
-def _missed(adapters: Adapters, before: str) -> Iterator[LandedObject]:
-    """Yield landed objects, older than `before`, that the ledger lacks."""
-    found = list(islice(_unknown(adapters, before), _MOST_UNKNOWN))
-    lost = _counted(restore(adapters, found))
-    yield from (landed for landed in found if ingestion_id(landed) not in lost)
-
-
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """Yield ingestions with a step due since `before`, except those that it restored."""
     begun = []
+    files = files_waiting(adapters)
     for listed in adapters.ledger.unfinished(before):
-        if listed.state in NOT_STARTED:
+        if listed.awaits_shared_run:
+            if is_lost(adapters, listed, files):
+                yield listed
+        elif listed.state in NOT_STARTED:
             begun.append(listed)
         else:
             yield listed
-    lost = _counted(restore(adapters, [each.landed for each in begun], begun))
+    lost = counted(restore(adapters, [each.landed for each in begun], begun))
     yield from (listed for listed in begun if listed.id not in lost)
-
-
-def _counted(restored: Iterator[Ingestion]) -> set[str]:
-    """Return the ids of restored ingestions, which are resumed later and not ingested again."""
-    ids = {ingestion.id for ingestion in restored}
-    if ids:
-        logger.error("restored ingestions that the ledger lost", extra={"restored": len(ids)})
-        metrics.add_metric("Restored", "Count", len(ids))
-    return ids
-
-
-def _unknown(adapters: Adapters, before: str) -> Iterator[LandedObject]:
-    older = (landed for landed in arrivals(adapters) if landed.landed_at < before)
-    while chunk := {ingestion_id(landed): landed for landed in islice(older, _CHUNK)}:
-        known = adapters.ledger.known(list(chunk))
-        yield from (landed for id_, landed in chunk.items() if id_ not in known)
 
 
 def _resume(adapters: Adapters, listed: Ingestion) -> None:
     with logger.append_context_keys(ingestion=listed.id, key=listed.landed.key):
         try:
             # Read again: the index that listed it lags behind.
-            now = resume(adapters, adapters.ledger.get(listed.id))
+            now = adapters.ledger.get(listed.id)
+            now = (resume_waiting if now.awaits_shared_run else resume)(adapters, now)
         except Exception as error:
             warn_overdue(adapters, adapters.ledger.get(listed.id), str(error))
             raise
@@ -140,6 +134,26 @@ def _redeliver(adapters: Adapters, queue: DeadLetters, work: Work, message: Dead
 
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
-    """Return how much was done, by kind, for a manual invocation."""
-    return sweep(adapters())
+def handler(event: dict[str, Any], context: LambdaContext) -> Any:
+    """Sweep; return how much was done, by kind, for a manual invocation.
+
+    The event `{"everything": true}` makes it search the whole landing bucket at once. Commands ask
+    it for what needs the publisher's token: `{"do": "seed"}` seeds main and returns what it added,
+    `{"do": "examine"}` returns findings about the token.
+    """
+    match event:
+        case {"do": "seed"}:
+            return asdict(seed(adapters()))
+        case {"do": "examine"}:
+            return [asdict(finding) for finding in carry_out([_publisher(adapters().settings)])]
+        case {"everything": True}:
+            return sweep(adapters(), everything=True)
+    return sweep(adapters())  # for the schedule's event, and any other
+
+
+def _publisher(settings: Settings) -> Check:
+    """Return the check of the publisher's token."""
+    vault = boto3.client("secretsmanager", config=CONFIG)
+    token = partial(secret, vault, settings.nessie_token_secret)
+    probe = NessieProbe(settings.nessie_uri)
+    return of_role(PUBLISHER, token, probe, lambda: datetime.now(UTC))

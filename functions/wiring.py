@@ -11,11 +11,12 @@ from botocore.config import Config
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import Jobs
+from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
-from functions.adapters.s3 import Lake, Landing
+from functions.adapters.s3 import Lake
 from functions.adapters.secrets import Secret
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters, WorkQueue
 from functions.settings import Settings
 from lakegate import times
 
@@ -31,8 +32,13 @@ def adapters() -> Adapters:
     return connect(Settings.of(os.environ))
 
 
-def connect(settings: Settings) -> Adapters:
-    """Return the adapters for these settings; AWS's own variables select the account."""
+def connect(settings: Settings, nessie: str = "") -> Adapters:
+    """Return the adapters for these settings; AWS's own variables select the account.
+
+    `nessie` is the address of Nessie for this process where the settings' one cannot be reached.
+    Job runs always get the settings' one.
+    """
+    nessie = nessie or settings.nessie_uri
     s3 = boto3.client("s3", config=CONFIG)
     sqs = boto3.client("sqs", config=CONFIG)
     dynamodb = boto3.resource("dynamodb", config=CONFIG)
@@ -45,9 +51,10 @@ def connect(settings: Settings) -> Adapters:
             s3, settings.lake_bucket, cache(lambda: _clean_up(settings, s3)), settings.limits
         ),
         ledger=Ledger(dynamodb.Table(settings.ledger_table), _now),
-        catalog=Catalog(settings.nessie_uri, token),
-        tables=cache(lambda: _tables(settings.nessie_uri, token, s3)),
+        catalog=Catalog(nessie, token),
+        tables=cache(lambda: _tables(nessie, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=CONFIG), settings),
+        work=WorkQueue(sqs, settings.work_queue),
         alerts=AlertQueue(sqs, settings.alert_queue, has_topic=bool(settings.alert_topic)),
         announcements=AnnouncementQueue(sqs, settings.announcement_queue),
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
@@ -64,18 +71,16 @@ def _now() -> str:
 
 def _clean_up(settings: Settings, s3: Any) -> Any:
     """Return the S3 client that may delete in the lake bucket."""
-    if not settings.clean_up_role_arn:
-        return s3
+    role = settings.clean_up_role_arn
+    return assumed(role).client("s3", config=CONFIG) if role else s3
+
+
+def assumed(role_arn: str) -> boto3.Session:
+    """Return a session with the rights of a role that this process may take."""
     given = boto3.client("sts", config=CONFIG).assume_role(
-        RoleArn=settings.clean_up_role_arn, RoleSessionName="lakegate"
+        RoleArn=role_arn, RoleSessionName="lakegate"
     )["Credentials"]
-    return boto3.client(
-        "s3",
-        aws_access_key_id=given["AccessKeyId"],
-        aws_secret_access_key=given["SecretAccessKey"],
-        aws_session_token=given["SessionToken"],
-        config=CONFIG,
-    )
+    return boto3.Session(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
 
 
 def _tables(nessie_uri: str, token: Secret, s3: Any) -> "Tables":

@@ -1,4 +1,4 @@
-"""Call the checkup function, which runs inside the network."""
+"""Call functions inside the network: the checkup, and the sweep for the publisher's token."""
 
 import json
 from typing import Any

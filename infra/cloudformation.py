@@ -1,12 +1,13 @@
 """Plan and carry out changes of CloudFormation stacks by change sets."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from boto3.exceptions import S3UploadFailedError
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.template import Template, parse
@@ -37,6 +38,25 @@ class Resource:
     name: str
     type: str
     id: str
+
+
+@dataclass(frozen=True)
+class Existing:
+    """A resource outside any stack: its logical id to be, and its name by a property of its."""
+
+    name: str
+    type: str
+    named_by: str
+    id: str
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """Return its entry in `ResourcesToImport`."""
+        return {
+            "LogicalResourceId": self.name,
+            "ResourceType": self.type,
+            "ResourceIdentifier": {self.named_by: self.id},
+        }
 
 
 @dataclass(frozen=True)
@@ -73,7 +93,7 @@ _STUCK = {
     "UPDATE_ROLLBACK_FAILED": "continue-update-rollback",
     "DELETE_FAILED": "delete-stack",
 }
-_DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+_DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
@@ -83,28 +103,41 @@ _SECONDS = 3600  # a database alone takes a quarter of an hour
 class Stacks:
     """An account's CloudFormation stacks in a region."""
 
-    def __init__(self, client: Any, tell: Tell = lambda _: None) -> None:
-        """Use boto3's `cloudformation` client; `tell` reports the progress."""
+    def __init__(
+        self, client: Any, tell: Tell = lambda _: None, tags: Mapping[str, str] | None = None
+    ) -> None:
+        """Use boto3's `cloudformation` client; `tell` reports the progress.
+
+        Stacks get the `tags`, and pass them on to their resources; without tags they keep theirs.
+        """
         self._client = client
         self._tell = tell
+        tagged = [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
+        self._tags: dict[str, Any] = {"Tags": tagged} if tagged else {}
 
     def plan(
-        self, stack: str, template: Mapping[str, str], parameters: Mapping[str, str | None]
+        self,
+        stack: str,
+        template: Mapping[str, str],
+        parameters: Mapping[str, str | None],
+        adopted: Sequence[Existing] = (),
     ) -> Plan | None:
         """Create a change set; return None if nothing would change.
 
         `template` has `TemplateBody` or `TemplateURL`; a parameter that is None keeps its value. A
-        stack whose creation failed is deleted first; a busy one is waited for. Raises
-        LakegateError.
+        stack whose creation failed is deleted first; a busy one is waited for. With `adopted`, the
+        change set only takes these resources into the stack. Raises LakegateError.
         """
         with _translated(stack):
             kind = "UPDATE" if self._ready(stack) else "CREATE"
             made = self._client.create_change_set(
                 StackName=stack,
                 ChangeSetName=f"lakegate-{time.time_ns()}",
-                ChangeSetType=kind,
+                ChangeSetType="IMPORT" if adopted else kind,
                 Parameters=[_parameter(*each) for each in parameters.items()],
                 Capabilities=_CAPABILITIES,
+                # An import changes no tags; the next update sets them.
+                **({"ResourcesToImport": [e.request for e in adopted]} if adopted else self._tags),
                 **template,
             )["Id"]
             found = _settled(lambda: self._change_set(made), "Status")
@@ -132,6 +165,13 @@ class Stacks:
             reasons = [_event_line(e) for e in self._events(plan.stack, token) if _failed(e)]
         ended = f"the stack {plan.stack} ended {found['StackStatus']}:"
         raise LakegateError("DEPLOYMENT_FAILED", "\n".join([ended, *(reasons or [_reason(found)])]))
+
+    def protect(self, stack: str) -> None:
+        """Let nobody delete the stack until the protection is taken off by hand."""
+        with _translated(stack):
+            self._client.update_termination_protection(
+                StackName=stack, EnableTerminationProtection=True
+            )
 
     def exists(self, stack: str) -> bool:
         """Return whether the stack was ever deployed."""
@@ -287,9 +327,14 @@ def _stuck(found: Mapping[str, Any]) -> str:
     )
 
 
+def _translated(stack: str) -> AbstractContextManager[None]:
+    return translated("DEPLOYMENT_FAILED", f"the stack {stack}")
+
+
 @contextmanager
-def _translated(stack: str) -> Iterator[None]:
+def translated(code: str, what: str) -> Iterator[None]:
+    """Raise boto3's errors as LakegateError with this code: `what` failed, and why."""
     try:
         yield
-    except (ClientError, BotoCoreError) as error:
-        raise LakegateError("DEPLOYMENT_FAILED", f"the stack {stack}: {error}") from error
+    except (ClientError, BotoCoreError, S3UploadFailedError) as error:
+        raise LakegateError(code, f"{what}: {error}") from error

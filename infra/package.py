@@ -4,10 +4,8 @@ The same inputs give the same bytes, so a hash names a release, and an existing 
 again. `build/` may be deleted at any time.
 """
 
-import compileall
 import hashlib
 import os
-import py_compile
 import re
 import shutil
 import subprocess
@@ -20,27 +18,22 @@ from pathlib import Path
 
 import uv
 
+from infra import lambda_python
 from infra.local.jars import cached
-from infra.versions import AVRO_JAR
+from infra.versions import AVRO_JAR, LAMBDA_PYTHON
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JOB_FILES
 
-# Lambda's Python has boto3, and so has ministack's; the others only colour the output of pynessie's
-# and pyiceberg's command lines.
-LEFT_OUT = (
-    *("boto3", "botocore", "s3transfer"),
-    *("markdown-it-py", "mdurl", "pygments", "rich"),
-)
+# They only colour the output of pynessie's and pyiceberg's command lines.
+LEFT_OUT = ("markdown-it-py", "mdurl", "pygments", "rich")
 # Programs, and files that only other interpreters than CPython load.
 _UNUSED = ("bin/*", "zstandard/_cffi*")
 _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
-# Lambda's python3.11 has glibc 2.26. uv knows no platform between 2.17, for which pyroaring has no
-# wheel, and 2.28, for which cryptography is built too new; tests/deploy/test_stack.py checks what
-# the chosen files really need.
+# Lambda's Amazon Linux 2023 has glibc 2.34, but so new a machine is not needed to run it locally;
+# tests/deploy/test_stack.py checks what the chosen files really need.
 _PLATFORM = "x86_64-manylinux_2_28"
-_OLDER = {"cryptography": "x86_64-manylinux2014"}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -62,39 +55,49 @@ class Package:
         return _digest(*(file.read_bytes() for file in self.job_files))
 
 
-def build(root: Path, tell: Callable[[str], None]) -> Package:
+def build(root: Path, tell: Callable[[str], None], version: str = LAMBDA_PYTHON) -> Package:
     """Build everything from the checkout at `root` into its `build/`, unless it is current.
 
-    Raises LakegateError if a package cannot be installed.
+    `version` is the Python that will run the functions. Raises LakegateError if a package cannot be
+    installed.
     """
     into = root / "build"
-    libraries = _libraries(root, into, tell)
-    zipped = into / "lambda.zip"
-    _once(zipped, _inputs(root, _LAMBDA_CODE, libraries), _lambda_zip(root, libraries))
-    return Package(zipped, _job_files(root, into / "job", libraries))
+    libraries = _libraries(root, into, version, tell)
+    zipped = into / ("lambda.zip" if version == LAMBDA_PYTHON else f"lambda-{version}.zip")
+    _once(zipped, _inputs(root, _LAMBDA_CODE, libraries), partial(_lambda_zip, root, libraries))
+    package = Package(zipped, _job_files(root, into / "job", libraries))
+    release = package.job_release.encode()  # which serverless.yml reads
+    _once(into / "job-release.txt", _digest(release), partial(_write, release))
+    return package
 
 
 def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
     """Return the job's entry point, its packages, and the jar that EMR's Spark does not load."""
     main, packages, avro = (into / name for name in JOB_FILES)
-    _once(packages, _inputs(root, _JOB_CODE, libraries), _job_zip(root, libraries))
+    _once(packages, _inputs(root, _JOB_CODE, libraries), partial(_job_zip, root, libraries))
     for out, source in ((main, root / "spark_jobs" / "main.py"), (avro, cached(AVRO_JAR))):
         content = source.read_bytes()
         _once(out, _digest(content), partial(_write, content))
     return main, packages, avro
 
 
-def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
-    """Return a zip of the installed requirements, named by them."""
+def _libraries(root: Path, into: Path, version: str, tell: Callable[[str], None]) -> Path:
+    """Return a zip of the installed requirements, named by them and by their Python."""
     requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
-    digest = _digest(requirements.encode(), repr((_PLATFORM, _OLDER)).encode())
-    made = into / f"libraries-{digest}.zip"
+    compiler = lambda_python.interpreter(version)
+    kind = f"{_PLATFORM} {version} {'compiled' if compiler else 'source'}"
+    made = into / f"libraries-{_digest(requirements.encode(), kind.encode())}.zip"
     if not made.exists():
-        tell("packaging the Lambdas' libraries")
+        tell(f"packaging the Lambdas' libraries for Python {version}")
+        if not compiler:
+            tell(f"without byte code, so they start later: no Python {version} is here")
         made.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=into) as name:
             work = Path(name)
-            _install_all(requirements, work)
+            (work / "requirements.txt").write_text(requirements)
+            _install(work / "requirements.txt", work / "tree", version)
+            if compiler:
+                _compile(work / "tree", compiler)
             _zip_tree(work / "tree", work / "zip")
             (work / "zip").replace(made)
     return made
@@ -102,27 +105,14 @@ def _libraries(root: Path, into: Path, tell: Callable[[str], None]) -> Path:
 
 def _without(names: Collection[str], requirements: str) -> str:
     """Return a requirements file's text without these packages and their hashes."""
-    return "".join(b for b in _blocks(requirements) if b.partition("==")[0] not in names)
+    # Its head, then the lines of each package.
+    blocks = re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
+    return "".join(block for block in blocks if block.partition("==")[0] not in names)
 
 
-def _blocks(requirements: str) -> list[str]:
-    """Return a requirements file's head, then the lines of each package."""
-    return re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
-
-
-def _install_all(requirements: str, work: Path) -> None:
-    """Install all requirements under `work` in `tree`, each built for the platform that fits."""
-    head, *packages = _blocks(requirements)
-    for platform in (_PLATFORM, *_OLDER.values()):
-        fit = [p for p in packages if _OLDER.get(p.partition("==")[0], _PLATFORM) == platform]
-        if fit:
-            (work / "requirements.txt").write_text("".join([head, *fit]))
-            _install(work / "requirements.txt", work / "tree", platform)
-
-
-def _install(requirements: Path, into: Path, platform: str) -> None:
+def _install(requirements: Path, into: Path, version: str) -> None:
     command = [uv.find_uv_bin(), "pip", "install", "--quiet", "--only-binary", ":all:"]
-    command += ["--python-version", "3.11", "--python-platform", platform]
+    command += ["--python-version", version, "--python-platform", _PLATFORM]
     command += ["--no-deps", "--require-hashes", "--target", str(into), "-r", str(requirements)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
@@ -131,33 +121,32 @@ def _install(requirements: Path, into: Path, platform: str) -> None:
         )
     for unused in (file for pattern in _UNUSED for file in into.glob(pattern)):
         unused.unlink()
-    # Lambda cannot write byte code, so every cold start would compile everything again.
-    compileall.compile_dir(
-        into,
-        stripdir=into,
-        quiet=2,
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-    )
 
 
-def _lambda_zip(root: Path, libraries: Path) -> Callable[[Path], None]:
-    def make(out: Path) -> None:
-        shutil.copyfile(libraries, out)
-        with zipfile.ZipFile(out, "a") as archive:
-            _add_all(archive, _code(root, _LAMBDA_CODE))
+def _compile(tree: Path, python: str) -> None:
+    """Add byte code that this Python takes at any file time.
 
-    return make
+    Lambda cannot write it, so every cold start would compile everything again.
+    """
+    command = [python, "-m", "compileall", "-qq", "-s", str(tree), str(tree)]
+    command += ["--invalidation-mode", "unchecked-hash"]
+    fixed = {**os.environ, "PYTHONHASHSEED": "0"}  # sets are stored in its order
+    # Its status is not 0 either if a library has a template that is no Python.
+    subprocess.run(command, env=fixed, check=False, capture_output=True)
 
 
-def _job_zip(root: Path, libraries: Path) -> Callable[[Path], None]:
-    def make(out: Path) -> None:
-        with zipfile.ZipFile(libraries) as installed, zipfile.ZipFile(out, "w") as archive:
-            folders = tuple(f"{name}/" for name in _JOB_LIBRARIES)
-            pure = [n for n in installed.namelist() if n.startswith(folders) and n.endswith(".py")]
-            _add_all(archive, ((name, installed.read(name)) for name in pure))
-            _add_all(archive, _code(root, _JOB_CODE))
+def _lambda_zip(root: Path, libraries: Path, out: Path) -> None:
+    shutil.copyfile(libraries, out)
+    with zipfile.ZipFile(out, "a") as archive:
+        _add_all(archive, _code(root, _LAMBDA_CODE))
 
-    return make
+
+def _job_zip(root: Path, libraries: Path, out: Path) -> None:
+    folders = tuple(f"{name}/" for name in _JOB_LIBRARIES)
+    with zipfile.ZipFile(libraries) as installed, zipfile.ZipFile(out, "w") as archive:
+        pure = [n for n in installed.namelist() if n.startswith(folders) and n.endswith(".py")]
+        _add_all(archive, ((name, installed.read(name)) for name in pure))
+        _add_all(archive, _code(root, _JOB_CODE))
 
 
 def _code(root: Path, packages: Iterable[str]) -> Iterator[tuple[str, bytes]]:

@@ -63,8 +63,7 @@ def project_environment(root: Path) -> Environment:
     return Environment(
         root / ".venv",
         (
-            (root / "requirements-build.txt").read_bytes(),
-            (root / "requirements-dev.txt").read_bytes(),
+            *_contents(root, "requirements-build.txt", "requirements-dev.txt"),
             json.dumps([project["project"], project["build-system"]]).encode(),
         ),
         (
@@ -78,34 +77,40 @@ def project_environment(root: Path) -> Environment:
 
 
 def ministack_environment(root: Path) -> Environment:
-    """Return the environment of the local AWS, whose pins must not bind the project."""
-    uv = ".venv/bin/uv pip sync --quiet --python .venv-ministack/bin/python --only-binary :all:"
-    return Environment(
-        root / ".venv-ministack",
-        ((root / "requirements-ministack.txt").read_bytes(),),
-        (
-            f"{shlex.quote(sys.executable)} -m venv --clear --without-pip .venv-ministack",
-            f"{uv} --require-hashes requirements-ministack.txt",
-        ),
-    )
+    """Return the environment of the local AWS, whose pins must not bind the project.
+
+    Its Python runs the functions, so it is Lambda's if possible.
+    """
+    make_it = ".venv/bin/python -m infra.lambda_python .venv-ministack"
+    return _of_wheels(root, "ministack", make_it, versions.LAMBDA_PYTHON.encode())
 
 
 def deploy_environment(root: Path) -> Environment:
     """Return the environment of the deploy tools: sam, cfn-lint, pip-audit, node with osls."""
-    uv = ".venv/bin/uv pip sync --quiet --python .venv-deploy/bin/python --only-binary :all:"
+    python = shlex.quote(sys.executable)
+    wheels = _of_wheels(root, "deploy", f"{python} -m venv --clear --without-pip .venv-deploy")
+    # No script of a package may run when it is installed.
+    npm = ".venv-deploy/bin/npm ci --ignore-scripts --no-audit --no-fund --loglevel=error"
+    inputs = (*wheels.inputs, *_contents(root, "package.json", "package-lock.json"))
+    return Environment(wheels.path, inputs, (*wheels.steps, npm))
+
+
+def _of_wheels(root: Path, name: str, first: str, *inputs: bytes) -> Environment:
+    """Return the environment `.venv-<name>` of `requirements-<name>.txt`, without any build.
+
+    The command `first` makes it, empty.
+    """
+    path, requirements = f".venv-{name}", f"requirements-{name}.txt"
+    uv = f".venv/bin/uv pip sync --quiet --python {path}/bin/python --only-binary :all:"
     return Environment(
-        root / ".venv-deploy",
-        tuple(
-            (root / name).read_bytes()
-            for name in ("requirements-deploy.txt", "package.json", "package-lock.json")
-        ),
-        (
-            f"{shlex.quote(sys.executable)} -m venv --clear --without-pip .venv-deploy",
-            f"{uv} --require-hashes requirements-deploy.txt",
-            # No script of a package may run when it is installed.
-            ".venv-deploy/bin/npm ci --ignore-scripts --no-audit --no-fund --loglevel=error",
-        ),
+        root / path,
+        (*_contents(root, requirements), *inputs),
+        (first, f"{uv} --require-hashes {requirements}"),
     )
+
+
+def _contents(root: Path, *names: str) -> tuple[bytes, ...]:
+    return tuple((root / name).read_bytes() for name in names)
 
 
 def make(environment: Environment, run: Run) -> bool:
@@ -134,9 +139,9 @@ def run_command(command: str) -> None:
 
 
 @contextmanager
-def only_one(root: Path) -> Iterator[None]:
-    """Hold the checkout's lock: a second set-up waits and then finds everything done."""
-    descriptor = os.open(root, os.O_RDONLY)
+def only_one(directory: Path) -> Iterator[None]:
+    """Hold the directory's lock, for which others wait; a killed process does not hold it."""
+    descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lakegate.errors import LakegateError
 
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+_NAME = re.compile(r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Stage:
         """Return the bucket of tables, contracts, reports and the jobs' code."""
         return f"lakegate-{self.name}-lake-{self.account}"
 
+    @property
+    def tags(self) -> dict[str, str]:
+        """Return the tags of both stacks and of their resources, for the allocation of costs."""
+        return {"project": "lakegate", "stage": self.name}
+
     def parameter(self, fact: str) -> str:
         """Return the SSM parameter of a fact about the platform, such as `nessie-uri`."""
         return f"/lakegate/{self.name}/{fact}"
@@ -48,6 +53,8 @@ class Stage:
 def checked_name(name: str) -> str:
     """Return the stage's name. Raises LakegateError BAD_STAGE if no other name may contain it."""
     if not _NAME.fullmatch(name):
-        message = f"{name!r} cannot be a stage's name: 1 to 20 of a-z, 0-9 and -, a letter first"
+        message = (
+            f"{name!r} cannot be a stage's name: 1 to 20 of a-z, 0-9 and single -, a letter first"
+        )
         raise LakegateError("BAD_STAGE", message)
     return name

@@ -5,7 +5,7 @@ CloudFormation refuses YAML's anchors, with which template.yaml avoids repetitio
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,40 @@ def parse(text: str) -> Template:
     return found
 
 
+def defaults(*templates: Template) -> dict[str, str]:
+    """Return the defaults of the templates' parameters."""
+    every = [each for found in templates for each in found.get("Parameters", {}).items()]
+    return {name: str(parameter["Default"]) for name, parameter in every if "Default" in parameter}
+
+
+def broken_rules(template: Template, parameters: Mapping[str, str]) -> list[str]:
+    """Return the descriptions of the template's rules that the parameters break."""
+    known = {**defaults(template), **parameters}
+    return [
+        assertion["AssertDescription"]
+        for rule in template.get("Rules", {}).values()
+        if _holds(rule["RuleCondition"], known)
+        for assertion in rule["Assertions"]
+        if not _holds(assertion["Assert"], known)
+    ]
+
+
+def _holds(condition: Any, known: Mapping[str, str]) -> bool:
+    """Return whether a condition on parameters and literals holds."""
+    match condition:
+        case {"Fn::Equals": [{"Ref": str(name)}, str(literal)]}:
+            return known.get(name, "") == literal
+        case {"Fn::Not": [inner]}:
+            return not _holds(inner, known)
+        case {"Fn::Or": list(inner)}:
+            return any(_holds(each, known) for each in inner)
+        case {"Fn::And": list(inner)}:
+            return all(_holds(each, known) for each in inner)
+        case {"Fn::Contains": [list(literals), {"Ref": str(name)}]}:
+            return known.get(name, "") in literals
+    raise ValueError(f"a rule has a condition that is not supported: {condition}")
+
+
 def with_code(template: Mapping[str, Any], address: str) -> Template:
     """Return the template with its functions' code at an address (s3://) instead of `build/`."""
     shared = template["Globals"]["Function"]
@@ -78,6 +112,15 @@ def reduced(template: Template) -> Template:
         stay |= more
     left = {name: lone[name] for name in every if name in stay}
     return _with_resources(template, left)
+
+
+def alone(template: Template, names: Collection[str]) -> Template:
+    """Return the template with these resources alone, without what they start.
+
+    They refer to no other resource.
+    """
+    every = template["Resources"]
+    return _with_resources(template, {name: _lone(every[name]) for name in every if name in names})
 
 
 def references(node: Any) -> Iterator[str]:

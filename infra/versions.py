@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 # The release label of the jobs on AWS, and the versions in it.
 EMR_RELEASE_LABEL = "emr-spark-8.1.0"
-PYTHON = "3.11"
+PYTHON = "3.11"  # of the jobs, the command line and the tests
 SPARK = "4.1.1"
 SCALA = "2.13"
 ICEBERG = "1.11.0"
+
+# The functions' Python, on AWS and in the local AWS.
+LAMBDA_PYTHON = "3.13"
 
 # The Hadoop in that Spark, and the AWS SDK in that Iceberg's AWS bundle.
 HADOOP = "3.4.2"

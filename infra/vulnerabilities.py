@@ -9,10 +9,9 @@ but some packages could not be looked up.
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 _ROOT = Path(__file__).parents[1]
 _TOOLS = ".venv-deploy/bin"
@@ -38,7 +37,11 @@ def audit(root: Path, ask: Ask) -> int:
 
     `ask` runs a command in the project's folder and returns its output.
     """
-    answers = [*_python(root, ask), _node(ask)]
+    answers = [
+        of_pip(file.name, ask([f"{_TOOLS}/pip-audit", *_PIP_AUDIT, "--requirement", file.name]))
+        for file in sorted(root.glob("requirements*.txt"))
+    ]
+    answers.append(of_npm("package-lock.json", ask([f"{_TOOLS}/npm", *_NPM_AUDIT])))
     for answer in answers:
         print(_line(answer))
     if any(answer.vulnerable for answer in answers):
@@ -75,16 +78,6 @@ def of_npm(file: str, printed: str) -> Answer:
     return Answer(file, packages, tuple(f"{p['name']}: {p['severity']}" for p in listed))
 
 
-def _python(root: Path, ask: Ask) -> Iterable[Answer]:
-    for file in sorted(root.glob("requirements*.txt")):
-        printed = ask([f"{_TOOLS}/pip-audit", *_PIP_AUDIT, "--requirement", file.name])
-        yield of_pip(file.name, printed)
-
-
-def _node(ask: Ask) -> Answer:
-    return of_npm("package-lock.json", ask([f"{_TOOLS}/npm", *_NPM_AUDIT]))
-
-
 def _line(answer: Answer) -> str:
     if answer.vulnerable:
         return f"{answer.file}: VULNERABLE\n  " + "\n  ".join(answer.vulnerable)
@@ -96,8 +89,7 @@ def _line(answer: Answer) -> str:
 
 
 def _ask(command: list[str]) -> str:
-    done: Any = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
-    return str(done.stdout)
+    return subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False).stdout
 
 
 if __name__ == "__main__":

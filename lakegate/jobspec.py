@@ -34,7 +34,10 @@ class JobSpec:
     such cell; else they are quarantined.
 
     `timeout_minutes` is the limit of the run. `reads_others` says that it reads other tables than
-    its own.
+    its own, `small` that small workers are enough.
+
+    With `probe`, the run ingests nothing: it measures its runtime and writes the findings to
+    `report_key`. It is `default`, or the Spark master to use.
     """
 
     ingestion: str
@@ -51,6 +54,8 @@ class JobSpec:
     token_secret: str
     change: bool = False
     reads_others: bool = False
+    small: bool = False
+    probe: str = ""
     reaudit_base: str = ""
     audited_hash: str = ""
     earlier_report: str = ""

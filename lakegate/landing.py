@@ -98,6 +98,14 @@ def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
     return name if attempt == 1 else f"{name}-{attempt}"
 
 
+def group_branch(table: str, token: str) -> str:
+    """Return the branch of a group of files that a shared run ingests together.
+
+    The token is random: two runs that take the same files must not share a branch.
+    """
+    return f"{WRITTEN_BY_JOBS}{table}/group-{token}"
+
+
 def fresh_branch(table: str, ingestion: str, token: str) -> str:
     """Return a fresh branch to publish from, `publish/<table>/<id part>-<token>`.
 

@@ -151,6 +151,9 @@ class AuditReport:
     For a batch, `source` is the manifest and `parts` are the reports of its files, each with its
     own table, contract, data files and records, and the `audited_hash` and `base_hash` after and
     before its append. `checks` are those of the parts, as `<file>: <id>`, and row counts are sums.
+
+    `group` are the ids of all ingestions whose rows are on the branch at `audited_hash`, if there
+    are several. Each has a report of its own, which counts its own rows alone.
     """
 
     ingestion: str
@@ -183,6 +186,7 @@ class AuditReport:
     records: tuple[DataFile, ...] = ()
     effect: Effect | None = None
     parts: tuple["AuditReport", ...] = ()
+    group: tuple[str, ...] = ()
 
     @property
     def singles(self) -> tuple["AuditReport", ...]:
@@ -271,6 +275,7 @@ def _report(document: dict[str, Any]) -> AuditReport:
         source=source,
         checks=checks_of(parts, source.key) if parts else checks,
         parts=parts,
+        group=tuple(map(str, document.pop("group", ()))),
         files=tuple(DataFile(**file) for file in document.pop("files", ())),
         steps=tuple(Step(**step) for step in document.pop("steps", ()))
         or tuple(Step(name, spent) for name, spent in seconds.items()),

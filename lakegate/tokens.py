@@ -20,13 +20,13 @@ class TokenRefused(Transient):
 
 def check_lasts(token: str, now: datetime, minutes: int) -> None:
     """Raise Transient TOKEN_ENDS for a token that ends before a run of so many minutes may."""
-    end = _end(token)
-    if end and end < now + timedelta(minutes=minutes):
-        message = f"the job's token for Nessie ends at {end:%Y-%m-%d %H:%M} UTC, before this run"
+    at = end(token)
+    if at and at < now + timedelta(minutes=minutes):
+        message = f"the job's token for Nessie ends at {at:%Y-%m-%d %H:%M} UTC, before this run"
         raise Transient("TOKEN_ENDS", f"{message} has had its {minutes} minutes. {_MEND}")
 
 
-def _end(token: str) -> datetime | None:
+def end(token: str) -> datetime | None:
     """Return the time at which the token ends (RFC 7519, section 4.1.4); None if it names none."""
     payload = token.partition(".")[2].partition(".")[0]
     try:

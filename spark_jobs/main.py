@@ -1,116 +1,45 @@
-"""Entry point of the job run: `main.py <job spec as JSON>`.
+"""Entry point of the job run: `main.py <job spec as JSON>`, or a shared run's input as JSON.
 
 The exit code is 0 only if the audit passed, so that a consumer of the exit code alone never
 publishes unaudited data. The report explains every other final state; a crash leaves no report.
+A shared run ends with 0: its messages name the reports of its files.
 """
 
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, datetime
-from functools import partial
 
-from pyspark.sql import SparkSession
-
-from lakegate.audit_tables import has_results
-from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Verdict
+from lakegate.report import Verdict
+from lakegate.shared_run import SharedRun
 from lakegate.text import one_line
-from lakegate.tokens import TokenRefused, check_lasts
-from spark_jobs.change import make_change
-from spark_jobs.ingest import ingest, ingest_batch
-from spark_jobs.nessie_branch import Branch
-from spark_jobs.reaudit import reaudit
-from spark_jobs.report import errored, with_results, write_quarantine
+from spark_jobs.attempt import carry_out, wait_for_token
+from spark_jobs.probe import probe
+from spark_jobs.shared_run import serve
 from spark_jobs.spark.session import open_session
-from spark_jobs.storage import Replaced, Storage
+from spark_jobs.storage import Storage
+from spark_jobs.taken_files import TakenFiles
+from spark_jobs.work_queue import SqsQueues
 
-# Seconds to wait for a new key to reach Nessie's servers, and between two requests.
-_LONGEST_WAIT, _PAUSE = 600.0, 5.0
 EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 
 
 def main(argument: str) -> int:
     """Execute one job run; return its exit code."""
+    began = time.time()
+    shared = SharedRun.from_argument(argument)
+    if shared:
+        serve(shared, SqsQueues.connect(shared), TakenFiles.connect(shared))
+        return 0
     spec = JobSpec.from_argument(argument)
     storage = Storage.connect(spec)
-    report = storage.put_report(_with_results(storage, _run(spec, storage)))
+    if spec.probe:
+        probe(spec, storage, began)
+        return 0
+    token = wait_for_token(spec, storage.nessie_token)
+    report = carry_out(spec, storage, token, open_session)
     why = report.reason.message if report.reason else "all checks hold"
     print(one_line(f"{report.verdict}: {why}"))
     return EXIT_CODES[report.verdict]
-
-
-def _run(spec: JobSpec, storage: Storage) -> AuditReport:
-    token = wait_for_token(spec, storage.nessie_token)
-    if spec.reaudit_base:
-        return _reaudit(spec, storage, token)
-    branch = Branch(spec.nessie_uri, spec.branch, token)
-    if branch.head() != spec.base_hash:  # an earlier try of this very run was here
-        finished = storage.finished_report()
-        if finished:
-            return finished
-        branch.reset(spec.base_hash)
-    try:
-        spark = open_session(spec, token)
-        if spec.change:
-            return make_change(spec, storage, spark, branch)
-        try:
-            return _ingest(spec, storage, spark, branch)
-        except Replaced:  # it is not the newest now, so this time it is read from a copy
-            branch.reset(spec.base_hash)
-            return _ingest(spec, storage, spark, branch)
-    except Permanent as error:
-        return errored(spec, error)
-
-
-def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
-    if spec.parts:
-        return ingest_batch(spec, storage, spark, branch)
-    return ingest(spec, storage, spark, branch, partial(write_quarantine, storage))
-
-
-def _reaudit(spec: JobSpec, storage: Storage, token: str) -> AuditReport:
-    try:
-        return reaudit(spec, storage, open_session(spec, token), token)
-    except Permanent as error:
-        return errored(spec, error)
-
-
-def _with_results(storage: Storage, report: AuditReport) -> AuditReport:
-    """Return the report with its results in a file; a finished report of an earlier try has one."""
-    if has_results(report, storage.spec.lake_bucket):
-        return report
-    if report.parts:
-        return replace(report, parts=tuple(_with_results(storage, part) for part in report.parts))
-    return with_results(SparkSession.builder.getOrCreate(), storage, report)
-
-
-def wait_for_token(
-    spec: JobSpec,
-    read: Callable[[], str],
-    monotonic: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> str:
-    """Return the token that `read` reads, once Nessie accepts it.
-
-    A new key reaches the servers one by one, minutes after it signed the first tokens. The run
-    waits up to ten minutes for it, so that its ingestion loses no attempt. Raises TokenRefused if
-    waiting does not help, Transient TOKEN_ENDS if the token expires before the run may end.
-    """
-    deadline = monotonic() + _LONGEST_WAIT
-    while True:
-        token = read()
-        check_lasts(token, datetime.now(UTC), spec.timeout_minutes)
-        try:
-            Branch(spec.nessie_uri, spec.branch, token).head()
-        except TokenRefused:
-            if monotonic() > deadline:
-                raise
-            sleep(_PAUSE)
-        else:
-            return token
 
 
 if __name__ == "__main__":

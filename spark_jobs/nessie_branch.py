@@ -1,14 +1,27 @@
-"""Read and reset the run's branch in Nessie."""
+"""Create, read and reset the run's branch in Nessie."""
 
 import json
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from lakegate.errors import Transient
+from lakegate.errors import LakegateError, Transient
 from lakegate.tokens import TokenRefused
+
+MAIN = "main"
+
+
+class BranchExists(LakegateError):
+    """The branch exists already: an earlier try of the attempt made it."""
+
+    def __init__(self, branch: str) -> None:
+        super().__init__("BRANCH_EXISTS", f"the branch {branch} exists already")
+
+
+class _Conflict(Transient):
+    """Nessie answers 409: what the request expects of a reference does not hold."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +34,22 @@ class Branch:
 
     def head(self) -> str:
         """Return the hash of the branch's newest commit."""
-        return str(self._send("GET", quote(self.name, safe=""))["reference"]["hash"])
+        return str(self._send("GET", f"trees/{quote(self.name, safe='')}")["reference"]["hash"])
+
+    def create(self) -> str:
+        """Create the branch at main's head; return that hash. Raises BranchExists."""
+        main = self._send("GET", f"trees/{MAIN}")["reference"]
+        try:
+            made = self._send("POST", f"trees?name={quote(self.name)}&type=BRANCH", main)
+        except _Conflict as error:
+            raise BranchExists(self.name) from error
+        return str(made["reference"]["hash"])
+
+    def reset_to_main(self) -> str:
+        """Reset the branch to main's head; return that hash."""
+        head = replace(self, name=MAIN).head()
+        self.reset(head)
+        return head
 
     def own_commit(self, before: str) -> str:
         """Return the branch's head: the one commit made since the hash `before`, or `before`.
@@ -29,7 +57,7 @@ class Branch:
         Raises Transient BRANCH_SHARED if there are more commits. Then another writer committed too:
         an earlier driver of the same run may still be active.
         """
-        path = f"{quote(self.name, safe='')}/history?max-records=1"
+        path = f"trees/{quote(self.name, safe='')}/history?max-records=1"
         newest = self._send("GET", path)["logEntries"][0]["commitMeta"]
         head, parents = str(newest["hash"]), newest.get("parentCommitHashes") or [""]
         if before not in (head, parents[0]):
@@ -41,12 +69,12 @@ class Branch:
         head = self.head()
         if head == to:
             return
-        path = f"{quote(self.name, safe='')}@{head}?type=BRANCH"
+        path = f"trees/{quote(self.name, safe='')}@{head}?type=BRANCH"
         self._send("PUT", path, {"type": "BRANCH", "name": self.name, "hash": to})
 
     def _send(self, method: str, path: str, body: dict[str, str] | None = None) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - the address is the deployment's
-            f"{self.nessie_uri}/api/v2/trees/{path}",
+            f"{self.nessie_uri}/api/v2/{path}",
             method=method,
             data=json.dumps(body).encode() if body else None,
             headers={"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"},
@@ -57,6 +85,8 @@ class Branch:
         except urllib.error.HTTPError as error:
             if error.code == 401:
                 raise TokenRefused("the job's token") from error
+            if error.code == 409:
+                raise _Conflict("CATALOG_CONFLICT", f"{self.name}: {error}") from error
             raise self._unavailable(error) from error
         except (OSError, ValueError) as error:
             raise self._unavailable(error) from error

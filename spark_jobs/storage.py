@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, BinaryIO
 
 import boto3
@@ -190,6 +191,15 @@ class Storage:
         with _translated(key):
             self.s3.put_object(Bucket=self.spec.lake_bucket, Key=key, Body=body)
 
+    def stored(self, key: str) -> int:
+        """Return the size of an object in the lake bucket in bytes, 0 without one."""
+        try:
+            with _translated(key):
+                found = self.s3.head_object(Bucket=self.spec.lake_bucket, Key=key)
+                return int(found["ContentLength"])
+        except Permanent:
+            return 0
+
     def _range(self, wanted: str) -> bytes:
         if not self.size:
             return b""  # no range can be had of nothing
@@ -200,6 +210,32 @@ class Storage:
         landed = self.spec.landed
         source = {"Bucket": landed.bucket, "Key": landed.key}
         return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
+
+
+@dataclass(frozen=True)
+class Held(Storage):
+    """The same for a small file whose bytes are in memory, so that it is requested once."""
+
+    body: bytes = b""
+
+    @classmethod
+    def fetch(cls, storage: Storage) -> "Held":
+        """Return the storage with the landed version's bytes. Raises LakegateError."""
+        with storage.open() as stream:
+            return cls(storage.spec, storage.s3, storage.secrets, stream.read())
+
+    def head(self, length: int) -> bytes:
+        """Return the first `length` bytes."""
+        return self.body[:length]
+
+    def tail(self, length: int) -> bytes:
+        """Return the last `length` bytes."""
+        return self.body[-length:]
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open a stream of the landed version."""
+        yield BytesIO(self.body)
 
 
 def plain_name(key: str, *, gzipped: bool) -> str:

@@ -7,9 +7,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from infra.local.java import (
-    SPARK,
-)
+from infra.local.java import SPARK
 
 pytest.register_assert_rewrite("tests.fakes.promises")
 

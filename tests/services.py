@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
+from urllib.parse import quote
 
 import boto3
+from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
+from functions.adapters.iceberg_file_io import CLIENT
 from functions.adapters.nessie import Catalog
-from infra import nessie_tokens
 from infra.local import processes
-from infra.local.jars import (
-    spark_jars,
-)
-from infra.local.java import (
-    java_home,
-)
+from infra.local.jars import spark_jars
+from infra.local.java import java_home
 from infra.local.ministack import KeyFiles
 from infra.local.parts import aws_environment, choose_ports, parts
 from infra.local.settings import LAKE_BUCKET
+from lakegate import nessie_tokens
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, branch_name, ingestion_id, report_key
 
@@ -55,6 +55,15 @@ class Services:
         put = self.s3.put_object(Bucket=LAKE_BUCKET, Key=key, Body=text.encode())
         return str(put["VersionId"])
 
+    def at(self, reference: str) -> RestCatalog:
+        """Return the Iceberg catalog at a branch or at main, with the publisher's rights."""
+        return RestCatalog(
+            "lake",
+            uri=f"{self.nessie_uri}/iceberg/{quote(reference, safe='')}",
+            token=self.tokens["publisher"],
+            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self.s3},
+        )
+
     def spec(self, landed: LandedObject, version: str, table: str, attempt: int = 1) -> JobSpec:
         """Return the job spec as the upload Lambda makes it, after creating the branch as it does.
 
@@ -84,7 +93,6 @@ def services(home: Path) -> Iterator[Services]:
     tokens = nessie_tokens.keep(KeyFiles(home / "keys"), datetime.now(UTC)).tokens
     every = parts(home, ROOT, choose_ports(home), tokens["reader"])
     wanted = {name: part for name, part in every.items() if name in _NEEDED}
-    before = dict(os.environ)
     try:
         for part in wanted.values():
             processes.start(home, part.command)
@@ -92,11 +100,10 @@ def services(home: Path) -> Iterator[Services]:
             part.wait(home)
         catalog = Catalog(wanted["nessie"].address, tokens["publisher"])
         catalog.begin("ops")
-        os.environ.update(aws_environment(wanted["ministack"].address, "http://127.0.0.1:9"))
-        yield _prepared(Services(wanted["nessie"].address, tokens, boto3.client("s3"), catalog))
+        aws = aws_environment(wanted["ministack"].address, "http://127.0.0.1:9")
+        with mock.patch.dict(os.environ, aws):
+            yield _prepared(Services(wanted["nessie"].address, tokens, boto3.client("s3"), catalog))
     finally:
-        os.environ.clear()
-        os.environ.update(before)
         for name in wanted:
             processes.stop(home, name)
 

@@ -37,10 +37,13 @@ def defaults() -> dict[str, Any]:
 
 
 def resources(kind: str) -> list[dict[str, Any]]:
-    """Return the properties of all resources of a type in both templates, under any condition."""
+    """Return the properties of the resources of a type that both templates make by default."""
     found = (each for described in _both() for each in described["Resources"].values())
+    by_default = (None, "Postgres")
     return [
-        each["Properties"] for each in found if each["Type"] == kind and "Condition" not in each
+        each["Properties"]
+        for each in found
+        if each["Type"] == kind and each.get("Condition") in by_default
     ]
 
 

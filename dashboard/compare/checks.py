@@ -1,21 +1,19 @@
 """The part of a page with the rows that break a failed check."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
-from access.failing_rows import Finding, Question, inspection
-from dashboard.formatting import count, harmless
+from access.failing_rows import Finding, Question, evidence_of, inspection
+from dashboard import formatting
+from dashboard.formatting import count
 from dashboard.session import Opened, show_error
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.text import one_line, visible
-
-if TYPE_CHECKING:
-    from access.rows import Evidence
 
 _MOST_ROWS = 100
 _FILE, _PLACE = ADDRESS
@@ -34,7 +32,7 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bo
         f"{count(len(failed), 'failed check')}", list(failed), format_func=one_line
     )
     check = failed[picked]
-    _describe(check)
+    formatting.result(check)
     finding = None
     if there and report.audited_hash and not report.parts:
         asked = st.button("Find all such rows on the branch", icon=":material/search:")
@@ -46,37 +44,15 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bo
         _table(check.samples)
 
 
-def _describe(check: CheckResult) -> None:
-    with st.container(horizontal=True):
-        for name, text in (("expected", check.expected), ("found", check.found)):
-            with st.container(width="content", gap=None):
-                st.caption(name)
-                st.text(visible(text))
-    if check.message:
-        st.text(visible(check.message))
-
-
 def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding | None:
     try:
         with st.spinner("Reading the branch"):
-            question = Question(check.id, _MOST_ROWS)
-            found = inspection(opened.adapters, ingestion, question, evidence_of(opened))
+            question, rows = Question(check.id, _MOST_ROWS), partial(evidence_of, opened.reader)
+            found = inspection(opened.adapters, ingestion, question, rows)
     except LakegateError as error:
         show_error(error)
         return None
     return found.findings[0]
-
-
-def evidence_of(
-    opened: Opened,
-) -> Callable[[AuditReport], "AbstractContextManager[Evidence]"]:
-    """Return the access to the rows that a report is about."""
-
-    def evidence(report: AuditReport) -> "AbstractContextManager[Evidence]":
-        rows = opened.reader(f"{report.branch}@{report.audited_hash}")
-        return rows.whole(report.table) if report.effect else rows.added(report.table)
-
-    return evidence
 
 
 def _rows(finding: Finding) -> None:
@@ -96,11 +72,7 @@ def _rows(finding: Finding) -> None:
 def _table(rows: Sequence[Mapping[str, Any]]) -> None:
     """Show rows unchanged: a table of texts without Markdown."""
     several = len({row.get(_FILE) for row in rows}) > 1
-    left_out = () if several else (_FILE,)
-    shown = [{k: v for k, v in row.items() if k not in left_out} for row in rows]
+    shown = [{k: v for k, v in row.items() if several or k != _FILE} for row in rows]
     names = {_FILE: "data file", _PLACE: "row number"}
-    st.dataframe(
-        harmless({names.get(k, k): v for k, v in row.items()} for row in shown),
-        hide_index=True,
-        alt="Rows that break the check",
-    )
+    renamed = ({names.get(k, k): v for k, v in row.items()} for row in shown)
+    formatting.grid(renamed, "Rows that break the check")

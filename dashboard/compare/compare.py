@@ -4,16 +4,18 @@ Manifests give the numbers of rows and nulls, and the smallest and the largest v
 figures are counted in rows: in all of them if they are few, or on request, else in a sample.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
-from pyiceberg.types import NestedField, StringType
+from pyiceberg.types import StringType
 
 from access.failing_rows import concealment
+from access.rows import FileRows
+from dashboard.compare import counting
 from dashboard.compare.figures import (
     Column,
     Comparison,
@@ -21,13 +23,10 @@ from dashboard.compare.figures import (
     Kind,
     Origin,
     Profile,
-    Side,
     common,
     kind_of,
 )
-from dashboard.compare.profile import Counted, Values, picture
-from dashboard.compare.rows import Files, arrow_schema, taken
-from dashboard.compare.statistics import Stated, as_arrow, stated
+from dashboard.compare.rows import stated_ends, stated_nulls, taken
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
@@ -48,73 +47,60 @@ _NO_FRACTION = ".000000"
 
 
 class Looked:
-    """One side's rows, read one column at a time."""
+    """One side's rows, read one column at a time into the side's table in duckdb."""
 
     def __init__(
         self,
         connection: duckdb.DuckDBPyConnection,
         name: str,
-        found: Files,
+        found: FileRows,
         columns: Collection[str],
         most: int | None,
     ) -> None:
         """`name` is the side's. With more than `most` values, only a sample is read."""
         fields = [field for field in found.table.schema().fields if field.name in columns]
         simple = [field for field in fields if field.field_type.is_primitive]
+        self.name = name
         self.kinds = {field.name: kind_of(field.field_type) for field in fields}
-        self.values = Values(connection, name)
+        self._connection = connection
         self._fields = {field.name: field for field in simple}
-        self._types = {field.name: field.type for field in arrow_schema(simple)}
         self._found = found
         self._taken = taken(found, simple, most)
-
-    @property
-    def side(self) -> Side:
-        """Return the basis of its figures."""
-        found, read = self._found, self._taken
-        return Side(found.rows, read.rows, len(found.tasks), read.files, read.whole, found.deletes)
+        self.side = self._taken.side
 
     def profile(self, name: str, *, hidden: bool) -> Profile:
-        """Return the profile of a plain column, loaded into `values`; no value if `hidden`."""
-        field, kind = self._fields[name], self.kinds[name]
-        self.values.enter(self._taken.column(name), self._types[name])
-        counted = self.values.counted()
-        known = Stated() if self._taken.whole else stated(field, self._found.files)
-        ends = () if hidden or kind is Kind.BYTES else self._ends(field, counted, known)
-        distinct = Origin.ESTIMATE if counted.estimated else self._read
+        """Return the profile of a plain column, which is now loaded; no value if `hidden`."""
+        field, column, whole = self._fields[name], self._taken.column(name), self.side.whole
+        type_ = column.schema.field(0).type
+        counting.enter(self._connection, self.name, column)
+        found = counting.counted(self._connection, self.name, type_)
+        files = [] if whole else self._found.data_files
+        ends: list[Figure] = []
+        if not hidden and self.kinds[name] is not Kind.BYTES:
+            cut = isinstance(field.field_type, StringType)
+            read = zip(stated_ends(field, files), (found.smallest, found.largest), strict=True)
+            ends = [self._figure(text_of(known), text_of(end), cut=cut) for known, end in read]
         return Profile(
             str(field.field_type),
-            counted.rows if self._taken.whole else self._found.rows,
-            counted.rows,
-            self._figure(counted.nulls, known.nulls),
-            Figure(counted.distinct, distinct),
-            counted.nans,
+            found.rows if whole else self._found.stored,
+            found.rows,
+            self._figure(None if whole else stated_nulls(field, files), found.nulls),
+            Figure(found.distinct, Origin.ESTIMATE if found.estimated else self._read),
+            found.nans,
             *ends,
         )
 
-    def _ends(self, field: NestedField, counted: Counted, known: Stated) -> Iterator[Figure]:
-        cut = isinstance(field.field_type, StringType)
-        type_ = self._types[field.name]
-        for read, stated_value in (
-            (counted.smallest, known.smallest),
-            (counted.largest, known.largest),
-        ):
-            text = None if stated_value is None else text_of(as_arrow(stated_value, type_))
-            yield self._figure(text_of(read), text, cut=cut)
-
     def _figure(
-        self, read: int | str | None, stated_value: int | str | None, *, cut: bool = False
+        self, known: int | str | None, read: int | str | None, *, cut: bool = False
     ) -> Figure:
         """Return the figure of the statistics, or else the one that was read."""
-        if stated_value is None:
+        if known is None:
             return Figure(read, self._read)
-        return Figure(
-            stated_value, Origin.BOUND if cut or self._found.deletes else Origin.MANIFESTS
-        )
+        return Figure(known, Origin.BOUND if cut or self._found.deletes else Origin.MANIFESTS)
 
     @property
     def _read(self) -> Origin:
-        return Origin.ROWS if self._taken.whole else Origin.SAMPLE
+        return Origin.ROWS if self.side.whole else Origin.SAMPLE
 
 
 def text_of(value: pa.Scalar) -> str | None:
@@ -137,8 +123,8 @@ _EMPTY = "there is no value"
 
 
 def compare(
-    file: Files,
-    main: Files | None,
+    file: FileRows,
+    main: FileRows | None,
     columns: Sequence[str],
     shown: Collection[str],
     cells: tuple[int | None, int | None] = CELLS,
@@ -150,30 +136,30 @@ def compare(
     """
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'").fetchall()
-        new = Looked(connection, "file", file, columns, cells[0])
-        old = Looked(connection, "main", main, columns, cells[1]) if main else None
-        compared = tuple(_column(name, new, old, hidden=name not in shown) for name in columns)
+        new = Looked(connection, counting.FILE, file, columns, cells[0])
+        old = Looked(connection, counting.MAIN, main, columns, cells[1]) if main else None
+        sides = [side for side in (new, old) if side]
+        compared = tuple(
+            _column(name, connection, sides, hidden=name not in shown) for name in columns
+        )
         return Comparison(new.side, old.side if old else None, compared)
 
 
-def _column(name: str, file: Looked, main: Looked | None, *, hidden: bool) -> Column:
-    new = file if name in file.kinds else None
-    old = main if main and name in main.kinds else None
-    sides = [side for side in (new, old) if side]
+def _column(
+    name: str, connection: duckdb.DuckDBPyConnection, every: Sequence[Looked], *, hidden: bool
+) -> Column:
+    sides = [side for side in every if name in side.kinds]
     kinds = frozenset(side.kinds[name] for side in sides)
     if Kind.NESTED in kinds:
         return Column(name, note=_NESTED)
-    column = Column(
-        name,
-        new.profile(name, hidden=hidden) if new else None,
-        old.profile(name, hidden=hidden) if old else None,
-    )
-    kind = common(kinds)
+    profiles = {side.name: side.profile(name, hidden=hidden) for side in sides}
+    file, main = (profiles.get(side) for side in (counting.FILE, counting.MAIN))
+    column, kind = Column(name, file, main), common(kinds)
     if hidden or not kind or kind is Kind.BYTES:
         return replace(column, note=_HIDDEN if hidden else _BYTES if kind else _OTHER)
-    drawn = picture(kind, new.values if new else None, old.values if old else None)
-    note = _ALIKE if any(side.values.present for side in sides) else _EMPTY
-    return replace(column, picture=drawn, note="" if drawn else note)
+    drawn = counting.picture(connection, kind, list(profiles))
+    has_value = any(each.distinct.value for each in profiles.values())
+    return replace(column, picture=drawn, note="" if drawn else _ALIKE if has_value else _EMPTY)
 
 
 # The rows and columns of a comparison of an ingestion's branch with main.
@@ -189,19 +175,20 @@ def load(
     For a change, that is the whole table after it. Columns outside `shown` have no values. Raises
     LakegateError: UNKNOWN_REFERENCE when the branch is gone, UNREADABLE_ROWS.
     """
+    at, known = f"{report.branch}@{report.audited_hash}", {name.lower() for name in shown}
     with ExitStack() as stack:
-        at = f"{report.branch}@{report.audited_hash}"
         table = stack.enter_context(reads(at).opened(report.table))
         old = reads(f"{MAIN}@{main}")
         there = stack.enter_context(old.opened(report.table)) if old.has(report.table) else None
-        stack.enter_context(_readable())
-        file = Files.all(table) if report.effect else Files.added(table)
         names = [field.name for field in table.schema().fields]
-        known = {name.lower() for name in shown}
         may = [name for name in names if name.lower() in known]
-        return compare(
-            file, Files.all(there) if there else None, names, may, ALL if whole else CELLS
-        )
+        file = FileRows.all(table) if report.effect else FileRows.added(table)
+        try:
+            before = FileRows.all(there) if there else None
+            return compare(file, before, names, may, ALL if whole else CELLS)
+        except (duckdb.Error, pa.ArrowException) as error:
+            message = f"the rows cannot be read: {error}"
+            raise LakegateError("UNREADABLE_ROWS", message) from error
 
 
 def shown_columns(adapters: Adapters, ingestion: Ingestion, table: str) -> frozenset[str]:
@@ -232,12 +219,3 @@ def knows_contract(ingestion: Ingestion, table: str) -> bool:
 def _contract(ingestion: Ingestion, table: str) -> tuple[str, str]:
     tables = [part.table for part in ingestion.parts] or [table]
     return dict(zip(tables, ingestion.contracts, strict=True)).get(table, ("", ""))
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except (duckdb.Error, pa.ArrowException) as error:
-        message = f"the rows cannot be read: {error}"
-        raise LakegateError("UNREADABLE_ROWS", message) from error

@@ -10,7 +10,6 @@ from dashboard import actions, formatting
 from dashboard.compare import checks, render
 from dashboard.compare.compare import knows_contract, load, shown_columns
 from dashboard.compare.figures import Column, Comparison
-from dashboard.compare.render import colours, is_sampled, legend, stands_on, table
 from dashboard.formatting import code, count, moment, tables
 from dashboard.ingestion import account
 from dashboard.session import Opened, show_error
@@ -117,19 +116,17 @@ def _gone(adapters: Adapters, ingestion: Ingestion, branch: str) -> str:
     try:
         adapters.catalog.head(branch)
     except UnknownBranch:
-        anew = " A replay makes it anew." if ingestion.state in ALERTED else ""
-        return f"Its branch is gone: {_why(ingestion)}.{anew}"
+        failed = ingestion.state in ALERTED
+        if ingestion.state is State.PUBLISHED:
+            why = "its rows are on main"
+        elif ingestion.discarded:
+            why = "it was discarded"
+        elif failed:
+            why = "somebody deleted it, although it was neither published nor discarded"
+        else:
+            why = status_text(ingestion)
+        return f"Its branch is gone: {why}.{' A replay makes it anew.' if failed else ''}"
     return ""
-
-
-def _why(ingestion: Ingestion) -> str:
-    if ingestion.state is State.PUBLISHED:
-        return "its rows are on main"
-    if ingestion.discarded:
-        return "it was discarded"
-    if ingestion.state in ALERTED:
-        return "somebody deleted it, although it was neither published nor discarded"
-    return status_text(ingestion)
 
 
 def _of_one_table(report: AuditReport) -> AuditReport:
@@ -162,19 +159,17 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
     except LakegateError as error:
         show_error(error)
         return
-    st.text(stands_on(found, names))
+    st.text(render.stands_on(found, names))
     if not knows_contract(ingestion, report.table):
         st.text(_UNKNOWN_CONTRACT)
-    if found.main:
-        st.html(_STYLE + colours(names, render.FILE, render.MAIN))
-    else:
-        st.html(_STYLE)
-    for line in legend(found):
+    st.html(_STYLE + (render.colours(names) if found.main else ""))
+    for line in render.legend(found):
         st.caption(line)
-    if is_sampled(found) and st.button("Read all rows", icon=":material/database:"):
+    if render.is_sampled(found) and st.button("Read all rows", icon=":material/database:"):
         st.session_state[f"whole {report.audited_hash}"] = True
         st.rerun()
-    _columns(_ordered(found, report), names)
+    asked = {name for check in report.failed for name in check.columns}
+    _columns(sorted(found.columns, key=lambda column: column.name not in asked), names)
 
 
 def _found(opened: Opened, ingestion: Ingestion, report: AuditReport, *, whole: bool) -> Comparison:
@@ -197,15 +192,9 @@ def _loaded(
     return load(_opened.reader, _head, _report, shown, whole=whole)
 
 
-def _ordered(found: Comparison, report: AuditReport) -> list[Column]:
-    """Return the columns with those of failed checks first."""
-    asked = {name for check in report.failed for name in check.columns}
-    return sorted(found.columns, key=lambda column: column.name not in asked)
-
-
 def _columns(columns: Sequence[Column], names: tuple[str, str]) -> None:
-    more = columns[_FIRST_COLUMNS:]
-    for column in columns[:_FIRST_COLUMNS]:
+    first, more = columns[:_FIRST_COLUMNS], columns[_FIRST_COLUMNS:]
+    for column in first:
         _column(column, names)
     if more and st.toggle(f"Show {count(len(more), 'more column')}"):
         for column in more:
@@ -216,9 +205,12 @@ def _column(column: Column, names: tuple[str, str]) -> None:
     with st.container(border=True):
         figures, drawn = st.columns([2, 3], gap="medium")
         with figures:
-            st.markdown(f"**{code(column.name)}**{_kind(column)}")
-            if column.file or column.main:
-                st.html(table(column, names))
+            side = column.file or column.main
+            where = "" if column.main else ", not on main"
+            kind = f" :small[{code(side.type)}{where}]" if side else ""
+            st.markdown(f"**{code(column.name)}**{kind}")
+            if side:
+                st.html(render.table(column, names))
         with drawn:
             if column.picture:
                 st.altair_chart(
@@ -227,11 +219,3 @@ def _column(column: Column, names: tuple[str, str]) -> None:
                 )
             else:
                 st.caption(f"No picture: {column.note}")
-
-
-def _kind(column: Column) -> str:
-    side = column.file or column.main
-    if not side:
-        return ""
-    where = "" if column.main else ", not on main"
-    return f" :small[{code(side.type)}{where}]"

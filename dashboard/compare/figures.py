@@ -35,26 +35,14 @@ class Kind(StrEnum):
     BYTES = "bytes"
     NESTED = "nested"
 
-    @property
-    def in_order(self) -> bool:
-        """Return if the values have an order, and are drawn in bins."""
-        return self in (Kind.NUMBER, Kind.WHOLE, Kind.DAY, Kind.TIME)
-
 
 _KINDS: dict[type[IcebergType], Kind] = {
-    IntegerType: Kind.WHOLE,
-    LongType: Kind.WHOLE,
-    FloatType: Kind.NUMBER,
-    DoubleType: Kind.NUMBER,
-    DecimalType: Kind.NUMBER,
+    **dict.fromkeys((IntegerType, LongType), Kind.WHOLE),
+    **dict.fromkeys((FloatType, DoubleType, DecimalType), Kind.NUMBER),
     DateType: Kind.DAY,
-    TimestampType: Kind.TIME,
-    TimestamptzType: Kind.TIME,
-    StringType: Kind.WORDS,
-    BooleanType: Kind.WORDS,
+    **dict.fromkeys((TimestampType, TimestamptzType), Kind.TIME),
+    **dict.fromkeys((StringType, BooleanType), Kind.WORDS),
 }
-_WIDER = (frozenset({Kind.WHOLE, Kind.NUMBER}), frozenset({Kind.DAY, Kind.TIME}))
-_WIDEST = (Kind.NUMBER, Kind.TIME)
 
 
 def kind_of(type_: IcebergType) -> Kind:
@@ -66,9 +54,11 @@ def kind_of(type_: IcebergType) -> Kind:
 
 def common(kinds: frozenset[Kind]) -> Kind | None:
     """Return the kind in which both sides' values can be drawn; None without one."""
-    if len(kinds) == 1:
-        return next(iter(kinds))
-    return dict(zip(_WIDER, _WIDEST, strict=True)).get(kinds)
+    if kinds == {Kind.WHOLE, Kind.NUMBER}:
+        return Kind.NUMBER
+    if kinds == {Kind.DAY, Kind.TIME}:
+        return Kind.TIME
+    return next(iter(kinds)) if len(kinds) == 1 else None
 
 
 class Origin(StrEnum):
@@ -137,18 +127,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Side:
-    """The basis of one side's figures.
-
-    With `deletes`, some of the `rows` were deleted since: they are only left out if all rows are
-    read (`whole`).
-    """
+    """The basis of one side's figures: `read` of the `rows`, from so many of the `files`."""
 
     rows: int
     read: int
     files: int
     files_read: int
     whole: bool
-    deletes: bool = False
 
 
 @dataclass(frozen=True)

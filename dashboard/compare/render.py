@@ -3,8 +3,7 @@
 Foreign text is escaped, and brought to one line without acting characters.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -24,6 +23,7 @@ from dashboard.compare.figures import (
 from dashboard.formatting import count
 from lakegate.text import one_line
 
+_FILE, _MAIN = charts.BLUE, charts.GREY
 _ROUGH = (Origin.SAMPLE, Origin.ESTIMATE)
 _NONE = "–"  # noqa: RUF001 - a dash where there is nothing
 
@@ -35,10 +35,10 @@ def stands_on(found: Comparison, names: tuple[str, str]) -> str:
     return f"{_read(found.file, names[0])} {_read(found.main, names[1])}"
 
 
-def colours(names: tuple[str, str], file: str, main: str) -> str:
-    """Return the legend of the bars as HTML; `file` and `main` are their colours."""
-    broad = f'<i class="lakegate-bar" style="background:{main};opacity:0.4;width:1.1em"></i>'
-    narrow = f'<i class="lakegate-bar" style="background:{file};width:0.5em"></i>'
+def colours(names: tuple[str, str]) -> str:
+    """Return the legend of the bars as HTML."""
+    broad = f'<i class="lakegate-bar" style="background:{_MAIN};opacity:0.4;width:1.1em"></i>'
+    narrow = f'<i class="lakegate-bar" style="background:{_FILE};width:0.5em"></i>'
     return (
         '<p class="lakegate-legend">Of the rows that have a value, the share in '
         f"{narrow} {escape(names[0])}, {broad} {escape(names[1])}</p>"
@@ -52,8 +52,9 @@ def is_sampled(found: Comparison) -> bool:
 
 def legend(found: Comparison) -> list[str]:
     """Return the legend of the figures' marks that occur."""
-    figures = [figure for column in found.columns for figure in _all(column)]
-    origins = {figure.origin for figure in figures}
+    sides = [side for column in found.columns for side in (column.file, column.main) if side]
+    figures = [figure for side in sides for figure in _figures(side)]
+    origins = {figure.origin for figure in figures if figure}
     rough = " or ".join(origin.value for origin in _ROUGH if origin in origins)
     lines = [f"≈ {rough}"] if rough else []
     return [*lines, *([f"~ {Origin.BOUND.value}"] if Origin.BOUND in origins else [])]
@@ -61,29 +62,27 @@ def legend(found: Comparison) -> list[str]:
 
 def table(column: Column, names: tuple[str, str]) -> str:
     """Return the figures of a column as an HTML table: a line each, a column for each side."""
-    sides = [side for side in (column.file, column.main) if side]
-    heads = [name for name, side in zip(names, (column.file, column.main), strict=True) if side]
-    lines = [_line("", [f"<th>{escape(name)}</th>" for name in heads])]
+    both = zip(names, (column.file, column.main), strict=True)
+    there = {name: side for name, side in both if side}
+    sides = list(there.values())
+    lines = [
+        ("no value", [_nulls(side) for side in sides]),
+        ("different", [_figure(side.distinct) for side in sides]),
+    ]
     if len({side.type for side in sides}) > 1:
-        lines.append(_row("type", [_safe(side.type) for side in sides]))
-    lines.append(_row("no value", [_nulls(side) for side in sides]))
-    lines.append(_row("different", [_figure(side.distinct) for side in sides]))
-    for name, ends in (
-        ("smallest", [side.smallest for side in sides]),
-        ("largest", [side.largest for side in sides]),
-    ):
-        if any(ends):
-            lines.append(_row(name, [_figure(figure) for figure in ends]))
+        lines.insert(0, ("type", [_safe(side.type) for side in sides]))
+    if any(side.smallest for side in sides):
+        lines.append(("smallest", [_figure(side.smallest) for side in sides]))
+        lines.append(("largest", [_figure(side.largest) for side in sides]))
     if any(side.nans for side in sides):
-        lines.append(_row("NaN", [f"{side.nans:,}" for side in sides]))
-    return f'<table class="lakegate-figures">{"".join(lines)}</table>'
+        lines.append(("NaN", [f"{side.nans:,}" for side in sides]))
+    rows = [_line(name, [f"<td>{cell}</td>" for cell in cells]) for name, cells in lines]
+    heads = _line("", [f"<th>{escape(name)}</th>" for name in there])
+    return f'<table class="lakegate-figures">{heads}{"".join(rows)}</table>'
 
 
-def _all(column: Column) -> Iterator[Figure]:
-    for side in (column.file, column.main):
-        if side:
-            ends = (side.smallest, side.largest)
-            yield from (side.nulls, side.distinct, *(figure for figure in ends if figure))
+def _figures(side: Profile) -> tuple[Figure | None, ...]:
+    return side.nulls, side.distinct, side.smallest, side.largest
 
 
 def _read(side: Side, name: str) -> str:
@@ -114,10 +113,6 @@ def _figure(figure: Figure | None) -> str:
     return f'<span title="{escape(figure.origin)}">{mark}{text}</span>'
 
 
-def _row(name: str, cells: list[str]) -> str:
-    return _line(name, [f"<td>{cell}</td>" for cell in cells])
-
-
 def _line(name: str, cells: list[str]) -> str:
     return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
 
@@ -133,17 +128,12 @@ def _safe(text: str) -> str:
 _HEIGHT, _STEP = 130, 20
 
 
-@dataclass(frozen=True)
-class _Look:
-    """The look of one side's bars: colour, opacity, share of the width."""
-
-    colour: str
-    opacity: float
-    breadth: float
-
-
-FILE, MAIN = charts.BLUE, charts.GREY
-_MAIN, _FILE = _Look(MAIN, 0.4, 0.9), _Look(FILE, 1.0, 0.4)
+_UPRIGHT = alt.Axis(labelAngle=0, labelOverlap="greedy", ticks=False)
+_SHARE: dict[str, Any] = {
+    "shorthand": "share:Q",
+    "axis": alt.Axis(format="%", tickCount=3, domain=False, ticks=False),
+    "title": None,
+}
 
 
 def picture(found: Picture, names: tuple[str, str]) -> alt.LayerChart | alt.FacetChart:
@@ -153,45 +143,38 @@ def picture(found: Picture, names: tuple[str, str]) -> alt.LayerChart | alt.Face
     """
     words = found.kind is Kind.WORDS
     labels = list(found.labels) if words else _filled(found)
+    file, main = (dict(zip(found.labels, side, strict=False)) for side in (found.file, found.main))
     layers = [
-        _bars(dict(zip(found.labels, shares, strict=False)), name, labels, look_, words=words)
-        for name, shares, look_ in ((names[1], found.main, _MAIN), (names[0], found.file, _FILE))
+        _bars(main, names[1], labels, words=words, breadth=0.9, color=_MAIN, opacity=0.4),
+        _bars(file, names[0], labels, words=words, breadth=0.4, color=_FILE, opacity=1.0),
     ]
     return alt.layer(*layers).properties(height=alt.Step(_STEP) if words else _HEIGHT)
 
 
 def _bars(
-    shares: Mapping[str, float], name: str, labels: list[str], look_: _Look, *, words: bool
+    shares: Mapping[str, float],
+    name: str,
+    labels: list[str],
+    *,
+    words: bool,
+    breadth: float,
+    **look: Any,
 ) -> alt.Chart:
+    """Return bins side by side, or words one below the other, which leaves room for their texts."""
     rows = [{"value": label, "side": name, "share": shares.get(label, 0)} for label in labels]
-    across: Any = {"height" if words else "width": {"band": look_.breadth}}
+    axis = alt.Axis(labelLimit=170, ticks=False, domain=False) if words else _UPRIGHT
+    values = {"shorthand": "value:N", "sort": labels, "title": None, "axis": axis}
+    x, y = (_SHARE, values) if words else (values, _SHARE)
+    look["height" if words else "width"] = {"band": breadth}
     return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_bar(opacity=look_.opacity, color=look_.colour, cornerRadius=1, **across)
+        charts.chart(rows)
+        .mark_bar(cornerRadius=1, **look)
         .encode(
-            **(_from_the_left(labels) if words else _upright(labels)),
+            x=alt.X(**x),
+            y=alt.Y(**y),
             tooltip=["value:N", "side:N", alt.Tooltip("share:Q", format=".1%")],
         )
     )
-
-
-def _upright(labels: list[str]) -> dict[str, Any]:
-    """Return bins side by side."""
-    axis = alt.Axis(labelAngle=0, labelOverlap="greedy", ticks=False)
-    return {"x": alt.X("value:N", sort=labels, axis=axis, title=None), "y": alt.Y(**_SHARE)}
-
-
-def _from_the_left(labels: list[str]) -> dict[str, Any]:
-    """Return values one below the other, which leaves room for their texts."""
-    axis = alt.Axis(labelLimit=170, ticks=False, domain=False)
-    return {"x": alt.X(**_SHARE), "y": alt.Y("value:N", sort=labels, axis=axis, title=None)}
-
-
-_SHARE: dict[str, Any] = {
-    "shorthand": "share:Q",
-    "axis": alt.Axis(format="%", tickCount=3, domain=False, ticks=False),
-    "title": None,
-}
 
 
 def _filled(found: Picture) -> list[str]:

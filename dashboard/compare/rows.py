@@ -1,24 +1,29 @@
 """Read rows of a table for counting: all of them, or a fair sample if that would take long.
 
 The sample is always the same: a few data files, evenly chosen in the table's order, and the first
-rows of a few row groups of each.
+rows of a few row groups of each. Beside it, manifests state figures of all rows (Iceberg's table
+specification, "Data File Fields").
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyiceberg.io import FileIO
+from pyiceberg.conversions import from_bytes
+from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.manifest import DataFile, FileFormat
 from pyiceberg.schema import Schema
-from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table import Table
 from pyiceberg.types import NestedField
 
 from access.rows import FileRows
-from functions.adapters.iceberg import added
+from dashboard.compare.figures import Side
 from lakegate.errors import LakegateError
 
 _FEWEST_ROWS, _FEWEST_FILES = 500, 8
@@ -26,141 +31,44 @@ _MOST_FILES = 32
 _MOST_BYTES = 48 << 20
 _GROUP_BYTES = 32 << 20  # what a row group has, as long as no footer was read
 _AT_ONCE = 4
-_FIELD_ID = b"PARQUET:field_id"
-
-
-@dataclass(frozen=True)
-class Files:
-    """A table, and its data files on one side of a comparison."""
-
-    table: Table
-    tasks: tuple[FileScanTask, ...]
-
-    @classmethod
-    def added(cls, table: Table) -> "Files":
-        """Return the files that the table's newest commit added."""
-        return cls(table, tuple(map(FileScanTask, added(table))))
-
-    @classmethod
-    def all(cls, table: Table) -> "Files":
-        """Return all of the table."""
-        return cls(table, tuple(table.scan().plan_files()))
-
-    @property
-    def files(self) -> list[DataFile]:
-        """Return the data files, as the manifests list them."""
-        return [task.file for task in self.tasks]
-
-    @property
-    def rows(self) -> int:
-        """Return the number of rows in them, deleted ones included."""
-        return sum(file.record_count for file in self.files)
-
-    @property
-    def deletes(self) -> bool:
-        """Return if delete files remove some of the rows."""
-        return any(task.delete_files for task in self.tasks)
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Rows that were read, one column at a time; `files` hold them.
+    """Rows that were read, one column at a time, and what share of their side they are."""
 
-    `whole` says that these are all rows.
-    """
-
-    rows: int
-    files: int
-    whole: bool
+    side: Side
     read: FileRows | pa.Table
 
     def column(self, name: str) -> pa.RecordBatchReader:
         """Return one of their columns."""
         if isinstance(self.read, pa.Table):
             return self.read.select([name]).to_reader()
-        return pa.RecordBatchReader.from_batches(self.read.schema([name]), _all(self.read, name))
+        rows, schema = self.read, self.read.schema([name])
+        batches = (b for file in range(self.side.files) for b in rows.batches(file, [name]))
+        return pa.RecordBatchReader.from_batches(schema, (b.cast(schema) for b in batches))
 
 
-def taken(found: Files, columns: Sequence[NestedField], cells: int | None) -> Taken:
+def taken(found: FileRows, columns: Sequence[NestedField], cells: int | None) -> Taken:
     """Return rows of these files with the columns: all, or a sample of about so many `cells`.
 
     Raises LakegateError NO_SAMPLE for a sample of files in another format than Parquet.
     """
-    most = found.rows if cells is None else max(_FEWEST_ROWS, cells // max(1, len(columns)))
-    if found.rows <= most:
-        read = FileRows(found.table, found.tasks, found.rows)
-        return Taken(found.rows, len(found.tasks), whole=True, read=read)
-    many = _how_many(found.files, most)
-    chosen = [found.files[number] for number in evenly(len(found.tasks), many)]
-    _require_parquet(chosen)
-    sample = _Sample(found.table.io, arrow_schema(columns), columns, ceil(most / many), many)
+    most = found.stored if cells is None else max(_FEWEST_ROWS, cells // max(1, len(columns)))
+    files = found.data_files
+    if found.stored <= most:
+        return Taken(Side(found.stored, found.stored, len(files), len(files), whole=True), found)
+    many = _how_many(files, most)
+    sample = partial(_sample, found.table, columns, ceil(most / many), _MOST_BYTES // many)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        rows = pa.concat_tables(pool.map(sample.of, chosen))
-    return Taken(rows.num_rows, many, whole=False, read=rows)
+        chosen = [files[number] for number in evenly(len(files), many)]
+        rows = pa.concat_tables(pool.map(sample, chosen))
+    return Taken(Side(found.stored, rows.num_rows, len(files), many, whole=False), rows)
 
 
 def evenly(there: int, many: int) -> list[int]:
     """Return so many evenly spaced indexes."""
     return [(2 * number + 1) * there // (2 * many) for number in range(many)]
-
-
-def arrow_schema(columns: Sequence[NestedField]) -> pa.Schema:
-    """Return the columns as Arrow fields."""
-    return Schema(*columns).as_arrow()
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """The sample of a data file: so many rows, as one of `of_files`."""
-
-    io: FileIO
-    schema: pa.Schema
-    columns: Sequence[NestedField]
-    rows: int
-    of_files: int
-
-    def of(self, file: DataFile) -> pa.Table:
-        """Return the first rows of a few of its row groups."""
-        with self.io.new_input(file.file_path).open() as source:
-            parquet = pq.ParquetFile(source, pre_buffer=True)
-            groups = evenly(parquet.num_row_groups, self._groups(parquet.metadata))
-            each = ceil(self.rows / max(1, len(groups)))
-            there = _names(parquet.schema_arrow, self.columns)
-            batches = (
-                next(parquet.iter_batches(each, [group], columns=list(there.values())), None)
-                for group in groups
-            )
-            parts = [self._fitted(batch, there) for batch in batches if batch is not None]
-            return pa.concat_tables([self.schema.empty_table(), *parts])
-
-    def _groups(self, footer: pq.FileMetaData) -> int:
-        there = footer.num_row_groups
-        largest = max((footer.row_group(n).total_byte_size for n in range(there)), default=1)
-        affordable = _MOST_BYTES // self.of_files // max(1, largest)
-        return min(there, max(1, affordable))
-
-    def _fitted(self, batch: pa.RecordBatch, there: Mapping[int, str]) -> pa.Table:
-        """Return the columns as in the table: null if the file is older than the column."""
-        arrays = [
-            batch.column(there[column.field_id]).cast(field.type)
-            if column.field_id in there
-            else pa.nulls(batch.num_rows, field.type)
-            for column, field in zip(self.columns, self.schema, strict=True)
-        ]
-        return pa.Table.from_arrays(arrays, schema=self.schema)
-
-
-def _names(file: pa.Schema, columns: Sequence[NestedField]) -> dict[int, str]:
-    """Return the file's names of the columns, by their ids; without ids the table's names."""
-    ids = {
-        int(field.metadata[_FIELD_ID]): field.name
-        for field in file
-        if field.metadata and _FIELD_ID in field.metadata
-    }
-    named = {column.field_id: column.name for column in columns if column.name in file.names}
-    return {
-        id_: name for id_, name in (ids or named).items() if id_ in {c.field_id for c in columns}
-    }
 
 
 def _how_many(files: Sequence[DataFile], most: int) -> int:
@@ -172,15 +80,73 @@ def _how_many(files: Sequence[DataFile], most: int) -> int:
     return max(1, min(len(files), wanted, affordable, _MOST_FILES))
 
 
-def _require_parquet(files: Sequence[DataFile]) -> None:
-    for file in files:
-        if file.file_format != FileFormat.PARQUET:
-            message = f"of {file.file_format} files no sample is taken: read all rows instead"
-            raise LakegateError("NO_SAMPLE", message)
+def _sample(
+    table: Table, columns: Sequence[NestedField], most: int, most_bytes: int, file: DataFile
+) -> pa.Table:
+    """Return the first rows of a few row groups of a data file."""
+    if file.file_format != FileFormat.PARQUET:
+        message = f"of {file.file_format} files no sample is taken: read all rows instead"
+        raise LakegateError("NO_SAMPLE", message)
+    with table.io.new_input(file.file_path).open() as source:
+        parquet = pq.ParquetFile(source, pre_buffer=True)
+        footer, there = parquet.metadata, parquet.num_row_groups
+        largest = max((footer.row_group(n).total_byte_size for n in range(there)), default=1)
+        groups = evenly(there, min(there, max(1, most_bytes // max(1, largest))))
+        held = pyarrow_to_schema(parquet.schema_arrow, table.name_mapping())
+        names = {field.field_id: field.name for field in held.fields}
+        wanted = {names[c.field_id]: c.name for c in columns if c.field_id in names}
+        each = ceil(most / max(1, len(groups)))
+        read = (next(parquet.iter_batches(each, [group], [*wanted]), None) for group in groups)
+        tables = [pa.Table.from_batches([batch]).rename_columns(wanted) for batch in read if batch]
+    # Columns that the file is too old to have are null, and widened ones get their present type.
+    whole = [Schema(*columns).as_arrow().empty_table(), *tables]
+    return pa.concat_tables(whole, promote_options="permissive")
 
 
-def _all(rows: FileRows, name: str) -> Iterator[pa.RecordBatch]:
-    schema = rows.schema([name])
-    for file in range(len(rows.files)):
-        for batch in rows.batches(file, [name]):
-            yield pa.record_batch([batch.column(0).cast(schema.field(0).type)], schema)
+# Figures that manifests state. They include rows that delete files remove, and no NaN; bounds of
+# texts and bytes may be cut.
+
+
+def stated_nulls(column: NestedField, files: Sequence[DataFile]) -> int | None:
+    """Return the number of nulls in the files; None if a file lacks it."""
+    counts = [_of(file.null_value_counts, column) for file in files]
+    return None if None in counts else sum(counts)
+
+
+def stated_ends(column: NestedField, files: Sequence[DataFile]) -> list[pa.Scalar]:
+    """Return the smallest and the largest value; null without values or if a file lacks them."""
+    filled = [file for file in files if not _is_empty(column, file)]
+    type_ = Schema(column).as_arrow().field(0).type
+    lower = _values(column, type_, [_of(file.lower_bounds, column) for file in filled])
+    upper = _values(column, type_, [_of(file.upper_bounds, column) for file in filled])
+    return [pc.min_max(lower)["min"], pc.min_max(upper)["max"]]
+
+
+def _values(column: NestedField, type_: pa.DataType, written: Sequence[Any]) -> pa.Array:
+    """Return decoded bounds; none if one of them is missing, or NaN, which is no bound.
+
+    Values of a fixed size are decoded in one step, as a table may have thousands of files: Arrow
+    writes them as Iceberg does. A widened column has bounds in its earlier, narrower type.
+    """
+    if None in written:
+        return pa.nulls(0, type_)
+    if pa.types.is_primitive(type_) and {len(each) for each in written} == {type_.bit_width // 8}:
+        buffers = [None, pa.py_buffer(b"".join(written))]
+        values = pa.Array.from_buffers(type_, len(written), buffers)
+    else:
+        plain: Any = column.field_type
+        values = pa.array([from_bytes(plain, each) for each in written], type_)
+    is_nan = pa.types.is_floating(type_) and pc.any(pc.is_nan(values)).as_py()
+    return pa.nulls(0, type_) if is_nan else values
+
+
+def _is_empty(column: NestedField, file: DataFile) -> bool:
+    """Return if the file holds only nulls and NaN in the column."""
+    nulls, nans = (
+        _of(counts, column) for counts in (file.null_value_counts, file.nan_value_counts)
+    )
+    return bool((nulls or 0) + (nans or 0) >= file.record_count)
+
+
+def _of(figures: Mapping[int, Any] | None, column: NestedField) -> Any:
+    return (figures or {}).get(column.field_id)

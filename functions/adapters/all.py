@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from functions.adapters.emr import Jobs
+from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
-from functions.adapters.s3 import Lake, Landing
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
+from functions.adapters.s3 import Lake
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters, WorkQueue
 from functions.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Adapters:
     catalog: Catalog
     tables: "Callable[[], Tables]"
     jobs: Jobs
+    work: WorkQueue
     alerts: AlertQueue
     announcements: AnnouncementQueue
     upload_dead_letters: DeadLetters

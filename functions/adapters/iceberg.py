@@ -1,13 +1,14 @@
 """Change Iceberg tables on Nessie's branches by metadata alone.
 
 Nessie refuses to merge a branch whose table main has changed since. Then the same data files are
-registered on a fresh branch in main's newer table. No data file is read or written.
+registered on a fresh branch in main's newer table, where they lie. No data file is read or written.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 from urllib.parse import quote
@@ -28,7 +29,6 @@ from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
     ManifestContent,
-    ManifestEntryStatus,
     ManifestFile,
 )
 from pyiceberg.table import Table
@@ -40,12 +40,14 @@ from functions.adapters.iceberg_files import (
     TableFiles,
     TableFilesReader,
     TableRows,
+    added,
     data_file,
+    data_files,
     opened,
 )
 from functions.adapters.nessie import CannotRebase, FilesGone
-from functions.adapters.schema_fit import reads_as_written
 from functions.adapters.secrets import Bearer, Secret
+from functions.adapters.table_fit import require_fit
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
@@ -64,11 +66,19 @@ _TRANSIENT = (
 )
 
 
+@dataclass(frozen=True)
+class _Written:
+    """A table on a branch, and the files that its newest commit added."""
+
+    table: Table
+    added: tuple[DataFile, ...]
+
+
 class Tables:
     """The tables that one token may change."""
 
     def __init__(self, nessie_uri: str, token: str | Secret, s3: Any) -> None:
-        """Use Nessie at `nessie_uri` (without a path) and boto3's `s3` client."""
+        """Use Nessie at `nessie_uri` (without a slash) and boto3's `s3` client."""
         self._uri = nessie_uri
         self._bearer = Bearer(token)
         self._s3 = s3
@@ -79,25 +89,25 @@ class Tables:
     ) -> Mapping[Intent, LakegateError]:
         """Register in `table` on `target` the files that each of `sources` added, in one commit.
 
-        Returns the sources whose files could not be registered, and why: CannotRebase where the
-        table on `target` could not read the files as written, or the catalog's error. Raises such
-        an error where the table on `target` itself is the reason.
+        The files stay where they lie, even those of another table, which the source's branch
+        created. Returns the sources whose files could not be registered, and why: CannotRebase
+        where the table on `target` could not read the files as written, or the catalog's error.
+        Raises such an error where the table on `target` itself is the reason.
         """
         with self._translated():
             current = self._load(table, target)
-        with ThreadPoolExecutor(_PARALLEL) as pool:
-            read = pool.map(lambda source: self._audited(table, source, current), sources)
-            found = dict(zip(sources, read, strict=True))
-        files = [each for each in found.values() if not isinstance(each, LakegateError)]
+        fitting = self._fitting(table, sources, current)
+        written = [each for each in fitting.values() if isinstance(each, _Written)]
+        files = [file for each in written for file in each.added]
         if files:
             with (
                 self._translated(),
                 current.transaction() as change,
                 change.update_snapshot().merge_append() as append,
             ):
-                for file in (file for added in files for file in added):
+                for file in files:
                     append.append_data_file(file)
-        return {s: each for s, each in found.items() if isinstance(each, LakegateError)}
+        return {s: each for s, each in fitting.items() if isinstance(each, LakegateError)}
 
     def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
         """Register what `source` added to `table` on `target` and remove `removed`.
@@ -107,13 +117,13 @@ class Tables:
         """
         with self._translated():
             current = self._load(table, target)
-            added = self._audited(table, source, current)
-            if isinstance(added, LakegateError):
-                raise added
-            found = [each for each in _files(current) if each.file_path in removed]
+            written = self._fitting(table, [source], current)[source]
+            if isinstance(written, LakegateError):
+                raise written
+            found = [each for each in data_files(current) if each.file_path in removed]
             if gone := set(removed) - {file.file_path for file in found}:
                 raise FilesGone(gone)
-            _exchange(current, found, added)
+            _exchange(current, found, written.added)
 
     def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
         """Register data files in the history tables on `target`; create missing tables.
@@ -136,14 +146,34 @@ class Tables:
             for table in tables:
                 opened(self._catalog(target), table, lake_bucket)
 
-    def _audited(
-        self, table: str, source: Intent, current: Table
-    ) -> list[DataFile] | LakegateError:
+    def _fitting(
+        self, table: str, sources: Sequence[Intent], current: Table
+    ) -> dict[Intent, _Written | LakegateError]:
+        """Return what each source wrote, if `current` can take it together with the others'."""
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            read = list(pool.map(lambda source: self._written(table, source), sources))
+            fine = (each for each in read if isinstance(each, _Written))
+            together = {file.file_path for each in fine for file in each.added}
+            fit = pool.map(lambda each: self._fit(each, current, together), read)
+            return dict(zip(sources, fit, strict=True))
+
+    def _written(self, table: str, source: Intent) -> _Written | LakegateError:
         try:
             with self._translated():
-                audited = self._load(table, f"{source.branch}@{source.hash}")
-                _require_same_shape(audited, current)
-                return list(added(audited))
+                found = self._load(table, f"{source.branch}@{source.hash}")
+                return _Written(found, tuple(added(found)))
+        except LakegateError as error:
+            return error
+
+    def _fit(
+        self, written: _Written | LakegateError, current: Table, together: Collection[str]
+    ) -> _Written | LakegateError:
+        if isinstance(written, LakegateError):
+            return written
+        try:
+            with self._translated():
+                require_fit(written.table, current, together)
+                return written
         except LakegateError as error:
             return error
 
@@ -250,7 +280,7 @@ class Tables:
 def _register(current: Table, entries: Sequence[Entry]) -> None:
     """Register data files in one table; those listed already replace their old entries."""
     again = {entry.file.path for entry in entries if entry.again}
-    old = [file for file in _files(current) if file.file_path in again] if again else []
+    old = [file for file in data_files(current) if file.file_path in again] if again else []
     there = {file.file_path for file in old}
     due = [entry for entry in entries if not entry.again or entry.file.path in there]
     _exchange(current, old, [data_file(current, entry) for entry in due])
@@ -267,37 +297,6 @@ def _exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) ->
         with change.update_snapshot().merge_append() as append:
             for file in new:
                 append.append_data_file(file)
-
-
-def _files(table: Table) -> Iterator[DataFile]:
-    """Yield every data file that a query of the table reads."""
-    snapshot = table.current_snapshot()
-    manifests = snapshot.manifests(table.io) if snapshot else []
-    read = [each for each in manifests if each.content == ManifestContent.DATA]
-    with ThreadPoolExecutor(_PARALLEL) as pool:
-        for entries in pool.map(lambda manifest: manifest.fetch_manifest_entry(table.io), read):
-            yield from (entry.data_file for entry in entries)
-
-
-def _require_same_shape(audited: Table, current: Table) -> None:
-    if audited.metadata.table_uuid != current.metadata.table_uuid:
-        raise CannotRebase("TABLE_REPLACED", "the table on main was dropped and created again")
-    if audited.spec() != current.spec():
-        raise CannotRebase("PARTITIONING_CHANGED", "the partitioning of the table on main changed")
-    if not reads_as_written(audited.schema(), current.schema()):
-        raise CannotRebase("COLUMNS_CHANGED", "the columns of the table on main changed")
-
-
-def added(table: Table) -> Iterator[DataFile]:
-    """Yield the data files that the table's newest commit added."""
-    snapshot = table.current_snapshot()
-    if snapshot is None:
-        return
-    for manifest in snapshot.manifests(table.io):
-        if manifest.added_snapshot_id == snapshot.snapshot_id:
-            for entry in manifest.fetch_manifest_entry(table.io):
-                if entry.status == ManifestEntryStatus.ADDED:
-                    yield entry.data_file
 
 
 def _totals(table: Table) -> tuple[int, int, int]:
@@ -334,7 +333,7 @@ def _change(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: FileIO
 def _doubled(table: Table) -> list[DoubledFile]:
     rows: dict[str, int] = {}
     times: Counter[str] = Counter()
-    for file in _files(table):
+    for file in data_files(table):
         rows[file.file_path] = file.record_count
         times[file.file_path] += 1
     return [DoubledFile(path, rows[path], many) for path, many in sorted(times.items()) if many > 1]

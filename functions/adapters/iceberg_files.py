@@ -1,6 +1,7 @@
 """Read from metadata which files a table consists of, and its row counts."""
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,6 +13,8 @@ from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
     FileFormat,
+    ManifestContent,
+    ManifestEntryStatus,
     ManifestFile,
     read_manifest_list,
 )
@@ -27,6 +30,8 @@ from pyiceberg.types import PrimitiveType, StringType, TimestamptzType
 
 from lakegate.audit_tables import PUBLISHED, Entry, HistoryTable
 from lakegate.errors import Permanent
+
+_PARALLEL = 8
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,28 @@ class TableFilesReader:
 def _statistics(table: TableMetadata) -> Iterator[str]:
     yield from (each.statistics_path for each in table.statistics)
     yield from (each.statistics_path for each in table.partition_statistics)
+
+
+def data_files(table: Table) -> Iterator[DataFile]:
+    """Yield every data file that a query of the table reads."""
+    snapshot = table.current_snapshot()
+    manifests = snapshot.manifests(table.io) if snapshot else []
+    read = [each for each in manifests if each.content == ManifestContent.DATA]
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        for entries in pool.map(lambda manifest: manifest.fetch_manifest_entry(table.io), read):
+            yield from (entry.data_file for entry in entries)
+
+
+def added(table: Table) -> Iterator[DataFile]:
+    """Yield the data files that the table's newest commit added."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return
+    for manifest in snapshot.manifests(table.io):
+        if manifest.added_snapshot_id == snapshot.snapshot_id:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                if entry.status == ManifestEntryStatus.ADDED:
+                    yield entry.data_file
 
 
 _PARTITION = 1000  # where Iceberg's partition fields begin

@@ -1,6 +1,7 @@
 """Keep the ledger: one DynamoDB item per ingestion, saved by conditional writes."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, fields, replace
 from datetime import date, timedelta
 from heapq import merge
 from itertools import islice
@@ -9,18 +10,22 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
-from functions.adapters.ledger_items import from_item, size, to_item
+from functions.adapters.ledger_groups import Groups
+from functions.adapters.ledger_items import BATCHES, GROUP, from_item, size, to_item
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.search import Search
+from functions.model.slot import Slot
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 
 MOST_TOGETHER = 100  # items of a transaction (API reference, "TransactWriteItems")
 MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
 _ALWAYS_FIT = 10
-_GROWTH = 6_000  # bytes that the ids of a group, and its end, add to an item
+_GROWTH = 6_000  # bytes that a group and the end add to an item at most
 _BATCH = 100  # the most keys of one BatchGetItem request
 _UNAVAILABLE = "LEDGER_UNAVAILABLE"
+_SEARCH = "search"  # the id of an item that is no ingestion
 
 
 class UnknownIngestion(LakegateError):
@@ -46,6 +51,7 @@ class Ledger:
         """Use boto3's DynamoDB Table resource; `now` returns the time as `times.text` writes it."""
         self._table = table
         self._now = now
+        self._groups = Groups(table)
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """Add a new ingestion, or return the existing one with its id."""
@@ -60,7 +66,7 @@ class Ledger:
             found = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
         if "Item" not in found:
             raise UnknownIngestion(ingestion)
-        return from_item(found["Item"])
+        return self._ingestion(found["Item"])
 
     def save(self, ingestion: Ingestion) -> Ingestion:
         """Replace the revision that `ingestion` was made from; return it with its new revision.
@@ -75,6 +81,10 @@ class Ledger:
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """Save several that `fit_together`: all of them, or none and raise Moved."""
+        if len(ingestions) == 1:
+            return [self.save(ingestions[0])]  # a transaction takes twice the write units
+        for group in {each.group for each in ingestions}:
+            self._groups.keep(group)
         saved = [self._next(each) for each in ingestions]
         puts = [
             {"Put": self._conditional_put(old, new)}
@@ -91,7 +101,7 @@ class Ledger:
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """Return those of at most 100 ingestions that the ledger has, as last saved, in order."""
         found = self._batches(ids, ConsistentRead=True)
-        by_id = {item["id"]: from_item(item) for item in found}
+        by_id = {item["id"]: self._ingestion(item) for item in found}
         return [by_id[id_] for id_ in ids if id_ in by_id]
 
     def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
@@ -164,16 +174,12 @@ class Ledger:
         return merge(*(map(self._summary, each) for each in found), key=lambda each: each.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
-        """Return the audited ingestions of a table, oldest landing first; the index may lag behind.
+        """Return the audited ingestions of a table, and those with priority, in no order.
 
-        Batches with a file of the table are included.
+        Batches with a file of the table are included. The index may lag behind.
         """
-        return self._of_table(table, State.AUDITED)
-
-    def going_first(self, table: str) -> list[Ingestion]:
-        """Return a table's ingestions with priority, not audited yet; the index may lag behind."""
-        states = (State.BRANCHED, State.SUBMITTED)
-        return [i for state in states for i in self._of_table(table, state) if i.has_priority]
+        found = (*self._queue(table), *self._queue(BATCHES))
+        return [each for each in found if each.is_waiting and table in each.tables]
 
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """Yield other ingestions of objects with its etag and size, earliest landing first.
@@ -203,11 +209,44 @@ class Ledger:
         condition = Key("key").eq(landed.key)
         index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
         found = self._batches([item["id"] for item in index], ConsistentRead=True)
-        return [from_item(item) for item in found if item["bucket"] == landed.bucket]
+        return [self._ingestion(item) for item in found if item["bucket"] == landed.bucket]
 
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""
-        return self._pages(self._table.scan)
+        return self._pages(self._table.scan, FilterExpression=Attr("state").exists())
+
+    def search(self) -> Search | None:
+        """Return how far the sweep's search has come; None before the first."""
+        with translated(_UNAVAILABLE):
+            found = self._table.get_item(Key={"id": _SEARCH}, ConsistentRead=True)
+        kept = found.get("Item", {})
+        names = [f.name for f in fields(Search)]
+        return Search(**{name: kept[name] for name in names}) if kept else None
+
+    def save_search(self, search: Search) -> None:
+        """Replace it, whatever other sweeps saved meanwhile: each of them is right."""
+        with translated(_UNAVAILABLE):
+            self._table.put_item(Item={"id": _SEARCH, **asdict(search)})
+
+    def slot(self, number: int) -> Slot:
+        """Return a slot of the shared runs, an unused one without an item."""
+        with translated(_UNAVAILABLE):
+            found = self._table.get_item(Key={"id": _slot(number)}, ConsistentRead=True)
+        kept = found.get("Item", {})
+        texts = {name: kept[name] for name in ("name", "run", "checked_at") if name in kept}
+        return Slot(number, **texts, revision=int(kept.get("revision", 0)))
+
+    def save_slot(self, slot: Slot) -> Slot:
+        """Save a slot; return it with its new revision. Raise Moved if another process did."""
+        saved = replace(slot, revision=slot.revision + 1)
+        unmoved = Attr("revision").eq(slot.revision) if slot.revision else Attr("id").not_exists()
+        item = {**asdict(saved), "id": _slot(slot.number)}
+        try:
+            with translated(_UNAVAILABLE):
+                self._table.put_item(Item=item, ConditionExpression=unmoved)
+        except ConditionFailed as refused:
+            raise Moved([_slot(slot.number)]) from refused
+        return saved
 
     def _summary(self, item: dict[str, Any]) -> IngestionSummary:
         """Return an item's summary; an older release stored none, so it is computed."""
@@ -217,21 +256,20 @@ class Ledger:
             else IngestionSummary.of(self.get(item["id"]))
         )
 
-    def _of_table(self, table: str, state: State) -> list[Ingestion]:
-        return list(
-            self._pages(
-                self._table.query,
-                IndexName="by_state",
-                KeyConditionExpression=Key("state").eq(state.value),
-                FilterExpression=Attr("table").eq(table) | Attr("tables").contains(table),
-            )
-        )
+    def _queue(self, queue: str) -> Iterator[Ingestion]:
+        condition = Key("queue").eq(queue)
+        return self._pages(self._table.query, IndexName="waiting", KeyConditionExpression=condition)
 
     def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
+        self._groups.keep_once(ingestion.group)
         saved = self._next(ingestion)
         with translated(_UNAVAILABLE):
             self._table.put_item(Item=to_item(saved), ConditionExpression=condition)
         return saved
+
+    def _ingestion(self, item: dict[str, Any]) -> Ingestion:
+        found = from_item(item)
+        return found.but(group=self._groups.ids(item[GROUP])) if GROUP in item else found
 
     def _next(self, ingestion: Ingestion) -> Ingestion:
         return ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
@@ -247,6 +285,7 @@ class Ledger:
     def _batches(self, ids: Sequence[str], **what: Any) -> Iterator[dict[str, Any]]:
         """Yield the existing items of these ids."""
         name, client = self._table.name, self._table.meta.client
+        ids = list(dict.fromkeys(ids))  # DynamoDB refuses a key that is asked twice
         for start in range(0, len(ids), _BATCH):
             keys = [{"id": id_} for id_ in ids[start : start + _BATCH]]
             wanted: dict[str, Any] = {name: {"Keys": keys, **what}}
@@ -257,7 +296,7 @@ class Ledger:
                 wanted = answer.get("UnprocessedKeys") or {}
 
     def _pages(self, read: Any, **arguments: Any) -> Iterator[Ingestion]:
-        return map(from_item, self._items(read, **arguments))
+        return map(self._ingestion, self._items(read, **arguments))
 
     def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:
         while True:
@@ -267,6 +306,11 @@ class Ledger:
             if "LastEvaluatedKey" not in page:
                 return
             arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _slot(number: int) -> str:
+    """Return the id of a slot's item, which is no ingestion."""
+    return f"shared-{number}"
 
 
 def weight(ingestions: Sequence[Ingestion]) -> int:

@@ -1,9 +1,14 @@
-"""An ingestion as DynamoDB's item, and back."""
+"""An ingestion as DynamoDB's item, and back.
+
+Each kilobyte of an item is paid for at every write, in the table and in each of its indexes. So an
+item leaves out what has its default, and a large group has an item of its own.
+"""
 
 import dataclasses
 import json
 from typing import Any
 
+from functions.adapters.ledger_groups import group_key, is_large
 from functions.model.ingestion import IN_FLIGHT, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
@@ -14,7 +19,10 @@ from lakegate.report import Reason
 
 # Raise it where a release without the change could not read an item, or must not work on it. What
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
-SCHEMA = 1
+SCHEMA = 2
+_WITHOUT_GROUP_ITEMS = 1  # the schema of items that need no more
+GROUP = "group_item"  # the attribute with the id of a large group's item (ledger_groups.py)
+BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
 _JSON = (
     *("times", "check_counts", "checks", "group", "approval", "branches_to_delete", "replaced"),
@@ -22,7 +30,9 @@ _JSON = (
 )
 _NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
 _DERIVED = (
-    *("schema", "landed_day", "brief", "reason_code", "tables", "unfinished", "unrecorded"),
+    *("schema", "landed_day", "brief", "reason_code", "unfinished", "unrecorded", "queue"),
+    "tables",  # of earlier releases
+    GROUP,
 )
 # Fields that the table keeps under an earlier name, so that every release reads every item.
 _STORED = {
@@ -34,18 +44,30 @@ _STORED = {
 }
 _FIELDS = {_STORED.get(f.name, f.name): f.name for f in dataclasses.fields(Ingestion)}
 _KNOWN = {*_FIELDS, *_LANDED, *_DERIVED}
+# Releases read an item without these otherwise, or not at all.
+_ALWAYS = {"id", "landed", "state", "revision", "saved_at", "times", "checks", "announced"}
+_DEFAULTS = {
+    f.name: f.default_factory() if callable(f.default_factory) else f.default
+    for f in dataclasses.fields(Ingestion)
+    if f.name not in _ALWAYS
+}
 
 
 def to_item(ingestion: Ingestion) -> dict[str, Any]:
-    """Return the item that keeps an ingestion."""
+    """Return the item that keeps an ingestion. Of a large group it has the name of its item."""
     item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
-    item |= {**item.pop("unknown"), "schema": SCHEMA}
+    unknown = item.pop("unknown")
+    usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
+    item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
+    item |= {**unknown, "schema": _WITHOUT_GROUP_ITEMS}
+    if is_large(ingestion.group):
+        item |= {GROUP: group_key(item.pop("group")), "schema": SCHEMA}
     landed = dataclasses.asdict(item.pop("landed"))
-    reason = item.pop("reason")
+    reason = ingestion.reason
     item |= landed
     if not item["etag"]:
         del item["etag"]  # a key of an index, where "" is refused
-    item |= {name: json.dumps(item[name], default=_plain) for name in _JSON}
+    item |= {name: json.dumps(item[name], default=_plain) for name in _JSON if name in item}
     item = {_STORED.get(name, name): value for name, value in item.items()}
     item["state"] = ingestion.state.value
     item |= {
@@ -54,12 +76,12 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
     }
     if reason:
         item |= {"reason_code": reason.code, "reason": reason.message}
-    if ingestion.parts:
-        item["tables"] = list(ingestion.tables)  # by which it is found; the parts are one text
     if ingestion.unfinished:
         item["unfinished"] = "yes"
     if ingestion.needs_recording:
         item["unrecorded"] = "yes"
+    if ingestion.is_waiting and ingestion.tables:
+        item["queue"] = BATCHES if ingestion.parts else ingestion.table
     return item
 
 

@@ -60,7 +60,7 @@ class Catalog:
     """Nessie, accessed with one token."""
 
     def __init__(self, uri: str, token: str | Secret) -> None:
-        """Connect to `uri`, which has no path, with a bearer token or the secret that holds it."""
+        """Connect to `uri`, without a slash, with a bearer token or the secret that holds it."""
         self._v2 = f"{uri}/api/v2"
         self._session = requests.Session()
         self._session.auth = self._bearer = Bearer(token)

@@ -1,9 +1,8 @@
-"""Read and write the landing bucket, and the lake bucket outside its tables."""
+"""Read and write the lake bucket outside its tables."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -17,7 +16,7 @@ from lakegate.contract.claims import could_claim
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.landing import LandedObject, object_version
+from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport
 
@@ -56,6 +55,7 @@ def translated(what: str) -> Iterator[None]:
 
 CONTRACTS, YAML = "contracts/", (".yaml", ".yml")  # prefix and suffixes of contracts' keys
 _REPORTS = "reports/"
+_MOST_FOLDERS = 100  # of reports that are listed one by one
 _MOST_DELETED = 1000
 _LONGEST = 16 << 20  # bytes of an object without a limit of its own
 
@@ -212,17 +212,29 @@ class Lake:
             return True
         return False
 
-    def reports(self) -> Iterator[str]:
-        """Yield the keys of all audit reports."""
-        return (each["Key"] for each in self._listed(_REPORTS))
+    def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
+        """Yield the keys of all audit reports, or at least those of some ingestions.
+
+        For few ingestions only their folders are listed.
+        """
+        folders = [_REPORTS]
+        if ids is not None:
+            tables = self._folders(_REPORTS)
+            if len(tables) * len(ids) <= _MOST_FOLDERS:
+                folders = [f"{table}{id_}/" for table in tables for id_ in ids]
+        return (each["Key"] for folder in folders for each in self._listed(folder))
+
+    def _folders(self, prefix: str) -> list[str]:
+        pages = self._pages(prefix, Delimiter="/")
+        return [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", [])]
 
     def _listed(self, prefix: str) -> Iterator[dict[str, Any]]:
+        return (each for page in self._pages(prefix) for each in page.get("Contents", []))
+
+    def _pages(self, prefix: str, **how: str) -> Iterator[dict[str, Any]]:
         with translated(prefix):
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.bucket, Prefix=prefix
-            )
-            for page in pages:
-                yield from page.get("Contents", [])
+            paginator = self._client.get_paginator("list_objects_v2")
+            yield from paginator.paginate(Bucket=self.bucket, Prefix=prefix, **how)
 
     def delete_objects(self, keys: Sequence[str]) -> None:
         """Delete objects in the given order; ignore missing ones.
@@ -258,86 +270,3 @@ class Lake:
         with translated(f"{key} (version {version})" if version else key):
             found = self._client.get_object(Bucket=self.bucket, Key=key, **wanted)
             return body_of(found, key, most), found.get("VersionId", "")
-
-
-_LONGEST_MANIFEST = 64 << 10
-_NOW = "9999"  # as a time
-
-
-class Landing:
-    """The landing bucket."""
-
-    def __init__(self, client: Any, bucket: str) -> None:
-        """Use boto3's `s3` client."""
-        self._client = client
-        self.bucket = bucket
-
-    def landed(self) -> Iterator[LandedObject]:
-        """Yield every version of every key that landed; delete markers are not objects."""
-        with translated(self.bucket):
-            pages = self._client.get_paginator("list_object_versions").paginate(Bucket=self.bucket)
-            for page in pages:
-                for found in page.get("Versions", []):
-                    yield self._landed(found)
-
-    def newest(self, prefix: str, at: str = _NOW) -> dict[str, LandedObject]:
-        """Return the newest version of every key with this prefix, by key, without deleted keys.
-
-        `at` (ISO 8601, UTC) asks for the state at that time by S3's clock, which has whole seconds
-        and dates a multipart upload by its start. Changes within that second count, so an object
-        uploaded before is always found. In the worst case the result is the version that replaced
-        it within that second; then a later file that names it is held as a likely duplicate, and
-        its owner is alerted.
-        """
-        there: dict[str, dict[str, Any]] = {}
-        gone: dict[str, dict[str, Any]] = {}
-        with translated(f"{prefix}*"):
-            pages = self._client.get_paginator("list_object_versions").paginate(
-                Bucket=self.bucket, Prefix=prefix
-            )
-            for page in pages:
-                for newest, kind in ((there, "Versions"), (gone, "DeleteMarkers")):
-                    for found in page.get(kind, []):  # of a key the newest first
-                        if times.second(times.text(found["LastModified"])) <= times.second(at):
-                            newest.setdefault(found["Key"], found)
-        return {
-            key: self._landed(found)
-            for key, found in there.items()
-            if key not in gone or _rank(gone[key]) <= _rank(found)
-        }
-
-    def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
-        """Return the text of a batch's manifest, and when it landed by S3's clock.
-
-        An event has the time when the upload was complete, which differs from a listing's. Raises
-        Missing where that version is gone, Permanent TOO_LARGE.
-        """
-        version = {} if landed.version == landed.etag else {"VersionId": landed.version}
-        with translated(landed.uri):
-            found = self._client.get_object(Bucket=self.bucket, Key=landed.key, **version)
-            body = body_of(found, landed.key, _LONGEST_MANIFEST)
-            return body, times.text(found["LastModified"])
-
-    def put(self, key: str, body: bytes) -> LandedObject:
-        """Put an object as an uploader does; return the landed object."""
-        with translated(key):
-            answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
-        etag = answer["ETag"].strip('"')
-        version = object_version(answer.get("VersionId"), etag)
-        return LandedObject(self.bucket, key, version, etag, len(body))
-
-    def _landed(self, found: dict[str, Any]) -> LandedObject:
-        etag = found["ETag"].strip('"')
-        return LandedObject(
-            bucket=self.bucket,
-            key=found["Key"],
-            version=object_version(found["VersionId"], etag),
-            etag=etag,
-            size=found["Size"],
-            landed_at=times.text(found["LastModified"]),
-        )
-
-
-def _rank(found: dict[str, Any]) -> tuple[bool, datetime]:
-    """Return the sort key of a version among those of its key; the newest is the largest."""
-    return found["IsLatest"], found["LastModified"].replace(microsecond=0)

@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.alert import Alert, Kind
 from lakegate.errors import Permanent, Transient
+from lakegate.jobspec import JobSpec
 
 if TYPE_CHECKING:  # on_action must start fast
     from functions.model.announcement import Announcement
@@ -140,6 +141,27 @@ class AnnouncementQueue:
         """Queue an announcement. Raises Transient QUEUE_UNAVAILABLE."""
         with translated("announcements"):
             self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())
+
+
+class WorkQueue:
+    """The files that wait for a shared run."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        """Use boto3's `sqs` client."""
+        self._client = client
+        self._url = url
+
+    def send(self, spec: JobSpec) -> None:
+        """Queue an attempt's job spec. Raises Transient QUEUE_UNAVAILABLE."""
+        with translated("work"):
+            self._client.send_message(QueueUrl=self._url, MessageBody=spec.to_argument())
+
+    def size(self) -> int:
+        """Return about how many files wait, those that a run has in hand included."""
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        with translated("work"):
+            found = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
+        return sum(int(found["Attributes"][name]) for name in names)
 
 
 def digest(text: str) -> str:

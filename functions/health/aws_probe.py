@@ -1,6 +1,5 @@
-"""Read the configuration of the deployment's AWS resources; change nothing."""
+"""Read the state of the deployment's AWS resources; change nothing."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -9,14 +8,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.health.model import Application, Bucket, Keys, Notification, Queue, Table
+from functions.health.model import Application, Notification, Queue
 from lakegate.errors import Transient
-
-_NOT_SET = (
-    "NoSuchBucketPolicy",
-    "NoSuchPublicAccessBlockConfiguration",
-    "ServerSideEncryptionConfigurationNotFoundError",
-)
 
 
 class AwsProbe:
@@ -34,22 +27,6 @@ class AwsProbe:
         with _translated(bucket):
             answer = self._s3.head_bucket(Bucket=bucket)
             return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
-
-    def bucket(self, name: str) -> Bucket:
-        """Return a bucket's settings."""
-        with _translated(name):
-            rules = self._asked("get_bucket_encryption", name, "ServerSideEncryptionConfiguration")
-            blocked = self._asked("get_public_access_block", name, "PublicAccessBlockConfiguration")
-            default = (rules or {}).get("Rules", [{}])[0]
-            return Bucket(
-                name,
-                versioning=self._asked("get_bucket_versioning", name, "Status") or "",
-                encryption=default.get("ApplyServerSideEncryptionByDefault", {}).get(
-                    "SSEAlgorithm", ""
-                ),
-                policy=self._policy(name),
-                is_private=bool(blocked) and all(blocked.values()),
-            )
 
     def notifications(self, bucket: str) -> list[Notification]:
         """Return the queues that a bucket notifies of landed objects."""
@@ -71,28 +48,21 @@ class AwsProbe:
                 raise
         return True
 
-    def table(self, name: str) -> Table:
-        """Return the keys of a DynamoDB table and of its indexes."""
+    def table(self, name: str) -> str:
+        """Return the status of a DynamoDB table."""
         with _translated(name):
-            found = self._dynamodb.describe_table(TableName=name)["Table"]
-        indexes = found.get("GlobalSecondaryIndexes", [])
-        return Table(
-            _keys(found, "TableStatus"),
-            {each["IndexName"]: _keys(each, "IndexStatus") for each in indexes},
-        )
+            return str(self._dynamodb.describe_table(TableName=name)["Table"]["TableStatus"])
 
     def queue(self, url: str) -> Queue:
-        """Return how many messages a queue has, and its dead-letter queue."""
+        """Return how many messages a queue has."""
         with _translated(url):
             asked = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         found = asked["Attributes"]
-        redrive = json.loads(found.get("RedrivePolicy", "{}"))
         return Queue(
             name=url.rsplit("/", 1)[-1],
             arn=found["QueueArn"],
             waiting=int(found["ApproximateNumberOfMessages"]),
             in_flight=int(found["ApproximateNumberOfMessagesNotVisible"]),
-            dead_letters_arn=redrive.get("deadLetterTargetArn", ""),
         )
 
     def application(self, id_: str) -> Application:
@@ -105,25 +75,6 @@ class AwsProbe:
             release_label=found["releaseLabel"],
             auto_start=found.get("autoStartConfiguration", {}).get("enabled", True),
         )
-
-    def _policy(self, bucket: str) -> str:
-        return self._asked("get_bucket_policy", bucket, "Policy") or ""
-
-    def _asked(self, operation: str, bucket: str, name: str) -> Any:
-        """Return one of a bucket's settings; None where it was never set."""
-        try:
-            return getattr(self._s3, operation)(Bucket=bucket).get(name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_SET:
-                return None
-            raise
-
-
-def _keys(found: dict[str, Any], status: str) -> Keys:
-    order = sorted(found["KeySchema"], key=lambda each: each["KeyType"] != "HASH")
-    return Keys(
-        tuple(each["AttributeName"] for each in order), found.get(status, "ACTIVE") == "ACTIVE"
-    )
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -23,7 +23,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding; `fix` says what to do, "" where all is well."""
+    """One finding; `fix` says what to do, "" where all is well.
+
+    `carry_out` fills in an empty `check` with the name of the check that was run.
+    """
 
     check: str
     status: Status
@@ -33,24 +36,28 @@ class Finding:
 
 @dataclass(frozen=True)
 class Check:
-    """A check to run; `fix` is the remedy if it cannot be run."""
+    """A check to run; `fix` is the remedy if it cannot be run.
+
+    An optional check that cannot be run is a warning only.
+    """
 
     name: str
     run: Callable[[], Iterable[Finding]]
     fix: str
+    optional: bool = False
 
 
-def ok(check: str, message: str) -> Finding:
+def ok(message: str, check: str = "") -> Finding:
     """Return the finding that all is well."""
     return Finding(check, Status.OK, message)
 
 
-def warn(check: str, message: str, fix: str) -> Finding:
+def warn(message: str, fix: str, check: str = "") -> Finding:
     """Return the finding that it works but needs attention."""
     return Finding(check, Status.WARN, message, fix)
 
 
-def fail(check: str, message: str, fix: str) -> Finding:
+def fail(message: str, fix: str, check: str = "") -> Finding:
     """Return the finding that it does not work."""
     return Finding(check, Status.FAIL, message, fix)
 
@@ -65,15 +72,21 @@ def carry_out(checks: Sequence[Check]) -> list[Finding]:
 
 
 def _findings(check: Check) -> list[Finding]:
+    return [replace(each, check=each.check or check.name) for each in _carried_out(check)]
+
+
+def _carried_out(check: Check) -> Iterable[Finding]:
     try:
         return list(check.run())
     except LakegateError as error:
-        return [fail(check.name, f"cannot be checked: {error.message}", check.fix)]
+        if check.optional:
+            return [warn(f"skipped: {error.message}", check.fix)]
+        return [fail(f"cannot be checked: {error.message}", check.fix)]
     except Exception as error:  # noqa: BLE001 - the other checks must not suffer
         # Only the error's type: its message might contain a token.
         logger.error("a check failed", extra={"check": check.name, "kind": type(error).__name__})
         message = f"cannot be checked: the check raised {type(error).__name__}"
-        return [fail(check.name, message, "report this: the check itself is faulty")]
+        return [fail(message, "report this: the check itself is faulty")]
 
 
 @dataclass(frozen=True)
@@ -119,17 +132,6 @@ class Claims:
 
 
 @dataclass(frozen=True)
-class Bucket:
-    """A bucket's settings, "" for each that is not set; `policy` is its JSON."""
-
-    name: str
-    versioning: str
-    encryption: str
-    policy: str
-    is_private: bool
-
-
-@dataclass(frozen=True)
 class Notification:
     """A bucket's notification of a queue; `is_filtered` says that it skips some keys."""
 
@@ -139,30 +141,13 @@ class Notification:
 
 
 @dataclass(frozen=True)
-class Keys:
-    """The key attributes of a table or an index; `is_active` says whether it is ready."""
-
-    attributes: tuple[str, ...]
-    is_active: bool = True
-
-
-@dataclass(frozen=True)
-class Table:
-    """The ledger's own key, and its indexes by name."""
-
-    keys: Keys
-    indexes: Mapping[str, Keys]
-
-
-@dataclass(frozen=True)
 class Queue:
-    """A queue with its waiting and in-flight messages; "" without a dead-letter queue."""
+    """A queue with its waiting and in-flight messages."""
 
     name: str
     arn: str
     waiting: int
     in_flight: int
-    dead_letters_arn: str
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,33 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import requests
 
 from functions.adapters.nessie import MAIN
-from functions.health.model import AnonymousAnswer, Claims, Finding, TokenStatus, fail, ok, warn
+from functions.health.model import (
+    AnonymousAnswer,
+    Check,
+    Claims,
+    Finding,
+    TokenStatus,
+    fail,
+    ok,
+    warn,
+)
 from lakegate.errors import Transient
 
 PUBLISHER = "publisher"
-ROLES = ("uploader", "job", PUBLISHER, "reader")
+ROLES = ("uploader", "job", "reader")  # whose tokens the checkup may read
 RENEW_WITH_LEFT = timedelta(days=7)
 _SLOW = 2.0
+_ACCESS = "Nessie's access"
 _ROTATE = "make new tokens with `lakegate rotate`"
 
 
@@ -26,56 +36,60 @@ def of_anonymous_answer(uri: str, found: AnonymousAnswer) -> Iterator[Finding]:
     """Check that Nessie is up and rejects anonymous requests."""
     took = f"answers in {found.seconds * 1000:,.0f} ms at {uri}"
     if found.seconds > _SLOW:
-        yield warn(
-            "Nessie",
-            took,
-            "give Nessie's tasks and its database more resources, or reduce their load",
-        )
+        yield warn(took, "give Nessie's tasks and its database more resources, or less load")
     else:
-        yield ok("Nessie", took)
+        yield ok(took)
     if found.status == 401:
-        yield ok("Nessie's access", "anonymous requests are refused: closed")
+        yield ok("anonymous requests are refused: closed", _ACCESS)
     elif found.status < 400:
         fix = "turn on Nessie's authentication and authorization, as infra/platform.yml does"
-        yield fail(
-            "Nessie's access", "anonymous requests are open: main is readable without a token", fix
-        )
+        yield fail("anonymous requests are open: main is readable without a token", fix, _ACCESS)
     else:
         message = f"anonymous requests are answered {found.status} and not 401"
         fix = "check that this address is Nessie's own, and read Nessie's log"
-        yield fail("Nessie's access", message, fix)
+        yield fail(message, fix, _ACCESS)
+
+
+def of_connection(uri: str) -> Finding:
+    """Check that tokens travel encrypted; the template refuses a production stage without TLS."""
+    address = urlsplit(uri)
+    if address.scheme == "https":
+        return ok("is encrypted (https)")
+    if (address.hostname or "").startswith("127."):
+        return ok("stays on this machine")
+    message = "tokens travel unencrypted inside the network (HTTP)"
+    fix = 'set CertificateArn and NessieName (docs/platform.md, "TLS"), then deploy again'
+    return warn(message, fix)
 
 
 def of_version(found: str, oldest: str) -> Finding:
     """Check that Nessie is at least as new as the tested version."""
-    check = "Nessie's version"
     if not found:
         fix = f"see that Nessie's image is {oldest or 'the documented one'} or newer"
-        return warn(check, "Nessie does not report its version", fix)
+        return warn("Nessie does not report its version", fix)
     if oldest and _numbers(found) < _numbers(oldest):
         fix = f"deploy the platform with NessieVersion {oldest} or newer"
-        return fail(check, f"is {found}, older than {oldest}", fix)
-    return ok(check, f"is {found}" + (f" ({oldest} or newer is required)" if oldest else ""))
+        return fail(f"is {found}, older than {oldest}", fix)
+    return ok(f"is {found}" + (f" ({oldest} or newer is required)" if oldest else ""))
 
 
 def of_token(role: str, claims: Claims, token_status: TokenStatus, now: datetime) -> Finding:
     """Check that a role's token is its own, is accepted, and does not expire soon."""
-    check = f"{role}'s token"
     if claims.user and claims.user != f"lakegate-{role}":
-        return fail(check, f"its secret holds the token of {claims.user}", _ROTATE)
+        return fail(f"its secret holds the token of {claims.user}", _ROTATE)
     left = claims.expires - now if claims.expires else None
     if left is not None and left <= timedelta(0):
-        return fail(check, f"expired {claims.expires:%Y-%m-%d %H:%M} UTC", _ROTATE)
+        return fail(f"expired {claims.expires:%Y-%m-%d %H:%M} UTC", _ROTATE)
     if token_status.reading == 401:
         fix = f"{_ROTATE}; if it stays, check Nessie's public key and clock"
-        return fail(check, "Nessie does not accept it", fix)
+        return fail("Nessie does not accept it", fix)
     if token_status.reading != 200:
         fix = "compare Nessie's rules with those of infra/platform.yml, and read Nessie's log"
-        return fail(check, f"reading main with it is answered {token_status.reading}", fix)
+        return fail(f"reading main with it is answered {token_status.reading}", fix)
     if left is None:
-        return ok(check, "is accepted; it does not tell when it expires")
-    until = f"is accepted, and expires {claims.expires:%Y-%m-%d %H:%M} UTC"
-    return warn(check, until, _ROTATE) if left < RENEW_WITH_LEFT else ok(check, until)
+        return ok("is accepted; it does not tell when it expires")
+    until = f"is accepted, and expires {claims.expires:%Y-%m-%d %H:%M} UTC, {left.days} days left"
+    return warn(until, _ROTATE) if left < RENEW_WITH_LEFT else ok(until)
 
 
 def of_rules(role: str, token_status: TokenStatus) -> Finding:
@@ -84,23 +98,37 @@ def of_rules(role: str, token_status: TokenStatus) -> Finding:
     fix = "give Nessie the rules of infra/platform.yml, with authorization turned on"
     if status in (0, 401) or status >= 500:
         message = f"a merge could not be tried ({status or token_status.reading})"
-        return fail(check, message, f"see the findings on Nessie and on {role}'s token")
+        return fail(message, f"see the findings on Nessie and on {role}'s token", check)
     if role == PUBLISHER:
-        refused = fail(check, "may not commit: nothing can be published", fix)
-        return refused if status == 403 else ok(check, "may commit, as it must")
+        refused = fail("may not commit: nothing can be published", fix, check)
+        return refused if status == 403 else ok("may commit, as it must", check)
     if status == 403:
-        return ok(check, "may not commit, as it must not")
-    return fail(check, "may commit, so unaudited data could reach main", fix)
+        return ok("may not commit, as it must not", check)
+    return fail("may commit, so unaudited data could reach main", fix, check)
+
+
+def of_role(
+    role: str, token: Callable[[], str], nessie: "NessieProbe", now: Callable[[], datetime]
+) -> Check:
+    """Return the check of a role's token and rights; `token` reads the token."""
+
+    def run() -> list[Finding]:
+        read = token()
+        status = nessie.token_status(read)
+        return [of_token(role, Claims.of(read), status, now()), of_rules(role, status)]
+
+    fix = "create the tokens with `lakegate rotate`; then check the route to Nessie"
+    return Check(f"{role}'s token", run, fix)
 
 
 def of_main(*, begun: bool, lacking: Sequence[str]) -> Finding:
     """Check that main has its first commit and the tables of audit results."""
     fix = "run `lakegate deploy` (`lakegate up` on one machine): it seeds main"
     if not begun:
-        return fail("main", "has no commit yet, so nothing can be merged into it", fix)
+        return fail("has no commit yet, so nothing can be merged into it", fix)
     if lacking:
-        return fail("main", f"lacks {' and '.join(lacking)}", fix)
-    return ok("main", "is seeded, with its tables of results")
+        return fail(f"lacks {' and '.join(lacking)}", fix)
+    return ok("is seeded, with its tables of results")
 
 
 def _numbers(version: str) -> list[int]:

@@ -19,9 +19,9 @@ class ContractTerms:
     `table` is where its rows go; for a batch it is BATCH, which is no table: its files have
     contracts of their own. `contract_key` and `contract_version` name the contract's text.
     `requirements_digest` is the digest of what it requires of the rows. Alerts go to `channel` and
-    name the `owner`. `on_duplicate` and `on_new_version` are the contract's settings of those
-    names. `checks_whole_table` says that it has checks of the whole table, `reads_others` that the
-    job reads other tables than its own, which it may where an older release did not say.
+    name the `owner`. `on_duplicate`, `on_new_version` and `isolation` are the contract's settings
+    of those names. `checks_whole_table` says that it has checks of the whole table, `reads_others`
+    that the job reads other tables than its own, which it may where an older release did not say.
     """
 
     table: str = ""
@@ -32,6 +32,7 @@ class ContractTerms:
     owner: str = ""
     on_duplicate: str = "publish"
     on_new_version: str = "add"
+    isolation: str = "shared"
     checks_whole_table: bool = False
     reads_others: bool = True
 
@@ -49,6 +50,7 @@ class ContractTerms:
             owner=contract.owner,
             on_duplicate="publish" if is_change else contract.on_duplicate,
             on_new_version="add" if is_change else contract.on_new_version,
+            isolation=contract.isolation,
             checks_whole_table=contract.checks_whole_table,
             reads_others=is_change or contract.reads_others,
         )

@@ -96,14 +96,17 @@ class Ingestion:
     owner: str = ""
     on_duplicate: str = "publish"
     on_new_version: str = "add"
+    isolation: str = "shared"
     checks_whole_table: bool = False
     reads_others: bool = True
 
     # The attempt: one branch and its job run. `failures` counts job runs that failed without a
-    # report, `tries_from` the attempts before the last replay.
+    # report, `tries_from` the attempts before the last replay. With `is_shared` a shared run takes
+    # it from the work queue, and creates its branch.
     attempt: int = 1
     failures: int = 0
     tries_from: int = 0
+    is_shared: bool = False
     contract_pinned: bool = False  # the replay uses the contract's version that is named above
     job_run: str = ""
     report_key: str = ""
@@ -171,6 +174,11 @@ class Ingestion:
         return Intent(self.branch, self.audited_hash)
 
     @property
+    def awaits_shared_run(self) -> bool:
+        """Return whether a shared run has it, or is to take it from the work queue."""
+        return self.is_shared and self.state is State.LANDED
+
+    @property
     def replaces(self) -> bool:
         """Return whether its rows replace those of earlier versions of its key."""
         return self.on_new_version == "replace"
@@ -183,7 +191,13 @@ class Ingestion:
     @property
     def is_decided(self) -> bool:
         """Return whether it failed, and is to be published by decision beside other versions."""
-        return self.state is State.AUDITED and self.has_failed and not self.replaces
+        is_open = self.state is State.AUDITED and self.has_failed
+        return is_open and not self.replaces and not self.turn
+
+    @property
+    def turn(self) -> str:
+        """Return when main published it, if main lost it since and it is to be published again."""
+        return "" if self.ended else self.times.get("published", "")
 
     @property
     def is_queued(self) -> bool:
@@ -195,6 +209,11 @@ class Ingestion:
         """Return whether main refused it, so that other ingestions of its table wait for it."""
         runs_whole = self.change is not None or (bool(self.parts) and self.checks_whole_table)
         return self.is_reaudit or (runs_whole and self.is_retried and self.state in _RETRIED)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether it may have a place in its tables' queues."""
+        return self.state is State.AUDITED or self.has_priority or bool(self.turn)
 
     @property
     def is_retried(self) -> bool:

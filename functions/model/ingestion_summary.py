@@ -118,4 +118,6 @@ def status_text(ingestion: Ingestion) -> str:
         )
     elif ingestion.tries_from and state in IN_FLIGHT:
         words += f", attempt {ingestion.attempt}, replayed ({since})"
+    if ingestion.awaits_shared_run:
+        words += ", and waits for a shared run"
     return words

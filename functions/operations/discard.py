@@ -3,8 +3,12 @@
 A file is needed if main, now or at any earlier commit of its log, or any other branch or tag
 reaches it. A branch wrote the files in the table states that its own commits made. Every other
 state is read too, and its files are kept. In doubt a file is kept, with the reason.
+
+A table may have files in the folders of other tables of its name, each created on a branch of its
+own (docs/adr/0032-files-of-another-table.md).
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from functions.adapters.iceberg_files import TableFiles
 
 WAREHOUSE = "warehouse/"
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 # The clocks of Nessie's servers may differ by this much; commits are compared by time.
 _SKEW = timedelta(hours=1)
 
@@ -131,7 +136,7 @@ def _of_table(
     written = [change.metadata for each in grown for change in each.own if change.metadata]
     if not written:
         return Removal()
-    found = _FilesOfBranches(f"s3://{adapters.settings.lake_bucket}/{WAREHOUSE}")
+    found = _FilesOfBranches(f"s3://{adapters.settings.lake_bucket}/{WAREHOUSE}", table)
     for metadata in dict.fromkeys(written):
         found.add(adapters.tables().files(metadata))
     forks = [each.fork for each in grown if each.fork]
@@ -180,8 +185,10 @@ def _others(
 class _FilesOfBranches:
     """The files that branches wrote, sorted into those to keep and those to delete."""
 
-    def __init__(self, warehouse: str) -> None:
+    def __init__(self, warehouse: str, table: str) -> None:
         self._warehouse = warehouse
+        named = re.escape(f"{warehouse}{table.replace('.', '/')}")
+        self._other_folder = re.compile(f"{named}_{_UUID}/data/")  # as Nessie names it
         self._levels: list[dict[str, None]] = [{}, {}, {}, {}]
         self._kept: dict[str, str] = {}
         self.undecided: set[str] = set()
@@ -191,10 +198,10 @@ class _FilesOfBranches:
         for level, paths in zip(self._levels, files.levels, strict=True):
             level.update(dict.fromkeys(sorted(paths)))
         self.undecided |= files.paths
-        inside = files.location.startswith(self._warehouse)
+        own = f"{files.location}/" if files.location.startswith(self._warehouse) else ""
         for path in files.paths:
-            if not (inside and path.startswith(files.location + "/")):
-                self._keep(path, "it lies outside the table's folder in the lake bucket")
+            if not (own and path.startswith(own)) and not self._other_folder.match(path):
+                self._keep(path, "it lies outside the table's folders in the lake bucket")
 
     def exclude(self, files: "TableFiles") -> None:
         """Exclude the files that existed when a branch was created: no branch wrote them."""

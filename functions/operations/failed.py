@@ -186,7 +186,7 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
         message = f"its discard is unfinished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
     asked = now.acted("replay", by.strip(), at)
-    fresh = _next_attempt(asked.step("replayed", at))
+    fresh = next_attempt(asked.step("replayed", at))
     return fresh.but(
         contract_pinned=original,
         approval=None,
@@ -199,13 +199,14 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
 
 def _run_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
     """Return an approved ingestion with its job to run again, on a fresh branch."""
-    return _next_attempt(approved).but(null_unreadable=null_unreadable)
+    return next_attempt(approved).but(null_unreadable=null_unreadable)
 
 
-def _next_attempt(now: Ingestion) -> Ingestion:
+def next_attempt(now: Ingestion) -> Ingestion:
     """Return the ingestion at the start of its next attempt; keep the branch of the last one."""
     return now.but(
         state=State.LANDED,
+        is_shared=False,
         tries_from=now.attempt,
         attempt=now.attempt + 1,
         failures=0,

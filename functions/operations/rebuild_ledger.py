@@ -22,6 +22,7 @@ from functions.adapters.s3 import Missing, StoredContract
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
+from functions.model.search import Search
 from functions.operations import recovered
 from functions.operations.recovered import Trace, in_force, traces, with_terms
 from functions.pipeline.intake import arrivals
@@ -58,12 +59,14 @@ class _Search:
 def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]:
     """Restore every ingestion that the ledger lost; yield each as it was added.
 
-    A landed object without a trace is left to the sweep, which ingests it. With `dry_run` nothing
-    changes.
+    A landed object without a trace is left to the sweep, which ingests it: its search begins again.
+    With `dry_run` nothing changes.
     """
     listed = (i for state in NOT_STARTED for i in adapters.ledger.in_state(state))
     search = _Search(begun=[ingestion.id for ingestion in listed])
     yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
+    if not dry_run:
+        adapters.ledger.save_search(Search.first(adapters.now()))
 
 
 def restore(
@@ -97,7 +100,8 @@ def _restored(
     adapters: Adapters, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
 ) -> Iterator[Ingestion]:
     """Yield the lost ingestions as they are added; with `dry_run` as they would be."""
-    found = {i: t for i, t in traces(adapters, landed, search.since).items() if search.covers(i)}
+    all_found = traces(adapters, landed, search.since, search.wanted)
+    found = {id_: trace for id_, trace in all_found.items() if search.covers(id_)}
     begun = _begun(adapters, search.begun)  # after the traces: what is under way has moved on
     known = adapters.ledger.known(list(found), consistent=True)
     lost = {

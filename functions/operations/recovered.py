@@ -1,7 +1,7 @@
 """Rebuild a lost ingestion from its traces outside the ledger."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -59,14 +59,19 @@ class Trace:
         return of_reports | {parse_branch_name(name)[0] for name in self.branches.values()}
 
 
-def traces(adapters: Adapters, landed: Iterable[LandedObject], since: str = "") -> dict[str, Trace]:
-    """Return the traces of ingestions by their ids.
+def traces(
+    adapters: Adapters,
+    landed: Iterable[LandedObject],
+    since: str = "",
+    wanted: Collection[str] | None = None,
+) -> dict[str, Trace]:
+    """Return the traces of ingestions by their ids; at least those of the `wanted` ones.
 
     `landed` are the landed objects to search. A branch's name has only a part of the id, so it is
     found only if its object is among them. Job runs are listed from the time `since` on.
     """
     runs = _by_attempt(adapters.jobs.runs(since), lambda run: parse_run_name(run.name))
-    reports = _by_attempt(adapters.lake.reports(), lambda key: parse_report_key(key)[1:])
+    reports = _by_attempt(adapters.lake.reports(wanted), lambda key: parse_report_key(key)[1:])
     branches = _by_attempt(
         adapters.catalog.branches("ingest/"), lambda name: parse_branch_name(name)[1:]
     )

@@ -32,7 +32,13 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         f"main no longer has commit {ingestion.merge_hash}, which published its "
         f"{ingestion.rows:,} rows: main was set back, and the rows are gone from {tables}"
     )
-    nothing = ingestion.but(
+    nothing = without_rows(ingestion, head)
+    return finish(adapters, end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message)))
+
+
+def without_rows(ingestion: Ingestion, head: str) -> Ingestion:
+    """Return a published ingestion as one that left nothing on main, whose head is `head`."""
+    return ingestion.but(
         branch="",
         base_hash=head,  # the next branch is compared with main's commits after it
         audited_hash="",
@@ -48,7 +54,6 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         cleaned=False,
         recorded=0,  # main lost its audit results as well
     )
-    return finish(adapters, end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message)))
 
 
 def _is_named(adapters: Adapters, ingestion: Ingestion) -> bool:

@@ -128,6 +128,7 @@ def _contracts(
         )
         raise Permanent("NO_CONTRACT", message)
     for table in tables:
+        _require_allowed(in_force[table].contract, ingestion.landed.key)
         _require_able(in_force[table].contract)
     return {table: in_force[table] for table in tables}
 
@@ -138,6 +139,18 @@ def _original(adapters: Adapters, part: BatchFile) -> StoredContract:
     except Missing as error:
         message = f"the contract to replay it by is gone: {error.message}"
         raise Permanent("CONTRACT_GONE", message) from error
+
+
+def _require_allowed(contract: Contract, manifest: str) -> None:
+    """Raise Permanent for a table whose contract does not let this manifest bring its files."""
+    if not manifest.startswith(contract.batches):
+        allowed = ", ".join(contract.batches) or "none"
+        message = (
+            f"the contract of {contract.table} does not allow this batch: manifests that may bring "
+            f"files of it begin with: {allowed}. Its owner sets that in the property batches "
+            "(batches: allowed, or a list of prefixes); then replay the batch"
+        )
+        raise Permanent("BATCH_NOT_ALLOWED", message)
 
 
 def _require_able(contract: Contract) -> None:

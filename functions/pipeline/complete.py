@@ -7,11 +7,13 @@ from typing import Any
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Approval, Ingestion, State
+from functions.model.slot import is_shared_name
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish, report_of
 from functions.pipeline.publish import publish, publish_next
 from functions.pipeline.replace import CANNOT_REPLACE
 from functions.pipeline.retry import run_again
+from functions.pipeline.shared_runs import run_ended
 from functions.pipeline.submit import submit
 from functions.pipeline.versions import SUPERSEDED
 from functions.telemetry import logger
@@ -29,6 +31,7 @@ from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 
 # The reasons of final states without a report, which may still come later.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
+_OUT_OF_MEMORY = "OUT_OF_MEMORY"
 # The report has all of it; an item of the ledger is read often, and has 400 KB at most.
 _MOST_CHECKS, _MOST_COLUMNS, _LONGEST = 20, 5, 250
 _LARGE = ("samples", "query")
@@ -63,20 +66,29 @@ def decide(
 
     `report` is None if the run left none; `tries` is how many failed runs are too many.
     """
+    if passing := _passing_failure(ingestion, run, report, tries):
+        return RunAgain(passing)
     if report is None:
-        reason = Reason(*_without_report(run))
-        may_run_again = run.state is RunState.FAILED and ingestion.failures + 1 < tries
-        return RunAgain(reason) if may_run_again else Refuse(State.ERRORED, reason)
+        return _errored(*_without_report(run))
     if not _belongs(report, ingestion):
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
     if report.verdict is Verdict.PASSED:
         return _passed(ingestion, run, report)
     if ingestion.approval and _is_approved(ingestion.approval, ingestion, run, report):
         return Publish(report)
-    if report.reason is None:
-        return _errored("CONTRADICTION", f"the report says {report.verdict}, yet not why")
-    state = State.REJECTED if report.verdict is Verdict.REJECTED else State.ERRORED
-    return Refuse(state, report.reason)
+    return _refused(report)
+
+
+def _passing_failure(
+    ingestion: Ingestion, run: JobRun, report: AuditReport | None, tries: int
+) -> Reason | None:
+    """Return why the run failed if another one may succeed; after a failure workers are larger."""
+    if run.state is not RunState.FAILED or ingestion.failures + 1 >= tries:
+        return None
+    if report is None:
+        return Reason(*_without_report(run))
+    needs_memory = report.reason is not None and report.reason.code == _OUT_OF_MEMORY
+    return report.reason if needs_memory and not ingestion.failures else None
 
 
 def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
@@ -134,6 +146,13 @@ def _passed(ingestion: Ingestion, run: JobRun, report: AuditReport) -> Publish |
     if any(_misses_rows(single) for single in report.singles):
         return _errored("CONTRADICTION", "the report's data files do not hold its rows")
     return Publish(report)
+
+
+def _refused(report: AuditReport) -> Refuse:
+    if report.reason is None:
+        return _errored("CONTRADICTION", f"the report says {report.verdict}, yet not why")
+    state = State.REJECTED if report.verdict is Verdict.REJECTED else State.ERRORED
+    return Refuse(state, report.reason)
 
 
 def _is_unfounded(report: AuditReport) -> bool:
@@ -212,7 +231,7 @@ def conclude(adapters: Adapters, run_id: str) -> None:
     ingestion = judge(adapters, run_id)
     if ingestion:
         with logger.append_context_keys(ingestion=ingestion.id):
-            if _is_judged(ingestion):
+            if is_judged(ingestion):
                 resume(adapters, ingestion)
             else:
                 publish_next(adapters, ingestion)
@@ -224,6 +243,9 @@ def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
     Return the ingestion, None for a job run that is not one of ours.
     """
     run = adapters.jobs.get(run_id)
+    if is_shared_name(run.name):
+        run_ended(adapters, run)
+        return None
     try:
         ingestion_id, attempt = parse_run_name(run.name)
     except ValueError:
@@ -231,11 +253,11 @@ def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
         return None
     with logger.append_context_keys(ingestion=ingestion_id):
         ingestion = adapters.ledger.get(ingestion_id)
-        if _is_judged(ingestion):
+        if is_judged(ingestion):
             return ingestion
         if _is_current(run, attempt, ingestion):
             _check_own(adapters, ingestion, run)
-            return _judge(adapters, ingestion.but(job_run=run.id), run)
+            return record_verdict(adapters, ingestion.but(job_run=run.id), run)
         logger.info("nothing to do yet", extra={"run": run.id, "run_state": run.state})
         return ingestion
 
@@ -252,7 +274,9 @@ def resume(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 
 def _continued(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Start the job run of an ingestion, or judge it if it has ended."""
+    """Start the job run of an ingestion, or record the verdict of one that has ended."""
+    if ingestion.awaits_shared_run:
+        return ingestion  # whose message comes, or is replaced by the sweep (judged.py)
     if ingestion.state in NOT_STARTED:
         return submit(adapters, ingestion)
     if ingestion.state is not State.SUBMITTED:
@@ -261,10 +285,10 @@ def _continued(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         run = adapters.jobs.get(ingestion.job_run)
     except UnknownRun as error:
         return end(adapters, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
-    return _judge(adapters, ingestion, run) if run.has_ended else ingestion
+    return record_verdict(adapters, ingestion, run) if run.has_ended else ingestion
 
 
-def _is_judged(ingestion: Ingestion) -> bool:
+def is_judged(ingestion: Ingestion) -> bool:
     """Return whether the current attempt has its verdict."""
     return ingestion.ended or ingestion.state is State.AUDITED
 
@@ -288,11 +312,19 @@ def _check_own(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> None:
         raise Transient("LOST_INGESTION", message)
 
 
-def _judge(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ingestion:
+def record_verdict(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ingestion:
+    """Record what the ended run and its report mean for the ingestion, whose attempt it was."""
     try:
         report = report_of(adapters, ingestion)
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
+    return record_report(adapters, ingestion, run, report)
+
+
+def record_report(
+    adapters: Adapters, ingestion: Ingestion, run: JobRun, report: AuditReport | None
+) -> Ingestion:
+    """Record the same for a report that was read before."""
     ingestion = with_findings(ingestion, report) if report else ingestion
     match decide(ingestion, run, report, adapters.settings.max_crashes):
         case Publish(report=passed):
@@ -306,21 +338,30 @@ def _judge(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ingestion:
 
 def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
     first = _earlier(adapters, ingestion)
-    code = ingestion.reason.code if ingestion.reason else ""
-    needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
-    audited = ingestion.step(
-        "audited",
-        report.finished_at,
-        state=State.AUDITED,
-        approval=ingestion.approval if needed else None,
-        duplicate_of=first.id if first else "",
-    )
+    audited = _audited(ingestion, report, first)
     held = ingestion.parts or ingestion.on_duplicate == "hold"
     if first and held and not audited.approval:
         what = "some of its files" if ingestion.parts else "the same bytes"
         message = f"{first.landed.uri} brought {what} before; it needs a decision"
         return end(adapters, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
     return adapters.ledger.save(audited)
+
+
+def audited(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
+    """Return the ingestion after it passed the audit, with the earlier one of the same bytes."""
+    return _audited(ingestion, report, _earlier(adapters, ingestion))
+
+
+def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None) -> Ingestion:
+    code = ingestion.reason.code if ingestion.reason else ""
+    needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
+    return ingestion.step(
+        "audited",
+        report.finished_at,
+        state=State.AUDITED,
+        approval=ingestion.approval if needed else None,
+        duplicate_of=first.id if first else "",
+    )
 
 
 def _earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:

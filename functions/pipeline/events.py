@@ -8,6 +8,7 @@ from urllib.parse import unquote_plus
 from lakegate import times
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject, object_version
+from lakegate.shared_run import Judged
 from lakegate.text import load_json
 
 _MOST_RECORDS = 100  # S3 sends one a message
@@ -48,6 +49,17 @@ def ended_run(body: str) -> str:
     except (ValueError, KeyError, TypeError) as error:
         raise _bad("a job run's change of state", body, error) from error
     return str(run)
+
+
+def judged_files(body: str) -> Judged | None:
+    """Return what a shared run says of its files, None for another message.
+
+    Raise Permanent BAD_EVENT for a text that is no message at all.
+    """
+    try:
+        return Judged.from_message(load_json(body))
+    except (ValueError, KeyError, TypeError) as error:
+        raise _bad("a shared run's verdicts", body, error) from error
 
 
 def _landed(record: dict[str, Any]) -> LandedObject:

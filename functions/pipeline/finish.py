@@ -61,22 +61,37 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     if ingestion.needs_alert:
         ingestion = _send_alert(adapters, _closed(adapters, ingestion))
     if ingestion.needs_announcement:
-        _close_older(adapters, ingestion)
-        ingestion = _announce(adapters, ingestion)
+        _announce(adapters, [ingestion])
+        return adapters.ledger.get(ingestion.id)
     return ingestion
 
 
 def finish_published(adapters: Adapters, published: Ingestion) -> Ingestion:
     """Delete the branches, alert and announce; if the latter two fail, leave them to the sweep.
 
-    They must not delay the ingestions that wait for the table.
+    They must not delay the ingestions that wait for the table. All members of a group are
+    finished.
     """
-    cleaned = _cleaned_up(adapters, published)
+    members = _published_together(adapters, published)
+    _delete_branches(adapters, members)
     try:
-        return finish(adapters, cleaned)
+        _note_finished(adapters, members)
+        return finish(adapters, adapters.ledger.get(published.id))
     except LakegateError as error:
         logger.warning("the rest is left to the sweep", extra={"why": error.message})
         return adapters.ledger.get(published.id)
+
+
+def _note_finished(adapters: Adapters, members: Sequence[Ingestion]) -> None:
+    """Announce the members without an alert, and note all branches deleted, in one write each.
+
+    `finish` alerts and announces the others one by one.
+    """
+    at = adapters.now()
+    cleaned = [each.step("cleaned", at, cleaned=True) for each in members]
+    plain = {i.id: i for i in cleaned if i.needs_announcement and not i.needs_alert}
+    _announce(adapters, list(plain.values()))
+    save_unmoved(adapters, [each for each in cleaned if each.id not in plain])
 
 
 def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
@@ -148,7 +163,7 @@ def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
 
 def _delete_branches(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
     """Delete the branches that were created for these, including those that a crash left."""
-    left = _branches(adapters, ended)
+    left = _branches(adapters, ended) if ended else set()
     for branch in sorted(left | {each.branch for each in ended if each.branch}):
         adapters.catalog.delete_branch(branch)
 
@@ -211,13 +226,22 @@ def _send_alert(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     return adapters.ledger.save(ingestion.step("alerted", adapters.now(), alerted=True))
 
 
-def _announce(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Announce the final state to consumers; if published, with its tables as they are on main."""
-    tip = adapters.catalog.tip() if ingestion.state is State.PUBLISHED else None
-    metadata = _metadata(adapters, tip, ingestion.tables) if tip else {}
-    for announcement in announcements(ingestion, tip, metadata):
-        adapters.announcements.send(announcement)
-    return adapters.ledger.save(ingestion.step("announced", adapters.now(), announced=True))
+def _announce(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
+    """Announce the final states of one or more ingestions to consumers, and note that.
+
+    What is published is announced with its tables as they are on main. Several ingestions are those
+    of one commit.
+    """
+    if not ended:
+        return
+    tip = adapters.catalog.tip() if ended[0].state is State.PUBLISHED else None
+    metadata = _metadata(adapters, tip, ended[0].tables) if tip else {}
+    for each in ended:
+        _close_older(adapters, each)
+        for announcement in announcements(each, tip, metadata):
+            adapters.announcements.send(announcement)
+    at = adapters.now()
+    save_unmoved(adapters, [each.step("announced", at, announced=True) for each in ended])
 
 
 def _metadata(adapters: Adapters, tip: Tip, tables: Sequence[str]) -> dict[str, str]:

@@ -68,7 +68,7 @@ def on_fresh_branch(
         return run_all_again(adapters, members)
     except AlreadyPublished as found:
         adapters.catalog.delete_branch(name)
-        return _end_published(adapters, members, found)
+        return settle_published(adapters, members, found)
     except Exception as error:
         now = adapters.ledger.get(first.id)
         if now.branch != name:  # a save that timed out may have been done
@@ -96,7 +96,7 @@ def _registered(
     return register(FreshBranch(name, base, same_log))
 
 
-def _end_published(
+def settle_published(
     adapters: Adapters, members: Sequence[Ingestion], found: AlreadyPublished
 ) -> Ingestion:
     """Record as published the members that main has, and run the jobs of the others again.

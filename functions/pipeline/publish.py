@@ -12,7 +12,7 @@ An intent is replaced only once main is known to refuse its branch for ever, so 
 successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
@@ -125,7 +125,7 @@ def _merge(adapters: Adapters, unit: Unit) -> str:
     members, merged = unit.members, ""
     _delete_incomplete(adapters, unit)
     try:
-        if unit.intent.branch.startswith(WRITTEN_BY_JOBS):
+        if unit.complete and unit.intent.branch.startswith(WRITTEN_BY_JOBS):
             _require_audited(adapters, unit)
         merged = _merge_intent(adapters, unit)
     except UnknownBranch:
@@ -241,9 +241,12 @@ _MOST = 100  # that the ledger reads at once
 def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether another ingestion has to be published first."""
     since = _patience(adapters)
-    listed = [each for table in ingestion.tables for each in queued(adapters, table)]
-    queue = [each for each in listed if each.has_priority or ingestion.checks_whole_table]
-    return any(
+    listed = [each for table in ingestion.tables for each in adapters.ledger.waiting(table)]
+    if _waits_for_its_turn(adapters, ingestion, listed):
+        return True
+    waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
+    queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
+    return not ingestion.turn and any(
         _place(each) < _place(ingestion) and each.saved_at > since
         for each in queue
         if each.id != ingestion.id and not _waits_for(each, ingestion)
@@ -263,7 +266,12 @@ def queued(
     adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_queued")
 ) -> list[Ingestion]:
     """Return the first hundred ingestions in the table's queue, in their order."""
-    listed = [*adapters.ledger.going_first(table), *adapters.ledger.waiting(table)]
+    return _as_saved(adapters, adapters.ledger.waiting(table), belongs)
+
+
+def _as_saved(
+    adapters: Adapters, listed: Sequence[Ingestion], belongs: Callable[[Ingestion], bool]
+) -> list[Ingestion]:
     first = sorted(filter(belongs, listed), key=_place)[:_MOST]
     now = adapters.ledger.together([each.id for each in first])  # the index that listed them lags
     return sorted(filter(belongs, now), key=_place)
@@ -275,15 +283,40 @@ def _may_wait(ingestion: Ingestion) -> bool:
 
 def _waits_for(older: Ingestion, ingestion: Ingestion) -> bool:
     """Return whether it is an older version that waits for this one to end (see replace.py)."""
-    same = (older.landed.bucket, older.landed.key) == (
-        ingestion.landed.bucket,
-        ingestion.landed.key,
-    )
-    return same and older.is_decided
+    return _same_key(older, ingestion) and older.is_decided
+
+
+def _same_key(one: Ingestion, other: Ingestion) -> bool:
+    place, same = ((each.landed.bucket, each.landed.key) for each in (one, other))
+    return place == same
 
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
     return not ingestion.has_priority, ingestion.landed.landed_at, ingestion.id
+
+
+# Ingestions that main lost are published again in their first order, as far as it matters: a change
+# comes between the files before and after it, and the versions of a key come one after the other.
+# Other ingestions of the table come after them. They themselves wait for nothing else, so no two
+# ingestions wait for each other.
+
+
+def _waits_for_its_turn(
+    adapters: Adapters, ingestion: Ingestion, listed: Sequence[Ingestion]
+) -> bool:
+    earlier = [each.id for each in listed if _takes_turn_before(each, ingestion)]
+    parts = (earlier[at : at + _MOST] for at in range(0, len(earlier), _MOST))
+    now = (each for ids in parts for each in adapters.ledger.together(ids))
+    return any(_takes_turn_before(each, ingestion) for each in now)
+
+
+def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:
+    matters = one.change or other.change or _same_key(one, other)
+    return bool(one.turn and matters) and _turn(one) < _turn(other)
+
+
+def _turn(ingestion: Ingestion) -> tuple[bool, str, str]:
+    return not ingestion.turn, ingestion.turn, ingestion.id
 
 
 def _patience(adapters: Adapters) -> str:

@@ -110,7 +110,7 @@ def _waiting_units(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> li
         return []
     waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
     for each in adapters.ledger.waiting(first.table):
-        if each.intent != refused.intent and _may_join(each):
+        if each.intent != refused.intent and each.state is State.AUDITED and _may_join(each):
             waiting[each.intent].append(each)
     found = [Unit(intent, members) for intent, members in waiting.items()]
     return [

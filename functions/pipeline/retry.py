@@ -26,11 +26,17 @@ def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         return _give_up(adapters, ingestion)
     metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step(
-        "run again", adapters.now(), state=State.LANDED, audited_hash="", group=()
+        "run again",
+        adapters.now(),
+        state=State.LANDED,
+        audited_hash="",
+        group=(),
+        is_shared=False,
     )
     # Without a branch: this one will be gone, and the next one may never be created.
     saved = adapters.ledger.save(fresh.but(attempt=ingestion.attempt + 1, branch=""))
-    adapters.catalog.delete_branch(ingestion.branch)
+    if ingestion.branch:
+        adapters.catalog.delete_branch(ingestion.branch)
     return submit(adapters, saved)
 
 

@@ -1,4 +1,4 @@
-"""Create the branch of an attempt and start its job run."""
+"""Start an attempt: queue it for a shared run, or create its branch and start a run of its own."""
 
 from dataclasses import replace
 
@@ -6,22 +6,26 @@ from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.contracts import Hidden, with_terms
-from functions.pipeline.finish import delete_replaced, end, end_published
+from functions.pipeline.finish import delete_replaced, end, end_published, report_of
+from functions.pipeline.shared_runs import is_small, may_share, queue
 from functions.telemetry import logger
-from lakegate.errors import Permanent
+from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import branch_name, ignore_rule, report_key
 from lakegate.report import Reason
 
 
 def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Create the attempt's branch and start its job run; record why if it cannot run."""
+    """Have a run ingest the attempt; record why if none can."""
     rule = ignore_rule(ingestion.landed.key)
     if rule:
         return end(adapters, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
     try:
         _check_size(ingestion.landed.size, adapters.settings.limits.largest_object)
-        branched = _create_branch(adapters, ingestion)
+        known = _with_terms(adapters, ingestion)
+        if may_share(known, adapters.settings):
+            return queue(adapters, known, _job_spec(adapters, known))
+        branched = _create_branch(adapters, _left_alone(known))
     except Hidden as error:
         return end(adapters, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
@@ -40,18 +44,48 @@ def _check_size(size: int, largest: int) -> None:
         raise Permanent("TOO_LARGE", message)
 
 
-def _create_branch(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Return the ingestion with its branch, or as published where main has an earlier attempt."""
+def _with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Return the ingestion with its contract's terms, and the key of the attempt's report."""
     if ingestion.state is State.BRANCHED:
-        if ingestion.is_reaudit:
-            delete_replaced(adapters, ingestion)
         return ingestion
-    known = with_terms(adapters, ingestion)
+    found = with_terms(adapters, ingestion)
+    known = found.but(report_key=report_key(found.table, found.id, found.attempt))
+    if not known.is_shared:
+        _require_new(adapters, known)
+    return known
+
+
+def _require_new(adapters: Adapters, known: Ingestion) -> None:
+    """Raise Transient if the attempt has a report: the ledger lost the ingestion since."""
+    try:
+        report = report_of(adapters, known)
+    except Permanent:
+        return  # nobody can read it, and the attempt ends with that error
+    if report:
+        message = f"the ledger had lost {known.id}; the sweep restores it"
+        raise Transient("LOST_INGESTION", message)
+
+
+def _left_alone(known: Ingestion) -> Ingestion:
+    """Return the ingestion; in another attempt if a shared run may still report about this one."""
+    if not known.awaits_shared_run:
+        return known
+    attempt = known.attempt + 1
+    key = report_key(known.table, known.id, attempt)
+    return known.but(attempt=attempt, report_key=key, is_shared=False)
+
+
+def _create_branch(adapters: Adapters, known: Ingestion) -> Ingestion:
+    """Return the ingestion with its branch, or as published where main has an earlier attempt."""
+    if known.state is State.BRANCHED:
+        if known.is_reaudit:
+            delete_replaced(adapters, known)
+        return known
     branch = branch_name(known.table, known.landed.key, known.id, known.attempt)
     base = adapters.catalog.create_branch(branch)
-    if ingestion.base_hash:  # an earlier attempt had a branch, which may have been merged
+    if known.base_hash:  # an earlier attempt had a branch, which may have been merged
         try:
-            require_unpublished(adapters.catalog.log(), [ingestion])
+            require_unpublished(adapters.catalog.log(), [known])
         except AlreadyPublished as found:
             return end_published(adapters, [known.but(branch=branch)], found.commits[known.id])
     branched = known.step(
@@ -61,19 +95,32 @@ def _create_branch(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         reaudit_base="",
         branch=branch,
         base_hash=base,
-        report_key=report_key(known.table, known.id, known.attempt),
+        is_shared=False,
     )
     return adapters.ledger.save(branched)
 
 
 def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    try:
+        run = adapters.jobs.start(_job_spec(adapters, ingestion))
+    except Permanent as error:
+        return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
+    logger.info("job run started", extra={"run": run, "branch": ingestion.branch})
+    return adapters.ledger.save(
+        ingestion.step("submitted", adapters.now(), state=State.SUBMITTED, job_run=run)
+    )
+
+
+def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
+    """Return the input of the attempt's job; a shared run gets it without branch and base."""
+    is_shared = ingestion.state is State.LANDED
     spec = JobSpec(
         ingestion=ingestion.id,
         attempt=ingestion.attempt,
         landed=ingestion.landed,
         table=ingestion.table,
-        branch=ingestion.branch,
-        base_hash=ingestion.base_hash,
+        branch="" if is_shared else ingestion.branch,
+        base_hash="" if is_shared else ingestion.base_hash,
         lake_bucket=adapters.settings.lake_bucket,
         contract_key=ingestion.contract_key,
         contract_version=ingestion.contract_version,
@@ -84,21 +131,15 @@ def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         null_unreadable=ingestion.null_unreadable,
         timeout_minutes=adapters.settings.job_timeout_minutes,
         reads_others=ingestion.reads_others,
+        small=is_small(ingestion, adapters.settings.small_file_bytes),
         limits=adapters.settings.limits,
         parts=tuple(replace(part, rows=0, hash="") for part in ingestion.parts),
     )
-    if ingestion.is_reaudit:
-        spec = replace(
-            spec,
-            reaudit_base=ingestion.reaudit_base,
-            audited_hash=ingestion.audited_hash,
-            earlier_report=report_key(ingestion.table, ingestion.id, ingestion.attempt - 1),
-        )
-    try:
-        run = adapters.jobs.start(spec)
-    except Permanent as error:
-        return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
-    logger.info("job run started", extra={"run": run, "branch": ingestion.branch})
-    return adapters.ledger.save(
-        ingestion.step("submitted", adapters.now(), state=State.SUBMITTED, job_run=run)
+    if not ingestion.is_reaudit:
+        return spec
+    return replace(
+        spec,
+        reaudit_base=ingestion.reaudit_base,
+        audited_hash=ingestion.audited_hash,
+        earlier_report=report_key(ingestion.table, ingestion.id, ingestion.attempt - 1),
     )

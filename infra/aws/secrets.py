@@ -1,72 +1,12 @@
-"""Write a deployment's secrets to Secrets Manager."""
+"""Tokens for a Nessie that Lakegate did not deploy, and the key of one that it did."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.cloudformation import Stacks
-from infra.nessie_tokens import NAMES, ROLES, SIGNING_KEY, Keyring, keep
 from infra.stage import Stage
 from lakegate.errors import LakegateError
-
-
-class SecretKeyring:
-    """A stage's keyring in the secrets `lakegate/<stage>/nessie/…`."""
-
-    def __init__(self, client: Any, stage: str) -> None:
-        """Use boto3's `secretsmanager` client."""
-        self._client = client
-        self._folder = f"lakegate/{stage}/nessie"
-
-    def read(self) -> Mapping[str, str]:
-        """Return the stored texts by name. Raises LakegateError SECRET_UNAVAILABLE."""
-        found = {name: _get(self._client, f"{self._folder}/{name}") for name in NAMES}
-        return {name: text for name, text in found.items() if text}
-
-    def write(self, name: str, text: str) -> None:
-        """Store a text. Raises LakegateError SECRET_UNAVAILABLE."""
-        put(self._client, f"{self._folder}/{name}", text)
-
-
-def put(client: Any, name: str, text: str) -> None:
-    """Put a text into the secret `name`; create or restore the secret if needed.
-
-    Raises LakegateError SECRET_UNAVAILABLE: the message names the secret, never its text.
-    """
-    there = client.exceptions.ResourceExistsException, client.exceptions.InvalidRequestException
-    with _translated(name):
-        try:
-            client.create_secret(Name=name, SecretString=text)
-        except there:
-            if client.describe_secret(SecretId=name).get("DeletedDate"):  # possible for days
-                client.restore_secret(SecretId=name)
-            client.put_secret_value(SecretId=name, SecretString=text)
-
-
-def _get(client: Any, name: str) -> str:
-    """Return a secret's text, "" if there is no secret or it is being deleted."""
-    absent = client.exceptions.ResourceNotFoundException, client.exceptions.InvalidRequestException
-    with _translated(name):
-        try:
-            return str(client.get_secret_value(SecretId=name)["SecretString"])
-        except absent:
-            return ""
-
-
-@contextmanager
-def _translated(name: str) -> Iterator[None]:
-    try:
-        yield
-    except (ClientError, BotoCoreError) as error:
-        message = f"cannot read or write the secret {name}: {error}"
-        raise LakegateError("SECRET_UNAVAILABLE", message) from error
-
-
-# Tokens for a Nessie that Lakegate did not deploy.
+from lakegate.nessie_tokens import ROLES, SIGNING_KEY, Keyring, keep
 
 
 def for_own_nessie(keyring: Keyring, stage: Stage, now: datetime) -> None:

@@ -1,12 +1,13 @@
 """Plan and deploy stacks without losing data."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from infra import template
+from infra.aws import emr
 from infra.aws.site import JOB_RELEASE, Site
 from infra.cloudformation import Change, Plan
 from infra.package import Package
@@ -42,11 +43,27 @@ def _between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[st
     known = {index["IndexName"] for index in indexes}
     for index in [each for each in new.get(_INDEXES, []) if each["IndexName"] not in known][:-1]:
         indexes = [*indexes, index]
-        keys = [*old["KeySchema"], *(key for each in indexes for key in each["KeySchema"])]
-        names = {key["AttributeName"] for key in keys}
-        # DynamoDB refuses an attribute that is not a key.
-        attributes = [a for a in new["AttributeDefinitions"] if a["AttributeName"] in names]
-        yield {**old, _INDEXES: indexes, "AttributeDefinitions": attributes}
+        yield _indexed(old, indexes, new["AttributeDefinitions"])
+
+
+def with_indexes(table: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return a table's properties with these of its indexes alone."""
+    indexes = [index for index in table.get(_INDEXES, []) if index["IndexName"] in names]
+    found = _indexed(table, indexes, table["AttributeDefinitions"])
+    return found if indexes else {k: v for k, v in found.items() if k != _INDEXES}
+
+
+def _indexed(
+    table: Mapping[str, Any], indexes: Sequence[Mapping[str, Any]], attributes: Sequence[Any]
+) -> dict[str, Any]:
+    """Return the table's properties with these indexes and the attributes that are keys.
+
+    DynamoDB refuses an attribute that is not a key.
+    """
+    keys = [*table["KeySchema"], *(key for each in indexes for key in each["KeySchema"])]
+    names = {key["AttributeName"] for key in keys}
+    used = [each for each in attributes if each["AttributeName"] in names]
+    return {**table, _INDEXES: indexes, "AttributeDefinitions": used}
 
 
 # A deployment neither removes nor replaces resources that hold data.
@@ -101,16 +118,17 @@ def _change_line(change: Change) -> str:
     return f"{change.resource} ({change.type}) would be replaced{changed}"
 
 
+_STOP_SECONDS = 3600.0
 _FROM_SSM = "AWS::SSM::Parameter::Value<"
 
 
 @dataclass(frozen=True)
 class StackSpec:
-    """A stack's name, template and parameters."""
+    """A stack's name, template and parameters; one that is None keeps its value."""
 
     stack: str
     template: Template
-    parameters: Mapping[str, str]
+    parameters: Mapping[str, str | None]
 
     @property
     def additions(self) -> list[Change]:
@@ -126,9 +144,14 @@ def app(file: Path, site: Site, package: Package, chosen: Mapping[str, str]) -> 
 
 
 def platform(file: Path, stage: Stage, public_key: str, chosen: Mapping[str, str]) -> StackSpec:
-    """Return the stack of infra/platform.yml; Nessie checks tokens by the `public_key`."""
+    """Return the stack of infra/platform.yml; Nessie checks tokens by the `public_key`.
+
+    Raises LakegateError BAD_SETTING if the values break a rule of the template.
+    """
     read = template.read(file)
     values = parameters(read, stage, chosen)
+    if broken := template.broken_rules(read, values):
+        raise LakegateError("BAD_SETTING", "\n".join(broken))
     return StackSpec(stage.platform_stack, read, {**values, "NessiePublicKey": public_key})
 
 
@@ -145,12 +168,32 @@ def facts(read: Mapping[str, Any], stage: Stage) -> dict[str, str]:
     return {name: stage.parameter(_kebab(name)) for name in names}
 
 
+def unchanged(stack: str, wanted: Template) -> StackSpec:
+    """Return a deployed stack with another template and the parameters that it has."""
+    return StackSpec(stack, wanted, dict.fromkeys(wanted.get("Parameters", {})))
+
+
 def refuse_unknown(chosen: Mapping[str, str], files: Iterable[Path]) -> None:
     """Raise LakegateError BAD_SETTING for a setting that no template knows."""
     known = sorted({name for file in files for name in template.read(file)["Parameters"]})
     if unknown := sorted(set(chosen) - set(known)):
         message = f"there is no setting {', '.join(unknown)}; there are: {', '.join(known)}"
         raise LakegateError("BAD_SETTING", message)
+
+
+# A stage with the profile `production`; the platform's template asks for the rest of it.
+
+
+def is_production(chosen: Mapping[str, str]) -> bool:
+    """Return whether the settings are those of a production stage.
+
+    Raises LakegateError BAD_SETTING if nobody would hear of its alarms.
+    """
+    production = chosen.get("Profile") == "production"
+    if production and not chosen.get("AlarmEmail"):
+        message = "a production stage needs AlarmEmail: someone must hear of its alarms"
+        raise LakegateError("BAD_SETTING", message)
+    return production
 
 
 def plan(site: Site, wanted: StackSpec) -> Plan | None:
@@ -165,6 +208,20 @@ def deploy_stack(site: Site, wanted: StackSpec) -> None:
     Raises LakegateError: WOULD_LOSE_DATA before anything changes, DEPLOYMENT_FAILED with
     CloudFormation's reasons.
     """
+    if planned := make_way(site, wanted):
+        site.tell(f"deploying the stack {wanted.stack}: {len(planned.changes)} changes")
+        emr.stop_for(site, planned.changes, _STOP_SECONDS)
+        site.stacks.carry_out(planned)
+    else:
+        site.tell(f"the stack {wanted.stack} is up to date: nothing to change")
+
+
+def make_way(site: Site, wanted: StackSpec) -> Plan | None:
+    """Return the plan of a deployment that loses nothing, None if there is nothing to change.
+
+    A table's new indexes but the last are made already: CloudFormation makes one at a time. Raises
+    LakegateError WOULD_LOSE_DATA.
+    """
     planned = plan(site, wanted)
     if planned:
         try:
@@ -173,12 +230,8 @@ def deploy_stack(site: Site, wanted: StackSpec) -> None:
             site.stacks.discard(planned)
             raise
     if planned and _index_by_index(site, wanted):
-        planned = plan(site, wanted)
-    if planned:
-        site.tell(f"deploying the stack {wanted.stack}: {len(planned.changes)} changes")
-        site.stacks.carry_out(planned)
-    else:
-        site.tell(f"the stack {wanted.stack} is up to date: nothing to change")
+        return plan(site, wanted)
+    return planned
 
 
 def _index_by_index(site: Site, wanted: StackSpec) -> bool:
@@ -188,9 +241,7 @@ def _index_by_index(site: Site, wanted: StackSpec) -> bool:
     between = steps(site.stacks.template(wanted.stack), wanted.template)
     for number, step in enumerate(between, 1):
         site.tell(f"a table's new indexes, one at a time: {number} of {len(between) + 1}")
-        source = site.artifacts.template(template.body(step))
-        planned = site.stacks.plan(wanted.stack, source, dict.fromkeys(step.get("Parameters", {})))
-        if planned:
+        if planned := plan(site, unchanged(wanted.stack, step)):
             site.stacks.carry_out(planned)
     return bool(between)
 

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from infra import template
+from infra.aws import stack_plan
 from infra.aws.site import Site
-from infra.cloudformation import Plan, Resource
-from lakegate.errors import LakegateError
+from infra.cloudformation import Plan, Resource, translated
 
 # Commands that delete what stays; Lakegate does not run them.
 _BY_HAND = {
@@ -30,8 +28,7 @@ def plan(site: Site, stack: str) -> Plan | None:
     if not site.stacks.exists(stack):
         return None
     left = template.reduced(site.stacks.template(stack))
-    source = site.artifacts.template(template.body(left))
-    return site.stacks.plan(stack, source, dict.fromkeys(left.get("Parameters", {})))
+    return stack_plan.plan(site, stack_plan.unchanged(stack, left))
 
 
 def messages(site: Site) -> dict[str, int]:
@@ -39,10 +36,8 @@ def messages(site: Site) -> dict[str, int]:
     every = site.stacks.resources(site.stage.stack)
     queues = {each.name: each.id for each in every if each.type == "AWS::SQS::Queue"}
     sqs = site.client("sqs")
-    try:
+    with translated("QUEUE_UNAVAILABLE", "cannot read a queue"):
         counted = {name: _waiting(sqs, address) for name, address in queues.items()}
-    except (ClientError, BotoCoreError) as error:
-        raise LakegateError("QUEUE_UNAVAILABLE", f"cannot read a queue: {error}") from error
     return {name: many for name, many in counted.items() if many}
 
 

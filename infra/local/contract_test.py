@@ -18,13 +18,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from infra.local.jars import (
-    spark_jars,
-)
-from infra.local.java import (
-    SPARK,
-    java_home,
-)
+from infra.local.jars import spark_jars
+from infra.local.java import SPARK_SETTINGS, java_home
 from lakegate import times
 from lakegate.contract.checks import Check, Scope
 from lakegate.contract.model import Contract
@@ -41,14 +36,9 @@ from spark_jobs.spark.session import CATALOG, closed, session_settings
 from spark_jobs.storage import plain_name
 
 _SETTINGS = {
+    **SPARK_SETTINGS,
     "spark.master": "local[*]",
-    "spark.driver.extraJavaOptions": " ".join(SPARK),
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
-    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 # Why a check needs more than the file, by its metric, for metrics whose scope is the file.
 _ELSEWHERE = {

@@ -4,7 +4,6 @@ They lie in a cache that every clone shares. Each is downloaded under another na
 checked, and then renamed.
 """
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -12,13 +11,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from infra.local.java import java_home
+from infra.setup import only_one
 from infra.versions import JARS, NESSIE_JAR, SPARK_JARS, Jar
 from lakegate.errors import Permanent, Transient
 
@@ -61,7 +60,7 @@ def ensure(jars: Iterable[Jar], directory: Path, resolve: Resolve) -> list[Jar]:
     if not _wrong(jars, directory):
         return []
     directory.mkdir(parents=True, exist_ok=True)
-    with _only_one(directory):
+    with only_one(directory):
         wrong = _wrong(jars, directory)  # another clone may have downloaded them meanwhile
         for jar in wrong:
             (directory / jar.file_name).unlink(missing_ok=True)
@@ -72,14 +71,10 @@ def ensure(jars: Iterable[Jar], directory: Path, resolve: Resolve) -> list[Jar]:
 
 def _wrong(jars: Iterable[Jar], directory: Path) -> list[Jar]:
     """Return the jars that are absent there or have another sum."""
-
-    def is_right(jar: Jar) -> bool:
-        path = directory / jar.file_name
-        return path.is_file() and sha256(path) == jar.sha256
-
+    every = list(jars)
     with ThreadPoolExecutor() as threads:
-        rights = {jar: threads.submit(is_right, jar) for jar in jars}
-    return [jar for jar, right in rights.items() if not right.result()]
+        sums = list(threads.map(lambda jar: _sum(directory / jar.file_name), every))
+    return [jar for jar, found in zip(every, sums, strict=True) if found != jar.sha256]
 
 
 def _fetch(jars: list[Jar], directory: Path, resolve: Resolve) -> None:
@@ -96,33 +91,22 @@ def _fetch(jars: list[Jar], directory: Path, resolve: Resolve) -> None:
 
 
 def _refusal(jar: Jar, directory: Path) -> Permanent:
-    fetched = directory / jar.file_name
-    found = sha256(fetched) if fetched.is_file() else "no such file"
     return Permanent(
         "jar_wrong",
         f"{jar.file_name} has another content than expected and was deleted.\n"
         f"  SHA-256 expected: {jar.sha256}\n"
-        f"  SHA-256 found:    {found}\n"
+        f"  SHA-256 found:    {_sum(directory / jar.file_name)}\n"
         "Run `make setup` again. If the sum differs again, the file was changed at its source or\n"
         "in transit: do not use it. If you changed a version in infra/versions.py, change its sum.",
     )
 
 
-def sha256(path: Path) -> str:
+def _sum(path: Path) -> str:
     """Return the file's SHA-256 in hexadecimal."""
+    if not path.is_file():
+        return "no such file"
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def _only_one(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock; the system releases it even if the process is killed."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def ivy_module(jars: Iterable[Jar]) -> str:

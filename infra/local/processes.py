@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import requests
 
 from lakegate.errors import LakegateError
 
@@ -109,9 +110,7 @@ def stop(home: Path, part: str, grace: float = 20.0) -> bool:
     return bool(process or left)
 
 
-def wait_until(
-    home: Path, part: str, answers: Callable[[], bool], timeout: float, pause: float = 0.1
-) -> None:
+def wait_until(home: Path, part: str, answers: Callable[[], bool], timeout: float) -> None:
     """Wait until the part answers.
 
     Raises LakegateError with the end of the part's log when it ends or `timeout` seconds pass.
@@ -122,7 +121,15 @@ def wait_until(
             raise _not_up(home, part, "it ended")
         if time.monotonic() > deadline:
             raise _not_up(home, part, f"it did not answer within {timeout:.0f} seconds")
-        time.sleep(pause)
+        time.sleep(_PAUSE)
+
+
+def answers(url: str, headers: Mapping[str, str] | None = None) -> bool:
+    """Return whether a server answers this request with success."""
+    try:
+        return requests.get(url, headers=headers, timeout=30).ok  # busy machines answer late
+    except requests.RequestException:
+        return False
 
 
 def _not_up(home: Path, part: str, why: str) -> LakegateError:

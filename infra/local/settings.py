@@ -4,27 +4,25 @@ import json
 from collections.abc import Mapping
 
 from infra.local import ministack
-from infra.local.slack_people import TEAM, App, user_id
+from infra.local.slack_people import TEAM, TOKEN, App, user_id
 from infra.stage import Stage
 
 STAGE = "local"
 _HERE = Stage(STAGE, ministack.ACCOUNT, ministack.REGION)
-STACK = _HERE.stack
 LAKE_BUCKET = _HERE.lake_bucket
 # Not aws.emr-serverless: ministack, like AWS, takes no events with a source of AWS's.
 EVENT_SOURCE = "lakegate.emr-serverless"
 APPLICATION = "00lakegate"
 GLUE_PREFIX = "lakegate_"
-# Only the stand-in knows it.
-_SLACK_TOKEN = "xoxb-lakegate-local"  # noqa: S105
 _SIGNING_SECRET = "lakegate-local-signing-secret"  # noqa: S105
+_SLACK_SECRET = f"lakegate/{STAGE}/slack"
 _USERS = ("ada",)
 
 
 def secrets(tokens: Mapping[str, str]) -> dict[str, str]:
     """Return every secret's name and value; `tokens` maps Nessie's roles to their tokens."""
     return {_HERE.token_secret(role): token for role, token in tokens.items()} | {
-        _slack_secret(): json.dumps({"token": _SLACK_TOKEN, "signing_secret": _SIGNING_SECRET})
+        _SLACK_SECRET: json.dumps({"token": TOKEN, "signing_secret": _SIGNING_SECRET})
     }
 
 
@@ -47,10 +45,11 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
 
     Times are short so that retries can be watched: a message is delivered again after 10 seconds,
     on a slow machine even during its first delivery, which must do no harm. The functions'
-    time-out is the template's: they must end on a slow machine, too.
+    time-out is the template's: they must end on a slow machine, too. A shared run stays up for ten
+    minutes without a file, since it costs nothing here, and the next file need not wait for one.
     """
     return {
-        "SlackTokenSecret": _slack_secret(),
+        "SlackTokenSecret": _SLACK_SECRET,
         "SlackUsers": ", ".join(map(user_id, _USERS)),
         "SlackTeam": TEAM,
         "SlackUrl": f"{at['slack']}/api/",
@@ -60,11 +59,9 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
         "SweepSchedule": "rate(1 minute)",
         "GraceSeconds": "30",
         "VisibilityTimeout": "10",
+        "SharedRuns": "1",
+        "RunIdleSeconds": "600",
     }
-
-
-def _slack_secret() -> str:
-    return f"lakegate/{STAGE}/slack"
 
 
 def slack_app(endpoint: str, action_url: str) -> App:

@@ -1,10 +1,10 @@
 """A stand-in for Slack, with its Web API for messages, which also shows them.
 
-    python -m infra.local.slack --port 4568 --home DIR [--token xoxb-...]
+    python -m infra.local.slack --port 4568 --home DIR
 
-`chat.postMessage`, `chat.update` and `auth.test` are under `/api/`, for any slack_sdk client with
-that base URL. They check what Slack checks and answer with its errors; see "chat.postMessage",
-"Rate limits" and the Block Kit reference in Slack's documentation.
+`chat.postMessage` and `chat.update` are under `/api/`, for any slack_sdk client with that base URL.
+They check what Slack checks and answer with its errors; see "chat.postMessage" and the Block Kit
+reference in Slack's documentation.
 
 `GET /messages` gives every message as it is now, oldest first: `channel` as the sender named it,
 `ts`, `text`, `blocks`, `received_at`; of a reply the `thread_ts`, and whether it was `broadcast`;
@@ -15,7 +15,6 @@ that base URL. They check what Slack checks and answer with its errors; see "cha
     {"fail_next": 2,            the next 2 calls are answered with HTTP 503
      "away_seconds": 30,        so is every call in the next 30 seconds
      "ratelimit_next": 1,       the next call is answered with HTTP 429 and Retry-After
-     "burst": 3,                more than 3 messages at once to a channel are, too; then 1 a second
      "sends_again": 2,          each pressed button is sent twice more, as if it had timed out
      "missing_channels": ["#x"],    such a channel does not exist
      "archived_channels": ["#y"]}   such a channel takes no messages
@@ -40,8 +39,8 @@ from flask import Flask, jsonify, request
 from werkzeug.serving import make_server
 
 from infra.local.slack_blocks import problems
-from infra.local.slack_faults import ActiveFaults, Faults, SlackError, Unavailable
-from infra.local.slack_people import Users, add_routes
+from infra.local.slack_faults import Faults, SlackError
+from infra.local.slack_people import TOKEN, Users, add_routes
 
 Message = dict[str, Any]
 Answer = dict[str, Any]
@@ -88,18 +87,17 @@ class Messages:
 class Slack:
     """The Web API's methods: each takes the arguments of a call and returns its answer."""
 
-    def __init__(self, messages: Messages, token: str, users: Users) -> None:
-        self.messages = messages
-        self.users = users
-        self.faults = ActiveFaults(Faults())
-        self._token = token
+    def __init__(self, home: Path) -> None:
+        """Keep the messages under `home`, where the app is installed."""
+        self.messages = Messages(home / "messages.jsonl")
+        self.users = Users(home, self.messages.get)
+        self.faults = Faults()
         self._last = 0.0
         self._lock = threading.Lock()
 
     def call(self, method: str, token: str, arguments: dict[str, Any]) -> Answer:
-        """Answer a call. Raises SlackError and Unavailable."""
+        """Answer a call. Raises SlackError."""
         methods = {
-            "auth.test": self._auth_test,
             "chat.postMessage": self._post_message,
             "chat.update": self._update,
             "views.open": self.users.open,
@@ -108,12 +106,9 @@ class Slack:
             self.faults.check_call()
             if method not in methods:
                 raise SlackError("unknown_method", req_method=method)
-            if token != self._token:
+            if token != TOKEN:
                 raise SlackError("invalid_auth" if token else "not_authed")
             return {"ok": True, **methods[method](arguments)}
-
-    def _auth_test(self, _: dict[str, Any]) -> Answer:
-        return {"team": "Lakegate", "user": "lakegate", "user_id": _USER, "bot_id": "B0LAKEGATE"}
 
     def _post_message(self, arguments: dict[str, Any]) -> Answer:
         channel = self.messages.channel(_channel(arguments))
@@ -208,8 +203,6 @@ def _call(slack: Slack, method: str) -> tuple[Answer, int, dict[str, str]]:
             raise SlackError("invalid_json")
         return slack.call(method, header or arguments.get("token", ""), arguments), 200, {}
     except SlackError as error:
-        return error.answer, 200, {}
-    except Unavailable as error:
         return error.answer, error.status, error.headers
 
 
@@ -223,10 +216,9 @@ def _delete(slack: Slack, ts: str) -> tuple[Answer, int]:
 
 def _control(slack: Slack) -> tuple[dict[str, Any], int]:
     try:
-        faults = Faults(**request.get_json())
+        slack.faults = faults = Faults(**request.get_json())
     except TypeError as error:
         return {"message": str(error)}, 400
-    slack.faults = ActiveFaults(faults)
     slack.users.sends_again, slack.users.patience = faults.sends_again, faults.app_seconds
     return asdict(faults), 200
 
@@ -236,13 +228,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m infra.local.slack")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--home", type=Path, required=True, help="where messages are kept")
-    parser.add_argument("--token", default="xoxb-lakegate-local", help="the only valid one")
     options = parser.parse_args()
     options.home.mkdir(parents=True, exist_ok=True)
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    messages = Messages(options.home / "messages.jsonl")
-    slack = Slack(messages, options.token, Users(options.home, messages.get))
-    make_server("127.0.0.1", options.port, web_app(slack), threaded=True).serve_forever()
+    app = web_app(Slack(options.home))
+    make_server("127.0.0.1", options.port, app, threaded=True).serve_forever()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from infra.local.slack_faults import SlackError
 # The app in the local Slack and its users' ids.
 
 TEAM = "T0LAKEGATE"
+TOKEN = "xoxb-lakegate-local"  # noqa: S105  only this Slack knows it, and no other token
 _FILE = "app.json"
 
 

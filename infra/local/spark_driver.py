@@ -30,16 +30,12 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from infra.local.java import (
-    SPARK,
-)
+from infra.local.java import SPARK_SETTINGS
 from infra.local.spark_run import Order, execute
 
 _SETTINGS = {
+    **SPARK_SETTINGS,
     "spark.app.name": "emr-serverless",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": " ".join(SPARK),
     "spark.driver.memory": "2g",
     # A file that needs too much memory fails its own run, not the driver.
     "spark.executor.killOnFatalError.depth": "0",
@@ -47,10 +43,6 @@ _SETTINGS = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # else Spark does not notice a corrupt page
-    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     # on EMR s3:// has AWS's own file system
     "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     "spark.hadoop.fs.s3a.path.style.access": "true",
@@ -224,14 +216,13 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     """Return the SparkContext's settings; AWS's variables have S3's address."""
     env = os.environ
     given = {
-        "spark.master": options.master,
+        "spark.master": "local[*]",
         "spark.jars": options.jars,
         "spark.local.dir": str(Path.cwd()),
         "spark.hadoop.fs.s3a.endpoint": env.get("AWS_ENDPOINT_URL_S3", env.get("AWS_ENDPOINT_URL")),
         "spark.hadoop.fs.s3a.endpoint.region": env.get("AWS_DEFAULT_REGION", "us-east-1"),
     }
-    conf = dict(setting.split("=", 1) for setting in options.conf)
-    return _SETTINGS | {key: value for key, value in given.items() if value} | conf
+    return _SETTINGS | {key: value for key, value in given.items() if value}
 
 
 def main() -> NoReturn:
@@ -239,8 +230,6 @@ def main() -> NoReturn:
     parser = argparse.ArgumentParser(prog="python -m infra.local.spark_driver")
     parser.add_argument("--java-home", required=True)
     parser.add_argument("--jars", required=True, help="paths, with commas between them")
-    parser.add_argument("--master", default="local[*]")
-    parser.add_argument("--conf", action="append", default=[], help="key=value of the SparkContext")
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # only replies go to the pipe

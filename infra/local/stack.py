@@ -1,24 +1,24 @@
 """Start, deploy and stop Lakegate on one machine; its data stays."""
 
-import fcntl
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from infra import checkup, nessie_tokens, package
+from infra import checkup, lambda_python, package
 from infra.aws import stack_plan
-from infra.aws.secrets import put
 from infra.aws.site import connect
 from infra.local import ministack, processes, settings, slack_people
 from infra.local.ministack import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
+from infra.setup import only_one
 from infra.stage import Stage
+from lakegate import nessie_tokens
 from lakegate.errors import LakegateError
 
 Tell = Callable[[str], None]
@@ -60,13 +60,14 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
         started: list[str] = []
         try:
             with ThreadPoolExecutor() as beside:
-                packaging = beside.submit(package.build, root, tell)
+                version = lambda_python.of_local_stack(root)
+                packaging = beside.submit(package.build, root, tell, version)
                 _start(home, all_parts, started, tell)
                 all_parts["ministack"].wait(home)
                 stack = _deploy(home, all_parts, root, tokens, packaging.result(), tell)
             push_contracts(stack.env)
             _wait(home, all_parts, tell)
-            checkup.seed(ministack.client("lambda", stack.s3), stack.functions["checkup"])
+            checkup.seed(ministack.client("lambda", stack.s3), stack.functions["sweep"])
         except BaseException:
             _stop(home, started, tell)
             raise
@@ -188,12 +189,17 @@ def _deploy(
 def _put_secrets(endpoint: str, every: Mapping[str, str]) -> None:
     client = ministack.client("secretsmanager", endpoint)
     for name, text in every.items():
-        put(client, name, text)
+        try:
+            client.create_secret(Name=name, SecretString=text)
+        except client.exceptions.ResourceExistsException:
+            client.put_secret_value(SecretId=name, SecretString=text)
 
 
 def described(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: str) -> Stack:
     """Return the stack with these outputs; `at` maps the parts to their addresses."""
-    env = environment_of(at["ministack"], outputs["OnJobRunFunctionName"])
+    function = ministack.client("lambda", at["ministack"]).get_function_configuration(
+        FunctionName=outputs["OnJobRunFunctionName"]
+    )
     return Stack(
         s3=at["ministack"],
         nessie=at["nessie"],
@@ -206,7 +212,7 @@ def described(at: Mapping[str, str], outputs: Mapping[str, str], reader_token: s
         reader_token=reader_token,
         queues=_named(outputs, "Url"),
         functions=_named(outputs, "FunctionName"),
-        env={**env, **aws_environment(at["ministack"], at["emr"])},
+        env={**function["Environment"]["Variables"], **aws_environment(at["ministack"], at["emr"])},
     )
 
 
@@ -216,13 +222,10 @@ def _named(outputs: Mapping[str, str], ending: str) -> dict[str, str]:
     return {re.sub("(?<=.)(?=[A-Z])", "_", name).lower(): value for name, value in mine.items()}
 
 
-@contextmanager
-def _alone(home: Path) -> Iterator[None]:
+def _alone(home: Path) -> AbstractContextManager[None]:
     """Allow one `up` or `down` at a time for a home; the next one waits."""
     home.mkdir(parents=True, exist_ok=True)
-    with (home / "lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return only_one(home)
 
 
 def deploy_stage(
@@ -232,7 +235,6 @@ def deploy_stage(
     built: package.Package,
     facts: Mapping[str, str],
     chosen: Mapping[str, str],
-    tell: Tell = lambda _: None,
 ) -> dict[str, str]:
     """Deploy a stage's stack and return its outputs.
 
@@ -240,12 +242,6 @@ def deploy_stage(
     CloudFormation's reasons.
     """
     named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
-    site = connect(named, partial(ministack.client, endpoint=endpoint), tell)
+    site = connect(named, partial(ministack.client, endpoint=endpoint), lambda _: None)
     site.facts.put(facts)
     return stack_plan.deploy(site, stack_plan.app(template, site, built, chosen), built)
-
-
-def environment_of(endpoint: str, function: str) -> dict[str, str]:
-    """Return the settings of a deployed function."""
-    found = ministack.client("lambda", endpoint).get_function_configuration(FunctionName=function)
-    return dict(found["Environment"]["Variables"])

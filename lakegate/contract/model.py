@@ -17,11 +17,13 @@ from lakegate.contract.reading.settings import (
     EXTRA_COLUMNS,
     FLAT_FORMATS,
     FORMATS,
+    ISOLATION,
     MISSING_COLUMNS,
     ON_DUPLICATE,
     ON_NEW_VERSION,
     SCHEMA_FORMATS,
     Quarantine,
+    batch_prefixes,
     landing_prefix,
     read_options,
     read_quarantine,
@@ -64,10 +66,12 @@ class Contract:
     default. `sha256` is the digest of the contract's text. Without `allow_samples`, reports and
     alerts show no row of the data. `on_duplicate` decides on a file with the bytes of an earlier
     one: "publish", or "hold" for a person to decide; `on_new_version` decides if new bytes under a
-    key "add" their rows or "replace" those of the key's earlier versions. `nested` are the columns
-    within columns. `quarantine` limits the rows that may be quarantined. If a file has other
-    columns than `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that
-    an extra one is left out ("drop") or added to the table ("add") and a missing one is "null".
+    key "add" their rows or "replace" those of the key's earlier versions. `isolation` says if files
+    may take part in "shared" runs, or have runs of their "own". `batches` are the prefixes of the
+    manifests that may bring the table's files. `nested` are the columns within columns.
+    `quarantine` limits the rows that may be quarantined. If a file has other columns than
+    `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that an extra one
+    is left out ("drop") or added to the table ("add") and a missing one is "null".
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
     """
 
@@ -85,6 +89,8 @@ class Contract:
     allow_samples: bool = True
     on_duplicate: str = "publish"
     on_new_version: str = "add"
+    isolation: str = "shared"
+    batches: tuple[str, ...] = ()
     nested: tuple[Column, ...] = ()
     quarantine: Quarantine | None = None
     extra_columns: str = "fail"
@@ -182,6 +188,8 @@ def _contract(root: Field, sha256: str) -> Contract:
         allow_samples=settings.flag("allowSamples", default=True),
         on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
         on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
+        isolation=settings.choice("isolation", ISOLATION, default="shared"),
+        batches=batch_prefixes(settings),
         nested=tuple(
             inner.column for p in properties for part in p.within for inner in part.walk()
         ),

@@ -32,7 +32,7 @@ def observable(contract: Contract) -> list[Check]:
     Checks that statistics may answer for free are left out. So are the data owner's own conditions:
     if one fails on a row, the append would fail with it.
     """
-    able = [check for check in contract.checks if _is_measured(check) and not _has_own_sql(check)]
+    able = [check for check in contract.checks if is_measured(check) and not _has_own_sql(check)]
     dear = [check for check in able if check.basis.metric is not Metric.QUANTILE]
     left = [check for check in dear if not tier_statistics.may_answer(check, contract)]
     return [check for check in left if not check.quarantine][:MAX_AGGREGATES]
@@ -62,7 +62,7 @@ def answer(run: Run, checks: Iterable[Check]) -> Mapping[str, Measured]:
     A job has at most `MAX_AGGREGATES`. Checks of one column share a job, so that each column is
     read about once.
     """
-    able = sorted(filter(_is_measured, checks), key=lambda check: check.columns)
+    able = sorted(filter(is_measured, checks), key=lambda check: check.columns)
     measured: dict[str, Measured] = {}
     for start in range(0, len(able), MAX_AGGREGATES):
         measured |= _scanned(run, able[start : start + MAX_AGGREGATES])
@@ -111,7 +111,7 @@ def _aggregate(check: Check, contract: Contract) -> str:
     return f"count_if({check_sql.counts_row(basis, contract)})"
 
 
-def _is_measured(check: Check) -> bool:
+def is_measured(check: Check) -> bool:
     basis = check.basis
     if basis.metric is Metric.ROWS:
         return bool(basis.where) and not check.checks_whole_table

@@ -60,6 +60,21 @@ def complete_line(options: Options) -> str:
     return f"(?s)\\A{cell}(?:{delimiter}{cell})*+\\z"
 
 
+@dataclass(frozen=True)
+class Header:
+    """The names of a file's columns, and its header as it stands there, "" without one."""
+
+    names: tuple[str, ...]
+    first: str
+
+
+def header_of(head: bytes, contract: Contract) -> Header:
+    """Return a CSV file's header, or the contract's names for a file without. Raises Permanent."""
+    if contract.options["header"] == "true":
+        return Header(*header(head, contract.options))
+    return Header(tuple(column.name for column in contract.columns), "")
+
+
 def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
     """Return the names in a CSV file's first row, and its first line as it stands there.
 
@@ -172,9 +187,8 @@ def read_csv(
     A file whose lines are all complete rows is read in parallel. Any other file, and one in UTF-16,
     is counted first and then read by one task.
     """
-    options = contract.options
-    has_header = options["header"] == "true"
-    names, first = header(head, options) if has_header else (_names(contract), "")
+    options, found = contract.options, header_of(head, contract)
+    names, first = found.names, found.first
     if not names:
         raise Permanent("NO_HEADER", f"the file has no header in its first {HEAD:,} bytes")
     check_columns(len(names), limits)
@@ -183,7 +197,7 @@ def read_csv(
         return refused_source(spark, comparison)
     cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
-    typed, bad = _typed_rows(rows, names, comparison.columns, options)
+    typed, bad = typed_rows(rows, names, comparison.columns, options)
     return readable_source(typed, comparison, count, bad)
 
 
@@ -192,28 +206,43 @@ def _by_lines(
 ) -> tuple[DataFrame, int] | None:
     """Return the rows and their number if each line is a row; None for any other file."""
     lines = read_lines(spark, path, options["encoding"])
+    found = measure(lines, line_measures(options, first))
+    count = count_of_lines(found, first)
+    return None if count is None else (cells_of_lines(lines, options, width, first), count)
+
+
+def line_measures(options: Options, first: str) -> dict[str, str]:
+    """Return the aggregates that decide if each line of a file is a row; `first` is its header."""
     has_quote = f"contains({LINE}, {literal(options['quote'])})"
     is_open = f"{has_quote} AND NOT {LINE} RLIKE {literal(complete_line(options))}"
-    found = measure(
-        lines,
-        {
-            "lines": "count(*)",
-            "open": f"count_if(({is_open}) OR contains({LINE}, '{_PARSER_END}'))",
-            "first": f"count_if({LINE} = {literal(first)})",
-        },
-    )
+    return {
+        "lines": "count(*)",
+        "open": f"count_if(({is_open}) OR contains({LINE}, '{_PARSER_END}'))",
+        "first": f"count_if({LINE} = {literal(first)})",
+    }
+
+
+def count_of_lines(found: Mapping[str, int], first: str) -> int | None:
+    """Return the number of rows by `line_measures`; None if not each line is one."""
     if found["open"] or found["first"] > 1 or (first and not found["first"]):
         return None
+    return found["lines"] - (1 if first else 0)
+
+
+def cells_of_lines(
+    lines: DataFrame, options: Options, width: int, first: str, *kept: str
+) -> DataFrame:
+    """Return the cells of lines that are rows each, with the columns `kept` of the lines."""
     rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
     parser = {**_PARSER, **{name: options[name] for name in _PARSER_OPTIONS if name != "header"}}
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
     parsed = f"from_csv({LINE}, '{_schema(width)}', map({arguments})) AS parsed"
-    cells = rows.selectExpr(LINE, parsed).selectExpr(
+    return rows.selectExpr(LINE, parsed, *kept).selectExpr(
         *[f"parsed.{name}" for name in _cells(width)],
         f"if(is_valid_utf8({LINE}), parsed.{_BAD}, make_valid_utf8({LINE})) AS {_BAD}",
         LINE,
+        *kept,
     )
-    return cells, found["lines"] - (1 if first else 0)
 
 
 def _by_quotes(
@@ -251,23 +280,25 @@ def _end(rows: Rows) -> str:
     return next(iter(rows.ends), "\n")
 
 
-def _typed_rows(
-    rows: DataFrame, names: Sequence[str], columns: Sequence[Column], options: Options
+def typed_rows(
+    rows: DataFrame, names: Sequence[str], columns: Sequence[Column], options: Options, *kept: str
 ) -> tuple[DataFrame, DataFrame]:
     """Return the rows with the columns' types, and the unparseable rows with their broken cells.
 
     Absent columns are null. In a row with too few or too many cells no cell is marked as broken.
+    The typed rows have the columns `kept` as well.
     """
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
     texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in found]
     cells = [(column.name, read_cell(text, column)) for text, _, column in found]
     broken = " OR ".join([f"{_BAD} IS NOT NULL", *(cell.broken for _, cell in cells)])
-    as_text = rows.selectExpr(*texts, _BAD, LINE)
+    as_text = rows.selectExpr(*texts, _BAD, LINE, *kept)
     named = [(c.name, cell.broken, t) for (t, _, c), (_, cell) in zip(found, cells, strict=True)]
     return as_text.selectExpr(
         *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],
         f"CASE WHEN {broken} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
+        *kept,
     ), as_text.where(broken).selectExpr(
         f"coalesce({_BAD}, {LINE}) AS row",
         f"CASE WHEN {_BAD} IS NULL THEN {broken_cells(named)} END AS cells",
@@ -285,10 +316,6 @@ def _text(cell: str, column: Column, options: Options) -> str:
 
 def _by_bytes(options: Options) -> bool:
     return options["encoding"] in BY_BYTES
-
-
-def _names(contract: Contract) -> tuple[str, ...]:
-    return tuple(column.name for column in contract.columns)
 
 
 def _cells(width: int) -> list[str]:

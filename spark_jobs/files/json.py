@@ -1,8 +1,8 @@
 """Read JSON, with one object a line or in one array; the contract gives the types."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.contract.columns import Column, quoted
@@ -12,7 +12,7 @@ from lakegate.limits import Limits
 from spark_jobs.errors import Quoting
 from spark_jobs.files.cells import IS_NO_NUMBER, Cell, broken_cells, read_text
 from spark_jobs.files.limits import check_columns
-from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
+from spark_jobs.files.source import BAD_ROW, FILE, Bytes, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import LINE, collected, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
@@ -147,7 +147,7 @@ _HALF = (
 
 def is_array(head: bytes) -> bool:
     """Return if a JSON text that begins like this is an array."""
-    return _start(head)[:1] == b"["
+    return start_of(head)[:1] == b"["
 
 
 def read_json(
@@ -158,23 +158,24 @@ def read_json(
     The first character tells an array, which one task reads as a whole, from one object a line.
     Each row is parsed strictly: no duplicate key, nothing after the object.
     """
-    start = _start(head)
+    start = start_of(head)
     if start[:1] not in (b"{", b"["):
         shown = start[:100].decode(errors="replace") or "nothing"
         message = "the contract says json, but the file begins with neither an object nor an array"
         raise Quoting("NOT_JSON", f"{message}: it is other text", f"{message}: {shown}")
-    rows = _parsed(_items(spark, path) if is_array(head) else _lines(spark, path))
+    rows = parsed_lines(_items(spark, path) if is_array(head) else object_lines(spark, path))
     keys, count = _keys(rows, limits)
     names = {name.lower(): name for name in keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
     comparison = compare([(name, "") for name in (*keys, *absent)], contract)
     if comparison.findings and keys:
         return refused_source(spark, comparison)
-    typed, bad = _typed_rows(rows, names, comparison.columns)
+    typed, bad = typed_rows(rows, names, comparison.columns)
     return readable_source(typed, comparison, count, bad)
 
 
-def _start(head: bytes) -> bytes:
+def start_of(head: bytes) -> bytes:
+    """Return the beginning of a JSON text without a mark and blanks before it."""
     return head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
 
 
@@ -194,7 +195,21 @@ def _keys(rows: DataFrame, limits: Limits) -> tuple[list[str], int]:
     return names, sum(row["rows"] for row in found)
 
 
-def _lines(spark: SparkSession, path: str) -> DataFrame:
+def keys_by_file(rows: DataFrame, most: int) -> list[Row]:
+    """Return the `keys` of all objects in each `FILE`, sorted, and its number of `rows`.
+
+    Of a file with more than `most` keys, one more is returned. `rows` are `parsed_lines`.
+    """
+    keys = f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))"
+    alike = rows.selectExpr(FILE, f"array_sort({keys}) AS keys").groupBy(FILE, "keys").count()
+    each = alike.selectExpr(FILE, "count", "posexplode_outer(keys) AS (nth, key)")
+    every = f"slice(array_sort(collect_set(left(key, {_LONGEST_KEY}))), 1, {most + 1}) AS keys"
+    count = "sum(if(coalesce(nth, 0) = 0, count, 0)) AS rows"
+    return each.groupBy(FILE).agg(F.expr(every), F.expr(count)).collect()
+
+
+def object_lines(spark: SparkSession, path: str | list[str]) -> DataFrame:
+    """Return the lines of one object each."""
     return read_lines(spark, path, "UTF-8").where(f"btrim({LINE}, ' \\t') <> ''")
 
 
@@ -222,8 +237,11 @@ def _items(spark: SparkSession, path: str) -> DataFrame:
     )
 
 
-def _parsed(lines: DataFrame) -> DataFrame:
-    """Return each line with its object; null unless the line is exactly one object."""
+def parsed_lines(lines: DataFrame, *kept: str) -> DataFrame:
+    """Return each line with its object; null unless the line is exactly one object.
+
+    The columns `kept` of the lines stay.
+    """
     whole = (
         f"try_variant_get({_PARSED}, '$[1]', 'int') = 0"
         f" AND try_variant_get({_PARSED}, '$[2]', 'variant') IS NULL"
@@ -232,16 +250,20 @@ def _parsed(lines: DataFrame) -> DataFrame:
     )
     # Parsed as an array with a 0 at its end: anything else on the line would come before the 0.
     parsed = f"try_parse_json(concat('[', {LINE}, ',0]')) AS {_PARSED}"
-    return lines.selectExpr(LINE, parsed).selectExpr(
+    return lines.selectExpr(LINE, parsed, *kept).selectExpr(
         LINE,
+        *kept,
         f"CASE WHEN {whole} THEN try_variant_get({_PARSED}, '$[0]', 'variant') END AS {_OBJECT}",
     )
 
 
-def _typed_rows(
-    rows: DataFrame, names: dict[str, str], columns: Sequence[Column]
+def typed_rows(
+    rows: DataFrame, names: Mapping[str, str], columns: Sequence[Column], *kept: str
 ) -> tuple[DataFrame, DataFrame]:
-    """Return the typed rows, and the unparseable rows with their broken values."""
+    """Return the typed rows, and the unparseable rows with their broken values.
+
+    `names` are the keys by their names in lower case. The typed rows have the columns `kept`, too.
+    """
     at = {f"v{n}": column for n, column in enumerate(columns)}
     found = [
         f"{field(_OBJECT, names.get(c.name.lower(), c.name))} AS {name}" for name, c in at.items()
@@ -249,7 +271,7 @@ def _typed_rows(
     cells = [(column.name, _cell(value, column)) for value, column in at.items()]
     no_object = f"try_variant_get({_OBJECT}, '$', 'map<string,variant>') IS NULL AS no_object"
     broken = " OR ".join(["no_object", *(cell.broken for _, cell in cells)])
-    values = rows.selectExpr(LINE, no_object, *found)
+    values = rows.selectExpr(LINE, no_object, *found, *kept)
     named = [
         (name, cell.broken, f"try_variant_get({value}, '$', 'string')")
         for value, (name, cell) in zip(at, cells, strict=True)
@@ -257,6 +279,7 @@ def _typed_rows(
     return values.selectExpr(
         *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],
         f"CASE WHEN {broken} THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
+        *kept,
     ), values.where(broken).selectExpr(
         f"make_valid_utf8({LINE}) AS row",
         f"CASE WHEN NOT no_object THEN {broken_cells(named)} END AS cells",

@@ -35,6 +35,10 @@ class Compact:
             else:
                 self._value(type_, 1)
 
+    def struct(self) -> dict[int, Any]:
+        """Return the struct that begins here."""
+        return {id_: self._value(kind, 1) for id_, kind in self._fields()}
+
     def _fields(self) -> Iterator[tuple[int, int]]:
         id_ = 0
         while head := self._byte():

@@ -1,7 +1,8 @@
 """Read Parquet through the library that Spark itself uses."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 from typing import Any, TypeVar
@@ -128,6 +129,16 @@ _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
 _BATCHES = "spark.sql.parquet.enableVectorizedReader"
 
 
+@dataclass(frozen=True)
+class Described:
+    """A Parquet file's description in its footer, as far as Spark needs it to read the rows."""
+
+    schema: T.StructType
+    converted: Mapping[str, ConvertedColumn]
+    options: Mapping[str, str]
+    rows: int
+
+
 def read_parquet(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
 ) -> Source:
@@ -138,6 +149,11 @@ def read_parquet(
     """
     if check_parquet(file, limits) <= limits.largest_by_rows:
         read_by_rows(spark)
+    return source_of(spark, [path], describe(spark, path, limits), contract)
+
+
+def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
+    """Return the description of the Parquet file at `path`. Raises as `read_parquet`."""
     try:
         reader = columnar.parquet_reader(spark, path)
         try:
@@ -152,8 +168,18 @@ def read_parquet(
             reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
-    read = partial(spark.read.schema(schema).options(**options).parquet, path)
-    return typed_source(spark, schema, read, converted, declared_rows, contract)
+    return Described(schema, converted, options, declared_rows)
+
+
+def source_of(
+    spark: SparkSession, paths: Sequence[str], described: Described, contract: Contract
+) -> Source:
+    """Return the rows of the files at `paths`, which are all described alike."""
+    reader = spark.read.schema(described.schema).options(**described.options)
+    read = partial(reader.parquet, *paths)
+    return typed_source(
+        spark, described.schema, read, described.converted, described.rows, contract
+    )
 
 
 def read_by_rows(spark: SparkSession) -> None:

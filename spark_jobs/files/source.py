@@ -12,6 +12,7 @@ from lakegate.contract.columns import Column
 from spark_jobs.schema.compare import Comparison, Finding
 
 BAD_ROW = "_lakegate_bad_row"
+FILE = "_lakegate_file"  # the address of a row's file, where files are read together
 
 
 @dataclass(frozen=True)

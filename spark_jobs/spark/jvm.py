@@ -100,6 +100,14 @@ def hide_setting(spark: SparkSession, key: str) -> None:
     spark._sc._jsc.sc().conf().setIfMissing(key, "")
 
 
+def iceberg_catalog_class(spark: SparkSession, name: str) -> str:
+    """Return the class of the Iceberg catalog that a session opened under this name."""
+    session = java_class(spark, "org.apache.spark.sql.classic.SparkSession")
+    session.setActiveSession(java_session(spark))  # whose settings name the catalog's class
+    plugin = java_session(spark).sessionState().catalogManager().catalog(name)
+    return str(plugin.icebergCatalog().getClass().getName())
+
+
 def first(pair: Any) -> Any:
     """Return the first item of a Scala pair."""
     return pair._1()

@@ -6,10 +6,12 @@ from urllib.parse import quote
 from pyspark.sql import SparkSession
 
 from lakegate.contract.reading.sql import NOT_CALLED
+from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from spark_jobs.spark import jvm, sql_parser
 
 CATALOG = "lake"
+REST_CATALOG = "org.apache.iceberg.rest.RESTCatalog"
 _HIDDEN = ".token"
 
 
@@ -70,6 +72,20 @@ def add_catalog(
     _set(spark, _catalog_settings(name, nessie_uri, f"{branch}@{at}", token))
 
 
+def require_rest_catalog(spark: SparkSession, name: str) -> None:
+    """Raise Permanent WRONG_CATALOG if a catalog's class is another than Iceberg's REST catalog.
+
+    A runtime may replace it by a catalog of its own, whose tables are not on the run's branch.
+    """
+    found = jvm.iceberg_catalog_class(spark, name)
+    if found != REST_CATALOG:
+        message = (
+            f"the runtime opened the catalog as {found} instead of {REST_CATALOG}: nothing was "
+            "written; choose another EmrRelease, or add Iceberg's own jar with JobJars"
+        )
+        raise Permanent("WRONG_CATALOG", message)
+
+
 def _set(spark: SparkSession, settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         if key.endswith(_HIDDEN):
@@ -81,7 +97,8 @@ def _catalog_settings(name: str, nessie_uri: str, reference: str, token: str) ->
     catalog = f"spark.sql.catalog.{name}"
     return {
         catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "rest",
+        # EMR's own Iceberg may create another catalog for `type=rest`, so the class is named.
+        f"{catalog}.catalog-impl": REST_CATALOG,
         f"{catalog}.uri": f"{nessie_uri}/iceberg/{quote(reference, safe='')}",
         f"{catalog}{_HIDDEN}": token,
         # Shortly before it expires Iceberg would exchange the token, which Nessie does not support.

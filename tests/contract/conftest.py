@@ -11,11 +11,12 @@ import pytest
 import requests
 
 from functions.adapters.nessie import Catalog
-from infra import nessie_tokens
 from infra.local import parts, processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import choose_ports
-from infra.nessie_tokens import Keys
+from lakegate import nessie_tokens
+from lakegate.nessie_tokens import Keys
+from tests.contract.emr_service import EventBus, Service
 from tests.waiting import PATIENCE
 
 _ADMINISTRATOR = "administrator"
@@ -99,3 +100,18 @@ def _bucket(storage: str) -> bool:
 
 def _answers(address: str, tokens: Mapping[str, str]) -> bool:
     return parts.nessie_answers(address, tokens["reader"])
+
+
+@pytest.fixture(scope="module")
+def bus() -> Iterator[EventBus]:
+    bus = EventBus()
+    yield bus
+    bus.stop()
+
+
+@pytest.fixture
+def own_service(tmp_path: Path, bus: EventBus) -> Iterator[Service]:
+    """Yield a service that only this test uses and starts."""
+    service = Service(tmp_path / "emr", bus.url)
+    yield service
+    service.stop()

@@ -12,8 +12,10 @@ from pathlib import Path
 
 def exit_code(argument: str) -> int:
     """Return the exit code once there is one."""
-    spec = json.loads(argument)
-    file = Path(spec["lake_bucket"]) / f"{spec['ingestion']}-{spec['attempt']}"
+    told = json.loads(argument)
+    spec = told.get("shared_run", told)
+    name = spec["name"] if spec is not told else f"{spec['ingestion']}-{spec['attempt']}"
+    file = Path(spec["lake_bucket"]) / name
     while not file.exists() or not file.read_text():  # it exists before it is written
         if select.select([sys.stdin], [], [], 0.01)[0]:
             return 143  # cancelled, or the service is gone

@@ -1,8 +1,8 @@
 """Lakes in memory and in Iceberg, with a writer, for tests of tables."""
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -10,7 +10,6 @@ import boto3
 import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
@@ -23,8 +22,8 @@ from functions.adapters.iceberg_file_io import CLIENT
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake as Storage
 from functions.model.ingestion import Intent
+from tests.contract.aws import ACCOUNT
 from tests.contract.conftest import Servers
-from tests.contract.test_ledger import ACCOUNT
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
 from tests.fakes.storage import FakeLake
@@ -43,8 +42,14 @@ class Writer(Protocol):
     def append(self, branch: str, file: str) -> str:
         """Append a new data file, to a new table if needed; return the new head."""
 
+    def create(self, branch: str) -> None:
+        """Create the table, without a row."""
+
     def add_column(self, branch: str, *, required: bool = False) -> None:
         """Add one column to the table."""
+
+    def set_columns(self, branch: str, **ids: int) -> None:
+        """Give the table these columns, each with its id, beside its first one and no others."""
 
     def drop(self, branch: str) -> None:
         """Drop the table."""
@@ -113,11 +118,19 @@ class FakeWriter:
         table = self._catalog.table(branch, self._table) or FakeTable(uuid.uuid4().hex)
         return self._catalog.commit(branch, self._table, table.append(file))
 
+    def create(self, branch: str) -> None:
+        """See Writer."""
+        self._catalog.commit(branch, self._table, FakeTable(uuid.uuid4().hex))
+
     def add_column(self, branch: str, *, required: bool = False) -> None:
         """See Writer."""
-        table = self._there(branch)
-        added = ("new!" if required else "new",)
-        self._catalog.commit(branch, self._table, replace(table, columns=table.columns + added))
+        new = "new@2!" if required else "new@2"
+        self._catalog.commit(branch, self._table, self._there(branch).with_columns("id@1", new))
+
+    def set_columns(self, branch: str, **ids: int) -> None:
+        """See Writer."""
+        columns = ("id@1", *(f"{name}@{id_}" for name, id_ in ids.items()))
+        self._catalog.commit(branch, self._table, self._there(branch).with_columns(*columns))
 
     def drop(self, branch: str) -> None:
         """See Writer."""
@@ -145,31 +158,53 @@ class IcebergWriter:
 
     def append(self, branch: str, file: str) -> str:
         """See Writer."""
-        catalog = self._catalog(branch)
-        try:
-            table = catalog.load_table(self._name)
-        except NoSuchTableError:
-            catalog.create_namespace_if_not_exists(self._name.split(".")[0])
-            table = catalog.create_table(
-                self._name,
-                Schema(NestedField(1, "id", LongType())),
-                partition_spec=UNPARTITIONED_PARTITION_SPEC,
-                properties=_PROPERTIES,
-            )
+        if not self._catalog(branch).table_exists(self._name):
+            self.create(branch)
+        table = self._catalog(branch).load_table(self._name)
         with table.transaction() as change, change.update_snapshot().fast_append() as append:
             append.append_data_file(_data_file(f"{table.location()}/data/{file}"))
         return Catalog(self._uri, self._token).head(branch)
 
+    def create(self, branch: str) -> None:
+        """See Writer."""
+        catalog = self._catalog(branch)
+        catalog.create_namespace_if_not_exists(self._name.split(".")[0])
+        catalog.create_table(
+            self._name,
+            Schema(NestedField(1, "id", LongType())),
+            partition_spec=UNPARTITIONED_PARTITION_SPEC,
+            properties=_PROPERTIES,
+        )
+
     def add_column(self, branch: str, *, required: bool = False) -> None:
         """See Writer."""
+        self._set_columns(branch, {"new": 2}, required=required)
+
+    def set_columns(self, branch: str, **ids: int) -> None:
+        """See Writer."""
+        self._set_columns(branch, ids, required=False)
+
+    def _set_columns(self, branch: str, ids: Mapping[str, int], *, required: bool) -> None:
+        before = self._catalog(branch).load_table(self._name).metadata
         columns = [
-            {"id": 1, "name": "id", "type": "long", "required": False},
-            {"id": 2, "name": "new", "type": "long", "required": required},
+            {"id": id_, "name": name, "type": "long", "required": required and name != "id"}
+            for name, id_ in {"id": 1, **ids}.items()
         ]
-        schema = {"type": "struct", "fields": columns, "schema-id": 1}
+        schema = Schema.model_validate({"type": "struct", "fields": columns})
+        known = {known.as_struct(): known.schema_id for known in before.schemas}
+        if schema.as_struct() in known:  # Nessie adds no schema a second time
+            current = known[schema.as_struct()]
+            self._update(branch, {"action": "set-current-schema", "schema-id": current})
+            return
+        number = {"schema-id": before.current_schema_id + 1}
+        last = max(before.last_column_id, *ids.values(), 1)
         self._update(
             branch,
-            {"action": "add-schema", "schema": schema, "last-column-id": 2},
+            {
+                "action": "add-schema",
+                "schema": schema.model_dump(by_alias=True) | number,
+                "last-column-id": last,
+            },
             {"action": "set-current-schema", "schema-id": -1},
         )
 

@@ -1,7 +1,6 @@
 """Alerts are posted to Slack (the local stand-in) or to the log."""
 
 import logging
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any, cast
 import pytest
 import requests
 from slack_sdk import WebClient
-from werkzeug.serving import make_server
 
 from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import Alert, Kind
@@ -21,19 +19,18 @@ from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
 from functions.on_alert import AlertChannels, notify
 from functions.telemetry import logger
-from infra.local.slack import Messages, Slack, web_app
-from infra.local.slack_faults import ActiveFaults, Faults
-from infra.local.slack_people import Users
+from infra.local.slack import Slack, web_app
+from infra.local.slack_faults import Faults
+from infra.local.slack_people import TOKEN
 from lakegate.batch import BatchFile
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import BATCH
 from lakegate.report import Reason
-from tests.fakes import wire
+from tests.contract.test_replies import served
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 from tests.fakes.faults import Fault, Journal, ProcessDied, die
 from tests.fakes.threads import FakeThreads
 
-TOKEN = "xoxb-test"
 DEFAULT = "#lakegate"
 ALERT = alert(INGESTION, REPORT)
 
@@ -89,19 +86,15 @@ class LocalSlack:
 
     def suffer(self, **faults: Any) -> None:
         """Have this go wrong from now on."""
-        self.slack.faults = ActiveFaults(Faults(**faults))
+        self.slack.faults = Faults(**faults)
 
 
 @pytest.fixture
 def local_slack(tmp_path: Path) -> Iterator[LocalSlack]:
     """Yield Slack, empty and without faults."""
-    messages = Messages(tmp_path / "messages.jsonl")
-    slack = Slack(messages, TOKEN, Users(tmp_path, messages.get))
-    server = make_server("127.0.0.1", 0, web_app(slack), threaded=True)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield LocalSlack(slack, f"http://127.0.0.1:{server.port}")
-    server.shutdown()
-    server.server_close()
+    slack = Slack(tmp_path)
+    with served(web_app(slack)) as url:
+        yield LocalSlack(slack, url)
 
 
 def failed(name: str, attempt: int = 1, **changes: Any) -> Alert:
@@ -121,19 +114,14 @@ def settled(name: str, attempt: int = 2) -> Alert:
     return recovered(ingestion(name, attempt, state=State.PUBLISHED, rows=842))
 
 
-def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack) -> None:
-    """An alert is posted with text and blocks in the channel that it names."""
-    local_slack.notify(ALERT)
-    assert local_slack.posted() == [("#orders", ALERT)]
+@pytest.mark.parametrize(("channel", "seen"), [("#orders", "#orders"), ("", DEFAULT)])
+def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack, channel: str, seen: str) -> None:
+    """An alert is posted with text and blocks in its channel or in the default one."""
+    local_slack.notify(ALERT, channel)
+    assert local_slack.posted() == [(seen, ALERT)]
 
 
-def test_without_a_channel_it_is_the_default_one(local_slack: LocalSlack) -> None:
-    """An alert of a contract without a channel goes to the default channel."""
-    local_slack.notify(ALERT, "")
-    assert local_slack.posted() == [(DEFAULT, ALERT)]
-
-
-def test_what_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
+def test_a_message_that_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
     """A message that is delivered again, even days later, is not posted again."""
     for notice in (ALERT, settled("a"), unreadable_event("q", "x", "y")):
         local_slack.notify(notice)
@@ -188,12 +176,14 @@ def test_a_window_ends(local_slack: LocalSlack) -> None:
 
 
 def test_recovery_answers_in_the_thread(local_slack: LocalSlack) -> None:
-    """A recovery is posted in the thread of the file's own alert or of the one that counts it."""
+    """A recovery is posted in the thread that counts its file, or, without one, in the channel."""
     for name in ("a", "b"):
         local_slack.notify(failed(name))
     local_slack.seconds += 20 * 86_400
     local_slack.notify(settled("b"))
-    ((first, replies),) = local_slack.threaded().items()
+    local_slack.notify(settled("unknown"))
+    (first, replies), unknown = local_slack.threaded().items()
+    assert unknown == ("Published after replay: unknown", [])
     assert first == "Rejected: a (CHECKS_FAILED) (and 1 more)"
     assert replies[1:] == ["Published after replay: b"]
     assert "1 of 2 resolved" in str(local_slack.posted()[0][1].blocks)
@@ -208,25 +198,6 @@ def test_buttons_are_where_somebody_may_press_them(
         local_slack.notify(failed(name), has_buttons=has_buttons)
     shown = ["actions" in str(notice.blocks) for _, notice in local_slack.posted()]
     assert shown == [has_buttons, has_buttons]
-
-
-@pytest.mark.parametrize(("token", "stay"), [("2:", True), ("", False)])
-def test_what_is_settled_has_no_buttons(local_slack: LocalSlack, token: str, stay: bool) -> None:
-    """An answer in the thread removes the buttons once no action is left."""
-    local_slack.notify(failed("a"), has_buttons=True)
-    notice = failed("a")
-    answer = replace(notice, about="answer", kind=Kind.ANSWER, cause="", token=token, text="done")
-    local_slack.notify(answer, has_buttons=True)
-    first, reply = local_slack.posted()
-    assert ("actions" in str(first[1].blocks)) is stay
-    assert "actions" not in str(reply[1].blocks)
-    assert list(local_slack.threaded().values()) == [["done"]]
-
-
-def test_recovery_of_what_nobody_remembers_is_reported(local_slack: LocalSlack) -> None:
-    """A recovery without a known thread is posted in the channel."""
-    local_slack.notify(settled("a"))
-    assert local_slack.threaded() == {"Published after replay: a": []}
 
 
 def test_failing_again_is_reported_in_the_thread_and_in_the_channel(
@@ -255,7 +226,9 @@ def test_the_buttons_go_when_there_is_nothing_more_to_do(local_slack: LocalSlack
 
 
 @pytest.mark.parametrize("notice", [failed("b"), failed("a", attempt=2), settled("a")])
-def test_what_was_deleted_is_reported_again(local_slack: LocalSlack, notice: Alert) -> None:
+def test_an_alert_of_a_deleted_thread_is_posted_again(
+    local_slack: LocalSlack, notice: Alert
+) -> None:
     """After the first message was deleted, the next alert opens a new one."""
     local_slack.notify(failed("a"))
     local_slack.delete_first()
@@ -317,22 +290,13 @@ def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
 
 def test_an_alert_of_an_older_release_is_shown(local_slack: LocalSlack) -> None:
     """An alert queued before alerts had a kind is posted once, as its own message."""
-    local_slack.notify(Alert("t", ALERT.blocks))
-    local_slack.notify(Alert("t", ALERT.blocks))
-    local_slack.notify(Alert("t", ALERT.blocks, about="x"))
+    for about in ("", "", "x"):
+        local_slack.notify(Alert("t", ALERT.blocks, about=about))
     assert local_slack.threaded() == {"t": []}
     assert len(local_slack.posted()) == 2
 
 
-def test_a_channel_that_is_not_there_refuses(local_slack: LocalSlack) -> None:
-    """A missing or closed channel is a permanent error."""
-    local_slack.suffer(missing_channels=("#orders",))
-    with pytest.raises(Permanent, match=r"SLACK_REFUSED.*channel_not_found"):
-        local_slack.alerts().post("#orders", ALERT)
-    assert local_slack.posted() == []
-
-
-def test_what_its_channel_refuses_goes_to_the_default_one(local_slack: LocalSlack) -> None:
+def test_an_alert_that_its_channel_refuses_goes_to_the_default_one(local_slack: LocalSlack) -> None:
     """An alert for a missing channel goes to the default channel, in a thread."""
     local_slack.suffer(missing_channels=("#orders",))
     local_slack.notify(failed("a"))
@@ -341,14 +305,15 @@ def test_what_its_channel_refuses_goes_to_the_default_one(local_slack: LocalSlac
     assert list(map(len, local_slack.threaded().values())) == [1]
 
 
-def test_what_every_channel_refuses_stays(local_slack: LocalSlack) -> None:
-    """If the default channel refuses too, the message is delivered again."""
+def test_an_alert_that_every_channel_refuses_stays(local_slack: LocalSlack) -> None:
+    """If the default channel refuses too, the error is permanent and nothing is posted."""
     local_slack.suffer(missing_channels=("#orders", DEFAULT))
-    with pytest.raises(Permanent, match="SLACK_REFUSED"):
+    with pytest.raises(Permanent, match=r"SLACK_REFUSED.*channel_not_found"):
         local_slack.notify(ALERT)
+    assert local_slack.posted() == []
 
 
-def test_what_slack_cannot_lay_out_is_reported_as_text(local_slack: LocalSlack) -> None:
+def test_an_alert_with_refused_blocks_is_posted_as_text(local_slack: LocalSlack) -> None:
     """An alert whose blocks Slack refuses is posted as text and blocks no other."""
     local_slack.notify(replace(ALERT, blocks=({"type": "nonsense"},)))
     assert local_slack.posted() == [(DEFAULT, replace(ALERT, blocks=()))]
@@ -462,41 +427,14 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
 
 
 def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
-    """Without Slack each alert is in the log and, where set, in the topic."""
+    """Without Slack each alert is in the log with its channel and, where set, in the topic."""
     topic, threads = Mailbox(), cast(Threads, FakeThreads(3600, lambda: 0.0))
     channels = AlertChannels(
         threads, LogAlerts(logging.getLogger("test")), None, cast(Topic, topic), has_buttons=True
     )
     notify(channels, QueuedAlert("#orders", ALERT).to_json())
     notify(channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())
-    assert ([record.getMessage() for record in caplog.records], topic.got) == (
-        [ALERT.text],
-        [ALERT],
-    )
-
-
-@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
-def test_nonsense_is_tried_again(answer: str) -> None:
-    """Any nonsensical answer in Slack's place is transient."""
-    with wire.answering(wire.BROKEN_ANSWERS[answer]) as url:
-        alerts = SlackAlerts(WebClient(TOKEN, base_url=f"{url}/api/"), DEFAULT)
-        with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
-            alerts.post("", ALERT)
-
-
-def test_silence_is_tried_again() -> None:
-    """A Slack that never answers, or is unreachable, is transient."""
-    with wire.silent() as url:
-        for address in (url, wire.nobody()):
-            client = WebClient(TOKEN, base_url=f"{address}/api/", timeout=1)
-            with pytest.raises(Transient, match="SLACK_UNAVAILABLE"):
-                SlackAlerts(client, DEFAULT).post("", ALERT)
-
-
-def test_without_slack_the_log_reports(caplog: pytest.LogCaptureFixture) -> None:
-    """Without Slack each alert is in the log with its channel."""
-    LogAlerts(logging.getLogger("test")).post("#orders", ALERT)
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("ERROR", ALERT.text)
-    assert vars(record)["channel"] == "#orders"
-    assert vars(record)["blocks"] == ALERT.blocks
+    assert (vars(record)["channel"], vars(record)["blocks"]) == ("#orders", ALERT.blocks)
+    assert topic.got == [ALERT]

@@ -141,20 +141,17 @@ def test_a_virgin_main_begins_once_in_nessie(servers: Servers) -> None:
 
 
 def test_a_branch_begins_at_main(lake: Lake) -> None:
-    """A new branch is at main's head, and the answer names that hash."""
+    """A new branch is at main's head; creating it again returns its own head."""
     main = lake.catalog.head("main")
-    assert lake.catalog.create_branch(lake.branch()) == main
-    assert lake.catalog.head(lake.branch()) == main
-
-
-def test_a_branch_that_exists_is_found(lake: Lake) -> None:
-    """Creating an existing branch leaves it unchanged and returns its head."""
     branch, head = lake.written(1)
+    assert lake.bases[branch] == main
     assert lake.catalog.create_branch(branch) == head
     assert lake.read(branch, lake.table) == "word 1"
+    found = lake.catalog.references()
+    assert (found[branch], found["main"]) == (head, main)
 
 
-def test_what_is_on_a_branch_is_not_on_main(lake: Lake) -> None:
+def test_a_write_on_a_branch_is_not_on_main(lake: Lake) -> None:
     """A write on a branch changes neither main nor another branch."""
     main = lake.catalog.head("main")
     lake.written(1)
@@ -163,19 +160,17 @@ def test_what_is_on_a_branch_is_not_on_main(lake: Lake) -> None:
     assert lake.read("main", lake.table) == lake.read(lake.branch(2), lake.table) == ""
 
 
-def test_an_unknown_branch_is_unknown(lake: Lake) -> None:
-    """A branch that was never created has no head."""
-    with pytest.raises(UnknownBranch, match="UNKNOWN_BRANCH"):
-        lake.catalog.head(lake.branch())
-
-
 def test_a_deleted_branch_is_gone(lake: Lake) -> None:
-    """A branch is deleted with its content; deleting it again is no error."""
-    branch, _ = lake.written(1)
+    """A deleted branch has no head, but its hash stays readable; deleting twice is no error."""
+    branch, head = lake.written(1)
+    metadata = lake.catalog.metadata(head, lake.table)
     lake.catalog.delete_branch(branch)
     lake.catalog.delete_branch(branch)
-    with pytest.raises(UnknownBranch):
-        lake.catalog.head(branch)
+    for unknown in (branch, lake.branch(2)):
+        with pytest.raises(UnknownBranch, match="UNKNOWN_BRANCH"):
+            lake.catalog.head(unknown)
+    assert next(lake.catalog.changes(head, lake.table)).metadata == metadata
+    assert lake.catalog.metadata(head, lake.table) == metadata
     assert lake.catalog.create_branch(branch) == lake.catalog.head("main")
 
 
@@ -205,22 +200,16 @@ def test_branches_are_found_by_how_they_begin(lake: Lake) -> None:
     assert "main" in lake.catalog.branches("")
 
 
-def test_a_merge_brings_a_branch_to_main(lake: Lake) -> None:
-    """A merge shows on main what the branch holds, as one commit."""
-    branch, head = lake.written(1)
-    main = lake.catalog.head("main")
-    assert lake.merge(branch, head) == lake.catalog.head("main")
-    assert lake.read("main", lake.table) == "word 1"
-    assert lake.catalog.head("main") != main
-
-
-def test_a_merge_says_what_it_is(lake: Lake) -> None:
-    """The commit on main carries message, author and properties."""
+def test_a_merge_is_one_commit_on_main(lake: Lake) -> None:
+    """A merge brings the branch's content to main with message, author and properties."""
     branch, head = lake.written(1)
     properties = {"lakegate.ingestion": lake.name, "lakegate.object": "s3://b/Flüge 1+1.csv"}
-    lake.catalog.merge(branch, head, lake.bases[branch], "Publish 3 rows", properties)
+    base = lake.bases[branch]
+    merged = lake.catalog.merge(branch, head, base, "Publish 3 rows", properties)
     commit = next(lake.catalog.log())
-    assert commit.hash == lake.catalog.head("main")
+    assert commit.hash == merged == lake.catalog.head("main") != base
+    assert lake.read("main", lake.table) == "word 1"
+    assert lake.catalog.metadata(merged, lake.table) == lake.catalog.metadata(head, lake.table)
     assert commit.message == "Publish 3 rows"
     assert commit.author == "lakegate"
     assert commit.properties == properties
@@ -228,18 +217,11 @@ def test_a_merge_says_what_it_is(lake: Lake) -> None:
 
 
 def test_a_merge_is_done_once(lake: Lake) -> None:
-    """Merging the same hash again changes nothing and is no error."""
+    """Merging a merged hash again changes nothing, even if main changed the same table since."""
     branch, head = lake.written(1)
-    assert lake.merge(branch, head) == lake.catalog.head("main")
-    main = lake.catalog.head("main")
+    main = lake.merge(branch, head)
     assert lake.merge(branch, head) == ""
     assert lake.catalog.head("main") == main
-
-
-def test_a_merge_is_done_once_even_when_main_has_moved(lake: Lake) -> None:
-    """Merging a merged hash again is no conflict, even if main changed the same table since."""
-    branch, head = lake.written(1)
-    lake.merge(branch, head)
     lake.merge(*lake.written(2))
     assert lake.merge(branch, head) == ""
     assert lake.read("main", lake.table) == "word 2"
@@ -262,9 +244,14 @@ def test_only_what_was_named_is_merged(lake: Lake) -> None:
     assert lake.merge(branch, head) == ""
 
 
-def test_a_table_that_moved_is_a_conflict_for_ever(lake: Lake) -> None:
-    """Of two branches that changed one table the second is always refused."""
-    lake.merge(*lake.written(0))
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_table_that_moved_is_a_conflict_for_ever(lake: Lake, *, is_new: bool) -> None:
+    """Of two branches that changed or created one table the second is always refused.
+
+    The same change on a branch created since is merged.
+    """
+    if not is_new:
+        lake.merge(*lake.written(0))
     first, second = lake.written(1), lake.written(2)
     lake.merge(*first)
     main = lake.catalog.head("main")
@@ -273,14 +260,7 @@ def test_a_table_that_moved_is_a_conflict_for_ever(lake: Lake) -> None:
             lake.merge(*second)
     assert lake.catalog.head("main") == main
     assert lake.read("main", lake.table) == "word 1"
-
-
-def test_two_first_writes_are_a_conflict(lake: Lake) -> None:
-    """Of two branches that created the same table the second is refused."""
-    first, second = lake.written(1), lake.written(2)
-    lake.merge(*first)
-    with pytest.raises(MergeConflict):
-        lake.merge(*second)
+    assert lake.merge(*lake.written(3)) == lake.catalog.head("main")
 
 
 def test_a_write_on_main_is_a_conflict(lake: Lake) -> None:
@@ -293,7 +273,7 @@ def test_a_write_on_main_is_a_conflict(lake: Lake) -> None:
     assert lake.read("main", lake.table) == "by hand"
 
 
-def test_what_came_later_on_a_merged_branch_can_conflict(lake: Lake) -> None:
+def test_a_merged_branchs_later_change_can_conflict(lake: Lake) -> None:
     """A branch that continues after its merge conflicts only with later changes of main."""
     branch, head = lake.written(1)
     lake.merge(branch, head)
@@ -318,7 +298,7 @@ def test_a_main_that_was_set_back_takes_no_branch_that_was_cut_before(lake: Lake
     assert lake.read("main", f"{lake.name}.others") == "word 3"
 
 
-def test_what_differs_between_two_hashes_is_named(lake: Lake) -> None:
+def test_tables_that_differ_between_two_hashes_are_named(lake: Lake) -> None:
     """The difference of two hashes names the tables created, changed or dropped."""
     base = lake.catalog.head("main")
     branch, head = lake.written(1)
@@ -341,30 +321,15 @@ def test_other_tables_are_no_conflict(lake: Lake) -> None:
     ]
 
 
-def test_a_fresh_branch_is_no_conflict(lake: Lake) -> None:
-    """The same change on a branch created since is merged."""
-    lake.merge(*lake.written(0))
-    lake.written(1)
-    lake.merge(*lake.written(2))
-    assert lake.merge(*lake.written(3)) == lake.catalog.head("main")
-    assert lake.read("main", lake.table) == "word 3"
-
-
 def test_a_branch_that_is_gone_cannot_be_merged(lake: Lake) -> None:
-    """A branch that is deleted, or never existed, is unknown for any hash."""
+    """A branch that is deleted or never existed, and an unknown hash, are refused."""
     branch, head = lake.written(1)
+    with pytest.raises(UnknownBranch):
+        lake.merge(branch, NO_HASH)
     lake.catalog.delete_branch(branch)
     for name in (branch, lake.branch(2)):
         with pytest.raises(UnknownBranch, match="UNKNOWN_BRANCH"):
             lake.merge(name, head, lake.bases[branch])
-    assert lake.read("main", lake.table) == ""
-
-
-def test_a_hash_that_is_none_cannot_be_merged(lake: Lake) -> None:
-    """An unknown hash is refused, and main stays unchanged."""
-    branch, _ = lake.written(1)
-    with pytest.raises(UnknownBranch):
-        lake.merge(branch, NO_HASH)
     assert lake.read("main", lake.table) == ""
 
 
@@ -395,14 +360,6 @@ def test_the_log_has_more_than_a_page(lake: Lake) -> None:
     assert [next(log) for _ in made] == made[::-1]
 
 
-def test_references_are_all_branches(lake: Lake) -> None:
-    """The references contain every branch with its head, and main."""
-    branch, head = lake.written(1)
-    found = lake.catalog.references()
-    assert found[branch] == head
-    assert found["main"] == lake.catalog.head("main")
-
-
 def test_a_log_reports_what_became_of_a_table(lake: Lake) -> None:
     """Each commit of a log says which metadata it gave a table; merges are marked."""
     lake.merge(*lake.written(1))
@@ -417,23 +374,6 @@ def test_a_log_reports_what_became_of_a_table(lake: Lake) -> None:
     assert len({newest.metadata, older.metadata, merge.metadata, ""}) == 4
     moments = [each.moment for each in (newest, other, older, merge)]
     assert moments == sorted(moments, reverse=True)
-
-
-def test_a_merge_leaves_the_metadata_as_it_is(lake: Lake) -> None:
-    """After a merge main names the metadata file that the branch wrote."""
-    branch, head = lake.written(1)
-    lake.merge(branch, head)
-    on_main = lake.catalog.metadata(lake.catalog.head("main"), lake.table)
-    assert on_main == lake.catalog.metadata(head, lake.table)
-
-
-def test_a_hash_is_known_without_its_branch(lake: Lake) -> None:
-    """The content of a deleted branch is readable by its hash."""
-    branch, head = lake.written(1)
-    metadata = lake.catalog.metadata(head, lake.table)
-    lake.catalog.delete_branch(branch)
-    assert next(lake.catalog.changes(head, lake.table)).metadata == metadata
-    assert lake.catalog.metadata(head, lake.table) == metadata
 
 
 def test_main_says_how_far_it_is(lake: Lake) -> None:
@@ -471,36 +411,6 @@ def test_a_history_reports_what_was_changed(lake: Lake) -> None:
     assert (found[ours][0]["ours"], lake.table in found[ours][1]) == ("1", True)
 
 
-def calls(catalog: Catalog) -> list[Callable[[], object]]:
-    """Return each of the adapter's methods as a call."""
-    return [
-        lambda: catalog.create_branch("ingest/x"),
-        lambda: catalog.head("ingest/x"),
-        lambda: catalog.branches("ingest/"),
-        lambda: catalog.delete_branch("ingest/x"),
-        lambda: catalog.merge("ingest/x", NO_HASH, NO_HASH, "message", {}),
-        catalog.references,
-        lambda: list(catalog.changes(NO_HASH, "a.b")),
-        lambda: catalog.metadata(NO_HASH, "a.b"),
-        lambda: next(catalog.log()),
-        lambda: catalog.begin("ops"),
-        lambda: next(catalog.history()),
-    ]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [*wire.BROKEN_ANSWERS.values(), wire.json("404 Not Found", {"message": "no Route matched"})],
-    ids=[*wire.BROKEN_ANSWERS, "a proxy that knows no such page"],
-)
-def test_nonsense_is_tried_again(answer: bytes) -> None:
-    """Any nonsensical answer in Nessie's place is transient."""
-    with wire.answering(answer) as url:
-        for call in calls(Catalog(url, "token")):
-            with pytest.raises(Transient):
-                call()
-
-
 def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
     """An overloaded server answers 409, which is transient and not a conflict."""
     main = {"type": "BRANCH", "name": "main", "hash": NO_HASH}
@@ -508,21 +418,6 @@ def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
     answers = wire.json("200 OK", main), wire.json("409 Conflict", busy)
     with wire.answering(*answers) as url, pytest.raises(Transient, match="retries exhausted"):
         Catalog(url, "token").merge("ingest/x", NO_HASH, NO_HASH, "message", {})
-
-
-def test_a_nessie_that_is_away_is_tried_again() -> None:
-    """If Nessie is unreachable every call is a transient error."""
-    for call in calls(Catalog(wire.nobody(), "token")):
-        with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
-            call()
-
-
-@pytest.mark.stack
-def test_a_wrong_token_is_refused(servers: Servers) -> None:
-    """Without a valid token nothing can be read or changed."""
-    for call in calls(Catalog(servers.nessie, "wrong")):
-        with pytest.raises(Transient, match=r"TOKEN_REFUSED.*`lakegate rotate`.*`lakegate doctor`"):
-            call()
 
 
 @pytest.mark.stack

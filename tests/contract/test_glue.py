@@ -7,7 +7,6 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.config import Config
 from botocore.stub import Stubber
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,16 +22,13 @@ from functions.adapters.iceberg_file_io import CLIENT
 from functions.model.announcement import Refresh
 from functions.on_glue import POSITION, Glue
 from lakegate.errors import Permanent, Transient
+from tests.contract.aws import ACCOUNT
 
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 TABLE = "shop.orders"
 LOCATION = "s3://lake/warehouse/shop/orders_1"
 ID = NestedField(1, "id", LongType(), required=True)
 AMOUNT = NestedField(2, "amount", DecimalType(9, 2), doc="in euros")
+STATUS = NestedField(3, "status", StringType())
 
 
 @dataclass(frozen=True)
@@ -78,36 +74,31 @@ def catalog() -> Iterator[Catalog]:
 
 
 def test_the_first_publish_makes_database_and_table(catalog: Catalog) -> None:
-    """A missing table and database are created as pyiceberg would register them."""
+    """A missing table and database are created so that any Iceberg client finds them."""
     assert catalog.glue.refresh(catalog.refresh(3, ID, AMOUNT))
     table = catalog.table()
     assert table["TableType"] == "EXTERNAL_TABLE"
     assert table["Parameters"]["table_type"] == "ICEBERG"
     assert table["StorageDescriptor"]["Location"] == LOCATION
     assert catalog.stands_at == f"{LOCATION}/metadata/3.metadata.json"
+    io_ = {"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: catalog.s3}
+    read = GlueCatalog("g", client=catalog.client, **io_).load_table("pub_shop.orders")
+    assert read.schema().column_names == ["id", "amount"]
 
 
 def test_a_newer_publish_moves_it(catalog: Catalog) -> None:
     """A refresh updates the pointer, the previous pointer and the columns for Athena."""
     catalog.glue.refresh(catalog.refresh(3))
     before = catalog.table()["VersionId"]
-    assert catalog.glue.refresh(catalog.refresh(5, ID, AMOUNT))
+    assert catalog.glue.refresh(catalog.refresh(5, ID, AMOUNT, STATUS))
     table = catalog.table()
     assert catalog.stands_at == f"{LOCATION}/metadata/5.metadata.json"
     known = f"{LOCATION}/metadata/3.metadata.json"
     assert table["Parameters"]["previous_metadata_location"] == known
     columns = [(each["Name"], each["Type"]) for each in table["StorageDescriptor"]["Columns"]]
-    assert columns == [("id", "bigint"), ("amount", "decimal(9,2)")]
+    assert columns == [("id", "bigint"), ("amount", "decimal(9,2)"), ("status", "string")]
     assert table["StorageDescriptor"]["Columns"][1]["Comment"] == "in euros"
     assert table["VersionId"] != before
-
-
-def test_pyiceberg_reads_it(catalog: Catalog) -> None:
-    """Any Iceberg client of Glue finds the table."""
-    catalog.glue.refresh(catalog.refresh(3, ID, AMOUNT))
-    io_ = {"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: catalog.s3}
-    table = GlueCatalog("g", client=catalog.client, **io_).load_table("pub_shop.orders")
-    assert table.schema().column_names == ["id", "amount"]
 
 
 def test_no_table_is_brought_where_another_one_is(catalog: Catalog) -> None:
@@ -120,7 +111,7 @@ def test_no_table_is_brought_where_another_one_is(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("position", [2, 3])
-def test_what_is_not_newer_changes_nothing(catalog: Catalog, position: int) -> None:
+def test_an_older_or_equal_position_changes_nothing(catalog: Catalog, position: int) -> None:
     """A late or repeated refresh changes nothing; its file may be missing."""
     catalog.glue.refresh(catalog.refresh(3))
     before = catalog.table()
@@ -140,7 +131,7 @@ def test_in_whatever_order_they_come_it_only_goes_forward(positions: Sequence[in
             assert catalog.stands_at == f"{LOCATION}/metadata/{newest}.metadata.json"
 
 
-def test_what_people_added_stays(catalog: Catalog) -> None:
+def test_additions_by_people_stay(catalog: Catalog) -> None:
     """A description, an owner and parameters that owners set survive a refresh."""
     catalog.glue.refresh(catalog.refresh(3))
     table = catalog.table()
@@ -169,7 +160,7 @@ def test_a_table_of_somebody_else_is_not_touched(catalog: Catalog) -> None:
     assert catalog.table()["Parameters"] == {"classification": "csv"}
 
 
-def test_who_was_quicker_is_not_written_over(catalog: Catalog) -> None:
+def test_a_quicker_update_is_not_overwritten(catalog: Catalog) -> None:
     """Glue compares the version that was read: a race ends in a retry, never in the past."""
     catalog.glue.refresh(catalog.refresh(3))
     newer = catalog.refresh(5)
@@ -201,39 +192,8 @@ def test_metadata_that_is_gone_is_reported(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize("body", ["", "{}", "nonsense", '{"format-version": 9}'])
-def test_what_is_no_metadata_is_reported(catalog: Catalog, body: str) -> None:
+def test_invalid_metadata_is_reported(catalog: Catalog, body: str) -> None:
     """A file that is not table metadata moves nothing."""
     catalog.s3.put_object(Bucket="lake", Key="x.json", Body=body.encode())
     with pytest.raises(Permanent, match="BAD_METADATA"):
         catalog.glue.refresh(Refresh(TABLE, 4, "s3://lake/x.json"))
-
-
-@pytest.mark.parametrize(
-    ("code", "error"),
-    [
-        ("AccessDeniedException", Transient),
-        ("ThrottlingException", Transient),
-        ("InvalidInputException", Permanent),
-    ],
-)
-def test_what_glue_refuses_is_distinguished(code: str, error: type[Exception]) -> None:
-    """A missing permission or time-out is retried; a permanent refusal is not."""
-    client = boto3.client("glue", **ACCOUNT)
-    with Stubber(client) as stubber:
-        stubber.add_client_error("get_table", code)
-        with pytest.raises(error, match=code):
-            Glue(client, None, "p_").refresh(Refresh(TABLE, 1, "s3://lake/x"))
-
-
-def test_a_glue_that_is_away_is_tried_again() -> None:
-    """An unreachable Glue is a transient error."""
-    once = Config(retries={"total_max_attempts": 1})
-    client = boto3.client("glue", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
-    with pytest.raises(Transient, match="GLUE_UNAVAILABLE"):
-        Glue(client, None, "p_").refresh(Refresh(TABLE, 1, "s3://lake/x"))
-
-
-def test_types_are_names_that_athena_knows(catalog: Catalog) -> None:
-    """A text column has Athena's type."""
-    catalog.glue.refresh(catalog.refresh(1, ID, NestedField(3, "status", StringType())))
-    assert catalog.table()["StorageDescriptor"]["Columns"][1]["Type"] == "string"

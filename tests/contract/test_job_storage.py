@@ -14,14 +14,10 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.limits import Limits
 from spark_jobs.storage import Replaced, Storage
+from tests.contract.aws import ACCOUNT
 from tests.fakes.deployment import ORDERS
 from tests.unit.lakegate.test_jobspec import SPEC
 
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 BODY = b"id\n1\n"
 
 

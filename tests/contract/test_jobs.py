@@ -1,8 +1,6 @@
 """Job runs behave alike in memory and on EMR Serverless, which is the local stand-in."""
 
-import os
 import shlex
-import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,27 +11,33 @@ from typing import Any
 
 import boto3
 import pytest
-import requests
-from botocore.config import Config
 from botocore.stub import Stubber
 
-from functions.adapters.emr import Jobs, RunState, UnknownRun, monitoring, run_policy, spark_submit
-from infra.local.parts import free_port
+from functions.adapters.emr import (
+    Jobs,
+    RunState,
+    UnknownRun,
+    monitoring,
+    shared_spark_submit,
+    spark_submit,
+)
+from functions.adapters.emr_run_policy import run_policy, shared_run_policy
+from functions.settings import Settings
 from lakegate import times
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, run_name
+from lakegate.landing import run_name
+from lakegate.shared_run import SharedRun
+from tests.contract.aws import ACCOUNT
+from tests.contract.emr_service import Service
 from tests.fakes import wire
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.jobs import FakeJobs
+from tests.unit.adapters.test_emr_run_policy import SHARED
+from tests.unit.lakegate.test_jobspec import SPEC
 from tests.waiting import eventually
 
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 DRIVER = Path(__file__).with_name("job_driver.py")
 LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1", job_timeout_minutes=10_080)
 
@@ -53,22 +57,13 @@ class Application:
 
     def spec(self, attempt: int = 1, **changes: Any) -> JobSpec:
         """Return a new ingestion's job spec."""
-        landed = LandedObject("landing", "shop/orders/Flüge 1+1.csv", "v1", "e1", 10)
-        spec = JobSpec(
-            ingestion=uuid.uuid4().hex,
-            attempt=attempt,
-            landed=landed,
-            table="shop.orders",
-            branch="ingest/shop.orders/x",
-            base_hash="b" * 64,
-            lake_bucket=str(self.folder),
-            contract_key="contracts/shop.orders.yaml",
-            contract_version="c1",
-            report_key="reports/x",
-            nessie_uri="http://nessie",
-            token_secret="job",
-        )
-        return replace(spec, **changes)
+        own = {"ingestion": uuid.uuid4().hex, "lake_bucket": str(self.folder), **changes}
+        return replace(SPEC, attempt=attempt, **own)
+
+    def shared(self, **changes: Any) -> SharedRun:
+        """Return a new shared run."""
+        own = {"name": f"shared-{uuid.uuid4().hex}", "lake_bucket": str(self.folder)}
+        return replace(SHARED, **{**own, "timeout_minutes": 10_080, **changes})
 
     def ended(self, run: str, state: RunState) -> str:
         """End a run, wait for its state, and return its details."""
@@ -81,27 +76,10 @@ class Application:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Yield boto3's client for the stand-in, which runs the driver above."""
-    port = free_port(set())
-    home = tmp_path_factory.mktemp("emr")
-    flags = {"port": port, "home": home, "drivers": 2, "grace-seconds": 0.2, "minute-seconds": 0.5}
-    flags["driver"] = shlex.join([sys.executable, str(DRIVER)])
-    command = [sys.executable, "-m", "infra.local.emr"]
-    command += [f"--{name}={value}" for name, value in flags.items()]
-    environment = {**os.environ, "AWS_ENDPOINT_URL": wire.nobody()}
-    environment |= {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
-    process = subprocess.Popen([*command, "--region=us-east-1"], env=environment)
-    url = f"http://127.0.0.1:{port}"
-    eventually(lambda: _answers(url), message="the stand-in does not answer")
-    yield boto3.client("emr-serverless", endpoint_url=url, **ACCOUNT)
-    process.terminate()
-    process.wait()
-
-
-def _answers(url: str) -> bool:
-    try:
-        return requests.get(f"{url}/_health", timeout=5).ok
-    except requests.RequestException:
-        return False
+    service = Service(tmp_path_factory.mktemp("emr"), wire.nobody())
+    driver = shlex.join([sys.executable, str(DRIVER)])
+    yield service.start(driver=driver, drivers=2, **{"minute-seconds": 0.5}).client_with_tries(5)
+    service.stop()
 
 
 @pytest.fixture(params=["in memory", "EMR Serverless"])
@@ -153,12 +131,6 @@ def _described(**more: Any) -> dict[str, Any]:
         "releaseLabel": "emr-spark-8.1.0",
         **more,
     }
-
-
-def _unused() -> Application:
-    return Application(
-        FakeJobs(), FakeJobs(), lambda *_: None, Path("lake"), lambda: datetime.now(UTC)
-    )
 
 
 def test_a_run_is_known_by_its_name(application: Application) -> None:
@@ -289,66 +261,81 @@ def test_a_foreign_run_has_no_spec(driver: dict[str, Any]) -> None:
             Jobs(client, SETTINGS).spec("00run")
 
 
+def test_a_shared_run_is_known_by_its_name(application: Application) -> None:
+    """A shared run is found by its id and listed by its name, and has no attempt's spec."""
+    shared = application.shared()
+    run = application.jobs.start_shared(shared)
+    assert application.jobs.get(run).name == shared.name
+    assert run in {listed.id for listed in application.jobs.runs() if listed.name == shared.name}
+    with pytest.raises(Permanent, match="BAD_JOB_SPEC"):
+        application.jobs.spec(run)
+    application.ended(run, RunState.SUCCESS)
+
+
+def test_a_shared_run_is_started_once(application: Application) -> None:
+    """Starting a shared run again returns the first one; with another input it is an error."""
+    shared = application.shared()
+    run = application.jobs.start_shared(shared)
+    assert application.jobs.start_shared(shared) == run
+    with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
+        application.jobs.start_shared(replace(shared, idle_seconds=1))
+    another = application.jobs.start_shared(application.shared())
+    assert another != run
+    for each in (run, another):
+        application.ended(each, RunState.SUCCESS)
+
+
+def test_a_shared_run_has_its_own_time_limit(application: Application) -> None:
+    """A shared run is stopped after its own time limit, whatever the settings say."""
+    run = application.jobs.start_shared(application.shared(timeout_minutes=1))
+    assert "timed out" in application.ended(run, RunState.CANCELLED)
+
+
+def test_a_shared_run_asks_for_its_rights_and_size() -> None:
+    """The request has the shared run's name, argument, rights, size, time limit and tag."""
+    settings = replace(SETTINGS, job_log_group="/lakegate/test/jobs")
+    submitted = shared_spark_submit(SHARED, settings)
+    assert SharedRun.from_argument(*submitted["entryPointArguments"]) == SHARED
+    asked = {
+        "clientToken": SHARED.name,
+        "name": SHARED.name,
+        "executionIamPolicy": {"policy": shared_run_policy(SHARED, settings)},
+        "jobDriver": {"sparkSubmit": submitted},
+        "executionTimeoutMinutes": SHARED.timeout_minutes,
+        "tags": {"lakegate:shared": "yes"},
+    }
+    assert _started(settings, asked, lambda jobs: jobs.start_shared(SHARED)) == "00run"
+
+
 def test_a_start_asks_for_what_the_settings_say() -> None:
     """The request has code, argument, rights, log, attempts, time limit and token."""
-    client = boto3.client("emr-serverless", **ACCOUNT)
     settings = replace(SETTINGS, job_log_group="/lakegate/test/jobs")
-    spec = _unused().spec(attempt=2)
-    name = f"{spec.ingestion}-2"
-    expected = {
-        "applicationId": "00application",
+    spec, name = SPEC, f"{SPEC.ingestion}-2"
+    asked = {
         "clientToken": name,
         "name": name,
-        "executionRoleArn": SETTINGS.emr_role_arn,
         "executionIamPolicy": {"policy": run_policy(spec, settings)},
         "jobDriver": {"sparkSubmit": spark_submit(spec, settings)},
-        "configurationOverrides": {"monitoringConfiguration": monitoring(settings)},
         "executionTimeoutMinutes": 60,
+        "tags": {"lakegate:table": SPEC.table},
+    }
+    assert _started(settings, asked, lambda jobs: jobs.start(spec)) == "00run"
+
+
+def _started(settings: Settings, asked: dict[str, Any], start: Callable[[Jobs], str]) -> str:
+    """Return the run that a start gave, which must request this and what all runs have."""
+    client = boto3.client("emr-serverless", **ACCOUNT)
+    expected = {
+        "applicationId": "00application",
+        "executionRoleArn": SETTINGS.emr_role_arn,
+        "configurationOverrides": {"monitoringConfiguration": monitoring(settings)},
         "retryPolicy": {"maxAttempts": 1},
-        "tags": {"lakegate:table": "shop.orders"},
+        **asked,
     }
     with Stubber(client) as stubber:
         arn = "arn:aws:emr-serverless:us-east-1:000000000000:/applications/00application/jobruns/1"
         answer = {"applicationId": "00application", "jobRunId": "00run", "arn": arn}
         stubber.add_response("start_job_run", answer, expected)
-        assert Jobs(client, settings).start(spec) == "00run"
+        run = start(Jobs(client, settings))
         stubber.assert_no_pending_responses()
-
-
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("ThrottlingException", Transient),
-        ("InternalServerException", Transient),
-        ("ServiceQuotaExceededException", Transient),
-        ("ConflictException", Transient),
-        ("ResourceNotFoundException", Transient),
-        ("ValidationException", Permanent),
-        ("AccessDeniedException", Permanent),
-    ],
-)
-def test_a_refused_start_is_transient_or_permanent(code: str, kind: type[Exception]) -> None:
-    """A passing refusal is transient; a wrong request is permanent."""
-    client = boto3.client("emr-serverless", **ACCOUNT)
-    spec = _unused().spec()
-    with Stubber(client) as stubber:
-        stubber.add_client_error("start_job_run", code)
-        with pytest.raises(kind, match=code):
-            Jobs(client, SETTINGS).start(spec)
-
-
-def test_an_emr_that_is_away_is_tried_again() -> None:
-    """Without an answer every call raises a transient error."""
-    once = Config(retries={"total_max_attempts": 1})
-    client = boto3.client("emr-serverless", endpoint_url=wire.nobody(), config=once, **ACCOUNT)
-    jobs = Jobs(client, SETTINGS)
-    spec = _unused().spec()
-    calls = (
-        lambda: jobs.start(spec),
-        lambda: jobs.get("00run"),
-        lambda: jobs.spec("00run"),
-        jobs.runs,
-    )
-    for call in calls:
-        with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
-            call()
+    return run

@@ -7,29 +7,22 @@ from typing import Any
 
 import boto3
 import pytest
-from boto3.dynamodb.types import TypeSerializer
-from botocore.config import Config
-from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.adapters.ledger import Ledger, Moved, UnknownIngestion
-from functions.adapters.ledger_items import SCHEMA, to_item
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.search import Search
 from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
+from tests.contract.aws import ACCOUNT
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 from tests.template import ledger_table
 
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 AnyLedger = Ledger | FakeLedger
 
 
@@ -93,7 +86,7 @@ def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
     assert list(ledger.all()) == []
 
 
-def test_what_is_to_be_recorded_is_listed(ledger: AnyLedger) -> None:
+def test_due_audit_results_are_listed(ledger: AnyLedger) -> None:
     """Exactly the finished ingestions with due audit results are listed."""
     for number, (state, table, recorded) in enumerate(
         [
@@ -160,22 +153,15 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
     assert list(map(type, vars(kept).values())) == list(map(type, vars(full).values()))
 
 
-def test_a_save_counts(ledger: AnyLedger) -> None:
-    """Each save increments the revision, and the next builds on it."""
-    first = ledger.begin(ingestion())
-    second = ledger.save(replace(first, rows=1))
-    third = ledger.save(replace(second, rows=2))
-    assert [each.revision for each in (first, second, third)] == [1, 2, 3]
-    assert ledger.get(first.id) == third
-
-
 def test_old_knowledge_is_not_saved(ledger: AnyLedger) -> None:
-    """Of two saves of the same revision one succeeds; the other fails and changes nothing."""
+    """Each save increments the revision; a second save of one revision changes nothing."""
     begun = ledger.begin(ingestion())
     won = ledger.save(replace(begun, branch="mine"))
     with pytest.raises(Transient, match="LEDGER_MOVED"):
         ledger.save(replace(begun, branch="yours"))
     assert ledger.get(begun.id) == won
+    next_ = ledger.save(replace(won, rows=2))
+    assert [each.revision for each in (begun, won, next_)] == [1, 2, 3]
 
 
 def test_several_are_saved_together(ledger: AnyLedger) -> None:
@@ -184,44 +170,59 @@ def test_several_are_saved_together(ledger: AnyLedger) -> None:
     saved = ledger.save_all([replace(each, rows=7) for each in begun])
     assert saved == [replace(each, rows=7, revision=2) for each in begun]
     assert ledger.together([each.id for each in begun]) == saved
-
-
-def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
-    """If another process changed some of them, none is saved, and the error names these."""
-    begun = [ledger.begin(ingestion(number)) for number in range(4)]
-    moved = [ledger.save(replace(begun[number], rows=1)) for number in (1, 3)]
-    with pytest.raises(Moved) as refusal:
-        ledger.save_all([replace(each, rows=2) for each in begun])
-    assert refusal.value.ids == {each.id for each in moved}
-    now = [begun[0], moved[0], begun[2], moved[1]]
-    assert ledger.together([each.id for each in begun]) == now
-
-
-def test_an_ingestion_that_never_began_is_not_saved_with_others(ledger: AnyLedger) -> None:
-    """Several are saved only if each exists."""
-    begun, never = ledger.begin(ingestion(1)), ingestion(2)
-    with pytest.raises(Moved) as refusal:
-        ledger.save_all([begun, never])
-    assert refusal.value.ids == {never.id}
-    assert ledger.together([never.id, begun.id]) == [begun]
-
-
-def test_none_together_are_none(ledger: AnyLedger) -> None:
-    """Reading no ids returns nothing."""
     assert ledger.together([]) == []
 
 
+def test_an_id_may_be_asked_twice(ledger: AnyLedger) -> None:
+    """Each place in the list has the ingestion, and a repeated id is no error."""
+    one, other = ledger.begin(ingestion(1)), ledger.begin(ingestion(2))
+    assert ledger.together([one.id, other.id, one.id]) == [one, other, one]
+
+
+def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
+    """If some of them changed or never began, none is saved, and the error names these."""
+    begun, never = [ledger.begin(ingestion(number)) for number in range(4)], ingestion(4)
+    moved = [ledger.save(replace(begun[number], rows=1)) for number in (1, 3)]
+    with pytest.raises(Moved) as refusal:
+        ledger.save_all([replace(each, rows=2) for each in (*begun, never)])
+    assert refusal.value.ids == {each.id for each in (*moved, never)}
+    now = [begun[0], moved[0], begun[2], moved[1]]
+    assert ledger.together([each.id for each in (*begun, never)]) == now
+    with pytest.raises(Moved):
+        ledger.save_all([begun[0], never])
+
+
+def test_a_large_group_is_known_to_each_member(ledger: AnyLedger) -> None:
+    """Members of a large group are read and saved with its ids, and nothing else is listed."""
+    begun = [ledger.begin(ingestion(number, table="a.b")) for number in range(40)]
+    group = tuple(each.id for each in begun)
+    saved = ledger.save_all([each.but(group=group, state=State.AUDITED) for each in begun])
+    assert {each.group for each in ledger.together(group)} == {group}
+    one = ledger.save(ledger.get(begun[0].id).but(rows=7))
+    assert ledger.get(one.id).group == group
+    found = sorted((one, *saved[1:]), key=lambda each: each.id)
+    assert sorted(ledger.all(), key=lambda each: each.id) == found
+    assert {each.group for each in ledger.waiting("a.b")} == {group}
+
+
+def waiting(ledger: AnyLedger, table: str) -> list[int]:
+    """Return the numbers of a table's waiting ingestions, sorted."""
+    return sorted(ids(iter(ledger.waiting(table))))
+
+
 def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
-    """Only audited ingestions of one table are waiting, earliest landing first."""
+    """Of one table the audited ingestions are waiting, until they end."""
     states = [State.AUDITED, State.AUDITED, State.PUBLISHED, State.SUBMITTED]
     for number, state in enumerate(states):
         ledger.begin(ingestion(number, state=state, table="a.b"))
     ledger.begin(ingestion(9, state=State.AUDITED, table="a.c"))
-    assert ids(iter(ledger.waiting("a.b"))) == [0, 1]
+    assert waiting(ledger, "a.b") == [0, 1]
+    ledger.save(replace(ledger.get(ingestion(0).id), state=State.PUBLISHED))
+    assert waiting(ledger, "a.b") == [1]
 
 
-def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
-    """Only refused ingestions of one table that are not audited again have priority."""
+def test_ingestions_with_priority_are_waiting(ledger: AnyLedger) -> None:
+    """Refused ingestions of a table are waiting while their job runs again."""
     states = [State.BRANCHED, State.SUBMITTED, State.AUDITED, State.REJECTED]
     again = {"reaudit_base": "b" * 64, "checks_whole_table": True}
     for number, state in enumerate(states):
@@ -231,12 +232,13 @@ def test_what_goes_first_is_found(ledger: AnyLedger) -> None:
     for number, attempt in ((5, 2), (6, 1)):
         tried = ingestion(number, state=State.SUBMITTED, table="a.b", change=CHANGE)
         ledger.begin(replace(tried, attempt=attempt))
-    found = ledger.going_first("a.b")
-    assert ids(iter(found)) == [0, 1, 5]
-    assert [(each.reaudit_base, each.checks_whole_table) for each in found[:2]] == [
-        ("b" * 64, True)
-    ] * 2
-    assert found[2].change == CHANGE
+    lost = {"table": "a.b", "times": {"published": "2026-03-01T12:00:00.000+00:00"}}
+    for number, state in ((7, State.LANDED), (8, State.PUBLISHED)):
+        ledger.begin(ingestion(number, state=state, **lost))
+    assert waiting(ledger, "a.b") == [0, 1, 2, 5, 7, 12]
+    found = {int(each.id, 16): each for each in ledger.waiting("a.b")}
+    assert (found[0].reaudit_base, found[0].checks_whole_table) == ("b" * 64, True)
+    assert found[5].change == CHANGE
 
 
 def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
@@ -246,9 +248,18 @@ def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
     ledger.begin(ingestion(1, state=State.AUDITED, **batch))
     ledger.begin(ingestion(2, state=State.SUBMITTED, attempt=2, **batch))
     for table in ("a.b", "a.c"):
-        assert ids(iter(ledger.waiting(table))) == [1]
-        assert ids(iter(ledger.going_first(table))) == [2]
-    assert ledger.waiting("a.d") == ledger.going_first("a.d") == []
+        assert waiting(ledger, table) == [1, 2]
+    assert waiting(ledger, "a.d") == waiting(ledger, "batch") == []
+
+
+def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
+    """The search is read back as it was saved last, and is no ingestion."""
+    assert ledger.search() is None
+    for position in ("", '["ä+ b", "v1"]'):
+        search = Search("2026-03-02", "2026-03-01", "2026-02-28", position, is_complete=False)
+        ledger.save_search(search)
+        assert ledger.search() == search
+    assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
 
 
 def test_the_known_are_distinguished_from_the_unknown(ledger: AnyLedger) -> None:
@@ -328,7 +339,7 @@ def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
     assert ids(ledger.in_state(State.PUBLISHED)) == []
 
 
-def test_what_landed_is_listed_in_brief(ledger: AnyLedger) -> None:
+def test_landed_objects_are_listed_in_brief(ledger: AnyLedger) -> None:
     """Everything that landed in a period is listed in its current state, newest first."""
     for day, hour in ((1, 23), (2, 0), (2, 12), (4, 12), (4, 13)):
         time = f"2026-03-0{day}T{hour:02}:00:00.000+00:00"
@@ -369,7 +380,7 @@ def test_a_batch_is_listed_with_its_tables(ledger: AnyLedger) -> None:
     assert [found.rows_for(table) for table in found.tables] == [8, 4]
 
 
-def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
+def test_open_failures_are_listed(ledger: AnyLedger) -> None:
     """Open failures are neither discarded nor superseded, oldest first."""
     states = [State.ERRORED, State.REJECTED, State.ERRORED, State.PUBLISHED, State.REJECTED]
     for number, state in enumerate([*states, State.REJECTED]):
@@ -381,7 +392,7 @@ def test_what_failed_and_is_open_is_listed(ledger: AnyLedger) -> None:
 
 
 def test_the_same_content_is_found(ledger: AnyLedger) -> None:
-    """All other ingestions with one etag and size are listed, earliest first."""
+    """All other ingestions with one etag and size are listed as they are, earliest first."""
     numbers = [*range(59, 0, -1), *range(60, 120)]
     for number in numbers:
         landed = replace(ingestion(1).landed, landed_at=f"2026-03-01T{1000 + number}")
@@ -389,16 +400,11 @@ def test_the_same_content_is_found(ledger: AnyLedger) -> None:
     landed = ingestion(1).landed
     ledger.begin(ingestion(125, landed=replace(landed, etag="e2")))
     ledger.begin(ingestion(126, landed=replace(landed, size=11)))
-    found = ids(ledger.same_content(ledger.get(ingestion(3).id)))
-    assert found == [number for number in range(1, 120) if number != 3]
+    saved = ledger.save(replace(ledger.get(ingestion(1).id), state=State.REJECTED))
+    found = list(ledger.same_content(ledger.get(ingestion(3).id)))
+    assert ids(iter(found)) == [number for number in range(1, 120) if number != 3]
+    assert found[0] == saved
     assert ids(ledger.same_content(ingestion(3, landed=replace(landed, etag="e3")))) == []
-
-
-def test_the_same_content_shows_how_far_it_is(ledger: AnyLedger) -> None:
-    """Ingestions with the same content are listed in their current state."""
-    begun = ledger.begin(ingestion())
-    saved = ledger.save(replace(begun, state=State.REJECTED))
-    assert list(ledger.same_content(ingestion(2))) == [saved]
 
 
 def test_the_versions_of_a_key_are_found(ledger: AnyLedger) -> None:
@@ -429,74 +435,6 @@ def test_content_that_nobody_knows_is_like_no_other(ledger: AnyLedger) -> None:
     assert ids(ledger.same_content(unknown)) == []
 
 
-def test_an_item_of_an_older_release_is_read(dynamodb: Any) -> None:
-    """An item of an older release is read with that release's meaning."""
-    table = new_table(dynamodb)
-    ledger = Ledger(table, FakeClock().now)
-    begun = ledger.begin(ingestion(state=State.REJECTED))
-    added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version", "brief")
-    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
-    assert ledger.get(begun.id) == begun
-    assert list(ledger.open_failures()) == [IngestionSummary.of(begun)]
-
-
-def test_two_releases_at_once_lose_nothing(dynamodb: Any) -> None:
-    """An older release keeps the fields that a newer one wrote."""
-    table = new_table(dynamodb)
-    older = newer = Ledger(table, FakeClock().now)
-    begun = newer.begin(ingestion(parts=PARTS, group=("f" * 32,)))
-    written = {":added": ["of", "a", "newer", "release"]}
-    adding = {"UpdateExpression": "SET added = :added", "ExpressionAttributeValues": written}
-    table.update_item(Key={"id": begun.id}, **adding)
-    seen = older.get(begun.id).step("branched", "2026-03-01T13", state=State.BRANCHED)
-    (saved,) = older.save_all([replace(older.save(seen), state=State.IGNORED)])
-    item = table.get_item(Key={"id": begun.id})["Item"]
-    assert item["added"] == ["of", "a", "newer", "release"]
-    assert newer.get(begun.id) == saved
-    assert "unfinished" not in item  # what this release knows is as it says, also where it is gone
-
-
-def test_what_a_newer_release_means_is_not_guessed(dynamodb: Any) -> None:
-    """An item of an incompatible newer release is neither read nor written."""
-    table = new_table(dynamodb)
-    ledger = Ledger(table, FakeClock().now)
-    begun = ledger.begin(ingestion(state=State.AUDITED, table="a.b"))
-    raising = {"UpdateExpression": "SET #schema = :newer", "ReturnValues": "ALL_NEW"}
-    names, values = {"#schema": "schema"}, {":newer": SCHEMA + 1}
-    raised = table.update_item(
-        Key={"id": begun.id},
-        ExpressionAttributeNames=names,
-        ExpressionAttributeValues=values,
-        **raising,
-    )
-    for call in (
-        lambda: ledger.get(begun.id),
-        lambda: ledger.begin(ingestion()),
-        lambda: ledger.waiting("a.b"),
-        lambda: list(ledger.unfinished("2027")),
-    ):
-        with pytest.raises(Transient, match=rf"NEWER_RELEASE.*{begun.id}.*deploy"):
-            call()
-    assert table.get_item(Key={"id": begun.id})["Item"] == raised["Attributes"]
-
-
-@pytest.mark.parametrize(
-    ("state", "announced"),
-    [(State.PUBLISHED, True), (State.REJECTED, True), (State.AUDITED, False)],
-)
-def test_what_ended_before_there_were_consumers_is_not_announced(
-    dynamodb: Any, state: State, announced: bool
-) -> None:
-    """Ingestions finished before there were consumers are not announced; later ones are."""
-    table = new_table(dynamodb)
-    ledger = Ledger(table, FakeClock().now)
-    begun = ledger.begin(ingestion(state=state, alerted=True, cleaned=True))
-    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE announced")
-    assert ledger.get(begun.id).announced is announced
-    ledger.save(ledger.get(begun.id))
-    assert ids(ledger.unfinished("2026-03-02")) == [1] * (not announced)
-
-
 def test_all_are_all(ledger: AnyLedger) -> None:
     """Every ingestion is listed, on however many pages."""
     checks = ({"message": "x" * 20_000},)
@@ -505,129 +443,3 @@ def test_all_are_all(ledger: AnyLedger) -> None:
     assert sorted(ids(ledger.all())) == list(range(60))
     assert sorted(ids(ledger.in_state(State.LANDED))) == list(range(60))
     assert ids(ledger.unfinished("2026-03-02")) == list(range(60))
-
-
-@pytest.mark.parametrize(
-    "code", ["ProvisionedThroughputExceededException", "InternalServerError", "AccessDenied"]
-)
-def test_what_dynamodb_refuses_is_tried_again(code: str) -> None:
-    """Throttling and other refusals of DynamoDB are transient, under the ledger's code."""
-    table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
-    with Stubber(table.meta.client) as stubber:
-        for operation in (
-            "put_item",
-            "put_item",
-            "get_item",
-            "batch_get_item",
-            "query",
-            "scan",
-            "query",
-            "query",
-            "query",
-            "query",
-        ):
-            stubber.add_client_error(operation, code)
-        for call in calls(Ledger(table, FakeClock().now)):
-            with pytest.raises(Transient, match=f"LEDGER_UNAVAILABLE.*{code}"):
-                call()
-
-
-def test_what_decides_is_read_as_last_saved(stubbed: tuple[Ledger, Stubber]) -> None:
-    """Every item that a decision is based on is read consistently, even one from an index."""
-    ledger, stubber = stubbed
-    id_, item = ingestion().id, to_item(ingestion())
-    wanted = {"ledger": {"Keys": [{"id": id_}], "ConsistentRead": True}}
-    item_asked = {"TableName": "ledger", "Key": {"id": id_}, "ConsistentRead": True}
-    stubber.add_response("get_item", {"Item": stored(item)}, item_asked)
-    assert ledger.get(id_) == ingestion()
-    stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
-    assert ledger.together([id_]) == [ingestion()]
-    only_id = {"ledger": {**wanted["ledger"], "ProjectionExpression": "id"}}
-    stubber.add_response("batch_get_item", found({"id": id_}), {"RequestItems": only_id})
-    assert ledger.known([id_], consistent=True) == {id_}
-    for read in (
-        lambda: ledger.versions(ingestion().landed),
-        lambda: list(ledger.same_content(ingestion(2))),
-    ):
-        stubber.add_response("query", {"Items": [stored(item)]})
-        stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
-        assert read() == [ingestion()]
-
-
-def test_what_dynamodb_left_out_is_asked_for_again(stubbed: tuple[Ledger, Stubber]) -> None:
-    """Keys that an answer left out are requested again, unchanged."""
-    ledger, stubber = stubbed
-    first, second = ingestion(1), ingestion(2)
-    left = {"ledger": {"Keys": [{"id": second.id}], "ConsistentRead": True}}
-    keys = {"ledger": {"Keys": [stored({"id": second.id})], "ConsistentRead": True}}
-    stubber.add_response("batch_get_item", found(to_item(first)) | {"UnprocessedKeys": keys})
-    stubber.add_response("batch_get_item", found(to_item(second)), {"RequestItems": left})
-    assert ledger.together([first.id, second.id]) == [first, second]
-
-
-@pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])
-def test_a_transaction_that_met_another_one_is_tried_again(
-    stubbed: tuple[Ledger, Stubber], code: str
-) -> None:
-    """Only a failed condition means that another process was faster; all else is transient."""
-    ledger, stubber = stubbed
-    both = [ingestion(1), ingestion(2)]
-    cancel(stubber, "None", code)
-    with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
-        ledger.save_all(both)
-    cancel(stubber, code, "ConditionalCheckFailed")
-    with pytest.raises(Moved) as refusal:
-        ledger.save_all(both)
-    assert refusal.value.ids == {both[1].id}
-
-
-@pytest.fixture
-def stubbed() -> Iterator[tuple[Ledger, Stubber]]:
-    """Yield a ledger with stubbed answers, which compares its requests."""
-    table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
-    with Stubber(table.meta.client) as stubber:
-        yield Ledger(table, FakeClock().now), stubber
-        stubber.assert_no_pending_responses()
-
-
-def stored(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item as DynamoDB sends it."""
-    return {name: TypeSerializer().serialize(value) for name, value in item.items()}
-
-
-def found(*items: dict[str, Any]) -> dict[str, Any]:
-    """Return DynamoDB's answer with these items."""
-    return {"Responses": {"ledger": [stored(item) for item in items]}}
-
-
-def cancel(stubber: Stubber, *codes: str) -> None:
-    """Make DynamoDB cancel the next transaction for these reasons."""
-    reasons = [{"Code": code} for code in codes]
-    name, answer = "TransactionCanceledException", {"CancellationReasons": reasons}
-    stubber.add_client_error("transact_write_items", name, modeled_fields=answer)
-
-
-def test_a_dynamodb_that_is_away_is_tried_again() -> None:
-    """If DynamoDB is unreachable every call is a transient error."""
-    once = Config(retries={"total_max_attempts": 1})
-    address = "http://127.0.0.1:9"
-    dynamodb = boto3.resource("dynamodb", endpoint_url=address, config=once, **ACCOUNT)
-    for call in calls(Ledger(dynamodb.Table("ledger"), FakeClock().now)):
-        with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
-            call()
-
-
-def calls(ledger: Ledger) -> list[Any]:
-    """Return each of the ledger's methods as a call."""
-    return [
-        lambda: ledger.begin(ingestion()),
-        lambda: ledger.save(ingestion()),
-        lambda: ledger.get("x"),
-        lambda: ledger.known(["x"]),
-        lambda: list(ledger.unfinished("2026")),
-        lambda: list(ledger.all()),
-        lambda: list(ledger.same_content(ingestion())),
-        lambda: ledger.versions(ingestion().landed),
-        lambda: list(ledger.open_failures()),
-        lambda: list(ledger.landed("2026-03-01T00", "2026-03-01T12")),
-    ]

@@ -11,14 +11,15 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.stub import Stubber
+from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
-from cli.aws_view import QUEUE, AwsView, NotVisible
-from tests.contract.test_queues import ACCOUNT
+from cli.aws_view import QUEUE, AwsView, Deviation, NotVisible
+from tests.contract.aws import ACCOUNT
 from tests.fakes.outside import FakeOutside
 
 FUNCTION, RULE = "on-upload", "sweep-rule"
+NOW = datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _make_function() -> None:
         archive.writestr("a.py", "")
     boto3.client("lambda").create_function(
         FunctionName=FUNCTION,
-        Runtime="python3.11",
+        Runtime="python3.13",
         Role=role["Arn"],
         Handler="a.b",
         Code={"ZipFile": zipped.getvalue()},
@@ -134,24 +135,23 @@ def _disable(mapping: str) -> None:
     boto3.client("events").disable_rule(Name=RULE)
 
 
-def test_a_stack_and_what_it_is_made_of_is_seen(seen: Seen) -> None:
-    """A stack's status, parameters and resources are read; a missing stack is reported so."""
-    found = seen.outside.stack("lakegate-dev")
-    assert found.status == "CREATE_COMPLETE"
-    assert found.parameters == {"Stage": "dev"}
-    assert found.of_type(QUEUE)["UploadQueue"].endswith("/uploads")
-    assert seen.outside.stack("nothing").status == ""
+def test_a_deployment_is_seen_as_it_is(seen: Seen) -> None:
+    """Stack, function, ringing alarms, metrics and secrets are read, and nothing of others."""
+    outside = seen.outside
+    stack = outside.stack("lakegate-dev")
+    assert (stack.status, stack.parameters) == ("CREATE_COMPLETE", {"Stage": "dev"})
+    assert stack.of_type(QUEUE)["UploadQueue"].endswith("/uploads")
+    assert outside.stack("nothing").status == ""
+    function = outside.function(FUNCTION)
+    assert function.sha256
+    assert function.environment["LAKEGATE_SLACK_TOKEN_SECRET"] == "slack"
+    assert outside.alarms("lakegate-dev") == {"lakegate-dev-dead": "Look."}
+    assert [outside.errors(name, 1) for name in (FUNCTION, "on-alert")] == [3, 0]
+    assert [outside.oldest(name, 1) for name in ("uploads", "other")] == [90, 0]
+    assert [outside.has_secret(name) for name in ("slack", "other")] == [True, False]
 
 
-def test_a_function_is_seen(seen: Seen) -> None:
-    """A function's Python version, code hash and environment are read."""
-    found = seen.outside.function(FUNCTION)
-    assert found.runtime == "python3.11"
-    assert found.sha256
-    assert found.environment["LAKEGATE_SLACK_TOKEN_SECRET"] == "slack"
-
-
-def test_what_is_off_is_seen(seen: Seen) -> None:
+def test_a_disabled_trigger_is_seen(seen: Seen) -> None:
     """An event source mapping and a rule are read before and after they are disabled."""
     look = lambda: [seen.outside.mapping(seen.mapping), seen.outside.rule(RULE)]  # noqa: E731
     before = look()
@@ -159,26 +159,8 @@ def test_what_is_off_is_seen(seen: Seen) -> None:
     assert [state.upper() for state in (*before, *look())] == [*["ENABLED"] * 2, *["DISABLED"] * 2]
 
 
-def test_ringing_alarms_are_seen(seen: Seen) -> None:
-    """Only the deployment's ringing alarms are read, with their descriptions."""
-    assert seen.outside.alarms("lakegate-dev") == {"lakegate-dev-dead": "Look."}
-
-
-def test_metrics_are_seen(seen: Seen) -> None:
-    """A function's errors and a queue's oldest message are read, and nothing of others."""
-    assert seen.outside.errors(FUNCTION, 1) == 3
-    assert seen.outside.oldest("uploads", 1) == 90
-    assert (seen.outside.errors("on-alert", 1), seen.outside.oldest("other", 1)) == (0, 0)
-
-
-def test_secrets_are_seen(seen: Seen) -> None:
-    """It is known whether a secret exists."""
-    assert seen.outside.has_secret("slack")
-    assert not seen.outside.has_secret("other")
-
-
 @pytest.mark.parametrize("look", ["function", "mapping", "rule"])
-def test_what_is_not_there_is_reported(seen: Seen, look: str) -> None:
+def test_a_missing_resource_is_reported(seen: Seen, look: str) -> None:
     """A resource that is deleted or invisible is an error that names it."""
     with pytest.raises(NotVisible, match="nothing"):
         getattr(seen.outside, look)("nothing")
@@ -196,3 +178,40 @@ def test_an_unsigned_request_is_answered_with_the_reason(aws: AwsView) -> None:
         for _ in range(2):
             with pytest.raises(NotVisible, match="on-action"):
                 aws.refusal("on-action")
+
+
+def test_deviations_are_read_page_by_page_once_they_are_detected(aws: AwsView) -> None:
+    """All pages of deviations are read, after CloudFormation has ended its detection."""
+    started = {"StackDriftDetectionId": "1"}
+    states = [
+        {"StackId": "s", "DetectionStatus": f"DETECTION_{end}", "Timestamp": NOW, **started}
+        for end in ("IN_PROGRESS", "FAILED")
+    ]
+    base = {"StackId": "s", "Timestamp": NOW, "ResourceType": QUEUE}
+    found = {"PropertyPath": "/Delay", "ExpectedValue": "1", "ActualValue": "2"}
+    changed = {
+        "LogicalResourceId": "A",
+        "StackResourceDriftStatus": "MODIFIED",
+        "PropertyDifferences": [found | {"DifferenceType": "NOT_EQUAL"}],
+    }
+    hidden = {
+        "LogicalResourceId": "B",
+        "StackResourceDriftStatus": "UNKNOWN",
+        "DriftStatusReason": "denied",
+    }
+    with Stubber(aws._clients["cloudformation"]) as stubber:  # noqa: SLF001  moto detects none
+        stubber.add_response("detect_stack_drift", started)
+        for state in states:
+            stubber.add_response("describe_stack_drift_detection_status", state)
+        first: dict[str, Any] = {"StackResourceDrifts": [base | changed], "NextToken": "more"}
+        asked = {"StackName": "s", "StackResourceDriftStatusFilters": ANY}
+        stubber.add_response("describe_stack_resource_drifts", first, asked)
+        last = {"StackResourceDrifts": [base | hidden]}
+        stubber.add_response("describe_stack_resource_drifts", last, asked | {"NextToken": "more"})
+        assert aws.deviations("s") == [
+            Deviation("A", QUEUE, "MODIFIED", differences=(("/Delay", "1", "2"),)),
+            Deviation("B", QUEUE, "UNKNOWN", "denied"),
+        ]
+        stubber.add_client_error("detect_stack_drift", "AccessDenied")
+        with pytest.raises(NotVisible, match="the resources' settings in s"):
+            aws.deviations("s")

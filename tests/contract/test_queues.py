@@ -7,24 +7,17 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.config import Config
-from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, QueuedAlert
 from functions.model.alert import Alert, Kind
 from functions.notifications.interactions import ActionQueue, ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
-from lakegate.errors import Permanent, Transient
+from lakegate.errors import Permanent
+from tests.contract.aws import ACCOUNT
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.queues import FakeDeadLetters
 from tests.fakes.slack import FakeActions
-
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ def test_an_empty_queue_gives_nothing(queue: Queue) -> None:
     assert queue.bodies() == []
 
 
-def test_what_is_forgotten_is_gone(queue: Queue) -> None:
+def test_a_deleted_message_is_gone(queue: Queue) -> None:
     """A deleted message does not come again; another one does."""
     queue.send("done")
     queue.send("not done")
@@ -110,32 +103,10 @@ def test_forgetting_twice_is_no_error(queue: Queue) -> None:
     assert queue.bodies() == []
 
 
-@pytest.mark.parametrize("code", ["ThrottlingException", "AWS.SimpleQueueService.NonExistentQueue"])
-def test_what_sqs_refuses_is_tried_again(code: str) -> None:
-    """SQS's refusals are transient and name the queue."""
-    client = boto3.client("sqs", **ACCOUNT)
-    with Stubber(client) as stubber:
-        stubber.add_client_error("receive_message", code)
-        stubber.add_client_error("delete_message", code)
-        for call in calls(client):
-            with pytest.raises(Transient, match=rf"QUEUE_UNAVAILABLE.*uploads-dead.*{code}"):
-                call()
-
-
-def test_an_sqs_that_is_away_is_tried_again() -> None:
-    """If SQS is unreachable every call is a transient error."""
-    once = Config(retries={"total_max_attempts": 1})
-    for call in calls(
-        boto3.client("sqs", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
-    ):
-        with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
-            call()
-
-
-def calls(client: Any) -> list[Callable[[], object]]:
-    """Return each of the adapter's methods as a call."""
-    queue = DeadLetters(client, "https://sqs/000000000000/uploads-dead")
-    return [lambda: list(queue.read()), lambda: queue.delete(DeadLetter("", "r"))]
+def fifo(sqs: Any) -> str:
+    """Return the address of a new FIFO queue."""
+    name, attributes = f"{uuid.uuid4().hex}.fifo", {"FifoQueue": "true"}
+    return str(sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
 
 
 @dataclass(frozen=True)
@@ -152,8 +123,7 @@ def alerts(request: pytest.FixtureRequest, sqs: Any) -> Alerts:
     if request.param == "in memory":
         fake = FakeAlerts()
         return Alerts(fake, lambda: fake.posted)
-    name = f"alerts-{uuid.uuid4().hex}.fifo"
-    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
+    url = fifo(sqs)
 
     def received() -> list[tuple[str, Alert]]:
         got = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
@@ -181,7 +151,7 @@ def test_alerts_keep_their_order(alerts: Alerts) -> None:
     assert alerts.received() == sent
 
 
-def test_what_is_reported_again_is_reported_once(alerts: Alerts) -> None:
+def test_an_alert_that_is_sent_again_is_queued_once(alerts: Alerts) -> None:
     """An alert sent again after a crash is queued once; a different one is not dropped."""
     first, second = rejected(1), replace(rejected(1), about="id 1, replayed")
     for alert in (first, first, second):
@@ -191,8 +161,7 @@ def test_what_is_reported_again_is_reported_once(alerts: Alerts) -> None:
 
 def test_failures_wait_for_no_warning(sqs: Any) -> None:
     """A channel's warnings have a separate group."""
-    name = f"alerts-{uuid.uuid4().hex}.fifo"
-    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
+    url = fifo(sqs)
     for alert in (rejected(1), replace(rejected(2), kind=Kind.WARNING), rejected(3)):
         AlertQueue(sqs, url).post("#orders", alert)
     got = sqs.receive_message(
@@ -209,19 +178,10 @@ def test_an_alert_of_an_older_shape_is_read() -> None:
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"channel": "#a"}', "nonsense"])
-def test_what_is_no_alert_is_refused(body: str) -> None:
+def test_a_message_without_an_alert_is_refused(body: str) -> None:
     """A message that is not an alert is a clear error."""
     with pytest.raises(Permanent, match="BAD_ALERT"):
         QueuedAlert.from_json(body)
-
-
-def test_an_alert_that_sqs_refuses_is_reported_again() -> None:
-    """SQS's refusal of an alert is transient: the ledger still needs the alert."""
-    client = boto3.client("sqs", **ACCOUNT)
-    with Stubber(client) as stubber:
-        stubber.add_client_error("send_message", "ThrottlingException")
-        with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
-            AlertQueue(client, "https://sqs/000000000000/alerts.fifo").post("", rejected(1))
 
 
 @dataclass(frozen=True)
@@ -238,8 +198,7 @@ def actions(request: pytest.FixtureRequest, sqs: Any) -> Actions:
     if request.param == "in memory":
         fake = FakeActions()
         return Actions(fake, lambda: fake.sent)
-    name = f"actions-{uuid.uuid4().hex}.fifo"
-    url = sqs.create_queue(QueueName=name, Attributes={"FifoQueue": "true"})["QueueUrl"]
+    url = fifo(sqs)
 
     def received() -> list[ActionRequest]:
         got: list[ActionRequest] = []
@@ -252,7 +211,7 @@ def actions(request: pytest.FixtureRequest, sqs: Any) -> Actions:
     return Actions(ActionQueue(sqs, url), received)
 
 
-def test_what_one_person_wants_is_there_once(actions: Actions) -> None:
+def test_one_persons_request_is_queued_once(actions: Actions) -> None:
     """Fifty presses, or another reason, are one request; other people's are separate."""
     first = ActionRequest(Verb.PUBLISH, Seen("a" * 32, "1:ffff"), "ada ü (U1)", "it's known")
     others = [
@@ -267,13 +226,3 @@ def test_what_one_person_wants_is_there_once(actions: Actions) -> None:
     for other in others:
         actions.queue.send(other)
     assert sorted(map(repr, actions.received())) == sorted(map(repr, [first, *others]))
-
-
-def test_a_wish_that_sqs_refuses_is_an_error() -> None:
-    """SQS's refusal is reported to the person who pressed the button."""
-    client = boto3.client("sqs", **ACCOUNT)
-    with Stubber(client) as stubber:
-        stubber.add_client_error("send_message", "ThrottlingException")
-        queue = ActionQueue(client, "https://sqs/000000000000/actions.fifo")
-        with pytest.raises(Transient, match="QUEUE_UNAVAILABLE"):
-            queue.send(ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), "ada (U1)"))

@@ -9,8 +9,8 @@ import jwt
 import pytest
 import requests
 
-from infra import nessie_tokens
-from infra.nessie_tokens import ROLES, Keys
+from lakegate import nessie_tokens
+from lakegate.nessie_tokens import ROLES, Keys
 from tests.contract.conftest import Servers
 
 pytestmark = pytest.mark.stack
@@ -19,7 +19,7 @@ _READS = {"read main", "read a branch"}
 MAY = {
     "reader": _READS,
     "uploader": _READS | {"create ingest/", "delete ingest/", "move ingest/"},
-    "job": _READS | {"commit on ingest/", "move ingest/"},
+    "job": _READS | {"create ingest/", "commit on ingest/", "move ingest/"},
     "publisher": _READS
     | {"commit on main", "merge into main"}
     | {f"{deed} ingest/" for deed in ("create", "delete", "move", "commit on")}

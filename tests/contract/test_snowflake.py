@@ -2,26 +2,21 @@
 
 import json
 import re
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import jwt
 import pytest
 from botocore.exceptions import ClientError
-from botocore.stub import Stubber
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from moto import mock_aws
 
 from functions.adapters.secrets import Secret
-from functions.downstream.refresh_lease import Lease, RefreshLeases
 from functions.downstream.snowflake import Login, Snowflake
 from functions.downstream.snowflake_sql import Place, refuse_clashes
 from functions.model.announcement import Refresh
@@ -69,7 +64,7 @@ class Bench:
 
     there: SnowflakeDouble
     vault: Vault
-    leases: RefreshLeases | FakeRefreshLeases = field(default_factory=FakeRefreshLeases)
+    leases: FakeRefreshLeases = field(default_factory=FakeRefreshLeases)
     waited: list[float] = field(default_factory=list)
     tables: tuple[str, ...] = ()
     looked: Callable[[], object] | None = None
@@ -173,7 +168,7 @@ def test_in_whatever_order_they_come_it_only_goes_forward(
 
 
 @pytest.mark.parametrize("fault", [429, 500, 503, "lost"])
-def test_what_passes_is_asked_again_under_the_same_id(bench: Bench, fault: Any) -> None:
+def test_a_lost_answer_is_requested_again_under_the_same_id(bench: Bench, fault: Any) -> None:
     """A lost answer is requested again under the same id, and the statement runs once."""
     bench.there.faults = [fault]
     bench.refresh(3)
@@ -336,18 +331,6 @@ def test_a_snowflake_that_is_away_is_tried_again(there: SnowflakeDouble) -> None
         Bench(there, Vault(login(there, url=wire.nobody()))).refresh(3)
 
 
-@contextmanager
-def dynamodb() -> Iterator[Any]:
-    """Yield a table for leases, in this process."""
-    with mock_aws():
-        yield boto3.resource("dynamodb", region_name="us-east-1").create_table(
-            TableName=f"marks-{uuid.uuid4().hex}",
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "table", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "table", "KeyType": "HASH"}],
-        )
-
-
 class Killed(BaseException):
     """The function crashes here."""
 
@@ -357,85 +340,9 @@ def die() -> None:
     raise Killed
 
 
-@pytest.fixture(params=["in memory", "DynamoDB"])
-def leases(request: pytest.FixtureRequest) -> Iterator[RefreshLeases | FakeRefreshLeases]:
-    """Yield leases without records."""
-    if request.param == "in memory":
-        yield FakeRefreshLeases()
-        return
-    with dynamodb() as table:
-        yield RefreshLeases(table)
-
-
-def seconds(number: int) -> timedelta:
-    """Return a number of seconds."""
-    return timedelta(seconds=number)
-
-
-def test_a_mark_only_grows(leases: RefreshLeases | FakeRefreshLeases) -> None:
-    """No lease is given for a position that is done, or older than one begun."""
-    for position in (3, 5):
-        lease = leases.lease(TABLE, position, NOW, 10)
-        assert lease
-        leases.done(lease)
-        assert [leases.lease(TABLE, older, NOW, 10) for older in (3, position)] == [None, None]
-    assert leases.lease(TABLE, 9, NOW, 10)
-    assert leases.lease(TABLE, 8, NOW + seconds(20), 10) is None
-    assert leases.lease("shop.returns", 1, NOW, 10)
-
-
-def test_a_lease_is_one_holders(leases: RefreshLeases | FakeRefreshLeases) -> None:
-    """Until it is freed or expires, a lease has one holder; other tables are independent."""
-    lease = leases.lease(TABLE, 3, NOW, 10)
-    for position, after in ((3, 0), (3, 9), (4, 9)):
-        with pytest.raises(Transient, match=f"LEASED.*{TABLE}"):
-            leases.lease(TABLE, position, NOW + seconds(after), 10)
-    assert leases.lease("shop.returns", 3, NOW, 10)
-    assert lease
-    leases.free(lease)
-    assert leases.lease(TABLE, 3, NOW, 10)
-
-
-def test_a_lease_ends(leases: RefreshLeases | FakeRefreshLeases) -> None:
-    """A crashed holder's lease expires, and its later writes are refused."""
-    dead = leases.lease(TABLE, 3, NOW, 10)
-    assert dead
-    alive = leases.lease(TABLE, 3, NOW + seconds(10), 10)
-    with pytest.raises(Transient, match="LEASED"):
-        leases.done(dead)
-    leases.free(dead)
-    with pytest.raises(Transient, match="LEASED"):
-        leases.lease(TABLE, 3, NOW + seconds(19), 10)
-    assert alive
-    leases.done(alive)
-    assert leases.lease(TABLE, 3, NOW + seconds(19), 10) is None
-
-
-def test_a_name_is_one_tables(leases: RefreshLeases | FakeRefreshLeases) -> None:
-    """Of names that differ only in case the second is refused, and the error names both."""
-    lease = leases.lease("shop.Orders", 3, NOW, 10)
-    assert lease
-    leases.done(lease)
-    with pytest.raises(Permanent, match=r"NAME_TAKEN: shop\.orders and shop\.Orders are one"):
-        leases.lease("shop.orders", 4, NOW, 10)
-    assert leases.lease("shop.Orders", 4, NOW, 10)
-
-
-def test_a_lease_whose_answer_was_lost_is_had() -> None:
-    """boto3's own retry of a granted lease is not refused."""
-    with dynamodb() as leases:
-        lost = iter([0.0])
-        leases.meta.client.meta.events.register_first(
-            "needs-retry.dynamodb.UpdateItem", lambda **_: next(lost, None)
-        )
-        assert RefreshLeases(leases).lease(TABLE, 3, NOW, 10)
-        assert next(lost, None) is None
-
-
-def test_of_two_at_once_one_leaves_it_for_later(
-    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
-) -> None:
+def test_of_two_at_once_one_leaves_it_for_later(there: SnowflakeDouble) -> None:
     """While a refresh runs, Snowflake gets no other request for the table."""
+    leases = FakeRefreshLeases()
     first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
 
     def meanwhile() -> None:
@@ -451,10 +358,9 @@ def test_of_two_at_once_one_leaves_it_for_later(
     assert there.tables[THERE].endswith("/4.metadata.json")
 
 
-def test_a_lease_holder_looks_again(
-    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
-) -> None:
+def test_a_lease_holder_looks_again(there: SnowflakeDouble) -> None:
     """A position that became outdated before the lease is not requested."""
+    leases = FakeRefreshLeases()
     first, second = (Bench(there, Vault(login(there)), leases) for _ in range(2))
     first.looked = lambda: second.refresh(4)
     assert not first.refresh(3)
@@ -462,10 +368,9 @@ def test_a_lease_holder_looks_again(
     assert first.refresh(5)
 
 
-def test_a_dead_holder_is_waited_for(
-    there: SnowflakeDouble, leases: RefreshLeases | FakeRefreshLeases
-) -> None:
+def test_a_dead_holder_is_waited_for(there: SnowflakeDouble) -> None:
     """A crashed function's lease lasts as long as its statement may run."""
+    leases = FakeRefreshLeases()
     bench = Bench(there, Vault(login(there)), leases, waiting=die)
     with pytest.raises(Killed):
         bench.refresh(3)
@@ -476,7 +381,7 @@ def test_a_dead_holder_is_waited_for(
     assert bench.refresh(4)
 
 
-def test_what_is_refused_holds_up_nobody(bench: Bench) -> None:
+def test_a_refused_refresh_holds_up_no_other(bench: Bench) -> None:
     """After a refused statement the next refresh starts at once."""
     there = bench.there.tables.pop(THERE)
     with pytest.raises(Permanent, match="SNOWFLAKE_REFUSED"):
@@ -515,29 +420,12 @@ def test_however_functions_meet_it_only_goes_forward(
         there.hangs = how == "dies"
         with suppress(Killed, Transient):
             bench.refresh(position)
-        there.ahead += seconds(passes)
+        there.ahead += timedelta(seconds=passes)
         there.go_on()
 
     while left:
         step()
-    there.ahead += seconds(LONGEST)
+    there.ahead += timedelta(seconds=LONGEST)
     there.go_on()
     seen = [int(re.findall(r"(\d+)\.metadata", sql)[0]) for sql in there.ran[before:]]
     assert seen == sorted(seen)
-
-
-def test_marks_that_cannot_be_read_are_tried_again() -> None:
-    """DynamoDB's refusals are transient."""
-    table = boto3.resource("dynamodb", region_name="us-east-1").Table("marks")
-    with Stubber(table.meta.client) as stubber:
-        stubber.add_client_error("update_item", "ConditionalCheckFailedException")
-        for method in ("get_item", *["update_item"] * 3):
-            stubber.add_client_error(method, "ThrottlingException")
-        lease = Lease(TABLE, 1, "holder")
-        for call in (
-            *[lambda: RefreshLeases(table).lease(TABLE, 1, NOW, 10)] * 2,
-            lambda: RefreshLeases(table).done(lease),
-            lambda: RefreshLeases(table).free(lease),
-        ):
-            with pytest.raises(Transient, match="MARKS_UNAVAILABLE"):
-                call()

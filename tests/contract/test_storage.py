@@ -11,12 +11,12 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.config import Config
 from botocore.stub import Stubber
 from moto import mock_aws
 from moto.s3.models import s3_backends
 
-from functions.adapters.s3 import Lake, Landing, Missing, Overwritten
+from functions.adapters.landing import Landing, LostPosition
+from functions.adapters.s3 import Lake, Missing, Overwritten
 from functions.model.commits import Checkpoint, TableCount
 from lakegate.change import Change
 from lakegate.contract.model import ContractInvalid, parse
@@ -24,16 +24,12 @@ from lakegate.drift import Baselines, Series, Value
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from lakegate.limits import Limits
+from tests.contract.aws import ACCOUNT
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import ORDERS
 from tests.fakes.examples import REPORT
 from tests.fakes.storage import FakeLake, FakeLanding
 
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 LIMITS = Limits(largest_contract=10_000, largest_report=20_000)
 ITEMS = ORDERS.replace("shop.orders", "shop.items")
 
@@ -93,6 +89,7 @@ def bucket(s3: Any, *, versioned: bool = True) -> str:
 def test_an_upload_is_found_by_listing(buckets: Buckets) -> None:
     """Upload and listing give the same object, under any key."""
     key = "shop/orders/Flüge 1+1 (100%).csv"
+    assert list(buckets.landing.landed()) == []
     put = buckets.landing.put(key, b"12345")
     (found,) = buckets.landing.landed()
     assert found.landed_at.endswith("+00:00")
@@ -109,7 +106,21 @@ def test_every_version_is_an_object(buckets: Buckets) -> None:
     assert {ingestion_id(put) for put in puts} < ids
 
 
-def test_what_is_newest_in_a_folder(buckets: Buckets) -> None:
+def test_a_listing_continues_where_it_stopped(buckets: Buckets) -> None:
+    """Pages of any size list every version once, within a key as well as between keys."""
+    for key in ("Flüge 1+1.csv", "a", "a", "a", "z"):
+        buckets.landing.put(key, b"")
+    listed = list(buckets.landing.landed())
+    for size in (1, 2, 4, 5):
+        paged, position = buckets.landing.page("", size)
+        while position:
+            assert len(paged) % size == 0
+            more, position = buckets.landing.page(position, size)
+            paged += more
+        assert paged == listed
+
+
+def test_the_newest_versions_of_a_folder_are_found(buckets: Buckets) -> None:
     """The newest version of each key of a folder is found."""
     for body in (b"old", b"newer"):
         newest = buckets.landing.put("batches/a/one.csv", body)
@@ -120,7 +131,7 @@ def test_what_is_newest_in_a_folder(buckets: Buckets) -> None:
     assert replace(found["batches/a/one.csv"], landed_at="") == newest
 
 
-def test_what_was_newest_at_a_time(buckets: Buckets) -> None:
+def test_the_newest_versions_at_a_time_are_found(buckets: Buckets) -> None:
     """The newest version at an earlier time is found, whatever happened since."""
     put = buckets.landing.put
     story: list[Callable[[], object]] = [
@@ -208,24 +219,25 @@ def test_a_report_has_a_limit(buckets: Buckets) -> None:
         buckets.lake.report("reports/a.b/1/1.json")
 
 
-def test_an_empty_bucket_is_empty(buckets: Buckets) -> None:
-    """An empty bucket has no objects."""
-    assert list(buckets.landing.landed()) == []
-    assert buckets.lake.contracts() == []
-
-
 def test_reports_are_listed(buckets: Buckets) -> None:
     """The keys of all reports are listed, each once, and nothing else."""
     assert list(buckets.lake.reports()) == []
-    for key in (
-        "reports/a.b/1/1.json",
-        "reports/a.b/1/2.json",
-        "contracts/a.b.yaml",
-        "warehouse/x",
-    ):
+    reports = ["reports/a.b/1/1.json", "reports/a.b/1/2.json"]
+    for key in (*reports, reports[0], "contracts/a.b.yaml", "warehouse/x"):
         buckets.put_text(key, b"{}")
-    buckets.put_text("reports/a.b/1/1.json", b"{}")
-    assert list(buckets.lake.reports()) == ["reports/a.b/1/1.json", "reports/a.b/1/2.json"]
+    assert list(buckets.lake.reports()) == reports
+
+
+@pytest.mark.parametrize("strangers", [0, 200])
+def test_the_reports_of_some_ingestions_are_listed(buckets: Buckets, strangers: int) -> None:
+    """The reports of a few ingestions, and of many, are listed from all tables."""
+    wanted = ["reports/a.b/1/1.json", "reports/a.b/1/2.json", "reports/a.c/2/1.json"]
+    for key in (*wanted, "reports/a.b/11/1.json"):
+        buckets.put_text(key, b"{}")
+    ids = ["1", "2", "3", *(f"none {number}" for number in range(strangers))]
+    listed = list(buckets.lake.reports(ids))
+    assert [key for key in listed if key.split("/")[2] in ids] == wanted
+    assert len(listed) == 3 or strangers
 
 
 def test_a_contract_in_force_is_known(buckets: Buckets) -> None:
@@ -300,16 +312,10 @@ def test_a_broken_contract_stands_in_no_other_tables_way(buckets: Buckets) -> No
 
 
 @pytest.mark.parametrize("key", ["contracts/", "contracts/README.md", "contracts/.DS_Store"])
-def test_what_is_no_yaml_is_no_contract(buckets: Buckets, key: str) -> None:
+def test_an_object_beside_the_contracts_is_not_read(buckets: Buckets, key: str) -> None:
     """Objects beside the contracts are not read."""
     buckets.put_text(key, b"\xff: no contract")
     assert buckets.lake.contracts() == []
-
-
-def test_a_report_is_read(buckets: Buckets) -> None:
-    """The report that a job wrote is read back."""
-    buckets.put_text("reports/x/1.json", REPORT.to_json().encode())
-    assert buckets.lake.report("reports/x/1.json") == REPORT
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe", REPORT.to_json().encode()[:-9]])
@@ -317,12 +323,6 @@ def test_an_unreadable_report_is_refused(buckets: Buckets, text: bytes) -> None:
     """An unreadable report is a permanent error that names it."""
     buckets.put_text("reports/x/1.json", text)
     with pytest.raises(Permanent, match=r"BAD_REPORT: the audit report reports/x/1\.json "):
-        buckets.lake.report("reports/x/1.json")
-
-
-def test_a_missing_report_is_missing(buckets: Buckets) -> None:
-    """A missing report is distinct from an unreadable one."""
-    with pytest.raises(Missing, match=r"reports/x/1\.json"):
         buckets.lake.report("reports/x/1.json")
 
 
@@ -354,7 +354,7 @@ def test_deleted_objects_are_gone(buckets: Buckets) -> None:
         buckets.lake.delete_objects(["reports/a", "reports/b ü+"])
         buckets.lake.delete_objects([])
     for name in ("a", "b ü+"):
-        with pytest.raises(Missing):
+        with pytest.raises(Missing, match=re.escape(f"reports/{name}")):
             buckets.lake.report(f"reports/{name}")
     assert buckets.lake.report("reports/c") == REPORT
 
@@ -414,6 +414,16 @@ def test_a_listing_has_no_end_of_page(s3: Any, monkeypatch: pytest.MonkeyPatch) 
     assert len(list(landing.landed())) == 5
 
 
+def test_a_position_that_s3_refuses_is_lost() -> None:
+    """S3's refusal of a position is told apart from other refusals."""
+    client = boto3.client("s3", **ACCOUNT)
+    for code, error in (("InvalidArgument", LostPosition), ("SlowDown", Transient)):
+        with Stubber(client) as stubber:
+            stubber.add_client_error("list_object_versions", code)
+            with pytest.raises(error):
+                Landing(client, "landing").page('["a", "v1"]')
+
+
 def test_a_contract_is_read_once_a_version(s3: Any) -> None:
     """An unchanged contract is not fetched again: only the listing is."""
     lake = Lake(s3, bucket(s3))
@@ -424,67 +434,17 @@ def test_a_contract_is_read_once_a_version(s3: Any) -> None:
     assert len(read) == 1
 
 
-def calls(client: Any) -> list[Callable[[], object]]:
-    """Return each of the adapters' methods as a call."""
-    landing, lake = Landing(client, "landing"), Lake(client, "lake")
-    return [
-        lambda: landing.put("a", b""),
-        lambda: list(landing.landed()),
-        lake.contracts,
-        lambda: lake.put_contract(parse(ORDERS, "orders"), ORDERS),
-        lambda: lake.report("reports/x"),
-        lambda: lake.contract_at("contracts/x", "v1"),
-        lambda: list(lake.reports()),
-        lambda: lake.delete_objects(["a"]),
-        lake.checkpoint,
-        lambda: lake.put_checkpoint(Checkpoint("a", "b"), ""),
-        lambda: lake.is_gone("s3://lake/a"),
-    ]
-
-
-@pytest.mark.parametrize("code", ["SlowDown", "InternalError", "AccessDenied", "NoSuchBucket"])
-def test_what_s3_refuses_is_tried_again(code: str) -> None:
-    """Throttling and other refusals of S3 are transient, under the storage's code."""
-    client = boto3.client("s3", **ACCOUNT)
-    operations = ["put_object", "list_object_versions", "list_objects_v2"]
-    with Stubber(client) as stubber:
-        then = ["put_object", "get_object", "get_object", "list_objects_v2", "delete_objects"]
-        then += ["get_object", "put_object", "head_object"]
-        for operation in [*operations, *then]:
-            stubber.add_client_error(operation, code)
-        for call in calls(client):
-            with pytest.raises(Transient, match=f"STORAGE_UNAVAILABLE.*{code}"):
-                call()
-
-
-def test_an_s3_that_is_away_is_tried_again() -> None:
-    """If S3 is unreachable every call is a transient error."""
-    once = Config(retries={"total_max_attempts": 1})
-    for call in calls(
-        boto3.client("s3", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
-    ):
-        with pytest.raises(Transient, match="STORAGE_UNAVAILABLE"):
-            call()
-
-
-def test_baselines_begin_empty_and_are_kept(buckets: Buckets) -> None:
-    """Baselines are empty at first, and are then read back as stored."""
-    none, etag = buckets.lake.baselines("shop.orders")
-    assert (none, etag) == (Baselines("shop.orders"), "")
-    known = Baselines("shop.orders", {"d@r": Series((Value("a", "2026", 1.5),))})
-    buckets.lake.put_baselines(known, etag)
-    assert buckets.lake.baselines("shop.orders")[0] == known
-
-
 def test_baselines_replace_only_what_they_were_made_from(buckets: Buckets) -> None:
-    """Of two writers with the same base the second is refused; nothing is lost."""
+    """Baselines begin empty; of two writers with the same base the second is refused."""
     lake = buckets.lake
     first = Baselines("shop.orders", {"d@r": Series((Value("a", "2026", 1.5),))})
     second = Baselines("shop.orders", {"d@r": Series((Value("b", "2026", 2.5),))})
+    assert lake.baselines("shop.orders") == (Baselines("shop.orders"), "")
     lake.put_baselines(first, "")
     with pytest.raises(Overwritten):
         lake.put_baselines(second, "")
-    _, etag = lake.baselines("shop.orders")
+    kept, etag = lake.baselines("shop.orders")
+    assert kept == first
     lake.put_baselines(second, etag)
     with pytest.raises(Overwritten):
         lake.put_baselines(first, etag)
@@ -509,7 +469,7 @@ def test_a_checkpoint_replaces_only_the_one_that_it_was_made_from(buckets: Bucke
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"schema": "other/1"}'])
-def test_what_is_no_checkpoint_is_refused(buckets: Buckets, text: bytes) -> None:
+def test_an_invalid_checkpoint_is_refused(buckets: Buckets, text: bytes) -> None:
     """An invalid checkpoint is an error that says what to do."""
     buckets.put_text("reconcile/checkpoint.json", text)
     with pytest.raises(Permanent, match=r"BAD_CHECKPOINT.*delete it"):

@@ -37,7 +37,7 @@ def histories(lake: Lake) -> dict[str, int]:
     return {t.name: lake.tables.rows(t.name, "main").records for t in TABLES}
 
 
-def test_what_runs_left_is_registered(lake: Lake) -> None:
+def test_files_of_runs_are_registered(lake: Lake) -> None:
     """Files are registered beside existing ones; missing tables are created."""
     before = histories(lake)
     name = uuid.uuid4().hex
@@ -58,7 +58,7 @@ def test_of_two_who_enter_at_once_one_is_refused(lake: Lake) -> None:
         lake.publish(*second)
 
 
-def test_what_is_there_already_moves(lake: Lake) -> None:
+def test_a_file_that_is_registered_again_moves(lake: Lake) -> None:
     """A file registered again moves and is there once; a removed one stays away."""
     name = uuid.uuid4().hex
     lake.publish(*entered(lake, entry(f"{name}-1", RESULTS, published=False)))

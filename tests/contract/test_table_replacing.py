@@ -32,7 +32,7 @@ def test_many_files_at_once_and_none_at_all_are_replaced(lake: Lake) -> None:
     assert lake.on_main() == ["file-2"]
 
 
-def test_what_replaced_others_can_be_registered_again(lake: Lake) -> None:
+def test_files_that_replaced_others_can_be_registered_again(lake: Lake) -> None:
     """A refused branch that replaced files brings only its own files to the next."""
     lake.publish(*lake.written("first"))
     written, fresh, again = lake.written("second"), lake.branch("fresh"), "again"
@@ -57,7 +57,7 @@ def test_a_table_whose_files_are_replaced_does_not_become_slow_to_read(lake: Lak
         assert lake.writer.manifests("main") <= MERGED
 
 
-def test_what_is_not_there_cannot_be_replaced(lake: Lake) -> None:
+def test_missing_files_cannot_be_replaced(lake: Lake) -> None:
     """Missing files are named, and nothing changes."""
     written, fresh = lake.written("file"), lake.branch("fresh")
     before = lake.catalog.head(fresh)

@@ -39,7 +39,7 @@ def test_a_state_consists_of_its_files(lake: Lake) -> None:
     assert found.missing == frozenset()
 
 
-def test_what_a_branch_wrote_is_distinguished_from_what_was_there(lake: Lake) -> None:
+def test_files_of_a_branch_are_distinguished_from_mains(lake: Lake) -> None:
     """A branch's state has one data file and its metadata beside those of main."""
     before = files(lake, lake.catalog.head("main"))
     source, at = lake.written("file")
@@ -113,7 +113,7 @@ def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:
     assert lake.tables.doubled(lake.table, f"main@{before}") == []
 
 
-def test_what_a_commit_made_of_a_table_is_reported(lake: Lake) -> None:
+def test_a_commits_change_of_a_table_is_reported(lake: Lake) -> None:
     """A commit's added and removed data files are counted, with their rows."""
     commits = [lake.catalog.head("main")]
     for name in ("a", "b", "a"):

@@ -2,12 +2,10 @@
 
 import pytest
 
-from functions.adapters.iceberg import Tables
 from functions.adapters.nessie import CannotRebase
 from functions.model.ingestion import Intent
 from lakegate.errors import Transient
 from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of
-from tests.fakes import wire
 from tests.fakes.catalog import ROWS_A_FILE
 
 
@@ -93,12 +91,94 @@ def test_a_column_that_main_lacks_is_one(lake: Lake) -> None:
     assert cannot(lake, source, at, lake.branch("fresh")) == "COLUMNS_CHANGED"
 
 
-def test_another_table_of_the_same_name_is_one(lake: Lake) -> None:
-    """If the table was dropped and created again, the job must run again."""
+def test_a_table_with_rows_of_an_earlier_one_is_one(lake: Lake) -> None:
+    """If the table was dropped and created again after a branch grew on it, the job runs again."""
     source, at = lake.written("file")
+    made_anew(lake)
+    assert cannot(lake, source, at, lake.branch("fresh")) == "TABLE_REPLACED"
+
+
+def made_anew(lake: Lake) -> None:
+    """Have another writer drop main's table and create it with one file, `another`."""
     lake.writer.drop("main")
     lake.writer.append("main", "another")
-    assert cannot(lake, source, at, lake.branch("fresh")) == "TABLE_REPLACED"
+
+
+def of_another_table(lake: Lake, *files: str) -> list[tuple[str, str]]:
+    """Return branches that each created the table themselves, while main has one of its own."""
+    lake.writer.drop("main")
+    written = [lake.written(file) for file in files]
+    lake.writer.append("main", "another")
+    return written
+
+
+def test_files_of_tables_that_each_branch_created_are_registered(lake: Lake) -> None:
+    """If several branches created the table, the files of all reach main's, where they lie."""
+    first, *others = of_another_table(lake, "first", "second", "third")
+    places = set(lake.tables.listed(lake.table, first[0]))
+    refused = lake.branch("refused")
+    lake.enter(refused, first, *others)
+    lake.writer.append("main", "later")
+    fresh = lake.branch("fresh")
+    lake.enter(fresh, (refused, lake.catalog.head(refused)))
+    lake.publish(fresh, lake.catalog.head(fresh))
+    assert lake.on_main() == ["another", "first", "later", "second", "third"]
+    assert places < set(lake.tables.listed(lake.table, "main"))
+
+
+def test_all_commits_of_a_branch_that_created_the_table_belong_together(lake: Lake) -> None:
+    """A commit on a branch's own table is registered only with all others that have rows there."""
+    ((source, first),) = of_another_table(lake, "first")
+    second = lake.writer.append(source, "second")
+    assert cannot(lake, source, second, lake.branch("alone")) == "TABLE_REPLACED"
+    fresh = lake.branch("fresh")
+    lake.enter(fresh, (source, first), (source, second))
+    assert lake.writer.files(fresh) == ["another", "first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "code"),
+    [
+        ({"a": 2}, {"a": 2}, ""),
+        ({}, {"a": 2}, ""),
+        ({"a": 2}, {"a": 2, "b": 3}, ""),
+        ({"a": 2}, {}, "COLUMNS_CHANGED"),
+        ({"a": 2}, {"a": 3}, "COLUMNS_CHANGED"),
+        ({"a": 2}, {"b": 2}, "COLUMNS_CHANGED"),
+        ({"a": 2}, {"a": 3, "b": 2}, "COLUMNS_CHANGED"),
+    ],
+)
+def test_another_table_must_have_the_files_columns_with_their_ids(
+    lake: Lake, then: dict[str, int], now: dict[str, int], code: str
+) -> None:
+    """Files that another table's branch wrote need the same names for the same field ids."""
+    ((source, _),) = of_another_table(lake, "empty")
+    lake.writer.drop(source)
+    lake.writer.create(source)
+    lake.writer.set_columns(source, **then)
+    at = lake.writer.append(source, "file")
+    lake.writer.set_columns("main", **now)
+    fresh = lake.branch("fresh")
+    if code:
+        assert cannot(lake, source, at, fresh) == code
+    else:
+        lake.enter(fresh, (source, at))
+        assert lake.writer.files(fresh) == ["another", "file"]
+
+
+def test_an_id_that_was_another_columns_is_an_obstacle(lake: Lake) -> None:
+    """Main must not give the id of a column that the files' table dropped to another column."""
+    ((source, _),) = of_another_table(lake, "empty")
+    lake.writer.drop(source)
+    lake.writer.create(source)
+    lake.writer.set_columns(source, a=2)
+    lake.writer.set_columns(source)
+    at = lake.writer.append(source, "file")
+    lake.writer.set_columns("main", b=3)
+    lake.enter(fresh := lake.branch("fresh"), (source, at))
+    assert lake.writer.files(fresh) == ["another", "file"]
+    lake.writer.set_columns("main", b=2)
+    assert cannot(lake, source, at, lake.branch("refused")) == "COLUMNS_CHANGED"
 
 
 def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
@@ -165,30 +245,9 @@ def test_one_that_cannot_be_registered_holds_up_no_other(lake: Lake) -> None:
     assert lake.writer.files(fresh) == ["good", "old"]
 
 
-def append_again(url: str) -> None:
-    """Call the adapter with Nessie at this address."""
-    Tables(url, "token", None).append_again("a.b", [Intent("ingest/x", "0" * 64)], "publish/y")
-
-
-@pytest.mark.parametrize("answer", wire.BROKEN_ANSWERS)
-def test_nonsense_is_tried_again(answer: str) -> None:
-    """Any nonsensical answer in Nessie's place is transient."""
-    with (
-        wire.answering(wire.BROKEN_ANSWERS[answer]) as url,
-        pytest.raises(Transient, match="CATALOG_UNAVAILABLE"),
-    ):
-        append_again(url)
-
-
-def test_a_nessie_that_is_away_is_tried_again() -> None:
-    """If Nessie is unreachable the call is a transient error."""
-    with pytest.raises(Transient, match="CATALOG_UNAVAILABLE"):
-        append_again(wire.nobody())
-
-
 @pytest.mark.stack
 @pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
-def test_whatever_pyiceberg_cannot_do_is_an_error_of_ours(lake: Lake) -> None:
+def test_a_failure_of_pyiceberg_is_an_error_of_ours(lake: Lake) -> None:
     """Any table properties that others set give a LakegateError at most; snappy works."""
     writer = lake.writer
     assert isinstance(writer, IcebergWriter)

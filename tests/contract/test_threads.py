@@ -7,8 +7,6 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.config import Config
-from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.model.alert import Kind
@@ -17,17 +15,13 @@ from functions.notifications.slack import Place, ThreadGone
 from functions.notifications.threads import Known, Threads
 from infra import template
 from lakegate.errors import Transient
+from tests.contract.aws import ACCOUNT
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.threads import FakeThreads
 
 ALERT = alert(INGESTION, REPORT)
 HERE, THERE = Place("C1", "1.0"), Place("C1", "2.0")
 HOUR = 3600.0
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 
 
 @dataclass
@@ -77,7 +71,7 @@ def test_nothing_is_known_at_first(memory: Memory) -> None:
     assert memory.threads.known("a") == Known()
 
 
-def test_what_was_reported_is_remembered(memory: Memory) -> None:
+def test_notifications_are_remembered(memory: Memory) -> None:
     """Each notification is recorded, with the latest place and revision."""
     memory.threads.remember("a", "first", HERE, 7)
     memory.threads.remember("a", "second " * 9999)
@@ -106,7 +100,7 @@ def test_two_at_once_do_not_both_open_one(memory: Memory) -> None:
     assert memory.threads.claim("cause", "two") is None
 
 
-def test_who_lost_the_cause_does_not_take_it_back(memory: Memory) -> None:
+def test_a_lost_claim_is_not_taken_back(memory: Memory) -> None:
     """A process that posts after its claim expired keeps its thread, but not the cause."""
     assert memory.threads.claim("cause", "other") is None
     memory.seconds += 121
@@ -177,7 +171,7 @@ def test_a_thread_that_is_not_remembered_is_gone(memory: Memory) -> None:
             memory.threads.join(place, "b")
 
 
-def test_what_is_remembered_expires(table: Any) -> None:
+def test_every_record_expires(table: Any) -> None:
     """Every item has the expiry attribute that the template names."""
     threads = Threads(table, HOUR, 30 * 24 * HOUR, lambda: 1_800_000_000.0)
     threads.claim("expiring", ALERT.about)
@@ -205,16 +199,3 @@ def test_long_subjects_fit_into_a_thread(memory: Memory) -> None:
         thread = memory.threads.join(HERE, event, closed=True)
     assert (len(thread.members), len(thread.closed)) == (5, 4)
     assert memory.threads.join(HERE, events[0], closed=False).closed < thread.closed
-
-
-def test_what_dynamodb_refuses_is_tried_again() -> None:
-    """Refusals and silence are transient: the message is delivered again."""
-    dynamodb = boto3.resource("dynamodb", **ACCOUNT)
-    with Stubber(dynamodb.meta.client) as stubber:
-        stubber.add_client_error("get_item", "ThrottlingException")
-        with pytest.raises(Transient, match=r"THREADS_UNAVAILABLE.*Throttling"):
-            Threads(dynamodb.Table("threads"), HOUR, HOUR, lambda: 0.0).known("a")
-    once = Config(retries={"total_max_attempts": 1})
-    away = boto3.resource("dynamodb", endpoint_url="http://127.0.0.1:9", config=once, **ACCOUNT)
-    with pytest.raises(Transient, match="THREADS_UNAVAILABLE"):
-        Threads(away.Table("threads"), HOUR, HOUR, lambda: 0.0).drop(HERE)

@@ -5,8 +5,6 @@ import uuid
 from dataclasses import replace
 
 import boto3
-import pytest
-from botocore.stub import Stubber
 from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
@@ -14,14 +12,9 @@ from moto import mock_aws
 from functions.model.alert import Alert
 from functions.notifications.alert_text import alert, recovered, unreadable_event
 from functions.notifications.email import Topic, body, subject
-from lakegate.errors import Transient
+from tests.contract.aws import ACCOUNT
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
-ACCOUNT = {
-    "region_name": "us-east-1",
-    "aws_access_key_id": "test",
-    "aws_secret_access_key": "test",
-}
 ALERT = alert(replace(INGESTION, owner="Shop & Co"), REPORT, "https://page")
 
 
@@ -81,13 +74,3 @@ def test_a_topic_gets_subject_and_text() -> None:
         (got,) = sqs.receive_message(QueueUrl=url)["Messages"]
     message = json.loads(got["Body"])
     assert (message["Subject"], message["Message"]) == (subject(ALERT), body(ALERT))
-
-
-@pytest.mark.parametrize("code", ["Throttled", "NotFound", "AuthorizationError"])
-def test_what_sns_refuses_is_tried_again(code: str) -> None:
-    """A refused alert is retried until an administrator fixes the topic."""
-    client = boto3.client("sns", **ACCOUNT)
-    with Stubber(client) as stubber:
-        stubber.add_client_error("publish", code)
-        with pytest.raises(Transient, match=rf"TOPIC_UNAVAILABLE.*{code}"):
-            Topic(client, "arn:aws:sns:us-east-1:000000000000:alerts").post(ALERT)

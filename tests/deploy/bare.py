@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest import mock
 
 from access import deployment
-from infra import nessie_tokens
 from infra.aws.site import Facts
 from infra.cloudformation import Stacks
 from infra.local import ministack, parts, processes, settings, stack
 from infra.local.ministack import KeyFiles
 from infra.stage import Stage
+from lakegate import nessie_tokens
 from tests.deploy.account import Account
 from tests.e2e.conftest import Gate
 
@@ -48,13 +49,9 @@ class Cloud:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Point this process's environment to the cloud."""
-        before = dict(os.environ)
-        try:
-            os.environ.update(parts.aws_environment(self.at["ministack"], self.at["emr"]))
+        aws = parts.aws_environment(self.at["ministack"], self.at["emr"])
+        with mock.patch.dict(os.environ, aws):
             yield
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
 
     def gate(self) -> Gate:
         """Return the deployed stack for tests."""

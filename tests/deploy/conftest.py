@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from infra.lambda_python import of_local_stack
+from infra.versions import LAMBDA_PYTHON
 from tests.deploy import bare
 from tests.deploy.account import Account, running
 from tests.deploy.bare import Cloud
@@ -27,6 +29,8 @@ def cloud(account: Account) -> Iterator[Cloud]:
 @pytest.fixture(scope="session")
 def checkout(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """Return a checkout from which osls deployed the cloud's stage."""
+    if of_local_stack() != LAMBDA_PYTHON:
+        pytest.skip(f"the account here runs no function of Python {LAMBDA_PYTHON}")
     with cloud.entered():
         checkout = Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
         checkout.run(FIRST)

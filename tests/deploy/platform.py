@@ -17,7 +17,7 @@ from tests.deploy.account import Account
 
 ROOT = Path(__file__).parents[2]
 PLATFORM = ROOT / "infra" / "platform.yml"
-# Resources that ministack does not support, and why the stack needs them, as in docs/platform.md.
+# Resources that ministack does not support, and why the stack needs them, as in docs/aws.md.
 UNTRIED = {
     "AWS::Budgets::Budget": "the budget's alarm",
     "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
@@ -45,6 +45,10 @@ def tryable(complete: Template) -> Template:
 def _with_stand_ins(value: Any) -> Any:
     if value == {"Ref": "EmrApplication"}:
         return APPLICATION
+    if value == {"Ref": "NessieTasks"}:
+        return 2  # ministack takes no parameter as a number of tasks
+    if isinstance(value, str):
+        return value.replace("${EmrApplication}", APPLICATION)
     if isinstance(value, dict):
         return {key: _with_stand_ins(each) for key, each in value.items()}
     return [_with_stand_ins(each) for each in value] if isinstance(value, list) else value

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from infra.aws.site import Artifacts, connect
 from infra.aws.stack_plan import StackSpec, deploy_stack
 from infra.cloudformation import Change, Stacks
 from infra.local import ministack
+from infra.package import Package
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from tests.deploy.account import Account
@@ -179,3 +181,32 @@ def test_a_large_template_goes_by_way_of_s3(stacks: Stacks, client: Client) -> N
     assert planned
     assert len(planned.changes) == 16
     stacks.discard(planned)
+
+
+def test_code_under_its_hash_is_not_trusted_unread(client: Client, tmp_path: Path) -> None:
+    """Another object under the code's key is replaced, and the code itself is not sent again."""
+    zipped = tmp_path / "lambda.zip"
+    zipped.write_bytes(b"the functions")
+    built = Package(zipped, ())
+    artifacts, s3 = Artifacts(client("s3"), STAGE), client("s3")
+    artifacts.put_code(built)
+    at = {"Bucket": STAGE.artifact_bucket, "Key": f"code/{built.lambda_release}.zip"}
+    first = s3.head_object(**at)["VersionId"]
+    artifacts.put_code(built)
+    assert s3.head_object(**at)["VersionId"] == first
+
+    s3.put_object(**at, Body=b"something else")
+    artifacts.put_code(built)
+
+    assert s3.get_object(**at)["Body"].read() == b"the functions"
+
+
+def test_the_artifact_bucket_is_closed(client: Client) -> None:
+    """The bucket of the code is versioned, not public, and refuses requests without TLS."""
+    Artifacts(client("s3"), STAGE).template("x" * 60_000)
+    s3, bucket = client("s3"), {"Bucket": STAGE.artifact_bucket}
+
+    assert s3.get_bucket_versioning(**bucket)["Status"] == "Enabled"
+    assert all(s3.get_public_access_block(**bucket)["PublicAccessBlockConfiguration"].values())
+    assert "aws:SecureTransport" in s3.get_bucket_policy(**bucket)["Policy"]
+    assert s3.get_bucket_lifecycle_configuration(**bucket)["Rules"]

@@ -97,7 +97,7 @@ def by_sam(home: Path) -> Template:
 
 def test_the_templates_are_without_a_fault(home: Path) -> None:
     """cfn-lint finds no fault in any template, and SAM accepts its own."""
-    templates = [ROOT / "template.yaml", *ROOT.glob("infra/*.yml")]
+    templates = [ROOT / "template.yaml", *ROOT.glob("infra/**/*.yml")]
     assert run(BIN / "cfn-lint", *templates, home=home) == ""
     assert "valid SAM Template" in run(BIN / "sam", "validate", "--lint", home=home)
 
@@ -137,6 +137,21 @@ def test_every_function_is_the_one_package(by_osls: Template) -> None:
     code = [function["Properties"]["Code"] for function in functions]
     assert {each["S3Bucket"] for each in code} == {STAGE.artifact_bucket}
     assert len({each["S3Key"] for each in code}) == 1
+
+
+def test_a_function_has_the_name_that_osls_looks_for(packaged: Path, by_osls: Template) -> None:
+    """`osls invoke`, `logs` and `deploy function` address functions by their names in AWS."""
+    state = json.loads((packaged / "serverless-state.json").read_text())
+    looked_for = {each["name"] for each in state["service"]["functions"].values()}
+    functions = [r for r in by_osls["Resources"].values() if r["Type"] == "AWS::Lambda::Function"]
+    names = [function["Properties"]["FunctionName"]["Fn::Sub"] for function in functions]
+    assert looked_for == {name.replace("${Stage}", STAGE.name) for name in names}
+
+
+def test_osls_sees_a_change_of_the_job_alone(packaged: Path) -> None:
+    """What osls compares with the last deployment has the hash of the job's code."""
+    state = json.loads((packaged / "serverless-state.json").read_text())
+    assert state["service"]["custom"]["jobRelease"] == package.build(ROOT, print).job_release
 
 
 def test_a_stage_is_reported_alike(packaged: Path) -> None:

@@ -3,6 +3,7 @@
 tests/deploy/test_descriptors.py proves that osls and SAM make the same stack.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import count
@@ -48,7 +49,7 @@ def see_through(gate: Gate, name: str) -> None:
 def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
     """A stack deployed by osls publishes a good file, and rejects and alerts a bad one."""
     gate = cloud.gate()
-    gate.put_contract(contract(_TABLE, "csv"))
+    gate.put_contract(contract(_TABLE, "csv", "own"))
     see_through(gate, "first")
     assert gate.rows(_TABLE) == [(1, 5.0), (2, 6.0)]
 
@@ -69,6 +70,50 @@ def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> N
     assert ledger(cloud) >= known
     see_through(cloud.gate(), "back")
     assert not reconciled(cloud.gate().adapters).problems
+
+
+def test_osls_finds_a_deployed_function(checkout: Checkout) -> None:
+    """Invoking, reading logs and deploying a function alone work, and keep its settings."""
+    client = ministack.client("lambda", os.environ["AWS_ENDPOINT_URL"])
+    name = f"lakegate-{STAGE.name}-sweep"
+    before = client.get_function_configuration(FunctionName=name)
+    on = f"-f sweep --stage {STAGE.name}"
+
+    assert '"failed": 0' in checkout.run(f"npx osls invoke {on}")
+    checkout.run(f"npx osls logs {on}")
+    checkout.run(f"npx osls deploy function --force {on}")
+
+    after = client.get_function_configuration(FunctionName=name)
+    assert after["LastModified"] > before["LastModified"]
+    for setting in ("Environment", "Role", "Timeout", "MemorySize", "VpcConfig"):
+        assert after.get(setting) == before.get(setting), setting
+
+
+def test_a_change_of_the_job_alone_is_deployed(cloud: Cloud, checkout: Checkout) -> None:
+    """The functions start the new release of the job after a deployment without --force."""
+    with (checkout.root / "spark_jobs" / "main.py").open("a") as file:
+        file.write("# A change of the job alone.\n")
+
+    checkout.run(f"npm run deploy -- --stage {STAGE.name}")
+
+    release = (checkout.root / "build" / "job-release.txt").read_text()
+    client = ministack.client("lambda", cloud.at["ministack"])
+    settings = client.get_function_configuration(FunctionName=f"lakegate-{STAGE.name}-on-upload")
+    assert settings["Environment"]["Variables"]["LAKEGATE_JOB_CODE"].endswith(f"/{release}")
+
+
+def test_a_removed_stack_is_deployed_again_on_its_data(cloud: Cloud, checkout: Checkout) -> None:
+    """After `osls remove` the next deployment has the same buckets, rows and ledger."""
+    rows, known = cloud.gate().rows(_TABLE), ledger(cloud)
+    said = checkout.run(f"npx osls remove --stage {STAGE.name}")
+    assert "takes them into the next one" in said
+    assert not cloud.stacks.exists(STAGE.stack)
+
+    checkout.run(f"npm run deploy -- --stage {STAGE.name}")
+
+    assert cloud.gate().rows(_TABLE) == rows
+    assert ledger(cloud) >= known
+    see_through(cloud.gate(), "again")
 
 
 def test_a_redeployment_in_flight_loses_and_doubles_nothing(

@@ -1,32 +1,29 @@
 """The rules that the platform's template must keep, read from the template."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from infra import template
-from infra.local.parts import options
-from infra.versions import EMR_RELEASE_LABEL
+from infra.aws.site import choices
+from infra.aws.stack_plan import platform
+from infra.stage import Stage
+from lakegate.errors import LakegateError
 from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
 
-_DATA = {"Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
+_DATA = {"NessieLogs", "Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
 _KEPT = "RetainExceptOnCreate"
-
-
-@pytest.mark.deploy
-def test_the_linter_finds_nothing() -> None:
-    """The template is valid with each property's values and needs no packaging."""
-    lint = ROOT / ".venv-deploy" / "bin" / "cfn-lint"
-    done = subprocess.run(
-        (lint, "--regions", "us-east-1", "--", PLATFORM),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "")
+_CONNECTIONS = {
+    "LAKEGATE_DATABASE_CA",
+    "quarkus.http.proxy.proxy-address-forwarding",
+    "quarkus.http.proxy.trusted-proxies",
+}
+_HTTPS = "https://${NessieName}:19120"
+_SAFE = {"Profile": "production", "AlarmEmail": "a@example.com", "LogRetentionDays": "365"}
+_SAFE |= {"EndpointZones": "2", "DatabaseZones": "2"}
+_TLS = {"CertificateArn": "arn:aws:acm:eu-central-1:1:certificate/a", "NessieName": "n.example"}
 
 
 def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
@@ -38,15 +35,6 @@ def test_what_holds_data_is_kept_and_all_that_it_refers_to() -> None:
     assert all(every[name]["UpdateReplacePolicy"] == "Retain" for name in marked)
 
 
-def test_no_policy_has_a_star() -> None:
-    """Each role may do named actions on named resources; only ECR's token has no resource."""
-    for statement in _statements():
-        actions, on = _listed(statement["Action"]), _listed(statement["Resource"])
-        assert not any("*" in action for action in actions), statement["Sid"]
-        if "*" in on:
-            assert actions == ["ecr:GetAuthorizationToken"], statement["Sid"]
-
-
 def test_nessie_may_delete_nothing_in_the_lake() -> None:
     """Nessie's tasks read and write the lake's warehouse in S3 and may delete nothing."""
     role = read()["Resources"]["NessieTaskRole"]["Properties"]
@@ -55,11 +43,11 @@ def test_nessie_may_delete_nothing_in_the_lake() -> None:
     assert str(lake["Resource"]).endswith("lakegate-${Stage}-lake-${AWS::AccountId}/warehouse/*'}")
 
 
-def test_only_functions_and_jobs_reach_nessie() -> None:
-    """Only functions and jobs reach the load balancer, and nothing from outside the VPC."""
+def test_only_functions_jobs_and_chosen_readers_reach_nessie() -> None:
+    """Functions, jobs and the readers that a parameter names reach the load balancer, no others."""
     resources = read()["Resources"]
-    rules = [rule for each in resources.values() for rule in _ingress(each)]
-    assert {str(rule.get("CidrIp", "")) for rule in rules} <= {
+    by_default = [rule for each in resources.values() for rule in _ingress(each)]
+    assert {str(rule.get("CidrIp", "")) for rule in by_default} <= {
         "",
         "{'Fn::Sub': '${NetworkPrefix}.0.0/16'}",
     }
@@ -68,6 +56,18 @@ def test_only_functions_and_jobs_reach_nessie() -> None:
         "FunctionSecurityGroup",
         "JobSecurityGroup",
     ]
+    readers = _ingress(
+        resources["LoadBalancerSecurityGroup"], "HasReaderCidr", "HasReaderSecurityGroup"
+    )[2:]
+    port = {"IpProtocol": "tcp", "FromPort": 19120, "ToPort": 19120, "Description": "readers"}
+    assert readers == [
+        {**port, "CidrIp": {"Ref": "ReaderCidr"}},
+        {**port, "SourceSecurityGroupId": {"Ref": "ReaderSecurityGroup"}},
+    ]
+    for name in ("ReaderCidr", "ReaderSecurityGroup"):
+        assert read()["Parameters"][name]["Default"] == ""
+        condition = {"Fn::Not": [{"Fn::Equals": [{"Ref": name}, ""]}]}
+        assert read()["Conditions"][f"Has{name}"] == condition
     to_tasks = _ingress(resources["NessieSecurityGroup"])
     assert {rule["SourceSecurityGroupId"]["Ref"] for rule in to_tasks} == {
         "LoadBalancerSecurityGroup"
@@ -104,6 +104,101 @@ def test_the_database_is_encrypted_backed_up_and_nobody_elses() -> None:
     assert database["DeletionProtection"] == {"Ref": "DeletionProtection"}
 
 
+def test_a_certificate_makes_every_address_https() -> None:
+    """With a certificate the listener speaks TLS, and the fact and the output say https.
+
+    Only an application load balancer says so to Nessie, and Nessie believes it alone.
+    """
+    found = read()
+    resources = found["Resources"]
+    listener = resources["NessieListener"]["Properties"]
+    plain = "http://${NessieLoadBalancer.DNSName}:19120"
+    address = {"Fn::If": ["HasCertificate", *({"Fn::Sub": a} for a in (_HTTPS, plain))]}
+    assert listener["Protocol"] == {"Fn::If": ["HasCertificate", "HTTPS", "TCP"]}
+    for name, key, kinds in (
+        ("NessieLoadBalancer", "Type", ["application", "network"]),
+        ("NessieTargets", "Protocol", ["HTTP", "TCP"]),
+    ):
+        assert resources[name]["Properties"][key] == {"Fn::If": ["HasCertificate", *kinds]}
+    assert listener["Certificates"]["Fn::If"][1] == [{"CertificateArn": {"Ref": "CertificateArn"}}]
+    assert "TLS13" in listener["SslPolicy"]["Fn::If"][1]
+    assert resources["NessieUriParameter"]["Properties"]["Value"] == address
+    assert found["Outputs"]["NessieUri"]["Value"] == address
+    assert resources["NessieAddress"]["Properties"]["Name"] == {"Ref": "NessieName"}
+    assert {resources[name]["Condition"] for name in ("NessieZone", "NessieAddress")} == {
+        "HasCertificate"
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "broken"),
+    [
+        ({}, ()),
+        (_TLS, ()),
+        ({"NessieName": "n.example"}, ("NessieName needs CertificateArn",)),
+        ({"CertificateArn": "arn:aws:acm:x"}, ("CertificateArn needs NessieName",)),
+        ({**_SAFE, "DatabaseCa": "x"}, ("needs CertificateArn and NessieName",)),
+        ({**_SAFE, **_TLS}, ("needs DatabaseCa",)),
+        ({**_SAFE, **_TLS, "NessieStore": "DYNAMODB2"}, ()),
+        ({**_SAFE, **_TLS, "DatabaseCa": "x"}, ()),
+        (
+            {"Profile": "production", **_TLS, "DatabaseCa": "x"},
+            ("needs AlarmEmail", "needs EndpointZones and DatabaseZones 2", "logs for a year"),
+        ),
+    ],
+)
+def test_a_production_stage_is_safe(given: dict[str, str], broken: tuple[str, ...]) -> None:
+    """It needs TLS to Nessie and its database, alarms, zones and logs; certificates need a name."""
+    known = Stage("dev", "000000000000", "eu-central-1")
+    if not broken:
+        assert platform(PLATFORM, known, "key", given).parameters.items() >= given.items()
+        return
+    with pytest.raises(LakegateError, match="BAD_SETTING") as refusal:
+        platform(PLATFORM, known, "key", given)
+    assert all(words in refusal.value.message for words in broken)
+    assert len(refusal.value.message.splitlines()) == len(broken)
+
+
+def test_a_production_stage_has_two_zones_alarms_and_a_year_of_logs() -> None:
+    """CloudFormation refuses a production stage without them, and stages/prod.yml has the rest."""
+    described = read()
+    rules = described["Rules"]["Production"]
+    assert rules["RuleCondition"] == {"Fn::Equals": [{"Ref": "Profile"}, "production"]}
+    asked = {name for each in rules["Assertions"] for name in template.references(each["Assert"])}
+    assert asked >= {"AlarmEmail", "EndpointZones", "DatabaseZones", "LogRetentionDays"}
+    prod = choices(ROOT / "stages" / "prod.yml")
+    assert (prod["EndpointZones"], prod["DatabaseZones"], prod["LogRetentionDays"]) == (
+        "2",
+        "2",
+        "365",
+    )
+    allowed = described["Parameters"]["NessieCpu"]["AllowedValues"]
+    assert prod["NessieCpu"] in allowed
+    assert int(prod["NessieCpu"]) >= 4096  # as Nessie's documentation asks
+    assert int(prod["NessieMemory"]) >= 4096
+
+
+def test_a_restored_database_keeps_its_snapshots_user() -> None:
+    """A database is created from SnapshotIdentifier without what RDS refuses for a snapshot."""
+    database = read()["Resources"]["Database"]["Properties"]
+    assert database["DBSnapshotIdentifier"]["Fn::If"][:2] == [
+        "Restores",
+        {"Ref": "SnapshotIdentifier"},
+    ]
+    for refused in ("DBName", "MasterUsername", "MasterUserPassword"):
+        assert database[refused]["Fn::If"][:2] == ["Restores", {"Ref": "AWS::NoValue"}]
+
+
+def test_the_image_can_be_pinned() -> None:
+    """With a digest Nessie's tasks run this image and no other."""
+    (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
+    cached = container["Image"]["Fn::If"][1]
+    assert cached["Fn::If"][:2] == [
+        "PinsImage",
+        {"Fn::Sub": "${ImageCache.RepositoryUri}@${NessieDigest}"},
+    ]
+
+
 def test_the_private_key_is_not_asked_for() -> None:
     """The stack gets only the public key, without which Nessie would not start."""
     template = read()
@@ -113,42 +208,10 @@ def test_the_private_key_is_not_asked_for() -> None:
 
 def test_the_document_names_what_was_not_tried() -> None:
     """The page names each kind of resource that ministack does not support."""
-    page = (ROOT / "docs" / "platform.md").read_text()
+    page = (ROOT / "docs" / "aws.md").read_text()
     named = {word.strip("`,.") for word in page.split() if word.startswith("`AWS::")}
     assert named == UNTRIED.keys()
     assert {each["Type"] for each in read()["Resources"].values()} >= UNTRIED.keys()
-
-
-def test_jobs_run_under_the_release_that_the_tests_run_with() -> None:
-    """The release label has the Spark and Iceberg versions of the lock files."""
-    assert read()["Parameters"]["EmrRelease"]["Default"] == EMR_RELEASE_LABEL
-
-
-def test_rules_and_options_are_those_of_the_local_stack() -> None:
-    """The container has the options of every Nessie and, besides, only those of its store."""
-    (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
-    variables = dict(_variables(container["Environment"]))
-    common = options("", "", "")
-    assert variables.keys() >= common.keys()
-    fixed = {name: value for name, value in variables.items() if isinstance(value, str)}
-    assert (
-        fixed.items()
-        <= {**common, "nessie.version.store.persist.jdbc.datasource": "postgresql"}.items()
-    )
-    own = variables.keys() - common.keys()
-    assert all(name.startswith(("nessie.version.store.", "quarkus.d")) for name in own)
-
-
-def _variables(given: list[Any]) -> Iterator[tuple[str, Any]]:
-    for each in given:
-        chosen = each.get("Fn::If", [None, each])[1]
-        yield chosen["Name"], chosen["Value"]
-
-
-def _statements() -> list[dict[str, Any]]:
-    roles = [r for r in read()["Resources"].values() if r["Type"] == "AWS::IAM::Role"]
-    assert len(roles) == 2
-    return [found for role in roles for found in _within(role["Properties"]["Policies"], "Sid")]
 
 
 def _within(value: Any, key: str) -> Iterator[dict[str, Any]]:
@@ -162,10 +225,15 @@ def _within(value: Any, key: str) -> Iterator[dict[str, Any]]:
             yield from _within(each, key)
 
 
-def _ingress(resource: dict[str, Any]) -> list[dict[str, Any]]:
+def _ingress(resource: dict[str, Any], *conditions: str) -> list[dict[str, Any]]:
+    """Return a security group's rules where these conditions hold, and no other one."""
     assert resource["Type"] != "AWS::EC2::SecurityGroupIngress", "rules are in their groups"
     found: list[dict[str, Any]] = resource.get("Properties", {}).get("SecurityGroupIngress", [])
-    return found
+    chosen = [
+        rule["Fn::If"][1 if rule["Fn::If"][0] in conditions else 2] if "Fn::If" in rule else rule
+        for rule in found
+    ]
+    return [rule for rule in chosen if rule != {"Ref": "AWS::NoValue"}]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -10,19 +10,19 @@ import pytest
 import requests
 
 from functions.adapters.nessie import Catalog
+from infra.aws.site import PLATFORM
 from infra.local import parts, processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import S3, free_port, options
-from infra.nessie_tokens import Keys, keep
 from infra.stage import Stage
+from lakegate.errors import LakegateError
+from lakegate.nessie_tokens import Keys, keep
 from tests.deploy.account import Account
 from tests.deploy.platform import APPLICATION, ROOT, Platforms, read
 from tests.postgres import postgres
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
-
-_FACTS = ("nessie-uri", "emr-application-id", "subnet-a", "subnet-b", "function-security-group")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def servers(
             "DYNAMODB2": {"quarkus.dynamodb.endpoint-override": aws.account.endpoint},
         }
         try:
-            yield _started(
+            yield started(
                 home,
                 keys.tokens,
                 {store: {**_given(aws, stage), **own[store]} for store, stage in stages.items()},
@@ -114,7 +114,7 @@ def test_the_stack_publishes_its_facts(
 ) -> None:
     """With either store the stack is created and puts its facts into the parameters."""
     ssm, stage = aws.client("ssm"), stages[store]
-    facts = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in _FACTS}
+    facts = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in PLATFORM}
     assert facts["emr-application-id"] == APPLICATION
     assert facts["nessie-uri"].startswith("http://")
     assert facts["nessie-uri"].endswith(":19120")
@@ -142,6 +142,17 @@ def test_taken_down_it_keeps_its_data_and_comes_back(aws: Platforms, keys: Keys)
     again = aws.resources(stage)
     assert again.keys() == resources.keys()
     assert kept.items() <= again.items() & resources.items()
+
+
+def test_a_production_stage_without_an_address_is_refused(aws: Platforms, keys: Keys) -> None:
+    """CloudFormation refuses a production stage whose alarms nobody would get."""
+    two = {"EndpointZones": "2", "DatabaseZones": "2", "LogRetentionDays": "365"}
+    tls = {"CertificateArn": "arn:aws:acm:us-east-1:1:certificate/a", "NessieName": "n.example"}
+    prod = {"NessiePublicKey": keys.public_key, "Profile": "production", "DatabaseCa": "x"}
+    prod |= {**two, **tls}
+    with pytest.raises(LakegateError, match="AlarmEmail"):
+        aws.deploy("prod", **prod)
+    assert aws.deploy("prod", AlarmEmail="team@example.com", **prod).name == "prod"
 
 
 def test_the_container_has_every_nessies_options(
@@ -219,11 +230,21 @@ def _given(aws: Platforms, stage: Stage) -> dict[str, str]:
     return aws.container(stage) | role | s3
 
 
-def _started(
+def started(
     home: Path, tokens: Mapping[str, str], environments: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Server]:
     """Start a server for each environment, all at once; return them when they answer."""
-    (home / "tmp").mkdir()
+    servers = begun(home, tokens, environments)
+    for store, server in servers.items():
+        processes.wait_until(home, store, server.answers, timeout=PATIENCE)
+    return servers
+
+
+def begun(
+    home: Path, tokens: Mapping[str, str], environments: Mapping[str, Mapping[str, str]]
+) -> dict[str, Server]:
+    """Start a server for each environment, and wait for none."""
+    (home / "tmp").mkdir(exist_ok=True)
     servers = {}
     for store, environment in environments.items():
         port = free_port(set())
@@ -238,8 +259,6 @@ def _started(
         processes.start(home, processes.Command(store, command, home, {**environment, **here}))
         at = "http://127.0.0.1:{}".format
         servers[store] = Server(at(port), at(management), tokens)
-    for store, server in servers.items():
-        processes.wait_until(home, store, server.answers, timeout=PATIENCE)
     return servers
 
 

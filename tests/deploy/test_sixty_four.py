@@ -1,4 +1,4 @@
-"""Sixty-four files for one table at once, while other writers change it."""
+"""Sixty-four files for one table at once: a new table, and one that other writers change."""
 
 import json
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _FILES = 64
 _ROWS = 1000
-_TABLE = "many.orders"
+_TABLE, _NEW_TABLE = "many.orders", "new.orders"
 _SMALL = 10.0  # amounts below it are deleted from main
 _PATIENCE = 1500
 
@@ -50,7 +50,7 @@ def slow_sweep(gate: Gate) -> Iterator[None]:
 
 def test_sixty_four_at_once(gate: Gate) -> None:
     """All files are published once, though main is altered, deleted from and compacted."""
-    gate.put_contract(contract(_TABLE, "parquet"))
+    gate.put_contract(contract(_TABLE, "parquet", "own"))
     old = [gate.end(_drop(gate, number)) for number in (0, 1)]
     eventually(lambda: all(gate.adapters.ledger.get(each.id).recorded for each in old))
     eventually(
@@ -82,6 +82,26 @@ def test_sixty_four_at_once(gate: Gate) -> None:
     eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
 
 
+def test_sixty_four_first_files(gate: Gate) -> None:
+    """All first files of a new table are published by one job run each, none of them twice."""
+    gate.put_contract(contract(_NEW_TABLE, "parquet", "own"))
+    base = gate.adapters.catalog.head(MAIN)
+    gate.misbehave("emr", {"events": {"lose": "all", "states": ["SUCCESS"]}})
+    landed = [_drop(gate, number, "new/orders") for number in range(_FILES)]
+    submitted = _all(gate, landed, State.SUBMITTED)
+    _wait_for_jobs(gate)
+    gate.misbehave("emr", {})
+    _tell_all_at_once(gate, submitted)
+    ended = [gate.end(each) for each in landed]
+
+    assert {(each.state, each.attempt) for each in ended} == {(State.PUBLISHED, 1)}
+    assert {each.job_run for each in ended} == {each.job_run for each in submitted}
+    assert gate.rows(_NEW_TABLE) == sorted(_inputs(range(_FILES)))
+    merges = _merges(gate, base)
+    assert sorted(id_ for ids in merges for id_ in ids) == sorted(each.id for each in ended)
+    assert len(merges) < _FILES
+
+
 def _rows(number: int) -> pa.Table:
     ids = range(number * _ROWS, (number + 1) * _ROWS)
     return pa.table({"id": ids, "amount": [(7 * i + number) % 400 / 4 for i in ids]})
@@ -91,10 +111,10 @@ def _inputs(numbers: range) -> list[tuple[int, float]]:
     return [tuple(row.values()) for n in numbers for row in _rows(n).to_pylist()]
 
 
-def _drop(gate: Gate, number: int) -> LandedObject:
+def _drop(gate: Gate, number: int, folder: str = "many/orders") -> LandedObject:
     body = BytesIO()
     pq.write_table(_rows(number), body)
-    return gate.drop(f"many/orders/{number}.parquet", body.getvalue())
+    return gate.drop(f"{folder}/{number}.parquet", body.getvalue())
 
 
 def _all(gate: Gate, landed: list[LandedObject], state: State) -> list[Ingestion]:

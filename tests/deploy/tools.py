@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra import package
+from infra.aws import stack_plan
+from infra.lambda_python import ENVIRONMENT
 from infra.setup import deploy_environment
 from infra.template import read
 from tests.deploy.bare import ROOT, STAGE, Cloud
 
-_PREPARE = "lakegate deploy --stage local --own-platform --no-stack"
-# osls needs it twice: without a stack, to build and prepare, and then to open osls's stack.
-FIRST = f"{_PREPARE}\nnpx osls deploy --stage local\n{_PREPARE}"
+FIRST = "npm run deploy -- --stage local --own-platform"
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 # These disable telemetry and update checks, and make osls poll more often than every 5 s.
 _ENVIRONMENT = {
@@ -45,7 +45,8 @@ class Checkout:
             shutil.copytree(ROOT / name, root / name)
         for name in _FILES:
             shutil.copy(ROOT / name, root / name)
-        (root / "node_modules").symlink_to(ROOT / "node_modules")
+        for name in ("node_modules", ENVIRONMENT):  # the latter compiles the zip's byte code
+            (root / name).symlink_to(ROOT / name)
         for name in ("stages", "bin", "home"):
             (root / name).mkdir()
         (root / "stages" / f"{STAGE.name}.yml").write_text(cloud.settings)
@@ -86,16 +87,11 @@ def _packages() -> list[str]:
 
 def _sam_configuration() -> str:
     """Return samconfig.toml with the stage's section, which its own comment asks for."""
-    every = read(ROOT / "template.yaml")["Parameters"].items()
-    told = [name for name, each in every if each["Type"].startswith("AWS::SSM")]
-    facts = [f"{name}={STAGE.parameter(_kebab(name))}" for name in told]
+    known = stack_plan.facts(read(ROOT / "template.yaml"), STAGE)
+    facts = [f"{name}={parameter}" for name, parameter in known.items()]
     begin, _, dev = (ROOT / "samconfig.toml").read_text().partition("[dev.deploy.parameters]")
     section = dev.partition("#")[0].replace("dev", STAGE.name)
     section = section.replace(
         '["Stage=', "".join(["[", *(f'"{fact}", ' for fact in facts), '"Stage='])
     )
     return f"{begin}[{STAGE.name}.deploy.parameters]{section}"
-
-
-def _kebab(name: str) -> str:
-    return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")

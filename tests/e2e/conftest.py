@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -96,22 +98,25 @@ class Gate:
         return catalog.load_table(table).scan().to_arrow()
 
 
+@contextmanager
+def started(home: Path, **variables: str) -> Iterator[Gate]:
+    """Yield a stack that is started with these variables, in whose environment this process is."""
+    with mock.patch.dict(os.environ, {**variables, "LAKEGATE_HOME": str(home)}):
+        try:
+            running = local_stack.start(print)
+            yield Gate(home, deployment.of_stack(running).adapters())
+        finally:
+            stack.down(home, print)
+
+
 @pytest.fixture(scope="session")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
-    home = tmp_path_factory.mktemp("lakegate")
-    before = dict(os.environ)
-    os.environ["LAKEGATE_HOME"] = str(home)
-    try:
-        running = local_stack.start(print)
-        yield Gate(home, deployment.of_stack(running).adapters())
-    finally:
-        stack.down(home, print)
-        os.environ.clear()
-        os.environ.update(before)
+    with started(tmp_path_factory.mktemp("lakegate")) as gate:
+        yield gate
 
 
-def contract(table: str, format_: str) -> str:
-    """Return a contract over the columns id and amount."""
+def contract(table: str, format_: str, isolation: str = "own") -> str:
+    """Return a contract over the columns id and amount; by default each file has its own run."""
     return f"""
 kind: DataContract
 apiVersion: v3.1.0
@@ -121,6 +126,7 @@ status: active
 support: [{{channel: "#shop", tool: slack}}]
 customProperties:
   - {{property: format, value: {format_}}}
+  - {{property: isolation, value: {isolation}}}
 schema:
   - name: {table}
     logicalType: object

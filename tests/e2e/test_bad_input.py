@@ -83,9 +83,9 @@ def odd_table(name: str) -> str:
 def dropped(gate: Gate) -> dict[str, LandedObject]:
     """Drop all bad files at once, and the good ones after them."""
     for format_ in ("parquet", "csv", "json"):
-        gate.put_contract(contract(f"bad.{format_}", format_))
+        gate.put_contract(contract(f"bad.{format_}", format_, "shared"))
     for name in ODD:
-        gate.put_contract(contract(odd_table(name), "csv"))
+        gate.put_contract(contract(odd_table(name), "csv", "shared"))
     landed = {bad.name: gate.drop(bad.key, bad.body) for bad in BAD}
     landed["good"] = gate.drop("bad/parquet/good.parquet", GOOD)
     for name in ODD:

@@ -34,7 +34,7 @@ def document(*arguments: str) -> Any:
 @pytest.fixture(scope="module")
 def dropped(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     """Drop a good and a bad file with the command, and await each."""
-    gate.put_contract(contract(TABLE, "csv"))
+    gate.put_contract(contract(TABLE, "csv", "shared"))
     directory = tmp_path_factory.mktemp("files")
     results = {}
     for name, body in {"good.csv": GOOD, "bad.csv": BAD}.items():

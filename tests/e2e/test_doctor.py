@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.stack
 SECRET = "lakegate/local/nessie/{}"
 FAULTY = (
     *("queues' functions", "landing bucket's events", "uploader's token", "job's token"),
-    *("publisher's token", "publisher and main"),
+    *("publisher's token", "publisher and main", "resources' settings"),
 )
 
 
@@ -79,6 +80,17 @@ def _notify(aws: Any, bucket: str, told: dict[str, Any]) -> None:
 
 
 @contextmanager
+def no_versions(aws: Any, bucket: str) -> Iterator[None]:
+    """Suspend the versioning of a bucket."""
+    put = aws("s3").put_bucket_versioning
+    put(Bucket=bucket, VersioningConfiguration={"Status": "Suspended"})
+    try:
+        yield
+    finally:
+        put(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+
+
+@contextmanager
 def no_secret(aws: Any, name: str) -> Iterator[None]:
     """Delete a secret, and create it again afterwards."""
     value = aws("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
@@ -110,6 +122,7 @@ def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
     with ExitStack() as faults:
         faults.enter_context(disabled_mapping(client))
         faults.enter_context(no_notification(client, gate.stack.landing_bucket))
+        faults.enter_context(no_versions(client, gate.stack.lake_bucket))
         faults.enter_context(no_secret(client, SECRET.format("uploader")))
         faults.enter_context(other_secret(client, SECRET.format("job"), gate.stack.reader_token))
         faults.enter_context(other_secret(client, SECRET.format("publisher"), "wrong"))
@@ -119,6 +132,7 @@ def test_faults_made_on_purpose_are_named(gate: Gate, client: Any) -> None:
     assert "JobRunMapping is Disabled" in found["queues' functions"]["message"]
     assert "--enabled --uuid" in found["queues' functions"]["fix"]
     assert "notifies no queue, but not" in found["landing bucket's events"]["message"]
+    assert "LakeBucket/VersioningConfiguration/Status" in found["resources' settings"]["message"]
     assert SECRET.format("uploader") in found["uploader's token"]["message"]
     assert "the token of lakegate-reader" in found["job's token"]["message"]
     assert "does not accept" in found["publisher's token"]["message"]
@@ -140,3 +154,24 @@ def test_a_checkup_that_fails_hides_nothing(gate: Gate, client: Any) -> None:
     assert list(found) == ["checkup"]
     assert name in found["checkup"]["message"]
     assert "invoke it" in found["checkup"]["fix"]
+
+
+def test_the_probe_measures_the_runtime_of_jobs(gate: Gate, tmp_path: Path) -> None:
+    """A probe on the real Spark finds versions, the catalog's class and times, and no account."""
+    file = tmp_path / "probe-1.json"
+    said = CliRunner().invoke(
+        app, ["probe", "--output", str(file)], env={"LAKEGATE_LEDGER_TABLE": None}
+    )
+    assert said.exit_code == 0, said.output
+    document = json.loads(file.read_text())
+    for run in document["runs"]:
+        assert run["catalog"] == {"class": "org.apache.iceberg.rest.RESTCatalog"}
+        assert run["iceberg"]["version"]
+        assert run["python"]["packages"]["boto3"]
+        assert run["copy"]["seconds"] > 0
+        assert run["seconds"]["created_to_first_line"] > 0
+        assert run["spark"]["seconds_to_first_task"] > 0
+        assert run["billed"]["vCPUHour"] > 0
+    assert [run["asked_for"] for run in document["runs"]] == ["default", "local[*]"]
+    for secret in ("000000000000", gate.stack.lake_bucket):
+        assert secret not in file.read_text()

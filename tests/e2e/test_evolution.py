@@ -19,12 +19,12 @@ _NULL = "customProperties:\n  - {property: missingColumns, value: null}\n"
 
 def older() -> str:
     """Return the contract over id, and amount as float."""
-    return contract(_TABLE, "csv").replace("physicalType: double", "physicalType: float")
+    return contract(_TABLE, "csv", "own").replace("physicalType: double", "physicalType: float")
 
 
 def newer() -> str:
     """Return the contract with amount as double, and a note that older files may lack."""
-    return contract(_TABLE, "csv").replace("customProperties:\n", _NULL) + _NOTE
+    return contract(_TABLE, "csv", "own").replace("customProperties:\n", _NULL) + _NOTE
 
 
 def is_submitted(gate: Gate, landed: LandedObject) -> bool:

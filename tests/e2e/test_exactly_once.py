@@ -29,7 +29,7 @@ def csv(*ids: int) -> bytes:
 
 def prepared(gate: Gate, name: str, **settings: str) -> str:
     """Return the landing prefix of the test's own table; `settings` are the contract's."""
-    text = contract(f"once.{name}", "csv")
+    text = contract(f"once.{name}", "csv", settings.pop("isolation", "shared"))
     for setting, value in settings.items():
         listed = f"customProperties:\n  - {{property: {setting}, value: {value}}}\n"
         text = text.replace("customProperties:\n", listed)
@@ -44,7 +44,7 @@ def ids(gate: Gate, name: str) -> list[int]:
 @pytest.fixture(scope="module")
 def forgotten(gate: Gate) -> LandedObject:
     """Return a file whose job has ended and whose events are lost; only the sweep can find it."""
-    prefix = prepared(gate, "lost")
+    prefix = prepared(gate, "lost", isolation="own")
     gate.misbehave("emr", {"events": {"lose": "all"}})
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
     eventually(lambda: _has_run(gate, landed), PATIENCE, "its job run has not ended", PAUSE)
@@ -150,7 +150,7 @@ def test_of_two_files_with_one_key_one_is_published(gate: Gate, dropped: Dropped
 
 def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
     """Repeating an event before and after the final state does not publish the file again."""
-    prefix = prepared(gate, "doubled")
+    prefix = prepared(gate, "doubled", isolation="own")
     gate.misbehave("emr", {"events": {"double": 20}})
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
     event = _event(landed.bucket, landed.key, landed.version, landed.etag, landed.size)
@@ -211,7 +211,7 @@ def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:
 
 def test_aws_away_only_delays(gate: Gate) -> None:
     """A file is published even if S3, queues and ledger stop answering during its job."""
-    prefix = prepared(gate, "aws")
+    prefix = prepared(gate, "aws", isolation="own")
     landed = gate.drop(f"{prefix}/a.csv", csv(1))
     eventually(lambda: _submitted(gate, ingestion_id(landed)), PATIENCE, "no job run was started")
     with _frozen(gate, "ministack"), pytest.raises(requests.Timeout):

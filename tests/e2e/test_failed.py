@@ -53,7 +53,7 @@ TABLES = ("mended", "anyway", "discarded", "pressed")
 def failed(gate: Gate) -> dict[str, Failed]:
     """Return a failure for each test; the good files are dropped together, then the bad ones."""
     for name in TABLES:
-        gate.put_contract(contract(f"failed.{name}", "parquet"))
+        gate.put_contract(contract(f"failed.{name}", "parquet", "shared"))
     good = [gate.drop(f"failed/{name}/good.parquet", GOOD) for name in TABLES]
     assert {gate.end(each).state for each in good} == {State.PUBLISHED}
     bad = {name: gate.drop(f"failed/{name}/bad.parquet", TOO_MUCH) for name in TABLES}

@@ -1,8 +1,8 @@
 """Parts killed with kill -9 in the middle of the work: every file ends correctly, once on main.
 
-Each process of this machine is killed at an observed moment. The local S3 and DynamoDB keep
-everything that they have acknowledged, as AWS does. A kill takes the last two seconds of the local
-queues, unlike AWS's: the sweep has to replace them like any other lost event.
+Each process of this machine is killed at an observed moment. The local S3, DynamoDB and SQS keep
+everything that they have acknowledged, as AWS does. A kill takes the events of the last two
+seconds: the sweep has to replace them.
 """
 
 import os
@@ -137,7 +137,7 @@ def hasty(gate: Gate) -> Iterator[None]:
 def case(gate: Gate, request: pytest.FixtureRequest) -> Case:
     name = "".join(c if c.isalnum() else "_" for c in request.node.name.removeprefix("test_"))
     table = f"kill.{name.strip('_')}"
-    gate.put_contract(contract(table, "parquet"))
+    gate.put_contract(contract(table, "parquet", "own"))
     return Case(gate, table)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,15 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from functions.adapters.emr import run_policy
+from access import discarding
+from functions.adapters.emr_run_policy import run_policy, shared_run_policy
+from functions.model.ingestion import State
+from functions.wiring import assumed
+from infra import checkup
 from infra.local.settings import GLUE_PREFIX
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
+from lakegate.shared_run import SharedRun
 from tests.compiled import Compiled
 from tests.e2e.conftest import Gate, contract
 from tests.policies import Identity
@@ -28,6 +33,12 @@ NOBODYS = "a1" * 16
 # No policy allows a secret that does not exist, because its name lacks the random suffix.
 GONE = re.compile(r".*:secret:.*(?<!-[A-Za-z0-9]{6})")
 DENIED = ("AccessDenied", "AccessDeniedException")
+# Functions that no event of the test invokes.
+EXAMINE = {"do": "examine"}
+INVOKED: Sequence[tuple[str, dict[str, Any]]] = (
+    *(("expire", {}), ("rotate", {})),
+    *(("checkup", EXAMINE), ("sweep", EXAMINE)),
+)
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 
 
@@ -50,15 +61,15 @@ def spec(gate: Gate, landed: LandedObject) -> JobSpec:
     )
 
 
-def session(gate: Gate, told: JobSpec) -> Any:
+def session(gate: Gate, name: str, policy: str) -> Any:
     """Return boto3's session of a run, as EMR Serverless gives it to the job."""
     settings, account = gate.adapters.settings, gate.adapters.settings.emr_role_arn.split(":")[4]
     application = f"/applications/{settings.emr_application_id}"
     given = boto3.client("sts").assume_role(
         RoleArn=settings.emr_role_arn,
-        RoleSessionName=run_name(told.ingestion, told.attempt),
+        RoleSessionName=name,
         ExternalId=f"arn:aws:emr-serverless:us-east-1:{account}:{application}",
-        Policy=run_policy(told, settings),
+        Policy=policy,
     )["Credentials"]
     return boto3.Session(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
 
@@ -79,7 +90,8 @@ def test_a_run_reaches_its_own_file_and_table_alone(gate: Gate) -> None:
     landed = gate.drop(own, CSV)
     gate.drop(other, CSV)
     told = spec(gate, landed)
-    run = session(gate, told)
+    settings = gate.adapters.settings
+    run = session(gate, run_name(told.ingestion, 1), run_policy(told, settings))
     s3 = run.client("s3")
     assert s3.get_object(Bucket=landing, Key=own)["Body"].read() == CSV
     assert refused(s3.get_object, Bucket=landing, Key=other)
@@ -96,6 +108,69 @@ def test_a_run_reaches_its_own_file_and_table_alone(gate: Gate) -> None:
     assert refused(vault.get_secret_value, SecretId=publishers)
     ledger = {"TableName": gate.stack.ledger_table, "Key": {"id": {"S": "x"}}}
     assert refused(run.client("dynamodb").get_item, **ledger)
+    for queue in (settings.work_queue, settings.job_run_queue):
+        assert not any(deeds(run.client("sqs"), queue).values()), queue
+
+
+def deeds(sqs: Any, queue: str) -> dict[str, bool]:
+    """Return what a session may do with a queue; no message is sent, taken, hidden or deleted."""
+    wrong = {"QueueUrl": queue, "ReceiptHandle": "no message's"}
+    calls = {
+        "send": lambda: refused(
+            sqs.send_message, QueueUrl=queue, MessageBody="{}", DelaySeconds=100_000
+        ),
+        "take": lambda: refused(sqs.receive_message, QueueUrl=queue, MaxNumberOfMessages=100),
+        "delete": lambda: refused(sqs.delete_message, **wrong),
+        "hide": lambda: refused(sqs.change_message_visibility, **wrong, VisibilityTimeout=0),
+        "count": lambda: refused(sqs.get_queue_attributes, QueueUrl=queue),
+    }
+    return {name: not call() for name, call in calls.items()}
+
+
+def test_a_shared_run_takes_files_of_all_tables_and_names_reports(gate: Gate) -> None:
+    """A shared run reads every landed object, writes every table, and uses its two queues only."""
+    landing, lake = gate.stack.landing_bucket, gate.stack.lake_bucket
+    settings = gate.adapters.settings
+    shared = SharedRun(
+        name=f"shared-{NOBODYS}",
+        work_queue=settings.work_queue,
+        verdict_queue=settings.job_run_queue,
+        lake_bucket=lake,
+        nessie_uri=gate.stack.nessie,
+        token_secret=settings.job_token_secret,
+        timeout_minutes=60,
+        idle_seconds=60,
+    )
+    run = session(gate, shared.name, shared_run_policy(shared, settings))
+    s3, sqs = run.client("s3"), run.client("sqs")
+    gate.drop("_rights/any.csv", CSV)
+    assert s3.get_object(Bucket=landing, Key="_rights/any.csv")["Body"].read() == CSV
+    for table in ("mine", "yours"):
+        data = f"warehouse/rights/{table}_0f0e0d0c-1111-2222-3333-444455556666/data/shared.parquet"
+        for key in (data, f"reports/rights.{table}/{NOBODYS}/1.json.trying"):
+            s3.put_object(Bucket=lake, Key=key, Body=b"data")
+            assert refused(s3.delete_object, Bucket=lake, Key=key)
+    for key in ("contracts/rights.mine.yaml", "jobs/x/main.py", "changes/rights.mine/a.json"):
+        assert refused(s3.put_object, Bucket=lake, Key=key, Body=b""), key
+    taking = {"send": False, "take": True, "delete": True, "hide": True, "count": True}
+    assert deeds(sqs, settings.work_queue) == taking
+    assert deeds(sqs, settings.job_run_queue) == {name: name == "send" for name in taking}
+    assert not any(deeds(sqs, settings.alert_queue).values())
+
+
+def test_a_run_has_its_rights_until_its_time_out(gate: Gate) -> None:
+    """The session of each run lasts at least as long as the run may."""
+    gate.put_contract(contract("rights.orders", "csv"))
+    gate.end(gate.drop("rights/orders/long.csv", CSV + b"5,7\n"))
+    lines = (gate.home / "ministack" / "sessions.jsonl").read_text().splitlines()
+    sessions = [session for _, session in map(json.loads, lines)]
+    ends = {s["Arn"].split("/")[-1]: s["Expiration"] for s in sessions if "Expiration" in s}
+    seen = [gate.adapters.jobs.describe(run.id) for run in gate.adapters.jobs.runs()]
+    runs = [run for run in seen if run["jobRunId"] in ends]
+    assert runs
+    for run in runs:
+        latest = run["startedAt"].timestamp() + run["executionTimeoutMinutes"] * 60
+        assert ends[run["jobRunId"]] > latest
 
 
 def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
@@ -107,16 +182,50 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
     gate.put_contract(text.replace("customProperties:", f"customProperties:\n{KEPT_OUT}", 1))
     ends = [gate.end(gate.drop(f"rights/orders/{name}", body)) for name, body in FILES.items()]
     assert [end.state.value for end in ends] == ["published", "published"], ends
+    for name, request in INVOKED:
+        checkup.ask(boto3.client("lambda"), gate.stack.functions[name], request)
     roles = Compiled.of(TEMPLATE, **parameters(gate)).roles()
     lines = (gate.home / "ministack" / "asked.jsonl").read_text().splitlines()
     asked = [each for each in map(json.loads, lines) if NOBODYS not in each["who"]]
     there = [each for each in asked if not GONE.fullmatch(each["resource"])]
     ours = [(name, each) for each in there if (name := role(each, roles))]
-    assert {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
+    invoked = {"ExpireRole", "RotateRole", "CheckupRole", "SweepRole"}
+    assert invoked | {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
     assert [(n, e["action"], e["resource"]) for n, e in ours if not e["allowed"]] == []
     for name, each in ours:
         told = roles[name].may(each["action"], each["resource"])
         assert told is each["allowed"], (name, each)
+
+
+def test_who_may_discard_reaches_no_token_and_no_ledger(gate: Gate) -> None:
+    """The role for people deletes in the lake; the publisher's token and all else is denied."""
+    settings, lake = gate.adapters.settings, gate.stack.lake_bucket
+    ann = assumed(settings.clean_up_role_arn)
+    key = "warehouse/rights/ann_0f0e0d0c-1111-2222-3333-444455556666/data/a.parquet"
+    boto3.client("s3").put_object(Bucket=lake, Key=key, Body=b"data")
+    ann.client("s3").delete_object(Bucket=lake, Key=key)
+    assert refused(ann.client("s3").put_object, Bucket=lake, Key=key, Body=b"")
+    assert refused(ann.client("s3").delete_object, Bucket=lake, Key="reports/x.json")
+    vault, ledger = ann.client("secretsmanager"), ann.client("dynamodb")
+    for secret in (settings.nessie_token_secret, settings.job_token_secret):
+        assert refused(vault.get_secret_value, SecretId=secret)
+    item = {"TableName": gate.stack.ledger_table, "Key": {"id": {"S": "x"}}}
+    assert refused(ledger.get_item, **item)
+
+
+def test_who_may_discard_discards_without_the_publishers_token(gate: Gate) -> None:
+    """The role for people discards a rejected file by the stage's function, and by it alone."""
+    gate.put_contract(contract("rights.late", "csv"))
+    bad = gate.end(gate.drop("rights/late/bad.csv", b"id,amount\n1,101\n"))
+    assert bad.state is State.REJECTED
+    ann = assumed(gate.adapters.settings.clean_up_role_arn).client("lambda")
+    name = gate.stack.functions["expire"]
+    outcome = discarding.discard(ann, name, gate.adapters.ledger, bad.id, "Ann")
+    assert (outcome.ingestion.discarded, outcome.left) == (True, "")
+    assert any("/data/" in file for file in outcome.removal.files)
+    assert gate.adapters.catalog.branches(bad.branch) == []
+    for other in set(gate.stack.functions.values()) - {name}:
+        assert refused(ann.invoke, FunctionName=other, Payload=b"{}"), other
 
 
 def parameters(gate: Gate) -> dict[str, str]:

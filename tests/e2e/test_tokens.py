@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import chain
 from typing import Any
@@ -15,15 +15,17 @@ from typer.testing import CliRunner
 
 from access.deployment import ROOT
 from cli.main import app
+from functions.adapters.keyring import SecretKeyring
 from functions.adapters.ledger import UnknownIngestion
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.operations.reconcile import reconciled
-from infra import nessie_tokens
 from infra.local import processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import known_ports, parts
-from infra.nessie_tokens import Keys
+from lakegate import nessie_tokens
 from lakegate.landing import LandedObject, ingestion_id
+from lakegate.nessie_tokens import ROLES, Keys
+from tests.compiled import Compiled
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
 from tests.waiting import PATIENCE, eventually
@@ -111,6 +113,49 @@ def test_files_go_on_over_a_rotation(story: Story) -> None:
     assert statuses(story.gate, story.keys[0]) == statuses(story.gate, story.keys[1]) == {200}
 
 
+def test_the_function_renews_tokens_while_files_are_ingested(story: Story) -> None:
+    """Tokens that end soon are replaced in their secrets by others of the same key.
+
+    Files at every stage are published, Nessie accepts old and new tokens, and no request of the
+    function was denied. On this machine the signing key is not in Secrets Manager otherwise.
+    """
+    gate, vault, function = story.gate, boto3.client("secretsmanager"), "lakegate-local-rotate"
+    earlier = len(list(_asked(gate, "RotateRole")))
+    keyring, now = SecretKeyring(vault, "local"), datetime.now(UTC)
+    keyring.write(nessie_tokens.SIGNING_KEY, held(gate).signing_key)
+    old = nessie_tokens.rotate(keyring, now - timedelta(days=70))
+    first = story.drop(3)
+    eventually(begun(gate, first), PATIENCE, pause=PAUSE)
+
+    answer = json.loads(boto3.client("lambda").invoke(FunctionName=function)["Payload"].read())
+
+    new = Keys.of(keyring.read())
+    vault.delete_secret(
+        SecretId=f"lakegate/local/nessie/{nessie_tokens.SIGNING_KEY}",
+        ForceDeleteWithoutRecovery=True,
+    )
+    story.keys += [old, new]
+    assert {role: round(days) for role, days in answer.items()} == dict.fromkeys(ROLES, 90)
+    assert new.signing_key == old.signing_key
+    assert not set(new.tokens.values()) & set(old.tokens.values())
+    assert story.ends(first, story.drop(4)) == [State.PUBLISHED] * 2
+    assert statuses(gate, old) == statuses(gate, new) == {200}
+    asked = list(_asked(gate, "RotateRole"))[earlier:]
+    role = Compiled.of(ROOT / "template.yaml", Stage="local").roles()["RotateRole"]
+    assert "secretsmanager:PutSecretValue" in {each["action"] for each in asked}
+    for each in asked:
+        assert each["allowed"], each
+        assert role.may(each["action"], each["resource"]), each
+
+
+def _asked(gate: Gate, role: str) -> Iterator[dict[str, Any]]:
+    """Yield the requests that a role made of AWS, with IAM's answers."""
+    for line in (gate.home / "ministack" / "asked.jsonl").read_text().splitlines():
+        each = json.loads(line)
+        if f"-{role}-" in f"{each['who'].split('/')[1]}-":
+            yield each
+
+
 def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     """A new key during ingestions makes Nessie refuse the old tokens, and every file is published.
 
@@ -118,7 +163,7 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     secret holds nonsense.
     """
     gate = story.gate
-    first = story.drop(3)
+    first = story.drop(5)
     eventually(begun(gate, first), PATIENCE, pause=PAUSE)
 
     unknown = nessie_tokens.due({}, datetime.now(UTC))[nessie_tokens.SIGNING_KEY]
@@ -126,14 +171,15 @@ def test_a_leaked_token_ends_and_no_file_is_lost(story: Story) -> None:
     every = parts(gate.home, ROOT, known_ports(gate.home), "")
     processes.start(gate.home, every["nessie"].command)
     boto3.client("secretsmanager").put_secret_value(SecretId=UPLOADER, SecretString=BAD_SECRET)
-    waiting = story.drop(4)
+    waiting = story.drop(6)
     log = gate.home / "logs" / "ministack.log"
     eventually(lambda: b"TOKEN_REFUSED" in log.read_bytes(), PATIENCE, pause=PAUSE)
     story.rotate("--key")
 
     assert story.ends(first, waiting) == [State.PUBLISHED] * 2
-    assert [statuses(gate, each) for each in story.keys] == [{401}, {401}, {200}]
-    assert gate.rows(TABLE) == [(id_, 1.0) for id_ in range(1, 5)]
+    *ended, current = (statuses(gate, each) for each in story.keys)
+    assert (ended, current) == ([{401}] * 4, {200})
+    assert gate.rows(TABLE) == [(id_, 1.0) for id_ in range(1, 7)]
     assert reconciled(gate.adapters, TABLE, thorough=True).problems == ()
 
 
@@ -144,7 +190,7 @@ def test_no_secret_is_reported_or_stored_anywhere(story: Story) -> None:
     command, except for the reader's own token, which `lakegate status --json` prints on purpose.
     """
     gate = story.gate
-    rejected, errored = story.drop(5, amount=500.0), gate.drop("tokens/orders/x.csv", b'"')
+    rejected, errored = story.drop(7, amount=500.0), gate.drop("tokens/orders/x.csv", b'"')
     assert story.ends(rejected) == [State.REJECTED]
     assert story.ends(errored) != [State.PUBLISHED]
     eventually(lambda: gate.alerts(story.end(rejected)), PATIENCE)

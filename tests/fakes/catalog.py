@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from uuid import NAMESPACE_OID, uuid5
 
 from functions.adapters.iceberg_files import DoubledFile, TableChange, TableFiles, TableRows
 from functions.adapters.nessie import (
@@ -35,14 +36,18 @@ ROWS_A_FILE = 3
 class FakeTable:
     """An Iceberg table at one commit; `added` are the files that this commit added.
 
-    A column whose name ends in `!` is required. `metadata` is the address of the metadata file and
-    `manifests` are the names of the manifests; each commit sets them.
+    A column is its name and its id, followed by `!` if it is required; `last_id` is the highest id
+    that a column ever had. `folders` tells in which table's folder a file lies that another table
+    wrote. `metadata` is the address of the metadata file and `manifests` are the names of the
+    manifests; each commit sets them.
     """
 
     uuid: str
     files: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ("id",)
+    columns: tuple[str, ...] = ("id@1",)
+    last_id: int = 1
+    folders: Mapping[str, str] = field(default_factory=dict)
     metadata: str = ""
     manifests: tuple[str, ...] = ()
 
@@ -50,12 +55,36 @@ class FakeTable:
         """Return the table after an append."""
         return replace(self, files=self.files + files, added=files)
 
+    def register(self, *written: "FakeTable") -> "FakeTable":
+        """Return the table after the files that these states of tables added are registered."""
+        new = [(file, each.folder(file)) for each in written for file in each.added]
+        folders = {file: folder for file, folder in new if folder != self.uuid}
+        registered = replace(self, folders={**self.folders, **folders})
+        return registered.append(*(file for file, _ in new))
+
+    def folder(self, file: str) -> str:
+        """Return the UUID of the table in whose folder a file lies."""
+        return self.folders.get(file, self.uuid)
+
+    def with_columns(self, *columns: str) -> "FakeTable":
+        """Return the table with these columns and no others."""
+        last = max(self.last_id, *map(_id, columns))
+        return replace(self, columns=columns, last_id=last, added=())
+
 
 @dataclass(frozen=True)
 class _Stored:
     commit: Commit
     parents: tuple[str, ...]
     changes: Mapping[str, FakeTable | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CatalogBackup:
+    """All commits and heads of a catalog at one time."""
+
+    commits: dict[str, _Stored]
+    heads: dict[str, str]
 
 
 class FakeCatalog:
@@ -67,6 +96,7 @@ class FakeCatalog:
         self._heads: dict[str, str] = {}
         self._states: dict[str, FakeTable] = {}
         self._older: dict[str, frozenset[str]] = {}
+        self._made = 0
         if not virgin:
             self.begin("ops")
 
@@ -203,16 +233,27 @@ class FakeCatalog:
         self.head(branch)
         self._heads[branch] = to
 
+    def backup(self) -> CatalogBackup:
+        """Return a backup of all branches and commits."""
+        return CatalogBackup(dict(self._commits), dict(self._heads))
+
+    def restore(self, backup: CatalogBackup) -> None:
+        """Set everything back to a backup; no commit gets a hash again that was lost by it."""
+        self._commits, self._heads = dict(backup.commits), dict(backup.heads)
+
     def table(self, at: str, name: str) -> FakeTable | None:
         """Return the table at a branch or a hash, or None if it does not exist there."""
-        start = self._heads.get(at, at)
-        if start not in self._commits:
-            raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch or commit {at}")
-        return next((c.changes[name] for c in self._log(start) if name in c.changes), None)
+        return next((c.changes[name] for c in self._log(self._at(at)) if name in c.changes), None)
 
     def names(self, at: str) -> set[str]:
         """Return the names of all tables that a branch or a hash has ever had."""
-        return {name for c in self._log(self._heads.get(at, at)) for name in c.changes}
+        return {name for c in self._log(self._at(at)) for name in c.changes}
+
+    def _at(self, at: str) -> str:
+        """Return the hash of a branch, or the hash itself. Raise UnknownBranch."""
+        if (found := self._heads.get(at, at)) not in self._commits:
+            raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch or commit {at}")
+        return found
 
     def is_on_main(self, at: str) -> bool:
         """Return whether main contains every change of a branch or a hash."""
@@ -220,8 +261,8 @@ class FakeCatalog:
 
     def _written(self, name: str, table: FakeTable) -> FakeTable:
         """Return a table as a commit leaves it, with a metadata file and a manifest of its own."""
-        number = len(self._commits)
-        metadata = f"s3://lake/warehouse/{name}_{table.uuid}/metadata/{number}.json"
+        number = self._made
+        metadata = f"{_location(name, table.uuid)}/metadata/{number}.json"
         manifests = (*table.manifests, f"{number}-m0.avro")
         self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
         return self._states[metadata]
@@ -235,7 +276,8 @@ class FakeCatalog:
         changes: Mapping[str, FakeTable | None],
         merged: str = "",
     ) -> str:
-        hash_, parent = f"{len(self._commits):064x}", self._heads.get(branch, "")
+        hash_, parent = f"{self._made:064x}", self._heads.get(branch, "")
+        self._made += 1
         commit = Commit(hash_, parent, message, dict(properties), author, self._clock.now())
         parents = tuple(filter(None, (parent, merged)))
         self._commits[hash_] = _Stored(commit, parents, changes)
@@ -272,24 +314,33 @@ class FakeTables:
         """See Tables.append_again."""
         current = self._load(table, target, target)
         failed: dict[Intent, LakegateError] = {}
-        added: list[str] = []
+        read: dict[Intent, FakeTable] = {}
         for source in sources:
             try:
-                added += self._audited(table, source, current)
+                read[source] = self._load(table, source.branch, source.hash)
             except LakegateError as error:
                 failed[source] = error
-        if added:
-            self._catalog.commit(target, table, current.append(*added))
+        together = {file for each in read.values() for file in each.added}
+        fit: list[FakeTable] = []
+        for source, written in read.items():
+            try:
+                _require_fit(written, current, together)
+                fit.append(written)
+            except CannotRebase as why:
+                failed[source] = why
+        if any(written.added for written in fit):
+            self._catalog.commit(target, table, current.register(*fit))
         return failed
 
     def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
         """See Tables.replace."""
         current = self._load(table, target, target)
-        added = self._audited(table, source, current)
+        written = self._load(table, source.branch, source.hash)
+        _require_fit(written, current, written.added)
         if gone := set(removed) - set(current.files):
             raise FilesGone(gone)
         kept = tuple(file for file in current.files if file not in removed)
-        self._catalog.commit(target, table, replace(current, files=kept).append(*added))
+        self._catalog.commit(target, table, replace(current, files=kept).register(written))
 
     def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
         """See Tables.enter; a file says whether it is published."""
@@ -312,14 +363,6 @@ class FakeTables:
             if not self._catalog.table(target, table.name):
                 self._catalog.commit(target, table.name, FakeTable(f"uuid of {target}"))
 
-    def _audited(self, table: str, source: Intent, current: FakeTable) -> tuple[str, ...]:
-        audited = self._load(table, source.branch, source.hash)
-        if _is_replaced(audited, current):
-            raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
-        if _has_other_columns(audited, current):
-            raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
-        return audited.added
-
     def files(self, metadata: str) -> TableFiles:
         """See Tables.files."""
         location, _, _ = metadata.partition("/metadata/")
@@ -329,7 +372,10 @@ class FakeTables:
             return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
         manifests = frozenset(f"{location}/metadata/{name}" for name in table.manifests)
         missing = frozenset(filter(self._is_gone, manifests))
-        data = frozenset() if missing else frozenset(f"{location}/data/{f}" for f in table.files)
+        places = (
+            (f"{location.rpartition('_')[0]}_{_folder(table.folder(f))}", f) for f in table.files
+        )
+        data = frozenset(f"{place}/data/{file}" for place, file in places if not missing)
         return TableFiles(location, (data, manifests, frozenset(), frozenset({metadata})), missing)
 
     def _is_gone(self, address: str) -> bool:
@@ -371,16 +417,38 @@ class FakeTables:
             raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
 
 
-def _is_replaced(audited: FakeTable, current: FakeTable) -> bool:
-    """Return whether main's table was recreated since the files were written."""
-    return audited.uuid != current.uuid
+def _require_fit(written: FakeTable, current: FakeTable, together: Collection[str]) -> None:
+    """See table_fit.require_fit; the table is never partitioned."""
+    if _has_other_rows(written, current, together):
+        raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
+    if _has_other_columns(written, current):
+        raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
 
 
-def _has_other_columns(audited: FakeTable, current: FakeTable) -> bool:
-    """Return whether main's table lacks a column of the files, or requires another one."""
-    new = set(current.columns) - set(audited.columns)
-    missing = not set(audited.columns) <= set(current.columns)
-    return missing or any(column.endswith("!") for column in new)
+def _has_other_rows(written: FakeTable, current: FakeTable, together: Collection[str]) -> bool:
+    """Return whether another table than main's has files that are not registered together."""
+    return written.uuid != current.uuid and not set(written.files) <= set(together)
+
+
+def _has_other_columns(written: FakeTable, current: FakeTable) -> bool:
+    """Return whether main lacks a column of the files, requires another one, or reuses an id."""
+    new = set(current.columns) - set(written.columns)
+    missing = not set(written.columns) <= set(current.columns)
+    reused = written.uuid != current.uuid and any(_id(each) <= written.last_id for each in new)
+    return missing or reused or any(column.endswith("!") for column in new)
+
+
+def _id(column: str) -> int:
+    return int(column.rpartition("@")[2].rstrip("!"))
+
+
+def _location(name: str, table_uuid: str) -> str:
+    return f"s3://lake/warehouse/{name.replace('.', '/')}_{_folder(table_uuid)}"
+
+
+def _folder(table_uuid: str) -> str:
+    """Return a UUID as Nessie's, for one that a test made up."""
+    return str(uuid5(NAMESPACE_OID, table_uuid))
 
 
 def _at(reference: str) -> str:

@@ -4,7 +4,7 @@ import json
 from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.adapters.all import Adapters
@@ -14,25 +14,25 @@ from functions.on_job_run import job_run, job_run_judged
 from functions.on_upload import upload
 from functions.pipeline.audit_history import record_recent
 from functions.pipeline.intake import ask
-from functions.pipeline.publish import publish
 from functions.settings import Settings
 from functions.sqs_handler import Work
 from functions.sweep import sweep
 from lakegate.audit_tables import RESULTS
 from lakegate.change import Change
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import FakeCatalog, FakeTables
 from tests.fakes.clock import FakeClock
-from tests.fakes.faults import Fault, Journal, ProcessDied, unavailable
+from tests.fakes.faults import Journal, ProcessDied
 from tests.fakes.job import Script, passed, run_job
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.others import Others
-from tests.fakes.queues import FakeDeadLetters
+from tests.fakes.queues import FakeDeadLetters, FakeWorkQueue
+from tests.fakes.shared_job import SharedJob
 from tests.fakes.storage import FakeLake, FakeLanding
 
 SETTINGS = Settings(
@@ -59,11 +59,13 @@ version: 1.0.0
 support: [{channel: "#orders", tool: slack}]
 schema:
   - name: shop.orders
+    customProperties: [{property: batches, value: allowed}]
     properties:
       - {name: id, logicalType: integer, required: true}
 """
 TABLE, OTHER_TABLE = "shop.orders", "shop.returns"
 RETURNS = ORDERS.replace("orders", "returns")
+Known = LandedObject | Ingestion
 _MOST_RECEIVES = 5
 _MOST_ROUNDS = 40
 
@@ -90,6 +92,7 @@ class Deployment:
         self.tables = FakeTables(self.catalog, self.lake.deleted)
         self.others = Others(self.catalog)
         self.jobs = FakeJobs(self.clock)
+        self.work = FakeWorkQueue()
         self.alerts = FakeAlerts()
         self.announcements = FakeAnnouncements()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
@@ -149,14 +152,21 @@ class Deployment:
         """Return all files that landed and all changes that were requested."""
         return [*self.landing.landed(), *self.lake.changes()]
 
-    def script(self, landed: LandedObject, script: Script) -> None:
+    def script(self, known: Known, script: Script) -> None:
         """Set how the object's next job runs end."""
-        self._scripts[ingestion_id(landed)] = script
+        self._scripts[_id(known)] = script
 
     def ask(self, **settings: str) -> None:
         """Upload the contract again with these of Lakegate's own properties."""
         listed = [f"{{property: {name}, value: {value}}}" for name, value in settings.items()]
         text = f"{ORDERS}customProperties: [{', '.join(listed)}]\n"
+        self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
+
+    def restrict_batches(self, **settings: str) -> None:
+        """Upload the contract without its permission for batches, or with this one."""
+        (line,) = (line for line in ORDERS.splitlines() if "batches" in line)
+        given = [f"{{property: {name}, value: {value}}}" for name, value in settings.items()]
+        text = ORDERS.replace(line, f"    customProperties: [{', '.join(given)}]")
         self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
 
     def look_beyond(self) -> None:
@@ -229,13 +239,76 @@ class Deployment:
 
     @property
     def runs(self) -> list[str]:
-        """Return the job runs that have not ended."""
-        return [run.id for run in self.jobs.runs() if not run.state.terminal]
+        """Return the job runs of single attempts that have not ended."""
+        shared = self.jobs.shared_runs()
+        return [r.id for r in self.jobs.runs() if not r.has_ended and r.id not in shared]
 
     def run_jobs(self) -> None:
         """Run every started job to its end; EMR announces each."""
         for run in self.runs:
             self._run_job(run)
+        for run in self.jobs.shared_runs():
+            self.run_shared(run)
+
+    def run_shared(self, run: str, *, in_steps: bool = False) -> None:
+        """Have a shared run judge all files that wait.
+
+        With `in_steps` its calls are recorded as well: the run may fail, die or hang at each of
+        them.
+        """
+        catalog, lake, work = self.catalog, self.lake, self.work
+        if in_steps:
+            catalog = self.journal.watched("job_catalog", catalog)
+            lake = self.journal.watched("job_lake", lake)
+            work = self.journal.watched("job_work", work)
+        job = SharedJob(catalog, lake, self._scripts, self.keys, self._next_token)
+        name = self.jobs.get(run).name
+        try:
+            while job.round(name, work, self._send_judged):
+                pass
+        except ProcessDied:
+            self.work.give_back()
+            self.end_shared(run, RunState.FAILED)
+
+    def break_shared(self, run: str, call: int, *, goes_on: bool) -> None:
+        """Have a shared run die at its nth call, or only lose its files to others there."""
+        name, calls = self.jobs.get(run).name, 0
+
+        def pause(_: str) -> tuple[()]:
+            nonlocal calls
+            calls += 1
+            if calls == call + 1:
+                self.work.give_back()
+                if not goes_on:
+                    raise ProcessDied
+            return ()
+
+        journal = Journal()
+        journal.pause = pause
+        parts = {"catalog": self.catalog, "lake": self.lake, "work": self.work}
+        catalog, lake, work = (journal.watched(name, part) for name, part in parts.items())
+        try:
+            SharedJob(catalog, lake, self._scripts, self.keys, self._next_token).round(
+                name, work, self._send_judged
+            )
+        except ProcessDied:
+            self.work.give_back()
+            self.end_shared(run, RunState.FAILED)
+
+    def share(self, runs: int) -> None:
+        """Deploy again, with so many shared runs at most."""
+        self.settings = replace(self.settings, shared_runs=runs)
+        self.work.was_doubled |= not runs  # what waits begins another attempt
+        self.adapters = self._world()
+
+    def end_shared(self, run: str, state: RunState = RunState.SUCCESS) -> None:
+        """End a shared run; EMR announces it."""
+        self.jobs.end(run, state)
+        if not self.loses_events:
+            self.send_job_run(run)
+
+    def _send_judged(self, body: str) -> None:
+        self._send(job_run, body, self.dead_job_runs)
 
     def run_one_job(self, nth: int, *, in_steps: bool = False) -> None:
         """Run one of the started jobs to its end.
@@ -243,8 +316,10 @@ class Deployment:
         With `in_steps` its calls are recorded as well: the run may fail, die or hang at each of
         them.
         """
-        if running := self.runs:
-            self._run_job(running[nth % len(running)], in_steps=in_steps)
+        shared = self.jobs.shared_runs()
+        if running := [*self.runs, *shared]:
+            run = running[nth % len(running)]
+            (self.run_shared if run in shared else self._run_job)(run, in_steps=in_steps)
 
     def declare(self, nth: int, state: RunState) -> None:
         """Have EMR declare one job run over, although its driver may continue."""
@@ -276,9 +351,9 @@ class Deployment:
             self.run_jobs()
         raise AssertionError(f"never at rest: {list(self.ledger.unfinished('9999'))}")
 
-    def ingestion(self, landed: LandedObject) -> Ingestion:
-        """Return the ledger's entry of a landed object."""
-        return self.ledger.get(ingestion_id(landed))
+    def ingestion(self, known: Known) -> Ingestion:
+        """Return the ledger's entry of a landed object, as it is now."""
+        return self.ledger.get(_id(known))
 
     def published_files(self, table: str = TABLE) -> list[str]:
         """Return the landed objects whose data files of a table are on main."""
@@ -291,7 +366,7 @@ class Deployment:
             name: watched(name, getattr(self, name))
             for name in (
                 *("landing", "lake", "ledger", "catalog"),
-                *("jobs", "alerts", "announcements"),
+                *("jobs", "work", "alerts", "announcements"),
             )
         }
         return Adapters(
@@ -311,6 +386,9 @@ class Deployment:
 
     def _token(self) -> str:
         self.journal.part()
+        return self._next_token()
+
+    def _next_token(self) -> str:
         self._tokens += 1
         return f"{self._tokens:06x}"
 
@@ -362,6 +440,7 @@ class Deployment:
             not any(self.ledger.unfinished("9999"))
             and not any(self.ledger.needs_recording())
             and not self.catalog.branches(f"publish/{RESULTS.name}/")
+            and not (self.settings.shared_runs and self.work.size())
             and all(ingestion_id(landed) in known for landed in self.arrivals())
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()
@@ -369,23 +448,6 @@ class Deployment:
         )
 
 
-def wait_together(deployment: Deployment, files: int) -> list[LandedObject]:
-    """Bring audited files to the point where they wait for main, which changed since."""
-    deployment.land("shop/orders/first.parquet")
-    deployment.settle()
-    landed = [deployment.land(f"shop/orders/{number}.parquet") for number in range(files)]
-    deployment.land("shop/orders/another.parquet")
-    deployment.deliver()
-    deployment.run_jobs()
-    deployment.journal.strike("catalog.merge", Fault(unavailable, times=files))
-    deployment.deliver()
-    return landed
-
-
-def share_an_intent(deployment: Deployment, landed: list[LandedObject]) -> list[Ingestion]:
-    """Bring waiting files to the point where they share one intent that is not merged yet."""
-    at_the_next = Fault(lambda: deployment.journal.strike("catalog.merge", Fault(unavailable)))
-    deployment.journal.strike("ledger.save_all", at_the_next)
-    with suppress(Transient):
-        publish(deployment.adapters, deployment.ingestion(landed[0]))
-    return [deployment.ingestion(each) for each in landed]
+def _id(known: Known) -> str:
+    """Return the id of a landed object's ingestion."""
+    return known.id if isinstance(known, Ingestion) else ingestion_id(known)

@@ -138,6 +138,45 @@ _IN_TIME: dict[Time, Callable[[Deployment], object]] = {
 
 
 @dataclass(frozen=True)
+class Share:
+    """From now on small files share runs, or have runs of their own again."""
+
+    runs: int = 1
+
+    def happen(self, stage: Stage) -> None:
+        """Deploy again with other settings."""
+        stage.deployment.share(self.runs)
+        # Of one file a shared run has no exit code that could contradict its report.
+        stage.excused |= {"published"} if self.runs else set()
+
+
+@dataclass(frozen=True)
+class SharedRunDies:
+    """A shared run dies at one of its calls, with files in hand.
+
+    With `goes_on` it is only thought dead: its files are taken by the next run as well.
+    """
+
+    call: int = 0
+    goes_on: bool = False
+
+    def happen(self, stage: Stage) -> None:
+        """Let it take what waits, and die or go on."""
+        if runs := stage.deployment.jobs.shared_runs():
+            stage.deployment.break_shared(runs[0], self.call, goes_on=self.goes_on)
+
+
+@dataclass(frozen=True)
+class SharedRunEnds:
+    """A shared run ends, since no file came for long."""
+
+    def happen(self, stage: Stage) -> None:
+        """End it; EMR announces that."""
+        for run in stage.deployment.jobs.shared_runs():
+            stage.deployment.end_shared(run)
+
+
+@dataclass(frozen=True)
 class LoseRun:
     """EMR loses a job run that has not ended."""
 
@@ -146,7 +185,7 @@ class LoseRun:
     def happen(self, stage: Stage) -> None:
         """Remove the job run."""
         jobs = stage.deployment.jobs
-        if running := [run.id for run in jobs.runs() if not run.state.terminal]:
+        if running := stage.deployment.runs:
             run = running[self.nth % len(running)]
             stage.deployment.late.add(jobs.spec(run).report_key)  # of a driver that may go on
             jobs.lose(run)
@@ -158,7 +197,8 @@ class LoseRun:
 class LoseEntry:
     """The ledger loses an ingestion.
 
-    It does not happen where versions replace each other, because an unknown version is not
+    It does not happen after a backup of the catalog, as its restoration would lose the traces. It
+    does not happen where versions replace each other, because an unknown version is not
     replaced. It does not happen to a batch whose contracts now refuse batches: started again it
     ends errored before the sweep can restore it, and its first branch stays
     (docs/adr/0009-ledger-rebuild.md).
@@ -169,7 +209,7 @@ class LoseEntry:
     def happen(self, stage: Stage) -> None:
         """Delete its item, as restoring a backup of the ledger does."""
         known = [i.id for i in stage.deployment.ledger.all()]
-        if known and not stage.replaces_versions:
+        if known and not stage.replaces_versions and not stage.backup:
             lost = stage.deployment.ledger.get(known[self.nth % len(known)])
             is_batch = bool(batch_name(lost.landed.key))
             if is_batch and stage.refuses_batches:

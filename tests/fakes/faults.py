@@ -149,3 +149,11 @@ def unavailable() -> None:
 def die() -> None:
     """End the process, as an effect."""
     raise ProcessDied
+
+
+KINDS: dict[str, tuple[Callable[[], None], When]] = {
+    "unavailable": (unavailable, "before"),
+    "died before": (die, "before"),
+    "timed out although done": (unavailable, "after"),
+    "died after": (die, "after"),
+}

@@ -158,7 +158,7 @@ def run_job(
     """
     spec = jobs.spec(run)
     try:
-        report = _run(spec, script, catalog, lake, keys or {})
+        report = judge_alone(spec, script, catalog, lake, keys or {})
     except (UnknownBranch, Transient):
         report = None
         script = crashed
@@ -173,7 +173,7 @@ def run_job(
     jobs.end(run, state, "" if state is RunState.SUCCESS else "ExitCode: 3.")
 
 
-def _run(
+def judge_alone(
     spec: JobSpec, script: Script, catalog: FakeCatalog, lake: FakeLake, keys: Keys
 ) -> AuditReport | None:
     """Return the report of a run; a batch's first file ends as scripted, the others well."""
@@ -182,23 +182,24 @@ def _run(
             return finished
         catalog.reset(spec.branch, spec.base_hash)
     if not spec.parts:
-        return _judged(spec, script, _found(spec, catalog, lake), catalog, keys)
+        return judge_found(spec, script, _found(spec, catalog, lake), catalog, keys)
     parts: list[AuditReport] = []
     at = spec.base_hash
     for nth, part in enumerate(spec.parts, 1):
         own = spec.of_part(part, at)
         found = _found(own, catalog, lake)
         at = found.audited_hash
-        report = _judged(own, passed if parts else script, found, catalog, keys)
+        report = judge_found(own, passed if parts else script, found, catalog, keys)
         if report is None:
             return None
         parts.append(replace(report, records=_records(report, nth)))
     return together(spec.landed, parts)
 
 
-def _judged(
+def judge_found(
     spec: JobSpec, script: Script, found: AuditReport, catalog: FakeCatalog, keys: Keys
 ) -> AuditReport | None:
+    """Return the report of what was found, as scripted; None if the run leaves none."""
     report = script(found)
     if report and _meets_others(spec, catalog, keys):
         reason = Reason("CHECKS_FAILED", f"1 of 2 checks failed: {REPEATED.id}")
@@ -261,7 +262,8 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     table = catalog.table(spec.branch, spec.table)
     if table is None:
         return replace(
-            errored(_report(spec, "")), reason=Reason("TABLE_GONE", "there is no table to change")
+            errored(passed_report(spec, "")),
+            reason=Reason("TABLE_GONE", "there is no table to change"),
         )
     rewritten = tuple(_rewritten(file, spec) for file in table.files)
     changed = replace(table, files=()).append(*rewritten, data_file(spec))
@@ -269,7 +271,7 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     effect = Effect(rows, rows + ROWS, added=ROWS, removed=0)
     catalog.commit(spec.branch, spec.table, changed)
     audited = catalog.own_commit(spec.branch, spec.base_hash)
-    return replace(_report(spec, audited), effect=effect, files=())
+    return replace(passed_report(spec, audited), effect=effect, files=())
 
 
 def _rewritten(file: str, spec: JobSpec) -> str:
@@ -281,7 +283,7 @@ def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
     """Append in the steps of spark_jobs.append, between which others may write on the branch."""
     _require_unshared(spec, catalog)
     catalog.append(spec.branch, spec.table, data_file(spec))
-    return _report(spec, catalog.own_commit(spec.branch, spec.base_hash))
+    return passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
 
 
 def _require_unshared(spec: JobSpec, catalog: FakeCatalog) -> None:
@@ -290,7 +292,8 @@ def _require_unshared(spec: JobSpec, catalog: FakeCatalog) -> None:
         raise Transient("BRANCH_SHARED", f"another writer committed on the branch {spec.branch}")
 
 
-def _report(spec: JobSpec, audited: str) -> AuditReport:
+def passed_report(spec: JobSpec, audited: str) -> AuditReport:
+    """Return the report of a run that found no fault."""
     return AuditReport(
         ingestion=spec.ingestion,
         attempt=spec.attempt,

@@ -1,17 +1,19 @@
 """EMR Serverless in memory: a client token starts one run, which ends at the test's command."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from functions.adapters.emr import JobRun, RunState, UnknownRun
-from lakegate.errors import Transient
+from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
+from lakegate.shared_run import SharedRun
 from tests.fakes.clock import FakeClock
 
 
 @dataclass(frozen=True)
 class _Started:
-    spec: JobSpec
+    told: JobSpec | SharedRun
     run: JobRun
     at: str
 
@@ -26,14 +28,25 @@ class FakeJobs:
 
     def start(self, spec: JobSpec) -> str:
         """See Jobs.start."""
-        name = run_name(spec.ingestion, spec.attempt)
+        return self._start(run_name(spec.ingestion, spec.attempt), spec)
+
+    def start_shared(self, run: SharedRun) -> str:
+        """See Jobs.start_shared."""
+        return self._start(run.name, run)
+
+    def _start(self, name: str, told: JobSpec | SharedRun) -> str:
         if known := self._started_by(name):
-            return _the_same(known, spec)
+            return _the_same(known, told)
         self._started += 1
         run = f"00run{self._started:011}"
         running = JobRun(run, name, RunState.RUNNING)
-        self._runs[run] = _Started(spec, running, self._clock.now())
+        self._runs[run] = _Started(told, running, self._clock.now())
         return run
+
+    def shared_runs(self) -> list[str]:
+        """Return the shared runs that are up."""
+        told = ((each.told, each.run) for each in self._runs.values())
+        return [run.id for of, run in told if isinstance(of, SharedRun) and not run.has_ended]
 
     def get(self, run: str) -> JobRun:
         """See Jobs.get."""
@@ -41,10 +54,18 @@ class FakeJobs:
             raise UnknownRun("UNKNOWN_JOB_RUN", f"there is no job run {run}")
         return self._runs[run].run
 
+    def describe(self, run: str) -> dict[str, Any]:
+        """See Jobs.describe."""
+        found = self.get(run)
+        return {"jobRunId": found.id, "name": found.name, "state": found.state.value}
+
     def spec(self, run: str) -> JobSpec:
         """See Jobs.spec."""
         self.get(run)
-        return self._runs[run].spec
+        told = self._runs[run].told
+        if isinstance(told, SharedRun):
+            raise Permanent("BAD_JOB_SPEC", f"job run {run} is a shared run")
+        return told
 
     def runs(self, since: str = "") -> list[JobRun]:
         """See Jobs.runs."""
@@ -65,8 +86,8 @@ class FakeJobs:
         del self._runs[run]
 
 
-def _the_same(known: _Started, spec: JobSpec) -> str:
-    if known.spec != spec:
+def _the_same(known: _Started, told: JobSpec | SharedRun) -> str:
+    if known.told != told:
         message = f"the client token started {known.run.id} with other parameters"
         raise Transient("JOBS_UNAVAILABLE", message)
     return known.run.id

@@ -2,12 +2,15 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from functions.adapters.ledger import Moved, UnknownIngestion
 from functions.adapters.ledger_items import size
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.search import Search
+from functions.model.slot import Slot
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 
@@ -28,6 +31,8 @@ class FakeLedger:
         self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)
         self.behind: Counter[str] = Counter()
         self.newest = ""
+        self._search: Search | None = None
+        self._slots: dict[int, Slot] = {}
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """See Ledger.begin."""
@@ -88,8 +93,8 @@ class FakeLedger:
 
     def waiting(self, table: str) -> list[Ingestion]:
         """See Ledger.waiting."""
-        found = [i for i in self.in_state(State.AUDITED) if table in (i.table, *i.tables)]
-        return found[::-1]
+        found = [i for i in self._index() if i.is_waiting and table in i.tables]
+        return sorted(found, key=lambda i: i.landed.landed_at)
 
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """See Ledger.same_content."""
@@ -103,20 +108,42 @@ class FakeLedger:
         """See Ledger.versions."""
         return self.together([i.id for i in self._index() if _place(i.landed) == _place(landed)])
 
-    def going_first(self, table: str) -> list[Ingestion]:
-        """See Ledger.going_first."""
-        states = (State.BRANCHED, State.SUBMITTED)
-        found = (i for state in states for i in list(self.in_state(state))[::-1])
-        return [i for i in found if table in i.tables and i.has_priority]
-
     def all(self) -> Iterator[Ingestion]:
         """See Ledger.all."""
         yield from [revisions[-1] for revisions in self._revisions.values() if revisions]
 
+    def search(self) -> Search | None:
+        """See Ledger.search."""
+        return self._search
+
+    def save_search(self, search: Search) -> None:
+        """See Ledger.save_search."""
+        self._search = search
+
+    def slot(self, number: int) -> Slot:
+        """See Ledger.slot."""
+        return self._slots.get(number, Slot(number))
+
+    def save_slot(self, slot: Slot) -> Slot:
+        """See Ledger.save_slot."""
+        if self.slot(slot.number).revision != slot.revision:
+            raise Moved([f"shared-{slot.number}"])
+        saved = replace(slot, revision=slot.revision + 1)
+        self._slots[slot.number] = saved
+        return saved
+
     def lose(self, *ids: str) -> None:
-        """Delete ingestions without a trace, or all of them if none is named."""
+        """Delete ingestions without a trace, or the whole ledger if none is named."""
+        if not ids:
+            self._search = None
+            self._slots.clear()
         for id_ in ids or tuple(self._revisions):
             self._lost[id_] += self._revisions.pop(id_, [])
+
+    @property
+    def has_lost(self) -> bool:
+        """Return whether anything was ever lost."""
+        return bool(self._lost)
 
     def was_lost(self, ingestion: str) -> bool:
         """Return whether it was ever lost."""

@@ -48,9 +48,14 @@ def _subject(ingestion: Ingestion) -> str:
 
 
 def _once_failed(deployment: Deployment) -> Iterator[str]:
-    """Yield the ids of ingestions that ever failed, in any present state."""
+    """Yield the ids of ingestions that ever failed, in any present state.
+
+    So does one that was published with a remark, before main lost it.
+    """
     for ingestion in deployment.ledger.all():
-        if any(each.state in ALERTED for each in deployment.ledger.history(ingestion.id)):
+        history = deployment.ledger.history(ingestion.id)
+        remarked = "set back" in ingestion.times and any(each.is_remarkable for each in history)
+        if remarked or any(each.state in ALERTED for each in history):
             yield ingestion.id
 
 

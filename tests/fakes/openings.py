@@ -14,6 +14,9 @@ from tests.fakes.events import (
     LoseEntry,
     Meddle,
     RunJob,
+    Share,
+    SharedRunDies,
+    SharedRunEnds,
     Strike,
     Time,
 )
@@ -90,6 +93,9 @@ FAILED: Story = (
     Land(ORDERS[2]),
     Time.COURSE,
 )
+SHARED: Story = (Share(), *map(Land, ORDERS), Deliver(), Deliver(), Deliver())
+A_SHARED_GROUP: Story = (*A_TABLE, *SHARED, RunJob())
+A_BROKEN_SHARED_RUN: Story = (*A_TABLE, *SHARED, SharedRunDies(4), Time.COURSE)
 # Together, these make every call of the service.
 A_DAY: Story = (
     Time.GARBAGE,
@@ -115,4 +121,19 @@ A_DAY_OF_VERSIONS: Story = (
     Time.SWEEP,
 )
 A_DAY_OF_LOSS: Story = (Land(), Deliver(), LoseEntry(), Time.SWEEP)
-DAYS = (A_DAY, A_DAY_OF_VERSIONS, A_DAY_OF_LOSS)
+A_DAY_OF_SHARED_RUNS: Story = (
+    Share(),
+    *A_TABLE,
+    Land(ORDERS[0]),
+    Land(ORDERS[1], File.REJECTED),
+    Land(ORDERS[2]),
+    Time.COURSE,
+    Time.COURSE,
+    SharedRunEnds(),
+    Land(ORDERS[0], File.CRASHING_ONCE),
+    Land(ORDERS[1]),
+    Time.COURSE,
+    Time.SWEEP,
+    Time.COURSE,
+)
+DAYS = (A_DAY, A_DAY_OF_VERSIONS, A_DAY_OF_LOSS, A_DAY_OF_SHARED_RUNS)

@@ -111,8 +111,8 @@ class Others:
 
     def _add_column(self, table: str, mark: str) -> None:
         if current := self._catalog.table("main", table):
-            columns = (*current.columns, f"column {len(current.columns)}{mark}")
-            self._commit(table, replace(current, columns=columns, added=()))
+            new = f"column@{current.last_id + 1}{mark}"
+            self._commit(table, current.with_columns(*current.columns, new))
 
     def _commit(self, table: str, changed: FakeTable | None) -> None:
         self._catalog.commit("main", table, changed)

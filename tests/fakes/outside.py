@@ -1,10 +1,19 @@
 """A deployment as AWS shows it to a user."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, FunctionView, NotVisible, StackView
+from cli.aws_view import (
+    FUNCTION,
+    MAPPING,
+    QUEUE,
+    RULE,
+    Deviation,
+    FunctionView,
+    NotVisible,
+    StackView,
+)
 
 RESOURCES = {
     "OnUploadLambdaFunction": (FUNCTION, "on-upload"),
@@ -15,7 +24,7 @@ RESOURCES = {
     "UploadQueue": (QUEUE, "http://sqs/0/uploads"),
     "UploadDeadLetters": (QUEUE, "http://sqs/0/uploads-dead"),
 }
-ROLES = ("OnUpload", "OnJobRun", "Sweep", "Job", "CleanUp", "Checkup")
+ROLES = ("OnUpload", "OnJobRun", "Sweep", "Job", "CleanUp", "Expire", "Checkup")
 
 
 @dataclass
@@ -34,6 +43,7 @@ class FakeOutside:
     hidden: set[str] = field(default_factory=set)
     users: str = "U0ADA, U0BOB"
     answered: str = "NOT_SLACK"
+    deviating: Sequence[Deviation] = ()
 
     def __getattribute__(self, name: str) -> Any:
         if name in object.__getattribute__(self, "hidden"):
@@ -41,51 +51,55 @@ class FakeOutside:
         return object.__getattribute__(self, name)
 
     def stack(self, name: str) -> StackView:
-        """See Outside.stack."""
+        """See AwsView.stack."""
         roles = {f"{each}Role": ("AWS::IAM::Role", f"role-{each}") for each in ROLES}
         if name != "lakegate-dev":
             return StackView(name, self.platform if name.endswith("-platform") else "")
         return StackView(name, self.status, {"Stage": "dev"}, RESOURCES | roles)
 
     def function(self, name: str) -> FunctionView:
-        """See Outside.function."""
+        """See AwsView.function."""
         _require(name)
         told = {"LAKEGATE_SLACK_TOKEN_SECRET": "slack", "LAKEGATE_SLACK_USERS": self.users}
-        return FunctionView(name, "python3.11", self.sha256, "Active", "Successful", told)
+        return FunctionView(name, self.sha256, self.states.get(name, "Active"), "Successful", told)
+
+    def deviations(self, stack: str) -> list[Deviation]:
+        """See AwsView.deviations."""
+        return list(self.deviating)
 
     def mapping(self, id_: str) -> str:
-        """See Outside.mapping."""
+        """See AwsView.mapping."""
         _require(id_)
         return self.states.get(id_, "Enabled")
 
     def rule(self, name: str) -> str:
-        """See Outside.rule."""
+        """See AwsView.rule."""
         _require(name)
         return self.states.get(name, "ENABLED")
 
     def alarms(self, prefix: str) -> dict[str, str]:
-        """See Outside.alarms."""
+        """See AwsView.alarms."""
         return {name: says for name, says in self.ringing.items() if name.startswith(prefix)}
 
     def errors(self, function: str, hours: int) -> float:
-        """See Outside.errors."""
+        """See AwsView.errors."""
         return self.failed.get(function, 0)
 
     def oldest(self, queue: str, hours: int) -> float:
-        """See Outside.oldest."""
+        """See AwsView.oldest."""
         return self.ages.get(queue, 0)
 
     def has_secret(self, name: str) -> bool:
-        """See Outside.has_secret."""
+        """See AwsView.has_secret."""
         return name in self.secrets
 
     def refusal(self, function: str) -> str:
-        """See Outside.refusal."""
+        """See AwsView.refusal."""
         _require(function)
         return self.answered
 
     def may(self, role: str, action: str, resource: str) -> bool:
-        """See Outside.may."""
+        """See AwsView.may."""
         return self.allows(role, action, resource)
 
 

@@ -4,10 +4,11 @@ import inspect
 
 from functions.adapters.emr import Jobs
 from functions.adapters.iceberg import Tables
+from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
-from functions.adapters.s3 import Lake, Landing
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
+from functions.adapters.s3 import Lake
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters, WorkQueue
 
 ADAPTERS: dict[str, type] = {
     "landing": Landing,
@@ -16,6 +17,7 @@ ADAPTERS: dict[str, type] = {
     "catalog": Catalog,
     "tables": Tables,
     "jobs": Jobs,
+    "work": WorkQueue,
     "alerts": AlertQueue,
     "announcements": AnnouncementQueue,
     "dead_uploads": DeadLetters,
@@ -31,6 +33,7 @@ METHODS = tuple(
 # Only commands call these, the service never does.
 ONLY_COMMANDS = {
     "landing.put",
+    "landing.landed",
     "lake.put_contract",
     "lake.contract_at",
     "lake.delete_objects",
@@ -40,6 +43,7 @@ ONLY_COMMANDS = {
     "ledger.landed",
     "ledger.open_failures",
     "ledger.all",
+    "jobs.describe",
     "catalog.begin",
     "catalog.begun",
     "catalog.references",

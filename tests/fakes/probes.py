@@ -8,10 +8,8 @@ from typing import TypeVar
 from functions.health.model import (
     AnonymousAnswer,
     Application,
-    Bucket,
     Notification,
     Queue,
-    Table,
     TokenStatus,
 )
 from lakegate.errors import Transient
@@ -21,35 +19,32 @@ _Fact = TypeVar("_Fact")
 
 @dataclass
 class FakeAws:
-    """AWS by names and addresses; it refuses to show anything else."""
+    """AWS by names and addresses; it refuses to show anything else.
+
+    `notified` maps each bucket to its notifications.
+    """
 
     now: datetime
-    buckets: dict[str, Bucket] = field(default_factory=dict)
     notified: dict[str, list[Notification]] = field(default_factory=dict)
     objects: set[tuple[str, str]] = field(default_factory=set)
-    tables: dict[str, Table] = field(default_factory=dict)
+    tables: dict[str, str] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     applications: dict[str, Application] = field(default_factory=dict)
 
     def date(self, bucket: str) -> datetime:
         """See AwsProbe.date."""
-        _of(self.buckets, bucket)
+        _of(self.notified, bucket)
         return self.now
-
-    def bucket(self, name: str) -> Bucket:
-        """See AwsProbe.bucket."""
-        return _of(self.buckets, name)
 
     def notifications(self, bucket: str) -> list[Notification]:
         """See AwsProbe.notifications."""
-        _of(self.buckets, bucket)
-        return self.notified.get(bucket, [])
+        return _of(self.notified, bucket)
 
     def has_object(self, bucket: str, key: str) -> bool:
         """See AwsProbe.has_object."""
         return (bucket, key) in self.objects
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> str:
         """See AwsProbe.table."""
         return _of(self.tables, name)
 
@@ -70,7 +65,7 @@ class FakeNessie:
     reported: str = "0.99.0"
 
     def anonymous_answer(self) -> AnonymousAnswer:
-        """See NessieProbe.greeting."""
+        """See NessieProbe.anonymous_answer."""
         self._require()
         return AnonymousAnswer(401, 0.01)
 
@@ -80,7 +75,7 @@ class FakeNessie:
         return self.reported
 
     def token_status(self, token: str) -> TokenStatus:
-        """See NessieProbe.standing."""
+        """See NessieProbe.token_status."""
         self._require()
         return self.tokens.get(token, TokenStatus(401))
 

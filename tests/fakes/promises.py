@@ -68,7 +68,12 @@ def left_behind(deployment: Deployment) -> list[str]:
     references = deployment.catalog.references()
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED and not i.discarded]
     kept = {i.branch for i in failed} | {b for i in failed for b in branches(i, references)}
-    return [name for name in deployment.catalog.branches("ingest/", "publish/") if name not in kept]
+    there = deployment.catalog.branches("ingest/", "publish/")
+    if deployment.work.was_doubled:  # of two takings of one file, `expire` deletes a branch
+        there = [name for name in there if not name.startswith("ingest/")]
+    if deployment.ledger.has_lost:  # and the branch of a group that nobody knows any more
+        there = [name for name in there if "/group-" not in name]
+    return [name for name in there if name not in kept]
 
 
 def _nothing_is_lost(deployment: Deployment) -> None:
@@ -122,8 +127,9 @@ def _fits(written: FakeTable | None, read: FakeTable | None) -> bool:
     assert written
     assert read
     new = set(read.columns) - set(written.columns)
+    is_whole = set(written.files) <= set(read.files)
     return (
-        written.uuid == read.uuid
+        (written.uuid == read.uuid or is_whole)
         and set(written.columns) <= set(read.columns)
         and not any(column.endswith("!") for column in new)
     )

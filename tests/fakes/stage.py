@@ -8,6 +8,7 @@ from typing import Protocol
 
 from lakegate.landing import branch_name
 from tests.fakes import job
+from tests.fakes.backups import Backup
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE, Deployment
 from tests.fakes.faults import Fault, When, die, unavailable
 from tests.fakes.job import Script
@@ -98,6 +99,7 @@ class Stage:
     ids of ingestions that a command decided. `replaced` are branches that still existed when their
     successor was merged. `forgotten` counts the ledger items and job runs that were lost.
     `cut_under` maps each fresh branch to the contract version in force when it was created.
+    `backup` is the backup of the catalog that can be restored.
     """
 
     deployment: Deployment = field(default_factory=Deployment)
@@ -115,6 +117,7 @@ class Stage:
     replaced: list[str] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     cut_under: dict[str, int] = field(default_factory=dict)
+    backup: Backup | None = None
 
     def __post_init__(self) -> None:
         """Add a contract for a second table, and watch each merge and each new branch."""

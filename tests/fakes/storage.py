@@ -1,11 +1,12 @@
 """The two buckets in memory, with versions."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import md5
 
+from functions.adapters.landing import LostPosition
 from functions.adapters.s3 import (
     CONTRACTS,
     YAML,
@@ -39,10 +40,21 @@ class FakeLanding:
         self._bodies: dict[tuple[str, str], tuple[bytes, str]] = {}
         self._deleted: list[tuple[str, str]] = []
         self.bucket = "landing"
+        self.page_size = 1000
 
     def landed(self) -> Iterator[LandedObject]:
         """See Landing.landed."""
         yield from sorted(self._landed, key=lambda landed: landed.key)
+
+    def page(self, position: str, most: int = 1000) -> tuple[list[LandedObject], str]:
+        """See Landing.page; S3's pages have `page_size` versions."""
+        if position and position not in map(_position, self._landed):
+            raise LostPosition("LOST_POSITION", f"S3 does not list from there: {position}")
+        listed = list(self.landed())
+        positions = ["", *map(_position, listed)]
+        start = positions.index(position)
+        end = start + min(most, self.page_size)
+        return listed[start:end], positions[end] if end < len(listed) else ""
 
     def newest(self, prefix: str, at: str = "9999") -> dict[str, LandedObject]:
         """See Landing.newest."""
@@ -80,16 +92,24 @@ class FakeLanding:
                 return replace(listed, sequencer=f"{number:X}")
         return landed
 
-    def lose(self) -> None:
-        """Delete every version of every key, as a lifecycle rule does."""
-        self._landed.clear()
-        self._bodies.clear()
+    def forget(self, landed: LandedObject) -> None:
+        """Delete one version of a key."""
+        gone = landed.key, landed.version
+        self._landed = [each for each in self._landed if (each.key, each.version) != gone]
+        del self._bodies[gone]
+
+    def lose(self, prefix: str = "") -> None:
+        """Delete every version of every key with this prefix, as a lifecycle rule does."""
+        self._landed = [each for each in self._landed if not each.key.startswith(prefix)]
+        kept = ((at, body) for at, body in self._bodies.items() if not at[0].startswith(prefix))
+        self._bodies = dict(kept)
 
 
 class FakeLake:
     """The texts beside the tables: every version of the contracts and reports."""
 
     def __init__(self, clock: FakeClock | None = None, limits: Limits = DEFAULTS) -> None:
+        self.tried: set[str] = set()  # keys of reports whose files were alone in work
         self._clock = clock or FakeClock()
         self.limits = limits
         self._changes: dict[str, tuple[bytes, str]] = {}
@@ -184,9 +204,10 @@ class FakeLake:
         """See Lake.is_gone; a fake table's data file exists until it is deleted."""
         return address.removeprefix("s3://lake/") in self.deleted
 
-    def reports(self) -> Iterator[str]:
+    def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """See Lake.reports."""
-        yield from sorted(key for key in self._texts if key.startswith("reports/"))
+        reports = sorted(key for key in self._texts if key.startswith("reports/"))
+        yield from (key for key in reports if ids is None or key.split("/")[2] in ids)
 
     def lose(self, prefix: str) -> None:
         """Delete every version of all texts under a prefix."""
@@ -215,6 +236,10 @@ class FakeLake:
 # Cached frozen values of texts that thousands of stories share.
 _read = cache(StoredContract.read)
 _read_report = lru_cache(maxsize=10_000)(AuditReport.from_json)
+
+
+def _position(landed: LandedObject) -> str:
+    return f"{landed.key}@{landed.version}"
 
 
 def _was(time: str, at: str) -> bool:

@@ -23,22 +23,29 @@ from tests.fakes.events import (
     LoseRun,
     Meddle,
     RunJob,
+    Share,
+    SharedRunDies,
+    SharedRunEnds,
     Strike,
     Time,
 )
 from tests.fakes.machine import tell
 from tests.fakes.openings import (
+    A_BROKEN_SHARED_RUN,
     A_CHANGE,
     A_LATE_DECISION,
     A_LATE_FILE_AND_A_GROUP,
+    A_SHARED_GROUP,
     A_TABLE,
     BATCHES,
     MERGED_BUT_NOT_RECORDED,
     NOTHING,
+    SHARED,
     VERSIONS,
     WAITING_TOGETHER,
 )
 from tests.fakes.points import POINTS
+from tests.fakes.restorations import Restoration
 from tests.fakes.stage import Event, File, Kind, Stage, Story
 
 Events = st.SearchStrategy[Event]
@@ -71,9 +78,12 @@ _CALM: dict[Events, int] = {
     st.builds(Deliver, _NTH, st.booleans()): 2,
     st.builds(RunJob, _NTH): 2,
     st.just(Time.COURSE): 3,
+    st.builds(SharedRunDies, st.integers(0, 20), st.booleans()): 1,
     st.sampled_from([Time.SWEEP, Time.REDELIVERY, Time.REST]): 1,
     st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
     st.one_of(
+        st.builds(Share, st.integers(0, 1)),
+        st.just(SharedRunEnds()),
         st.builds(Lose, _NTH),
         st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),
@@ -100,9 +110,12 @@ OPENINGS = (
     A_CHANGE,
     BATCHES,
     A_LATE_DECISION,
+    SHARED,
+    A_SHARED_GROUP,
+    A_BROKEN_SHARED_RUN,
 )
 # Four short lists are longer than a long one.
-_PARTS = (st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10),) * 4
+_PART = st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10)
 
 
 def explore(
@@ -122,7 +135,27 @@ def explore(
 
 def stories(openings: Sequence[Story] = OPENINGS) -> st.SearchStrategy[Story]:
     """Return a strategy that draws stories with one of these beginnings."""
-    return st.builds(flat, st.sampled_from(openings), *_PARTS)
+    return st.builds(flat, st.sampled_from(openings), *(_PART,) * 4)
+
+
+def restorations() -> st.SearchStrategy[Story]:
+    """Return a strategy that draws stories in which the catalog is restored to a backup.
+
+    Others go on between its restoration and the command, and the command fails and is repeated.
+    """
+    return st.builds(
+        flat,
+        st.sampled_from(OPENINGS),
+        _PART,
+        st.just((Restoration.BACKUP,)),
+        _PART,
+        _PART,
+        st.just((Restoration.RESTORE,)),
+        st.lists(weighted(_CALM), max_size=3),
+        st.just((Restoration.REALIGN,)),
+        _PART,
+        st.just((Restoration.REALIGNED, Restoration.SETTLED)),
+    )
 
 
 def explore_with(

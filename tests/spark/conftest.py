@@ -1,13 +1,17 @@
 """Run the job over real services, as EMR Serverless would."""
 
-import json
+import io
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import orc
+from pyarrow import parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -17,8 +21,8 @@ from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import AuditReport
-from spark_jobs import main as job
+from lakegate.report import AuditReport, Reason, Verdict
+from spark_jobs import main
 from spark_jobs.errors import explain
 from spark_jobs.files.open import LocalFile, open_source
 from spark_jobs.spark.jvm import JavaError
@@ -26,6 +30,52 @@ from spark_jobs.spark.session import session_settings
 from spark_jobs.storage import Storage
 from tests.fakes.schema import validate_report
 from tests.services import Services, fresh_session, services, warm_spark
+from tests.spark.measuring import NO_RUN, contract_of, reading_session
+
+_EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
+_COLUMNS: tuple[dict[str, Any], ...] = (
+    {"name": "id", "logicalType": "integer", "required": True, "unique": True},
+    {"name": "name", "logicalType": "string", "logicalTypeOptions": {"pattern": "^n[0-9]+$"}},
+    {
+        "name": "amount",
+        "logicalType": "number",
+        "logicalTypeOptions": {"minimum": 0, "maximum": 100},
+    },
+    {"name": "day", "logicalType": "date"},
+)
+
+
+GOOD: Mapping[str, Sequence[Any]] = {
+    "id": [1, 2, 3],
+    "name": ["n1", "n2", None],
+    "amount": [0.0, 99.5, None],
+    "day": [date(2013, 1, 1), date(2013, 1, 2), None],
+}
+
+
+def parquet(columns: Mapping[str, Any], **options: Any) -> bytes:
+    """Return columns as a Parquet file."""
+    file = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), file, **options)
+    return file.getvalue()
+
+
+def changed(**columns: Any) -> bytes:
+    """Return the good rows as a Parquet file, with other values in some columns."""
+    return parquet({**GOOD, **columns})
+
+
+def orc_file(columns: Mapping[str, Any], **options: Any) -> bytes:
+    """Return columns as an ORC file."""
+    file = io.BytesIO()
+    orc.write_table(pa.table(dict(columns)), file, **options)
+    return file.getvalue()
+
+
+def reason(report: AuditReport) -> Reason:
+    """Return why the run did not pass."""
+    assert report.reason is not None
+    return report.reason
 
 
 @dataclass(frozen=True)
@@ -39,26 +89,33 @@ class Job:
         version = self.services.put_contract(table, contract)
         return self.services.spec(landed, version, table)
 
-    def run(self, spec: JobSpec) -> tuple[int, AuditReport]:
-        """Return the job's exit code and its report."""
+    def run(self, spec: JobSpec) -> AuditReport:
+        """Return the run's valid report, after it ended with its verdict's exit code."""
         fresh_session(self.warm_spark)
-        code = job.main(spec.to_argument())
+        code = main.main(spec.to_argument())
         report = Storage.connect(spec).finished_report()
         assert report is not None
         validate_report(report.to_json())
-        return code, report
+        assert code == _EXIT_CODES[report.verdict]
+        return report
 
-    def ingest(
-        self, body: bytes, contract: str, table: str, key: str = ""
-    ) -> tuple[int, AuditReport]:
-        key = key or f"{table.replace('.', '/')}/file"
+    def ingest(self, body: bytes, contract: str, table: str, key: str = "") -> AuditReport:
+        """Return the report on a file with these bytes, under its own key if none is given."""
+        key = key or f"{table.replace('.', '/')}/{uuid.uuid4().hex}"
         return self.run(self.spec(self.services.land(key, body), contract, table))
 
-    def session(self, branch: str) -> SparkSession:
-        """Return a session in which a consumer reads a branch."""
+    def publish(self, report: AuditReport) -> str:
+        """Merge an audited file into main, and return main's hash."""
+        assert report.verdict is Verdict.PASSED, report.reason
+        return self.services.catalog.merge(
+            report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"}
+        )
+
+    def session(self, branch: str, role: str = "reader") -> SparkSession:
+        """Return a session in which a consumer reads a branch, or another writer changes it."""
         session = fresh_session(self.warm_spark)
-        spec = replace(_NO_RUN, branch=branch, nessie_uri=self.services.nessie_uri)
-        for name, value in session_settings(spec, self.services.tokens["reader"]).items():
+        spec = replace(NO_RUN, branch=branch, nessie_uri=self.services.nessie_uri)
+        for name, value in session_settings(spec, self.services.tokens[role]).items():
             session.conf.set(name, value)
         return session
 
@@ -68,11 +125,8 @@ class Job:
         return [row.asDict() for row in session.table(f"lake.{table}").collect()]
 
 
-_NO_RUN = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
-
-
 @pytest.fixture(scope="session")
-def job_runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     with services(tmp_path_factory.mktemp("services")) as running:
         spark = warm_spark(running)
         yield Job(running, spark)
@@ -80,40 +134,27 @@ def job_runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
         spark.stop()
 
 
-@pytest.fixture
-def table() -> str:
+def new_table() -> str:
     """Return the name of a table that no other test uses."""
     return f"tests.t{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
-def contract(table: str) -> Callable[..., str]:
-    """Return a writer of contracts over id, name, amount and day; `quality` is the table's own."""
+def table() -> str:
+    """Return the name of a table that no other test uses."""
+    return new_table()
 
-    def write(format_: str = "parquet", quality: str = "") -> str:
-        return f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: {table}
-version: 1.0.0
-status: active
-customProperties:
-  - {{property: format, value: {format_}}}
-schema:
-  - name: {table}
-    logicalType: object
-    properties:
-      - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
-      - name: name
-        logicalType: string
-        logicalTypeOptions: {{pattern: "^n[0-9]+$"}}
-      - name: amount
-        logicalType: number
-        physicalType: double
-        logicalTypeOptions: {{minimum: 0, maximum: 100}}
-      - {{name: day, logicalType: date}}
-{quality}
-"""
+
+@pytest.fixture
+def contract(table: str) -> Callable[..., str]:
+    """Return a writer of contracts over id, name, amount and day."""
+
+    def write(
+        format_: str = "parquet", *rules: Mapping[str, Any], name: str = "", **other: Any
+    ) -> str:
+        """Return the contract of a table with rules; `other` properties replace columns' own."""
+        columns = [{**each, **other.get(each["name"], {})} for each in _COLUMNS]
+        return contract_of(columns, rules, name or table, format=format_)
 
     return write
 
@@ -132,12 +173,9 @@ class Read:
 
 
 @pytest.fixture
-def reading(job_runner: Job, tmp_path: Path) -> Callable[..., Read]:
+def reading(job: Job, tmp_path: Path) -> Callable[..., Read]:
     """Return a reader of bytes under a contract for (name, logical type, physical type) columns."""
-    spark = fresh_session(job_runner.warm_spark)
-    for name, value in session_settings(_NO_RUN, "").items():
-        if "catalog" not in name:
-            spark.conf.set(name, value)
+    spark = reading_session(job.warm_spark)
 
     def read(
         body: bytes,
@@ -178,22 +216,6 @@ def _contract_text(format_: str, columns: list[Any], options: dict[str, Any]) ->
         column if isinstance(column, dict) else dict(zip(keys, column, strict=False))
         for column in columns
     ]
-    settings: list[dict[str, Any]] = [{"property": "format", "value": format_}]
-    settings += [{"property": "options", "value": options}] if options else []
-    document = {
-        "kind": "DataContract",
-        "apiVersion": "v3.1.0",
-        "id": "test",
-        "version": "1.0.0",
-        "status": "active",
-        "customProperties": settings,
-        "schema": [
-            {
-                "name": "tests.test",
-                "logicalType": "object",
-                "quality": [{"metric": "rowCount", "mustBeGreaterThan": 0}],
-                "properties": properties,
-            }
-        ],
-    }
-    return json.dumps(document)
+    settings = {"format": format_, **({"options": options} if options else {})}
+    rows = [{"metric": "rowCount", "mustBeGreaterThan": 0}]
+    return contract_of(properties, rows, "tests.test", **settings)

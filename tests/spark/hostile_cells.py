@@ -61,11 +61,12 @@ _NUMBERS: list[tuple[str, str, Any, Any]] = [
     ("d", "0." + "123456789" * 6, 0.12345678912345679, 0.12345678912345679),
     ("d", "-0.0", -0.0, 0.0),  # Spark's variant keeps no sign of zero
     *(("d", text, float(text), BAD) for text in (".5", "5.", "+1.5", "007.5", "+.5e+1")),
+    ("d", " 1", BAD, 1.0),
     *(("d", text, BAD, BAD) for text in ("1e999", "-1e999", "1.8e308", "1" + "0" * 400)),
     *(("d", text, BAD, BAD) for text in ("1.5d", "1f", "0x1p3", "1_0.0", "1e", "1,5", "1e1.5")),
-    *(("d", text, BAD, BAD) for text in ("\u0661.5", "1.5%", "$1.5", "e5", ".", "1..5")),
+    *(("d", text, BAD, BAD) for text in ("\u0661.5", "1.5%", "$1.5", "e5", ".", "1..5", "1.2.3")),
     *(("f", text, float(text), float(text)) for text in ("1.5", "0.25", "1e10")),
-    *(("f", text, BAD, BAD) for text in ("3.5e38", "-3.5e38", "1e999")),
+    *(("f", text, BAD, BAD) for text in ("3.5e38", "-3.5e38", "1e39", "1e999", "1.5f")),
 ]
 _NO_NUMBERS = ("NaN", "nan", "inf", "+inf", "-INF", "Infinity", "-Infinity", "+Infinity")
 _LIKE_NO_NUMBERS = ("infinite", "-NaN", "1.#INF", "nan(1)", "\u221e", "NA", " NaN")
@@ -86,6 +87,7 @@ _TEXTS: list[tuple[str, str, Any]] = [
     ("day", "0001-01-01", date(1, 1, 1)),
     ("day", "9999-12-31", date(9999, 12, 31)),
     *(("day", text, BAD) for text in ("2013-02-29", "2013-02-30", "2013-13-01", "2013-00-10")),
+    *(("day", text, BAD) for text in ("2013", "2013-01-01 or so", "today")),
     *(("day", text, BAD) for text in ("2013-1-1", "20131231", "31/12/2013", "2013-12-31x")),
     *(("day", text, BAD) for text in ("2013-12-31T00:00:00", "now", "epoch", "10000-01-01")),
     *(("day", text, BAD) for text in (" 2013-12-31", "2013-12-31 ", "+2013-12-31", "-2013-12-31")),
@@ -99,17 +101,21 @@ _TEXTS: list[tuple[str, str, Any]] = [
     *(("ts", f"2013-01-01T12:00:00{text}", BAD) for text in (" Europe/Berlin", "+2:00", "z")),
     *(("ts", f"2013-01-01T12:00:00{text}", BAD) for text in ("\u2212" + "02:00", " ", ",5Z")),
     *(("ts", text, BAD) for text in ("2013-02-30T00:00:00Z", "12:30", "now", "1356998400")),
+    *(("ts", text, BAD) for text in ("2013", "2013-01-01T25:00:00")),
     *(("ts", text, BAD) for text in ("2013-W01-1", "2013-001", "Jan 1 2013", "20130101T120000Z")),
     ("n", "2013-01-01 12:00", _moment(2013, 1, 1, 12)),
-    *(("n", f"2013-01-01T12:00:00{text}", BAD) for text in ("Z", "+00:00", " UTC")),
+    ("n", "2013-01-01T12:00:00.0000000", _moment(2013, 1, 1, 12)),
+    *(("n", f"2013-01-01T12:00:00{text}", BAD) for text in ("Z", "+00:00", "+01:00", " UTC")),
     *(("s", text, text) for text in ("a", " a ", "null", "NULL", "\\N", "\\", "\\n", "\\u0041")),
     *(("s", text, text) for text in ("'", '"', 'a"b', "a,b", "a\tb", "{", "]", "}, {", "],[")),
     *(("s", text, text) for text in ("\x00", "a\x01b", "\x1b[2J", "\x7f", "\x85", "\x0b", "\x0c")),
     *(("s", text, text) for text in ("\u2028", "\u2029", "\ufeff", "\ufffd", "\u00a0", "\u200b")),
     *(("s", text, text) for text in ("\ue000", "\uf8ff", "\U0001f600", "e\u0301", "\u202e")),
     *(("s", text, text) for text in ("=1+1", "@x", "#c", "${x}", "%s", "1e999", "NaN", "\\x")),
+    *(("s", text, text) for text in ("=cmd|'/c calc'!A1", "+1", "-1", "\t=1", "<script>")),
     ("x", "AAEC", b64decode("AAEC")),
-    *(("x", text, BAD) for text in ("AAE", "AAEC ", "AA EC", "AA==AA==", "AAE\u00c9", "-_-_")),
+    *(("x", text, BAD) for text in ("AAE", "Y!Jj", "AAEC ", "AA EC", "AA==AA==")),
+    *(("x", text, BAD) for text in ("AAE\u00c9", "-_-_")),
 ]  # fmt: skip
 # Line ends in cells make Spark read a CSV file by its quotes instead of by its lines.
 LINE_ENDS = (

@@ -17,6 +17,8 @@ from spark_jobs.spark.session import session_settings
 from tests.services import fresh_session
 
 Row = Sequence[Any]
+# The rule that a column has no duplicates.
+UNIQUE: Mapping[str, Any] = {"metric": "duplicateValues", "mustBe": 0}
 _NOT_IN_YAML = "\x7f\x85\u2028\u2029\ufeff"
 NO_RUN = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
 
@@ -24,6 +26,11 @@ NO_RUN = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "",
 def custom(check: str, **stated: Any) -> dict[str, Any]:
     """Return a rule of Lakegate's own."""
     return {"type": "custom", "engine": "lakegate", "implementation": {"check": check, **stated}}
+
+
+def whole_table(rule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a rule over the whole table instead of the file."""
+    return {**rule, **options(scope="table")}
 
 
 def options(**given: Any) -> dict[str, Any]:
@@ -35,10 +42,13 @@ def contract_of(
     properties: Iterable[Mapping[str, Any]],
     quality: Sequence[Mapping[str, Any]] = (),
     table: str = "tests.rows",
+    *,
+    relationships: Any = (),
     **settings: Any,
 ) -> str:
     """Return the text of a contract as JSON, which is YAML except for some characters."""
-    schema = {"name": table, "properties": list(properties), "quality": list(quality)}
+    rules = {"quality": list(quality), "relationships": list(relationships)}
+    schema = {"name": table, "properties": list(properties), **rules}
     head = {"kind": "DataContract", "apiVersion": "v3.2.0", "id": table, "version": "1.0.0"}
     text = json.dumps({**head, **options(**settings), "schema": [schema]}, ensure_ascii=False)
     return text.translate({ord(char): f"\\u{ord(char):04x}" for char in _NOT_IN_YAML})
@@ -59,13 +69,18 @@ def frame(spark: SparkSession, contract: Contract, rows: Sequence[Row]) -> DataF
     return spark.createDataFrame(cast(Any, [tuple(row) for row in rows]), schema)
 
 
+def run_over(spark: SparkSession, contract: Contract, rows: Sequence[Row]) -> Run:
+    """Return a run that has appended the rows."""
+    run = Run(spark, NO_RUN, "", contract, None, (_File(len(rows)),))
+    vars(run)["rows"] = frame(spark, contract, rows)
+    return run
+
+
 def measured(
     spark: SparkSession, contract: Contract, rows: Sequence[Row]
 ) -> Mapping[str, Measured]:
     """Return the measures of every check that a scan can answer, by the check's id."""
-    run = Run(spark, NO_RUN, "", contract, None, (_File(len(rows)),))
-    vars(run)["rows"] = frame(spark, contract, rows)
-    return tier_scan.answer(run, contract.checks)
+    return tier_scan.answer(run_over(spark, contract, rows), contract.checks)
 
 
 def results(spark: SparkSession, text: str, rows: Sequence[Row]) -> dict[str, CheckResult]:

@@ -11,8 +11,8 @@ from cli.query import rows
 from functions.adapters.iceberg import Tables
 from lakegate.audit_tables import QUARANTINE, RESULTS, entries
 from lakegate.report import AuditReport
-from tests.spark.conftest import Job
-from tests.spark.test_job import changed
+from tests.spark.conftest import Job, changed, parquet, reason
+from tests.spark.measuring import contract_of, options
 
 pytestmark = pytest.mark.spark
 Contract = Callable[..., str]
@@ -39,12 +39,12 @@ def queried(job: Job, sql: str) -> list[tuple[Any, ...]]:
         return list(rows(answer))
 
 
-def test_every_reader_finds_a_runs_results(job_runner: Job, contract: Contract, table: str) -> None:
+def test_every_reader_finds_a_runs_results(job: Job, contract: Contract, table: str) -> None:
     """Spark and duckdb find one row for the run and one for each check, published later or not."""
-    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, None]), contract(), table)
-    registered(job_runner, report, published=False)
+    report = job.ingest(changed(amount=[0.0, 101.0, None]), contract(), table)
+    registered(job, report, published=False)
     run = f"{report.ingestion}-1"
-    found = queried(job_runner, _RUN.format(run) + " BY check_id")
+    found = queried(job, _RUN.format(run) + " BY check_id")
     assert found == sorted(
         [
             ("run", "fail", 3.0, False),
@@ -54,60 +54,59 @@ def test_every_reader_finds_a_runs_results(job_runner: Job, contract: Contract, 
             ),
         ]
     )
-    in_spark = [row for row in job_runner.rows(RESULTS.name, "main") if row["run_id"] == run]
+    in_spark = [row for row in job.rows(RESULTS.name, "main") if row["run_id"] == run]
     assert {row["check_id"] for row in in_spark} == {row[0] for row in found}
     assert {(row["published"], row["table_name"]) for row in in_spark} == {(False, table)}
     assert {row["run_ts"].isoformat() for row in in_spark} == {
         report.started_at.removesuffix("+00:00") + "000"
     }
     # Published on request: the run's rows are there once, as published.
-    registered(job_runner, report, published=True, again=True)
+    registered(job, report, published=True, again=True)
     sql = f"SELECT DISTINCT published, count(*) FROM ops.audit_results WHERE table_name = '{table}'"
-    assert queried(job_runner, sql + " GROUP BY 1") == [(True, len(report.checks) + 1)]
+    assert queried(job, sql + " GROUP BY 1") == [(True, len(report.checks) + 1)]
 
 
-def test_an_errored_run_has_a_row(job_runner: Job, contract: Contract, table: str) -> None:
-    """A file that cannot be read leaves the run's own row, with the reason."""
-    _, report = job_runner.ingest(b"no parquet", contract(), table)
-    registered(job_runner, report, published=False)
+def test_an_errored_run_has_a_row(job: Job, contract: Contract, table: str) -> None:
+    """A file that cannot be read leaves the run's own row, with the reason.
+
+    A repeated run leaves the first try's files unchanged.
+    """
+    landed = job.services.land(f"{table}/file", b"no parquet")
+    spec = job.spec(landed, contract(), table)
+    first = job.run(spec)
+    report = job.run(replace(spec, report_key=f"{spec.report_key}.again"))
+    assert report.records[0].path != first.records[0].path
+    registered(job, report, published=False)
     sql = f"SELECT status, message FROM ops.audit_results WHERE table_name = '{table}'"
-    ((status, message),) = queried(job_runner, sql)
-    assert (status, message) == ("error", report.reason and report.reason.message)
+    assert queried(job, sql) == [("error", reason(report).message)]
 
 
-def test_quarantined_rows_are_found_with_their_reasons(
-    job_runner: Job, contract: Contract, table: str
-) -> None:
+CHEAP: dict[str, Any] = {
+    "id": "cheap",
+    "metric": "invalidValues",
+    "arguments": {"maximum": 100},
+    "mustBe": 0,
+    **options(onBadRow="quarantine"),
+}
+
+
+def test_quarantined_rows_are_found_with_their_reasons(job: Job, table: str) -> None:
     """Each quarantined row is there as JSON with the ids of the checks that it breaks."""
-    quarantining = (
-        contract()
-        .replace(
-            "logicalTypeOptions: {minimum: 0, maximum: 100}",
-            "quality: [{id: cheap, metric: invalidValues, arguments: {maximum: 100}, mustBe: 0, "
-            "customProperties: [{property: onBadRow, value: quarantine}]}]",
-        )
-        .replace(
-            "  - {property: format",
-            "  - {property: quarantine, value: {maxRows: 5}}\n  - {property: format",
-        )
+    columns: list[dict[str, Any]] = [
+        {"name": "id", "logicalType": "integer"},
+        {"name": "amount", "logicalType": "number", "quality": [CHEAP]},
+    ]
+    quarantining = contract_of(columns, table=table, quarantine={"maxRows": 5})
+    report = job.ingest(
+        parquet({"id": [1, 2, 3], "amount": [0.0, 101.0, 102.0]}), quarantining, table
     )
-    _, report = job_runner.ingest(changed(amount=[0.0, 101.0, 102.0]), quarantining, table)
     assert report.rows_rejected == 2, report
-    registered(job_runner, report, published=True)
+    registered(job, report, published=True)
     sql = f"SELECT reasons, row, published FROM ops.quarantine WHERE table_name = '{table}'"
-    found = queried(job_runner, sql + " ORDER BY row")
+    found = queried(job, sql + " ORDER BY row")
     assert [(reasons, published) for reasons, _, published in found] == [
         (["amount.cheap"], True)
     ] * 2
     assert [row[:8] for _, row, _ in found] == ['{"id":2,', '{"id":3,']
-    in_spark = [r for r in job_runner.rows(QUARANTINE.name, "main") if r["table_name"] == table]
+    in_spark = [r for r in job.rows(QUARANTINE.name, "main") if r["table_name"] == table]
     assert [(r["reasons"], r["published"]) for r in in_spark] == [(["amount.cheap"], True)] * 2
-
-
-def test_each_try_writes_files_of_its_own(job_runner: Job, contract: Contract, table: str) -> None:
-    """A repeated run leaves the first try's files unchanged."""
-    spec = job_runner.spec(job_runner.services.land(f"{table}/file", changed()), contract(), table)
-    _, first = job_runner.run(spec)
-    again = replace(spec, report_key=f"{spec.report_key}.again")
-    _, second = job_runner.run(again)
-    assert first.records[0].path != second.records[0].path

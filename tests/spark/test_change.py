@@ -1,6 +1,7 @@
 """Changes of a table over real Spark, Nessie and S3."""
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +14,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Status, Verdict
 from spark_jobs.change import read_statement
 from tests.services import fresh_session
-from tests.spark.conftest import Job
-from tests.spark.test_job import parquet
+from tests.spark.conftest import Job, new_table, parquet, reason
+from tests.spark.measuring import contract_of, whole_table
 
 pytestmark = pytest.mark.spark
 
@@ -31,7 +32,12 @@ MERGE INTO {t} AS t USING (SELECT explode(array(1, 1)) AS id) AS s ON t.id = s.i
 WHEN MATCHED THEN UPDATE SET name = 'n'
 """
 
-ROW_COUNT = "{metric: rowCount, mustBeGreaterThan: 100}"
+ROW_COUNT = {"metric": "rowCount", "mustBeGreaterThan": 100}
+COLUMNS: dict[str, dict[str, Any]] = {
+    "id": {"logicalType": "integer", "required": True, "unique": True},
+    "name": {"logicalType": "string", "logicalTypeOptions": {"pattern": "^n[0-9]+$"}},
+    "day": {"logicalType": "date"},
+}
 
 
 @dataclass(frozen=True)
@@ -40,19 +46,16 @@ class Gate:
 
     job: Job
     table: str
-    contract: str
 
     def publish(self, ids: list[int]) -> None:
         """Publish a file with these ids."""
         body = parquet({"id": ids, "name": [f"n{i}" for i in ids], "day": [None] * len(ids)})
-        key = f"{self.table}/{'-'.join(map(str, ids))}"
-        _, report = self.job.ingest(body, self.contract, self.table, key)
-        self.merge(report)
+        self.job.publish(self.job.ingest(body, self.contract(), self.table))
 
-    def merge(self, report: AuditReport) -> None:
-        catalog = self.job.services.catalog
-        assert report.verdict is Verdict.PASSED, report.reason
-        catalog.merge(report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"})
+    def contract(self, *rules: Mapping[str, Any], **columns: Mapping[str, Any]) -> str:
+        """Return the table's contract with rules, and with other properties of some columns."""
+        named = {**COLUMNS, **columns}.items()
+        return contract_of([{"name": n, **each} for n, each in named], rules, self.table)
 
     def spec(self, statement: str, contract: str = "") -> JobSpec:
         """Return the job spec of a change; {t} in the statement is the table's name."""
@@ -61,50 +64,33 @@ class Gate:
         change = Change(self.table, text, token, "Ann", "why not")
         body = change.to_json().encode()
         services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
-        version = services.put_contract(self.table, contract or self.contract)
+        version = services.put_contract(self.table, contract or self.contract())
         return replace(services.spec(change.landed(LAKE_BUCKET), version, self.table), change=True)
 
     def change(self, statement: str, contract: str = "") -> AuditReport:
         """Run a change and return its report."""
-        return self.job.run(self.spec(statement, contract))[1]
+        return self.job.run(self.spec(statement, contract))
 
     def rows(self, branch: str) -> list[tuple[Any, ...]]:
         return sorted((row["id"], row["name"]) for row in self.job.rows(self.table, branch))
 
 
-def contract_of(table: str, quality: str = "") -> str:
-    return f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: {table}
-version: 1.0.0
-schema:
-  - name: {table}
-    properties:
-      - {{name: id, logicalType: integer, required: true, unique: true}}
-      - {{name: name, logicalType: string, logicalTypeOptions: {{pattern: "^n[0-9]+$"}}}}
-      - {{name: day, logicalType: date}}
-{quality}
-"""
-
-
-def new_gate(job_runner: Job) -> Gate:
-    table = f"tests.t{uuid.uuid4().hex[:8]}"
-    gate = Gate(job_runner, table, contract_of(table))
+def new_gate(job: Job) -> Gate:
+    gate = Gate(job, new_table())
     gate.publish([1, 2, 3])
     return gate
 
 
 @pytest.fixture(scope="module")
-def shared(job_runner: Job) -> Gate:
+def shared(job: Job) -> Gate:
     """Return a table that no test changes on main."""
-    return new_gate(job_runner)
+    return new_gate(job)
 
 
 @pytest.fixture
-def gate(job_runner: Job) -> Gate:
+def gate(job: Job) -> Gate:
     """Return a table of the test's own."""
-    return new_gate(job_runner)
+    return new_gate(job)
 
 
 def failed(report: AuditReport) -> list[tuple[str, str]]:
@@ -156,11 +142,11 @@ def test_a_change_is_made_on_its_branch(
         ("DELETE FORM {t}", "FORM"),
     ],
 )
-def test_anything_else_is_refused(job_runner: Job, statement: str, why: str) -> None:
+def test_anything_else_is_refused(job: Job, statement: str, why: str) -> None:
     """SQL other than one DELETE, UPDATE or MERGE of the table is refused with the reason."""
     change = Change("tests.t", statement.replace("{t}", "tests.t"), "t")
     with pytest.raises(Permanent, match="BAD_STATEMENT") as caught:
-        read_statement(fresh_session(job_runner.warm_spark), change)
+        read_statement(fresh_session(job.warm_spark), change)
     assert why in caught.value.message
     assert "== SQL" not in caught.value.message
 
@@ -176,33 +162,28 @@ def test_anything_else_is_refused(job_runner: Job, statement: str, why: str) -> 
         (TWICE, "multiple rows"),
     ],
 )
-def test_what_spark_refuses_changes_nothing(shared: Gate, statement: str, why: str) -> None:
+def test_a_refused_statement_changes_nothing(shared: Gate, statement: str, why: str) -> None:
     """A statement that Spark refuses ends errored, and the branch stays unchanged."""
     report = shared.change(statement)
     assert report.verdict is Verdict.ERRORED
-    assert report.reason is not None
-    assert report.reason.code in ("BAD_STATEMENT", "BAD_VALUE")
-    assert why in report.reason.message
-    assert "== SQL" not in report.reason.message
+    assert reason(report).code in ("BAD_STATEMENT", "BAD_VALUE")
+    assert why in reason(report).message
+    assert "== SQL" not in reason(report).message
     assert shared.rows(report.branch) == [(1, "n1"), (2, "n2"), (3, "n3")]
 
 
 def test_every_check_covers_the_whole_table(gate: Gate) -> None:
-    """Checks count rows that were on main before as well as changed ones."""
-    gate.publish([4, 5])
+    """Checks count rows that were on main before as well as changed ones.
+
+    A change fails only if it adds duplicates to those that files may have among each other.
+    """
+    repeated = gate.change("UPDATE {t} SET id = 1 WHERE id = 3")
+    assert [check.counted for check in repeated.failed] == [1]
+    gate.publish([1, 4, 5])
     broken = gate.change("UPDATE {t} SET name = 'bad' WHERE id = 4")
     assert broken.verdict is Verdict.REJECTED
-    ((_, found),) = failed(broken)
-    assert found == "1 row"
     (check,) = broken.failed
-    assert check.samples[0]["name"] == "bad"
-    repeated = gate.change("UPDATE {t} SET id = 1 WHERE id = 5")
-    assert [check.counted for check in repeated.failed] == [1]
-
-
-def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
-    """A change fails only if it adds duplicates to those that files may have among each other."""
-    gate.publish([1, 5])
+    assert (check.found, check.samples[0]["name"]) == ("1 row", "bad")
     fewer = gate.change("DELETE FROM {t} WHERE id = 5")
     assert fewer.verdict is Verdict.PASSED
     (warning,) = [check for check in fewer.checks if check.status is Status.WARN]
@@ -211,44 +192,32 @@ def test_what_files_may_repeat_a_change_may_leave(gate: Gate) -> None:
     assert [check.counted for check in more.failed] == [2]
 
 
-@pytest.fixture(scope="module")
-def smaller(shared: Gate) -> AuditReport:
-    """Return the report on a change that leaves two rows, with row counts of file and table."""
-    scope = "customProperties: [{property: scope, value: table}]"
-    rules = f"{ROW_COUNT}, {{metric: rowCount, mustBeGreaterThan: 2, {scope}}}"
-    contract = contract_of(shared.table, f"    quality: [{rules}]")
-    return shared.change("DELETE FROM {t} WHERE id = 1", contract)
+def test_a_check_of_a_table_is_evaluated_after_the_change(shared: Gate) -> None:
+    """A row count of the table is checked after the change, and one of a file is skipped.
 
-
-def test_statistics_answer_where_they_can(smaller: AuditReport) -> None:
-    """Statistics of all data files answer what they can: only the pattern needs a scan."""
-    tiers = {check.metric: check.tier for check in smaller.checks}
+    Statistics of all data files answer what they can: only the pattern needs a scan.
+    """
+    rows = whole_table({"metric": "rowCount", "mustBeGreaterThan": 2})
+    report = shared.change("DELETE FROM {t} WHERE id = 1", shared.contract(ROW_COUNT, rows))
+    assert failed(report) == [("rowCountInTable", "2 rows in the whole table")]
+    assert skipped(report) == ["not evaluated on a whole table: it counts the rows of one file"]
+    tiers = {check.metric: check.tier for check in report.checks}
     assert tiers["nullValues"] == "manifests"
     assert tiers["invalidValues"] == "scan"
     assert tiers["duplicateValues"] == "keys"
 
 
-def test_what_is_about_a_file_is_skipped(smaller: AuditReport) -> None:
-    """A check of a file is skipped with the reason."""
-    assert [c.message for c in smaller.checks if c.status is Status.SKIPPED] == [
-        "not evaluated on a whole table: it counts the rows of one file"
-    ]
-
-
-def test_the_rows_of_the_table_are_counted_after_the_change(smaller: AuditReport) -> None:
-    """A row count of the table is checked after the change."""
-    assert failed(smaller) == [("rowCountInTable", "2 rows in the whole table")]
+def skipped(report: AuditReport) -> list[str]:
+    return [check.message for check in report.checks if check.status is Status.SKIPPED]
 
 
 def test_a_change_without_any_check_is_errored(shared: Gate) -> None:
     """A contract whose checks all concern files audits nothing, so the change is errored."""
-    quality = f"    quality: [{ROW_COUNT}]"
-    bare = contract_of(shared.table, quality).replace(", required: true, unique: true", "")
-    bare = bare.replace(', logicalTypeOptions: {pattern: "^n[0-9]+$"}', "")
+    plain = {name: {"logicalType": each["logicalType"]} for name, each in COLUMNS.items()}
+    bare = shared.contract(ROW_COUNT, **plain)
     nothing = shared.change("DELETE FROM {t} WHERE id = 2", bare)
     assert nothing.verdict is Verdict.ERRORED
-    assert nothing.reason is not None
-    assert nothing.reason.code == "NOTHING_CHECKED"
+    assert reason(nothing).code == "NOTHING_CHECKED"
 
 
 def test_a_change_that_meets_no_row_is_rejected(shared: Gate) -> None:
@@ -263,51 +232,50 @@ def test_a_second_run_of_a_change_does_not_make_it_twice(gate: Gate) -> None:
     spec = gate.spec("UPDATE {t} SET id = id + 10")
     gate.job.run(spec)
     gate.job.services.s3.delete_object(Bucket=LAKE_BUCKET, Key=spec.report_key)
-    _, again = gate.job.run(spec)
+    again = gate.job.run(spec)
     assert again.verdict is Verdict.PASSED
     assert [id_ for id_, _ in gate.rows(again.branch)] == [11, 12, 13]
-    gate.merge(again)
+    gate.job.publish(again)
     assert [id_ for id_, _ in gate.rows("main")] == [11, 12, 13]
 
 
-def test_a_text_that_is_not_what_was_asked_for_is_not_run(shared: Gate) -> None:
+def test_an_overwritten_change_is_not_run(shared: Gate) -> None:
     """A change whose text was overwritten is not executed."""
     spec = shared.spec("DELETE FROM {t} WHERE id = 1")
     other = Change(shared.table, f"DELETE FROM {shared.table}", "t")
     body = other.to_json().encode()
     shared.job.services.s3.put_object(Bucket=LAKE_BUCKET, Key=spec.landed.key, Body=body)
-    _, report = shared.job.run(spec)
-    assert report.reason is not None
-    assert report.reason.code == "BAD_CHANGE"
+    report = shared.job.run(spec)
+    assert reason(report).code == "BAD_CHANGE"
     assert len(shared.rows(report.branch)) == 3
 
 
-def test_a_table_that_is_not_there_cannot_be_changed(job_runner: Job, table: str) -> None:
+def test_a_table_that_is_not_there_cannot_be_changed(job: Job, table: str) -> None:
     """A change of a table that does not exist ends errored."""
-    report = Gate(job_runner, table, contract_of(table)).change("DELETE FROM {t}")
-    assert report.reason is not None
-    assert report.reason.code == "TABLE_GONE"
+    report = Gate(job, table).change("DELETE FROM {t}")
+    assert reason(report).code == "TABLE_GONE"
 
 
-def test_references_and_queries_cover_the_whole_table(gate: Gate) -> None:
+def test_references_and_queries_cover_the_whole_table(shared: Gate) -> None:
     """Foreign keys and queries with the scope `table` are checked on all rows."""
-    other = Gate(gate.job, f"{gate.table}_others", contract_of(f"{gate.table}_others"))
-    other.publish([1, 2, 3])
-    scope = "customProperties: [{property: scope, value: table}]"
-    text = "SELECT count(*) FROM {object} WHERE id > 2"
-    quality = f"    quality: [{{type: sql, query: '{text}', mustBe: 1, {scope}}}]"
-    wanted = "required: true, unique: true"
-    reference = f"{wanted}, relationships: [{{to: {other.table.split('.')[1]}.id}}]"
-    contract = contract_of(gate.table, quality).replace(wanted, reference)
-    fine = gate.change("UPDATE {t} SET name = 'n9' WHERE id = 1", contract)
-    assert fine.verdict is Verdict.PASSED, fine.reason
-    assert not [check for check in fine.checks if check.status is Status.SKIPPED]
-    bad = gate.change("UPDATE {t} SET id = id + 1", contract)
+    other = new_gate(shared.job).table.partition(".")[2]
+    query = {"type": "sql", "query": "SELECT count(*) FROM {object} WHERE id > 2", "mustBe": 1}
+    reference = {**COLUMNS["id"], "relationships": [{"to": f"{other}.id"}]}
+    contract = shared.contract(whole_table(query), id=reference)
+    fine = shared.change("UPDATE {t} SET name = 'n9' WHERE id = 1", contract)
+    assert (fine.verdict, skipped(fine)) == (Verdict.PASSED, []), fine.reason
+    bad = shared.change("UPDATE {t} SET id = id + 1", contract)
     assert sorted(check.metric for check in bad.failed) == ["missingReferences", "sql"]
 
 
 def test_a_column_spelt_in_another_case_is_the_tables(shared: Gate) -> None:
-    """A contract may spell a column in another case than the table."""
-    spelt = shared.contract.replace("name: day", "name: DAY").replace("{name: id", "{name: Id")
+    """A contract may spell a column in another case than the table.
+
+    A check that is skipped does not keep the change from passing.
+    """
+    spelling = {"Id": "id", "name": "name", "DAY": "day"}
+    columns = [{"name": name, **COLUMNS[own]} for name, own in spelling.items()]
+    spelt = contract_of(columns, [ROW_COUNT], shared.table)
     report = shared.change("DELETE FROM {t} WHERE id = 3", spelt)
     assert (report.verdict, report.effect) == (Verdict.PASSED, Effect(3, 2, 0, 1))
+    assert len(skipped(report)) == 1

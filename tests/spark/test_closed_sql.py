@@ -17,7 +17,7 @@ from spark_jobs.audit.run import Run
 from spark_jobs.files.open import LocalFile, open_file
 from spark_jobs.spark import sql_parser
 from spark_jobs.spark.jvm import JavaError
-from spark_jobs.spark.session import another_session
+from spark_jobs.spark.session import another_session, require_rest_catalog
 from tests.spark.conftest import Job
 from tests.spark.measuring import NO_RUN
 from tests.unit.contract.contract_texts import contract_text, parsed
@@ -88,14 +88,12 @@ def secret(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def sessions(
-    job_runner: Job, tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, SparkSession]:
+def sessions(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, SparkSession]:
     """Return the job's session, and that of `lakegate contract test`."""
     home = tmp_path_factory.mktemp("home")
     return {
-        "job": another_session(job_runner.warm_spark, NO_RUN, ""),
-        "contract test": local_session(job_runner.warm_spark, NO_RUN, home),
+        "job": another_session(job.warm_spark, NO_RUN, ""),
+        "contract test": local_session(job.warm_spark, NO_RUN, home),
     }
 
 
@@ -148,14 +146,14 @@ def test_a_condition_looks_at_one_row_alone(
             sql_parser.require_expression(sessions["job"], condition.replace("{path}", secret))
 
 
-def test_a_query_reads_declared_tables_alone(job_runner: Job, table: str, secret: str) -> None:
+def test_a_query_reads_declared_tables_alone(job: Job, table: str, secret: str) -> None:
     """Names that are no tables of the lake are refused, or not found among main's tables."""
     text = contract_text().replace("shop.orders", table)
-    version = job_runner.services.put_contract(table, text)
-    landed = job_runner.services.land(f"{table}/a", b"a")
-    spec = job_runner.services.spec(landed, version, table)
-    token = job_runner.services.tokens["job"]
-    spark = another_session(job_runner.warm_spark, spec, token)
+    version = job.services.put_contract(table, text)
+    landed = job.services.land(f"{table}/a", b"a")
+    spec = job.services.spec(landed, version, table)
+    token = job.services.tokens["job"]
+    spark = another_session(job.warm_spark, spec, token)
     run = Run(spark, spec, token, parse(text, "a.yaml"), None, ())
     rows = spark.createDataFrame([(1,)], "id BIGINT")
     statements = [*READING, *(f"SELECT {call} AS id FROM file" for call in CALLING)]
@@ -163,3 +161,16 @@ def test_a_query_reads_declared_tables_alone(job_runner: Job, table: str, secret
         with pytest.raises((Permanent, *JavaError)) as caught:
             external.answer(run, sql.replace("file ", f"{table} "), rows)
         assert SECRET not in str(caught.value), sql
+
+
+def test_another_catalog_than_icebergs_rest_catalog_is_refused(job: Job) -> None:
+    """A runtime that opens a catalog of its own ends the run with its own reason."""
+    session = job.session("main")
+    require_rest_catalog(session, "lake")
+    session.conf.set("spark.sql.catalog.glue", "org.apache.iceberg.spark.SparkCatalog")
+    session.conf.set("spark.sql.catalog.glue.cache-enabled", "false")
+    session.conf.set(
+        "spark.sql.catalog.glue.catalog-impl", "org.apache.iceberg.inmemory.InMemoryCatalog"
+    )
+    with pytest.raises(Permanent, match=r"WRONG_CATALOG.*inmemory\.InMemoryCatalog"):
+        require_rest_catalog(session, "glue")

@@ -1,18 +1,15 @@
 """A report quotes nothing of a file whose contract has confidential columns."""
 
-import io
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.orc
-import pyarrow.parquet
 import pytest
 
 from infra.local.contract_test import audit
 from lakegate.contract.model import parse
 from lakegate.report import Verdict
-from tests.spark.conftest import Job
+from tests.spark.conftest import Job, orc_file, parquet
 from tests.unit.contract.contract_texts import contract_text
 
 pytestmark = pytest.mark.spark
@@ -20,22 +17,7 @@ pytestmark = pytest.mark.spark
 MOMENT = pa.array([datetime(2024, 1, 1, tzinfo=UTC)], pa.timestamp("ns", "UTC"))
 
 
-def table(**columns: pa.Array) -> pa.Table:
-    return pa.table({"id": pa.array([1], pa.int64()), **columns})
-
-
-def parquet(**columns: pa.Array) -> bytes:
-    file = io.BytesIO()
-    pyarrow.parquet.write_table(table(**columns), file)
-    return file.getvalue()
-
-
-def orc(**columns: pa.Array) -> bytes:
-    file = io.BytesIO()
-    pyarrow.orc.write_table(table(**columns), file)
-    return file.getvalue()
-
-
+ID = pa.array([1], pa.int64())
 NESTED = pa.StructArray.from_arrays([MOMENT], ["JaneDoe"])
 ADD = "- {property: extraColumns, value: add}\n"
 SELECT = "- {property: transform, value: \"SELECT nobody AS id, '' AS word FROM file\"}\n"
@@ -54,15 +36,15 @@ RAISED = """\
         ("json", b"JaneDoe\n", "", ""),
         ("json", b"""{"id": 1, "word": "a", "JaneDoe'\\"": 1}\n""", ADD, ""),
         ("csv", b"id,word,JaneDoe\n1,a,7\n", "", ""),
-        ("parquet", parquet(word=NESTED), "", ""),
-        ("parquet", parquet(word=pa.array(["JaneDoe"])), "", RAISED),
-        ("parquet", parquet(JaneDoe=pa.array([1])), SELECT, ""),
-        ("orc", orc(JaneDoe=MOMENT), "", ""),
+        ("parquet", parquet({"id": ID, "word": NESTED}), "", ""),
+        ("parquet", parquet({"id": ID, "word": pa.array(["JaneDoe"])}), "", RAISED),
+        ("parquet", parquet({"id": ID, "JaneDoe": ID}), SELECT, ""),
+        ("orc", orc_file({"id": ID, "JaneDoe": MOMENT}), "", ""),
     ],
     ids=["a lost header", "no JSON", "quotes", "a column", "times", "a check", "transform", "ORC"],
 )
 def test_file_content_is_reported_for_open_contracts_only(
-    job_runner: Job, tmp_path: Path, format_: str, body: bytes, settings: str, quality: str
+    job: Job, tmp_path: Path, format_: str, body: bytes, settings: str, quality: str
 ) -> None:
     """Names and cells of the file are in the report only if no column is confidential."""
     file = tmp_path / "file"
@@ -73,6 +55,6 @@ def test_file_content_is_reported_for_open_contracts_only(
             quality=quality,
             settings=f"- {{property: format, value: {format_}}}\n{settings}",
         )
-        report = audit(job_runner.warm_spark, parse(text, "a.yaml"), file)
+        report = audit(job.warm_spark, parse(text, "a.yaml"), file)
         assert report.verdict in (Verdict.REJECTED, Verdict.ERRORED)
         assert ("JaneDoe" in report.to_json()) is is_shown

@@ -1,8 +1,10 @@
-"""Files with damage that no checksum reveals."""
+"""Damaged files of every format end, also where no checksum reveals the damage."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,12 +12,15 @@ import pytest
 
 from lakegate.limits import Limits
 from lakegate.report import READABLE, Verdict
+from spark_jobs.spark.stall import cancel_when_stalled
 from tests.fakes.damaged_parquet import LISTS, decimals, lists, spinning, written
-from tests.spark.conftest import Job, Read
+from tests.fakes.mutations import FLAT, mutated, samples
+from tests.spark.conftest import Job, Read, reason
 
 pytestmark = pytest.mark.spark
 Reading = Callable[..., Read]
 
+FILES = 60
 LIST: list[Any] = [
     ("id", "integer"),
     {"name": "l", "logicalType": "array", "items": {"logicalType": "integer"}},
@@ -54,7 +59,7 @@ def test_a_text_within_a_column_is_text(reading: Reading) -> None:
         assert (len(found.rows), len(found.bad)) == (2, 1)
 
 
-def test_what_spark_has_no_codec_for_is_not_supported(reading: Reading) -> None:
+def test_a_codec_that_spark_has_not_is_not_supported(reading: Reading) -> None:
     """An intact file with an unknown codec is reported as unsupported, not as damaged."""
     body = written({"id": [1]}, compression="brotli")
     assert reading(body, "parquet", [("id", "integer")]).code == "UNREADABLE_TYPE"
@@ -63,29 +68,55 @@ def test_what_spark_has_no_codec_for_is_not_supported(reading: Reading) -> None:
 
 
 def test_a_bad_row_with_a_day_that_python_has_not_is_shown(
-    job_runner: Job, table: str, contract: Callable[..., str]
+    job: Job, table: str, contract: Callable[..., str]
 ) -> None:
     """A bad row is shown as it stands in the file, whatever its years."""
     days = pa.array([6_634_000], pa.int32()).cast(pa.date32())
     columns = {"id": [1], "name": ["wrong"], "amount": [1.0], "day": days}
     body = written(columns).replace(b"wrong", b"wr\xffng")
-    _, report = job_runner.ingest(body, contract(), table)
-    assert report.reason
-    assert report.reason.code == "BAD_ROWS"
+    report = job.ingest(body, contract(), table)
+    assert reason(report).code == "BAD_ROWS"
     (shown,) = [check for check in report.checks if check.id == READABLE]
     assert "name: wr" in str(shown.samples)
 
 
-def test_where_batches_fail_rows_are_read(
-    job_runner: Job, table: str, contract: Callable[..., str]
+def test_a_file_is_read_by_rows_where_batches_fail(
+    job: Job, table: str, contract: Callable[..., str]
 ) -> None:
     """A file on which Spark's vectorized reader fails is read by rows, and the report says so."""
-    text = contract().replace("physicalType: bigint", "physicalType: 'decimal(4,0)'")
-    text = text.replace("logicalType: integer", "logicalType: number")
-    landed = job_runner.services.land(f"{table.replace('.', '/')}/file", decimals())
-    spec = job_runner.spec(landed, text, table)
-    _, report = job_runner.run(replace(spec, limits=Limits(largest_by_rows=1)))
+    text = contract(id={"name": "id", "logicalType": "number", "physicalType": "decimal(4,0)"})
+    landed = job.services.land(f"{table.replace('.', '/')}/file", decimals())
+    spec = job.spec(landed, text, table)
+    report = job.run(replace(spec, limits=Limits(largest_by_rows=1)))
     assert report.verdict is Verdict.PASSED, report.reason
     assert report.engine["parquet"].startswith("read by rows: Spark's vectorized reader fails")
-    ids = [row["id"] for row in job_runner.rows(table, report.branch)]
+    ids = [row["id"] for row in job.rows(table, report.branch)]
     assert sorted(ids) == [Decimal(n) for n in range(8)]
+
+
+@pytest.fixture
+def avro(job: Job, tmp_path: Path) -> bytes:
+    """Return the flat rows as Avro."""
+    rows = job.warm_spark.createDataFrame(FLAT.to_pandas()).coalesce(1)
+    rows.write.format("avro").save(str(tmp_path / "avro"))
+    return next((tmp_path / "avro").glob("*.avro")).read_bytes()
+
+
+def test_damaged_files_end(job: Job, reading: Reading, avro: bytes) -> None:
+    """A damaged file is refused or read to its end; rows covered by checksums never differ."""
+    samples_by_name = samples({"deflate": avro})
+    ends: Counter[str] = Counter()
+    with cancel_when_stalled(job.warm_spark, 60):
+        for number in range(FILES):
+            name = [*samples_by_name][number % len(samples_by_name)]
+            sample = samples_by_name[name]
+            others = [each for each in samples_by_name.values() if each.format == sample.format]
+            how, body = mutated(sample, others, number)
+            columns: list[Any] = list(sample.columns)
+            found = reading(body, sample.format, columns, sample.name)
+            ends[found.code or "read"] += 1
+            assert found.code not in ("JOB_FAULT", "TIMED_OUT"), (name, number, how)
+            if sample.checked and not (found.code or found.bad):
+                intact = reading(sample.body, sample.format, columns, sample.name)
+                assert found == intact, (name, number, how)
+    assert ends["read"] < ends.total() / 2, ends

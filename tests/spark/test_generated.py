@@ -42,9 +42,9 @@ def audited(
 
 
 @pytest.mark.parametrize("format_", Format)
-def test_what_has_no_fault_passes(job_runner: Job, tmp_path: Path, format_: Format) -> None:
+def test_a_file_without_a_fault_passes(job: Job, tmp_path: Path, format_: Format) -> None:
     """A generated file of either format passes the contract that is written beside it."""
-    report = audited(job_runner, tmp_path, FileSpec(500), format_)
+    report = audited(job, tmp_path, FileSpec(500), format_)
     assert (report.verdict, report.rows_read) == (Verdict.PASSED, 500), report.reason
 
 
@@ -52,11 +52,9 @@ def test_what_has_no_fault_passes(job_runner: Job, tmp_path: Path, format_: Form
     ("fault", "format_"),
     [(f, s) for f, found in FOUND.items() for s in Format if found[s == "csv"]],
 )
-def test_each_fault_is_found(
-    job_runner: Job, tmp_path: Path, fault: Fault, format_: Format
-) -> None:
+def test_each_fault_is_found(job: Job, tmp_path: Path, fault: Fault, format_: Format) -> None:
     """A fault fails exactly the checks that concern it."""
-    report = audited(job_runner, tmp_path, FileSpec(100), format_, fault)
+    report = audited(job, tmp_path, FileSpec(100), format_, fault)
     assert report.verdict is not Verdict.PASSED
     expected = FOUND[fault][format_ is Format.CSV]
     if isinstance(expected, str):
@@ -66,8 +64,8 @@ def test_each_fault_is_found(
         assert [check.id for check in report.failed] == expected
 
 
-def test_too_many_nulls_are_a_warning(job_runner: Job, tmp_path: Path) -> None:
+def test_too_many_nulls_are_a_warning(job: Job, tmp_path: Path) -> None:
     """Many missing delivery times are a warning, and the file passes."""
-    report = audited(job_runner, tmp_path, FileSpec(100, null_rate=0.9), Format.PARQUET)
+    report = audited(job, tmp_path, FileSpec(100, null_rate=0.9), Format.PARQUET)
     warned = [check.id for check in report.checks if check.status is Status.WARN]
     assert (report.verdict, warned) == (Verdict.PASSED, ["delivered_at.mostly_delivered"])

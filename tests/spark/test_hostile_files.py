@@ -29,7 +29,6 @@ def test_a_page_that_unpacks_to_too_much_ends_its_own_file(reading: Reading, cod
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (promising(TERA, 3), "CORRUPT_FILE"),
         (promising(TERA, TERA), "TOO_MANY_ROWS"),
         (promising(10**9, 10**9), "CORRUPT_FILE"),
         (wide(100_000), "TOO_MANY_COLUMNS"),
@@ -64,9 +63,15 @@ def test_keys_that_differ_in_each_row_are_too_many(reading: Reading) -> None:
     assert reading(rows, "json", COLUMNS).code == "TOO_MANY_COLUMNS"
 
 
-@pytest.mark.parametrize("name", ["file", "file.gz"])
-@pytest.mark.parametrize("end", [b"\n", b""])
-@pytest.mark.parametrize(("format_", "more"), [("csv", b"1,x\n"), ("json", b'{"id":2}\n')])
+@pytest.mark.parametrize(
+    ("name", "end", "format_", "more"),
+    [
+        ("file", b"\n", "csv", b"1,x\n"),
+        ("file.gz", b"", "csv", b"1,x\n"),
+        ("file", b"", "json", b'{"id":2}\n'),
+        ("file.gz", b"\n", "json", b'{"id":2}\n'),
+    ],
+)
 def test_lines_have_a_limit(
     reading: Reading, name: str, end: bytes, format_: str, more: bytes
 ) -> None:
@@ -110,20 +115,3 @@ def test_a_row_of_too_many_cells_is_refused(reading: Reading, first: bytes) -> N
     """A row of 30,000 cells is refused with a reason that shows none of them."""
     body = b"id,name\n" + first + b"\n2" + b",x" * 30_000 + b"\n"
     assert reading(body, "csv", COLUMNS).code == "CORRUPT_FILE"
-
-
-def test_cells_are_data_and_nothing_else(reading: Reading) -> None:
-    """Formulas, markup, escape sequences and NULs are kept as they are."""
-    cells = [
-        "=cmd|'/c calc'!A1",
-        "+1",
-        "-1",
-        "@SUM(1)",
-        "\t=1",
-        "\x1b[31m",
-        "<script>",
-        "a\0b",
-        "${x}",
-    ]
-    body = "id,name\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells))
-    assert [name for _, name in reading(body.encode(), "csv", COLUMNS).rows] == cells

@@ -1,6 +1,5 @@
 """`lakegate inspect` finds on a branch what the job's audit counted there."""
 
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,7 +11,6 @@ from urllib.parse import urlsplit
 
 import boto3
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from access.failing_rows import Inspection, Question, inspection
@@ -24,7 +22,7 @@ from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
 from tests.fakes.deployment import Deployment
-from tests.spark.conftest import Job
+from tests.spark.conftest import Job, parquet
 
 pytestmark = pytest.mark.spark
 
@@ -34,9 +32,6 @@ kind: DataContract
 apiVersion: v3.1.0
 id: everything
 version: 1.0.0
-status: active
-customProperties:
-  - {{property: format, value: {format}}}
 schema:
   - name: {table}
     logicalType: object
@@ -107,10 +102,10 @@ PATTERNS = (
 )
 
 
-def every_rule(table: str, format_: str) -> str:
+def every_rule(table: str) -> str:
     rule = "          - {{metric: invalidValues, arguments: {{pattern: '{0}'}}, mustBe: 0}}"
     patterns = "\n".join(rule.format(pattern) for pattern in PATTERNS)
-    return CONTRACT.format(table=table, format=format_, patterns=patterns)
+    return CONTRACT.format(table=table, patterns=patterns)
 
 
 _MOMENTS = [
@@ -155,15 +150,7 @@ COLUMNS: dict[str, pa.Array] = {
 }
 
 
-def parquet(columns: dict[str, pa.Array]) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(pa.table(columns), file, row_group_size=5)
-    return file.getvalue()
-
-
-def inspected(
-    job_runner: Job, spec: JobSpec, report: AuditReport, question: Question
-) -> Inspection:
+def inspected(job: Job, spec: JobSpec, report: AuditReport, question: Question) -> Inspection:
     """Return what `inspect` shows with access to the catalog only."""
     adapters = replace(Deployment().adapters, lake=Lake(boto3.client("s3"), spec.lake_bucket))
     ingestion = Ingestion(
@@ -174,34 +161,37 @@ def inspected(
         contract_version=spec.contract_version,
         report_key=spec.report_key,
     )
-    reader_token = job_runner.services.tokens["reader"]
+    reader_token = job.services.tokens["reader"]
 
     def evidence_of(report: AuditReport) -> AbstractContextManager[Evidence]:
-        iceberg = f"{job_runner.services.nessie_uri}/iceberg"
+        iceberg = f"{job.services.nessie_uri}/iceberg"
         reference = f"{report.branch}@{report.audited_hash}"
-        return Reader(iceberg, reader_token, reference).added(report.table)
+        return Reader(iceberg, reader_token, reference).rows(report.table, whole=False)
 
     return inspection(adapters, ingestion, question, evidence_of)
 
 
-def test_every_check_finds_what_the_audit_found(job_runner: Job, table: str) -> None:
+def test_every_check_finds_what_the_audit_found(job: Job, table: str) -> None:
     """For every kind of rule `inspect` and the audit count the same rows."""
-    spec = job_runner.spec(
-        job_runner.services.land("tests/everything", parquet(COLUMNS)),
-        every_rule(table, "parquet"),
+    spec = job.spec(
+        job.services.land("tests/everything", parquet(COLUMNS, row_group_size=5)),
+        every_rule(table),
         table,
     )
-    _, report = job_runner.run(spec)
-    found = inspected(job_runner, spec, report, Question())
+    report = job.run(spec)
+    found = inspected(job, spec, report, Question())
     assert [finding.result.id for finding in found.findings if not finding.agrees] == []
     assert len(found.findings) == len(report.failed) > 30
 
 
 def test_only_the_files_own_rows_are_shown(
-    job_runner: Job, table: str, contract: Callable[..., str]
+    job: Job, table: str, contract: Callable[..., str]
 ) -> None:
-    """Rows that main already has are neither shown nor counted."""
-    services = job_runner.services
+    """Rows that main already has are neither shown nor counted.
+
+    After the branch was deleted, the error names it.
+    """
+    services = job.services
     first: dict[str, list[Any]] = {
         "id": [1, 2],
         "name": ["n1", "n2"],
@@ -213,12 +203,11 @@ def test_only_the_files_own_rows_are_shown(
         "name": ["n1", "x", "n3"],
         "amount": [-1.0, 2.0, 3.0],
     }
-    _, good = job_runner.ingest(json_lines(first), contract("json"), table)
-    services.catalog.merge(good.branch, good.audited_hash, good.base_hash, "good", {})
+    job.publish(job.ingest(json_lines(first), contract("json"), table))
     landed = services.land("tests/second", json_lines(second) + b'{"id": 9, "amount": "no"}\n')
-    spec = job_runner.spec(landed, contract("json"), table)
-    _, report = job_runner.run(spec)
-    found = inspected(job_runner, spec, report, Question())
+    spec = job.spec(landed, contract("json"), table)
+    report = job.run(spec)
+    found = inspected(job, spec, report, Question())
 
     shown = {finding.result.id: finding for finding in found.findings}
     assert {id_: [row.get("id") for row in f.rows] for id_, f in shown.items()} == {
@@ -229,20 +218,12 @@ def test_only_the_files_own_rows_are_shown(
     }
     assert all(finding.agrees for finding in found.findings)
     (row,) = shown["amount.invalidValues"].rows
-    assert job_runner.services.s3.head_object(**address(row["_file"]))
+    assert job.services.s3.head_object(**address(row["_file"]))
     assert row["_pos"] == 0
 
-
-def test_a_deleted_branch_is_named(job_runner: Job, table: str, contract: Any) -> None:
-    """After a branch was deleted, the error names the branch."""
-    services = job_runner.services
-    spec = job_runner.spec(
-        services.land("tests/gone", json_lines({"id": [None]})), contract("json"), table
-    )
-    _, report = job_runner.run(spec)
     services.catalog.delete_branch(report.branch)
     with pytest.raises(LakegateError, match=f"UNKNOWN_REFERENCE.*{report.branch}"):
-        inspected(job_runner, spec, report, Question())
+        inspected(job, spec, report, Question())
 
 
 def json_lines(columns: Mapping[str, Sequence[Any]]) -> bytes:

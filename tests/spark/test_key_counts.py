@@ -45,8 +45,8 @@ KINDS: dict[str, list[Any]] = {
 
 
 @pytest.fixture
-def spark(job_runner: Job) -> SparkSession:
-    return job_runner.warm_spark
+def spark(job: Job) -> SparkSession:
+    return job.warm_spark
 
 
 def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:

@@ -54,8 +54,8 @@ _STEPS = ("1", "2", "7", "0.1", "0.05", "2.5", "0.000001")
 
 
 @pytest.fixture(scope="module")
-def spark(job_runner: Job) -> SparkSession:
-    return reading_session(job_runner.warm_spark)
+def spark(job: Job) -> SparkSession:
+    return reading_session(job.warm_spark)
 
 
 def _written(value: Any) -> Any:

@@ -1,16 +1,12 @@
 """Patterns that contracts refuse are slow in Java, and accepted ones are not."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from pyspark.java_gateway import launch_gateway
 
-from infra.local.java import (
-    java_home,
-)
 from lakegate.ecma_patterns import java_pattern
 from lakegate.pattern_lint import slow_text
+from tests.spark.conftest import Job
 from tests.unit.contract.pattern_examples import QUICK, SLOW_IN_JAVA
 
 pytestmark = pytest.mark.spark
@@ -39,13 +35,13 @@ Reads = Callable[[str, str], int]
 
 
 @pytest.fixture(scope="module")
-def reads() -> Iterator[Reads]:
-    """Yield a function that counts the characters that Java reads to search a text.
+def reads(job: Job) -> Reads:
+    """Return a function that counts the characters that Java reads to search a text.
 
     It takes a pattern and a text, and counts up to a million.
     """
-    os.environ["JAVA_HOME"] = str(java_home())
-    gateway = launch_gateway()
+    gateway = job.warm_spark.sparkContext._gateway
+    assert gateway is not None
     compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
     compiler.cook(COUNTED)
     methods = compiler.getClassLoader().loadClass("Counted").getMethods()
@@ -56,12 +52,11 @@ def reads() -> Iterator[Reads]:
         arguments[0], arguments[1] = java_pattern(pattern), text
         return int(search.invoke(None, arguments))
 
-    yield count
-    gateway.shutdown()
+    return count
 
 
 @pytest.mark.parametrize(("pattern", "before", "part", "after"), SLOW_IN_JAVA)
-def test_what_is_refused_takes_java_more_than_twice_as_long_for_twice_the_text(
+def test_a_refused_pattern_is_slow_in_java(
     reads: Reads, pattern: str, before: str, part: str, after: str
 ) -> None:
     """A refused pattern costs at least the square of the text's length."""
@@ -70,7 +65,7 @@ def test_what_is_refused_takes_java_more_than_twice_as_long_for_twice_the_text(
     assert slow_text(pattern) is not None
 
 
-def test_some_of_what_is_refused_would_never_end(reads: Reads) -> None:
+def test_some_refused_patterns_would_never_end(reads: Reads) -> None:
     """For some refused patterns a hundred characters keep Java busy forever."""
     endless = [
         p
@@ -81,7 +76,7 @@ def test_some_of_what_is_refused_would_never_end(reads: Reads) -> None:
 
 
 @pytest.mark.parametrize("pattern", QUICK)
-def test_what_is_taken_is_quick_in_java(reads: Reads, pattern: str) -> None:
+def test_an_accepted_pattern_is_quick_in_java(reads: Reads, pattern: str) -> None:
     """A common pattern reads any long text only a few times."""
     texts = [part * (100 // len(part)) + "\x01" for part in ("a", "1", " ", ".", "a1", "A.", "1-")]
     assert max(reads(pattern, text) for text in texts) < 1_500

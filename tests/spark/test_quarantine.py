@@ -15,7 +15,7 @@ from spark_jobs import append
 from spark_jobs.audit import verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.open import BAD_ROW
-from tests.spark.conftest import Job
+from tests.spark.conftest import Job, reason
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session
 
 pytestmark = pytest.mark.spark
@@ -42,26 +42,19 @@ def _outcome(report: AuditReport) -> tuple[int, int, int]:
     return report.rows_read, report.rows_rejected, report.rows_written
 
 
-def test_bad_rows_are_quarantined_and_the_others_published(job_runner: Job, table: str) -> None:
+def test_bad_rows_are_quarantined_and_the_others_published(job: Job, table: str) -> None:
     """Quarantined and written rows add up, and other checks see only written rows."""
-    code, report = job_runner.ingest(_CSV, _contract(table, _FEW), table)
-    assert (code, report.verdict, _outcome(report)) == (0, Verdict.PASSED, (5, 2, 3))
+    report = job.ingest(_CSV, _contract(table, _FEW), table)
+    assert (report.verdict, _outcome(report)) == (Verdict.PASSED, (5, 2, 3))
     found = {check.id: check for check in report.checks}
     assert (found["amount.invalidValues"].counted, found["name.invalidValues"].counted) == (1, 0)
     warned = {id_ for id_, check in found.items() if check.status is Status.WARN}
     assert warned == {"amount.invalidValues", "file.quarantine"}
-    assert sorted(row["id"] for row in job_runner.rows(table, report.branch)) == [1, 3, 5]
-
-
-def test_beyond_the_limit_the_file_is_rejected(job_runner: Job, table: str) -> None:
-    """More quarantined rows than the limit reject the file."""
-    contract = _contract(table, {"maxPercent": 39.9, "unreadable": True})
-    code, report = job_runner.ingest(_CSV, contract, table)
-    assert (code, report.reason and report.reason.code) == (3, "QUARANTINE_FULL")
+    assert sorted(row["id"] for row in job.rows(table, report.branch)) == [1, 3, 5]
 
 
 @pytest.mark.parametrize(
-    ("limits", "reason"),
+    ("limits", "why"),
     [
         ({"maxRows": 1, "unreadable": True}, "QUARANTINE_FULL"),
         ({"maxPercent": 40, "unreadable": True}, ""),
@@ -70,48 +63,48 @@ def test_beyond_the_limit_the_file_is_rejected(job_runner: Job, table: str) -> N
         ({"maxRows": 2}, "BAD_ROWS"),
     ],
 )
-def test_each_limit_is_for_itself(limits: dict[str, Any], reason: str) -> None:
+def test_each_limit_is_for_itself(limits: dict[str, Any], why: str) -> None:
     """A file is rejected beyond either limit, and for unparseable rows that are not allowed."""
     contract = parse(_contract("tests.limits", limits), "limits.yaml")
     fine = Measured(9, 3, Tier.SCAN)
     measured = {check.id: fine if check.metric == "sum" else _NONE for check in contract.checks}
     rows = RowCounts(read=5, bad=1, quarantined=2)
     _, found = verdict.verdict(verdict.judge(contract, rows, measured))
-    assert (found.code if found else "") == reason
+    assert (found.code if found else "") == why
 
 
-def test_a_file_of_bad_rows_alone_is_not_published(job_runner: Job, table: str) -> None:
+def test_a_file_of_bad_rows_alone_is_not_published(job: Job, table: str) -> None:
     """A file whose rows are all quarantined is rejected as empty."""
     body = b"id,amount,name\n1,-1,n1\n2,-2,n2\n"
-    code, report = job_runner.ingest(body, _contract(table, {"maxPercent": 100}), table)
-    assert (code, _outcome(report)) == (3, (2, 2, 0))
+    report = job.ingest(body, _contract(table, {"maxPercent": 100}), table)
+    assert (report.verdict, _outcome(report)) == (Verdict.REJECTED, (2, 2, 0))
     assert "file.has_rows" in {check.id for check in report.failed}
 
 
-def test_unparseable_cells_become_null_on_request_only(job_runner: Job, table: str) -> None:
+def test_unparseable_cells_become_null_on_request_only(job: Job, table: str) -> None:
     """Unparseable rows are quarantined; on request such cells become null instead."""
     columns: list[Mapping[str, Any]] = [
         {"name": "id", "logicalType": "integer", "required": True},
         {"name": "mail", "logicalType": "string", "classification": "confidential"},
     ]
     contract = contract_of(columns, table=table, format="csv")
-    landed = job_runner.services.land(f"{table}/file", b"id,mail\n1,a@b\nx,c@d\n3,e@f,\n4,g@h\n")
-    spec = job_runner.spec(landed, contract, table)
-    code, report = job_runner.run(spec)
-    assert report.reason is not None
-    assert report.reason.code == "BAD_ROWS", report.reason
-    assert (code, _outcome(report), report.holds_nulls) == (3, (4, 2, 2), False)
+    landed = job.services.land(f"{table}/file", b"id,mail\n1,a@b\nx,c@d\n3,e@f,\n4,g@h\n")
+    spec = job.spec(landed, contract, table)
+    report = job.run(spec)
+    assert reason(report).code == "BAD_ROWS", report.reason
+    assert (_outcome(report), report.holds_nulls) == ((4, 2, 2), False)
     (check,) = report.failed
     cells = [sample["unreadable"] for sample in check.samples]
     assert sorted(map(str, cells)) == ["id (hidden)", "the whole row"]
     assert "c@d" not in report.to_json()
     folder = QUARANTINE.files(spec.lake_bucket)
     assert sum(file.rows for file in report.records if file.path.startswith(folder)) == 2
-    again = job_runner.services.spec(landed, spec.contract_version, table, attempt=2)
-    code, report = job_runner.run(replace(again, null_unreadable=True))
-    assert (code, _outcome(report), report.rows_nulled) == (3, (4, 0, 4), 2)
+    again = job.services.spec(landed, spec.contract_version, table, attempt=2)
+    report = job.run(replace(again, null_unreadable=True))
+    assert report.verdict is Verdict.REJECTED
+    assert (_outcome(report), report.rows_nulled) == ((4, 0, 4), 2)
     assert report.failed[0].found == "2 of 4 rows could not be parsed: such cells became null"
-    ids = [row["id"] for row in job_runner.rows(table, report.branch)]
+    ids = [row["id"] for row in job.rows(table, report.branch)]
     assert sorted(id_ or 0 for id_ in ids) == [0, 1, 3, 4]
 
 
@@ -125,22 +118,21 @@ def test_unparseable_cells_become_null_on_request_only(job_runner: Job, table: s
     ],
 )
 def test_a_condition_for_quarantine_that_fails_ends_the_run(
-    job_runner: Job, table: str, expression: str, code: str
+    job: Job, table: str, expression: str, code: str
 ) -> None:
     """A condition that cannot be evaluated ends the run with its reason, and nothing is written."""
     rule = {**custom("rowExpression", expression=expression), **_QUARANTINE}
-    exit_code, report = job_runner.ingest(_CSV, _contract(table, _FEW, rule), table)
-    assert (exit_code, report.verdict, report.audited_hash) == (4, Verdict.ERRORED, "")
-    assert report.reason is not None
-    assert report.reason.code == code
+    report = job.ingest(_CSV, _contract(table, _FEW, rule), table)
+    assert (report.verdict, report.audited_hash) == (Verdict.ERRORED, "")
+    assert reason(report).code == code
 
 
-def test_every_quarantined_row_has_its_reasons(job_runner: Job) -> None:
+def test_every_quarantined_row_has_its_reasons(job: Job) -> None:
     """A row is quarantined once, with all its reasons, as JSON or as it stands in the file."""
     positive = {**custom("rowExpression", expression="amount > -5"), **_QUARANTINE, "id": "far"}
     contract = parse(_contract("tests.kept", _FEW, positive), "kept.yaml")
     rows = [(1, 1, "n1"), (2, -1, "x"), (3, -9, None), (None, 4, "n4"), (5, None, None)]
-    spark = reading_session(job_runner.warm_spark)
+    spark = reading_session(job.warm_spark)
     bad = F.when(F.col("id").isNull(), F.lit("x,4,n4")).alias(BAD_ROW)
     source = frame(spark, contract, rows).select("*", bad)
     assert sorted(append.quarantined_rows(source, contract).collect()) == sorted(

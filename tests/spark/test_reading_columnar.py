@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from tests.spark.conftest import Job, Read
+from tests.spark.conftest import Job, Read, orc_file, parquet
 
 pytestmark = pytest.mark.spark
 Reading = Callable[..., Read]
@@ -22,18 +22,6 @@ Columns = list[Any]
 PYARROW_DATA = Path(pa.__file__).parent / "tests" / "data"
 TIMES: Columns = [("t", "timestamp"), ("n", "timestamp", "timestamp_ntz")]
 NEW_YEAR = datetime(2013, 1, 1)  # noqa: DTZ001 a wall clock's time, as Spark hands out any
-
-
-def parquet(columns: dict[str, Any], **options: Any) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(pa.table(columns), file, **options)
-    return file.getvalue()
-
-
-def orc_file(columns: dict[str, Any], **options: Any) -> bytes:
-    file = io.BytesIO()
-    orc.write_table(pa.table(columns), file, **options)
-    return file.getvalue()
 
 
 def test_nanoseconds_are_read_where_none_is_lost(reading: Reading) -> None:
@@ -93,13 +81,15 @@ def test_types_that_do_not_fit_are_refused(reading: Reading) -> None:
     assert wide.rows == [(Decimal(2**64 - 1),)]
     instants = orc_file({"t": pa.array([NEW_YEAR], pa.timestamp("us", "UTC"))})
     assert reading(instants, "orc", TIMES[:1]).code == "UNREADABLE_TYPE"
+    days = parquet({"d": pa.array([[1]], pa.list_(pa.timestamp("ns")))})
+    assert reading(days, "parquet", [("d", "date")]).code == "UNREADABLE_TYPE"
     twice = parquet({"id": [1], "ID": [2]})
     assert reading(twice, "parquet", [("id", "integer")]).code == "DUPLICATE_COLUMN"
 
 
-def test_avro_is_read_and_counted(reading: Reading, job_runner: Job, tmp_path: Path) -> None:
+def test_avro_is_read_and_counted(reading: Reading, job: Job, tmp_path: Path) -> None:
     """An Avro file has the rows that its blocks declare; a truncated or damaged one is refused."""
-    rows = job_runner.warm_spark.range(500).selectExpr("id", "concat('n', id) AS name")
+    rows = job.warm_spark.range(500).selectExpr("id", "concat('n', id) AS name")
     rows.coalesce(1).write.format("avro").save(str(tmp_path / "avro"))
     (file,) = (tmp_path / "avro").glob("*.avro")
     body, columns = file.read_bytes(), [("id", "integer"), ("name", "string")]
@@ -120,6 +110,8 @@ def test_a_file_cut_short_anywhere_is_refused(
     for length in (5, len(body) // 2, len(body) - 20, len(body) - 1):
         assert reading(body[:length], format_, [("id", "integer")]).code == "TRUNCATED_FILE"
     assert reading(b"", format_, [("id", "integer")]).code == "EMPTY_OBJECT"
+    for other in (b"id,name\n1,n1\n", b"PK\x03\x04 and so on"):
+        assert reading(other, format_, [("id", "integer")]).code == f"NOT_{format_.upper()}"
     none = write({"id": pa.array([], pa.int64())})
     assert reading(none, format_, [("id", "integer")]) == Read([], [], 0)
 

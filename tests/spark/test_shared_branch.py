@@ -15,9 +15,8 @@ from spark_jobs.nessie_branch import Branch
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Storage
 from tests.services import fresh_session
-from tests.spark.conftest import Job
-from tests.spark.test_batch import batch, others
-from tests.spark.test_job import GOOD, changed, parquet
+from tests.spark.conftest import GOOD, Job, changed, parquet
+from tests.spark.test_batch import Batch, batch
 
 pytestmark = pytest.mark.spark
 Contract = Callable[..., str]
@@ -86,38 +85,34 @@ def run(job: Job, spec: JobSpec, at: int = 0, *, before: bool = False) -> AuditR
 
 
 def test_commits_of_others_on_the_branch_are_never_reported(
-    job_runner: Job, contract: Contract, table: str
+    job: Job, contract: Contract, table: str
 ) -> None:
     """Rows of another writer, at any moment of the run, fail the run."""
-    services = job_runner.services
-    main = services.spec(services.land("tests/main", parquet(GOOD)), "", table)
-    version = services.put_contract(table, contract())
-    _, first = job_runner.run(job_runner.spec(main.landed, contract(), table))
-    services.catalog.merge(first.branch, first.audited_hash, first.base_hash, "Publish", {})
-
+    services = job.services
+    job.publish(job.ingest(parquet(GOOD), contract(), table))
     landed = services.land("tests/shared", changed(id=[7, 8, 9]))
-    spec = services.spec(landed, version, table)
+    spec = job.spec(landed, contract(), table)
+    own = Branch(spec.nessie_uri, spec.branch, services.tokens["job"])
     for at, before in ((OPENED, False), (APPENDED, True)):
-        Branch(spec.nessie_uri, spec.branch, services.tokens["job"]).reset(spec.base_hash)
+        own.reset(spec.base_hash)
         with pytest.raises(Transient, match="another writer committed"):
-            run(job_runner, spec, at, before=before)
+            run(job, spec, at, before=before)
 
-    Branch(spec.nessie_uri, spec.branch, services.tokens["job"]).reset(spec.base_hash)
-    report = run(job_runner, spec, APPENDED)
+    own.reset(spec.base_hash)
+    report = run(job, spec, APPENDED)
     assert report.verdict is Verdict.PASSED
     assert services.catalog.head(spec.branch) != report.audited_hash  # which leads to the run alone
 
     with pytest.raises(Transient, match="another writer committed"):
-        run(job_runner, spec)  # the rows of the run before are on the branch now
+        run(job, spec)  # the rows of the run before are on the branch now
 
 
 def test_commits_of_others_between_two_files_of_a_batch_fail_it(
-    job_runner: Job, batch: Callable[..., JobSpec], table: str
+    job: Job, batch: Batch, table: str
 ) -> None:
     """A commit of another writer between two files of a batch fails it."""
-    one, _ = others(table)
-    spec = batch({"a.parquet": (one, parquet(GOOD)), "b.parquet": (one, changed(id=[7, 8, 9]))})
-    run(job_runner, spec)
-    Branch(spec.nessie_uri, spec.branch, job_runner.services.tokens["job"]).reset(spec.base_hash)
+    spec = batch((table, parquet(GOOD)), (table, changed(id=[7, 8, 9])))
+    run(job, spec)
+    Branch(spec.nessie_uri, spec.branch, job.services.tokens["job"]).reset(spec.base_hash)
     with pytest.raises(Transient, match="another writer committed"):
-        run(job_runner, spec, APPENDED)
+        run(job, spec, APPENDED)

@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import pyarrow as pa
 import pytest
 from moto.server import ThreadedMotoServer
-from pyarrow import parquet
 
 from infra.local.emr.drivers import Driver
 from infra.local.jars import (
@@ -26,7 +24,7 @@ from infra.local.jars import (
 from infra.local.java import (
     java_home,
 )
-from tests.fakes.damaged_parquet import spinning
+from tests.fakes.damaged_parquet import spinning, written
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.spark
@@ -77,9 +75,9 @@ class Bench:
         return order["run"]
 
     def order(self, script: str, *arguments: str, **more: Any) -> dict[str, Any]:
-        """Return a driver's order for this Python text."""
+        """Return a driver's order for this Python text, after the begin of a session."""
         run = f"run-{next(self.numbers)}"
-        (self.directory / f"{run}.py").write_text(textwrap.dedent(script))
+        (self.directory / f"{run}.py").write_text(SESSION + textwrap.dedent(script))
         order = {"run": run, "entry_point": str(self.directory / f"{run}.py"), "py_files": []}
         order |= {name: str(self.directory / f"{run}.{name}") for name in ("stdout", "stderr")}
         return {**order, "arguments": list(arguments), "conf": {}, **more}
@@ -88,26 +86,22 @@ class Bench:
         """Return the driver's next message about the run."""
         return self.ready_driver().answer(run, time.monotonic() + PATIENCE)
 
-    def end(self, run: str) -> Ended:
-        """Return the run after its end."""
-        said = self.said(run)
-        return Ended(said, self.output(run, "stdout"), self.output(run, "stderr"))
-
     def output(self, run: str, stream: str) -> str:
         """Return the run's output so far."""
         return (self.directory / f"{run}.{stream}").read_text()
 
     def run(self, script: str, *arguments: str, **more: Any) -> Ended:
         """Run this Python text to its end and return the result."""
-        return self.end(self.start(script, *arguments, **more))
+        run = self.start(script, *arguments, **more)
+        said = self.said(run)
+        return Ended(said, self.output(run, "stdout"), self.output(run, "stderr"))
 
-    def package(self, name: str, **modules: str) -> str:
-        """Return an archive of modules for `--py-files`."""
+    def package(self, name: str, text: str) -> str:
+        """Return an archive of the module `job` for `--py-files`."""
         path = self.directory / name / "job.zip"
         path.parent.mkdir()
         with zipfile.ZipFile(path, "w") as archive:
-            for module, text in modules.items():
-                archive.writestr(f"{module}.py", text)
+            archive.writestr("job.py", text)
         return str(path)
 
 
@@ -137,8 +131,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory, s3: str) -> Iterator[Bench]:
 def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
     """The entry point is __main__ and has its arguments and a session with its settings."""
     ended = bench.run(
-        SESSION
-        + """if __name__ == "__main__":
+        """if __name__ == "__main__":
             import json, sys
             names = ("spark.mine", "spark.sql.session.timeZone", "spark.sql.shuffle.partitions")
             hadoop = spark._jsparkSession.sessionState().newHadoopConf().get("fs.mine")
@@ -156,7 +149,7 @@ def test_a_run_is_executed_as_spark_submit_would(bench: Bench) -> None:
 
 
 LEAVE_EVERYTHING = """
-    import logging, os, sys
+    import json, logging, os, sys
     sys.path.insert(0, "/left"); sys.argv.append("left"); os.environ["LEFT"] = "1"; os.chdir("/")
     logging.basicConfig(level=logging.DEBUG); json.left = True
     spark.conf.set("spark.left", "1")
@@ -186,14 +179,12 @@ FIND_EVERYTHING = """
 """
 
 
-@pytest.mark.parametrize("ending", ["", "    spark.stop()\n", "    raise ValueError\n"])
+@pytest.mark.parametrize("ending", ["", "    spark.stop()", "    raise ValueError"])
 def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: str) -> None:
     """Settings, tables and modules of a run are gone in the next one, however it ended."""
-    find = SESSION + textwrap.dedent(FIND_EVERYTHING)
-    leave = textwrap.dedent(LEAVE_EVERYTHING) + textwrap.dedent(ending)
-    left = bench.run(SESSION + "import json\n" + leave, str(tmp_path))
+    left = bench.run(LEAVE_EVERYTHING + ending, str(tmp_path))
     assert left.said["exit"] == (1 if "raise" in ending else 0), left.stderr
-    assert bench.run(find).found == {
+    assert bench.run(FIND_EVERYTHING).found == {
         "process": [[], False, None, False],
         "modules": [0, False],
         "settings": None,
@@ -204,13 +195,12 @@ def test_a_run_leaves_nothing_to_the_next(bench: Bench, tmp_path: Path, ending: 
 
 def test_runs_do_not_fill_the_jvm(bench: Bench) -> None:
     """After a run the JVM has no more objects and listeners than before it."""
-    script = (
-        SESSION
-        + """for n in range(100):
+    script = """import gc
+for n in range(100):
     spark.range(n)
+gc.collect()  # else the number depends on when Python frees its references
 objects = spark.sparkContext._gateway.java_gateway_server.getGateway().getBindings().size()
 print([objects, spark._jsc.sc().listenerBus().listeners().size()])"""
-    )
     first, second, third = (bench.run(script).found for _ in range(3))
     assert second[1] == third[1] == first[1]
     assert abs(third[0] - first[0]) < 100
@@ -225,7 +215,8 @@ print([objects, spark._jsc.sc().listenerBus().listeners().size()])"""
         ("raise KeyError('k')", 1, "KeyError: 'k'"),
         ("raise ValueError('one\\ntwo\\nthree')", 1, "ValueError: one two"),
         ("def", 1, "SyntaxError: invalid syntax"),
-        (SESSION + "spark.table('none')", 1, "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND]"),
+        ("import lakegate", 1, "ModuleNotFoundError"),  # the checkout is none of a run's files
+        ("spark.table('none')", 1, "AnalysisException: [TABLE_OR_VIEW_NOT_FOUND]"),
     ],
 )
 def test_the_exit_code_is_pythons_own(bench: Bench, script: str, code: int, details: str) -> None:
@@ -235,11 +226,10 @@ def test_the_exit_code_is_pythons_own(bench: Bench, script: str, code: int, deta
     assert ended.said["details"].startswith(details)
 
 
-def test_what_a_run_prints_is_its_own(bench: Bench) -> None:
+def test_each_run_has_its_own_output(bench: Bench) -> None:
     """Each run has its stdout and stderr, with its traceback and the JVM's output."""
     ended = bench.run(
-        SESSION
-        + """import sys
+        """import sys
 spark._jvm.java.lang.System.err.println("from the JVM")
 print("out"); print("err", file=sys.stderr)
 raise ValueError("the end")"""
@@ -251,61 +241,42 @@ raise ValueError("the end")"""
 
 def test_runs_have_only_their_own_modules(bench: Bench) -> None:
     """Two runs with modules of the same name each get their own, also in Spark's workers."""
-    script = (
-        SESSION
-        + """import json, job
+    script = """import json, job
 from pyspark.sql.functions import udf
 def echo(_):
     import job
     return job.VERSION
 rows = spark.range(1).select(udf(echo)("id")).collect()
 print(json.dumps([job.VERSION, rows[0][0]]))"""
-    )
     for version in ("one", "two", "one again"):
-        files = [bench.package(version, job=f"VERSION = {version!r}")]
+        files = [bench.package(version, f"VERSION = {version!r}")]
         assert bench.run(script, py_files=files).found == [version, version]
     assert "ModuleNotFoundError" in bench.run(script).said["details"]
 
 
-def test_runs_do_not_see_the_checkout(bench: Bench) -> None:
-    """A module outside a run's files is missing, even if this project has it."""
-    assert bench.run("import lakegate").said["details"].startswith("ModuleNotFoundError")
-
-
-def test_s3_is_read_and_written(bench: Bench, s3: str) -> None:
-    """s3:// addresses are read from and written to the local S3."""
+def test_s3_and_iceberg_are_there(bench: Bench, s3: str, tmp_path: Path) -> None:
+    """s3:// addresses are the local S3's; a catalog in the settings works, with Iceberg's SQL."""
     boto3.client("s3", endpoint_url=s3).create_bucket(Bucket="lake")
-    ended = bench.run(
-        SESSION
-        + """spark.range(5).write.parquet("s3://lake/a b/ü")
-print(spark.read.parquet("s3://lake/a b/ü").count())"""
-    )
-    assert ended.found == 5
-
-
-def test_iceberg_is_there(bench: Bench, tmp_path: Path) -> None:
-    """A catalog in the settings works, with Iceberg's own SQL."""
     conf = {
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": str(tmp_path),
     }
     ended = bench.run(
-        SESSION
-        + """spark.sql("CREATE TABLE lake.db.t (id BIGINT) USING iceberg")
-spark.range(3).writeTo("lake.db.t").append()
+        """spark.range(5).write.parquet("s3://lake/a b/ü")
+spark.sql("CREATE TABLE lake.db.t (id BIGINT) USING iceberg")
+spark.read.parquet("s3://lake/a b/ü").writeTo("lake.db.t").append()
 spark.sql("ALTER TABLE lake.db.t CREATE BRANCH audit")
 print(spark.table("lake.db.t.branch_audit").count())""",
         conf=conf,
     )
-    assert ended.found == 3
+    assert ended.found == 5
 
 
 def test_a_cancel_ends_the_spark_job(bench: Bench) -> None:
     """A run that is cancelled in a Spark job fails at once and runs its clean-up."""
     run = bench.start(
-        SESSION
-        + """print("running", flush=True)
+        """print("running", flush=True)
 try:
     spark.range(10**15).selectExpr("sum(id % 7)").collect()
 finally:
@@ -327,40 +298,6 @@ def _cancelled(bench: Bench, run: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("script", "why"),
-    [
-        (SESSION + "spark._jvm.java.lang.System.exit(3)", "its JVM ended with exit code 3"),
-        ("import os; os.kill(os.getpid(), 9)", "process was killed by signal 9"),
-    ],
-)
-def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why: str) -> None:
-    """If a run or the JVM dies, the driver reports it and ends, with all that may still run."""
-    ended = bench.run(script)
-    assert why in ended.said["lost"]
-    eventually(lambda: bench.driver and not bench.driver.is_alive)
-
-
-def test_a_driver_ends_with_the_service(bench: Bench, tmp_path: Path) -> None:
-    """A driver ends with its standard input, even during a run, with all that it started."""
-    order = bench.order(SESSION + "import os, time\nprint(os.getpid())\ntime.sleep(600)")
-    with subprocess.Popen(
-        command(), stdin=subprocess.PIPE, cwd=tmp_path, start_new_session=True, text=True
-    ) as driver:
-        print(json.dumps(order), file=driver.stdin, flush=True)
-        Path(order["stdout"]).touch()
-        eventually(lambda: bench.output(order["run"], "stdout"))
-    eventually(lambda: _group_is_gone(driver.pid))
-
-
-def _group_is_gone(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
 SPIN = """
 import sys
 sys.path.insert(0, {checkout!r})
@@ -376,10 +313,44 @@ def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: P
     file = tmp_path / "file.parquet"
     file.write_bytes(spinning())
     sound = tmp_path / "sound.parquet"
-    parquet.write_table(pa.table({"id": [1]}), sound)
+    sound.write_bytes(written({"id": [1]}))
     script = SPIN.format(checkout=str(Path(__file__).parents[2]), file=str(file), sound=str(sound))
-    ended = bench.run(SESSION + script)
+    ended = bench.run(script)
     assert ended.said["exit"] == 1
     assert "TIMED_OUT" in ended.stderr
     # The driver leaves only if the task still spins by then; either way the next run works.
-    assert bench.run(SESSION + "print(spark.range(3).count())").found == 3
+    assert bench.run("print(spark.range(3).count())").found == 3
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("spark._jvm.java.lang.System.exit(3)", "its JVM ended with exit code 3"),
+        ("import os; os.kill(os.getpid(), 9)", "process was killed by signal 9"),
+    ],
+)
+def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why: str) -> None:
+    """If a run or the JVM dies, the driver reports it and ends, with all that may still run."""
+    ended = bench.run(script)
+    assert why in ended.said["lost"]
+    eventually(lambda: bench.driver and not bench.driver.is_alive)
+
+
+def test_a_driver_ends_with_the_service(bench: Bench, tmp_path: Path) -> None:
+    """A driver ends with its standard input, even during a run, with all that it started."""
+    order = bench.order("import os, time\nprint(os.getpid())\ntime.sleep(600)")
+    with subprocess.Popen(
+        command(), stdin=subprocess.PIPE, cwd=tmp_path, start_new_session=True, text=True
+    ) as driver:
+        print(json.dumps(order), file=driver.stdin, flush=True)
+        Path(order["stdout"]).touch()
+        eventually(lambda: bench.output(order["run"], "stdout"))
+    eventually(lambda: _group_is_gone(driver.pid))
+
+
+def _group_is_gone(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False

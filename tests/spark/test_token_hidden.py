@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from infra import nessie_tokens
 from infra.local.jars import (
     spark_jars,
 )
 from infra.local.java import (
     java_home,
 )
-from infra.nessie_tokens import Keys
+from lakegate import nessie_tokens
+from lakegate.nessie_tokens import Keys
 from tests.fakes import wire
 from tests.leaks import files, leaks, secrets_of
 from tests.unit.adapters.test_tokens import spec

@@ -1,18 +1,29 @@
 """Transforms over real Spark, Nessie and S3."""
 
-import io
-import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Verdict
-from tests.spark.conftest import Job
+from spark_jobs.files.open import LocalFile, open_file
+from tests.spark.conftest import Job, reason
+from tests.spark.conftest import parquet as file_of
+from tests.spark.measuring import contract_of, reading_session
 
 pytestmark = pytest.mark.spark
+COLUMNS: list[dict[str, Any]] = [
+    {"name": "id", "logicalType": "integer", "required": True},
+    {
+        "name": "price",
+        "logicalType": "number",
+        "physicalType": "decimal(10,2)",
+        "logicalTypeOptions": {"minimum": 0},
+    },
+]
 
 
 @dataclass(frozen=True)
@@ -22,31 +33,9 @@ class Table:
     job: Job
     name: str
 
-    def ingest(
-        self, sql: str, body: bytes, format_: str = "parquet", **settings: str
-    ) -> AuditReport:
-        text = textwrap.indent(sql, "      ")
-        listed = "".join(f"\n  - {{property: {k}, value: {v}}}" for k, v in settings.items())
-        contract = f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: {self.name}
-version: 1.0.0
-customProperties:
-  - {{property: format, value: {format_}}}{listed}
-  - property: transform
-    value: |
-{text}
-schema:
-  - name: {self.name}
-    properties:
-      - {{name: id, logicalType: integer, required: true}}
-      - name: price
-        logicalType: number
-        physicalType: decimal(10,2)
-        logicalTypeOptions: {{minimum: 0}}
-"""
-        return self.job.ingest(body, contract, self.name)[1]
+    def ingest(self, sql: str, body: bytes, format_: str = "parquet") -> AuditReport:
+        contract = contract_of(COLUMNS, (), self.name, format=format_, transform=sql)
+        return self.job.ingest(body, contract, self.name)
 
     def rows(self, report: AuditReport) -> list[tuple[Any, ...]]:
         found = self.job.rows(self.name, report.branch)
@@ -54,14 +43,12 @@ schema:
 
 
 @pytest.fixture
-def lake(job_runner: Job, table: str) -> Table:
-    return Table(job_runner, table)
+def lake(job: Job, table: str) -> Table:
+    return Table(job, table)
 
 
 def parquet(**columns: Any) -> bytes:
-    file = io.BytesIO()
-    pq.write_table(pa.table(columns), file)
-    return file.getvalue()
+    return file_of(columns)
 
 
 FILE = parquet(
@@ -82,7 +69,7 @@ def test_the_result_is_audited_and_written_in_the_files_place(lake: Table) -> No
     assert report.schema_changes == ("column id: int widened to bigint",)
 
 
-def test_what_the_transform_makes_can_be_rejected(lake: Table) -> None:
+def test_a_transforms_result_can_be_rejected(lake: Table) -> None:
     """Checks read the result: a bad row in it rejects the file."""
     report = lake.ingest(f"SELECT try_cast(order_no AS bigint) AS id, {CENTS} FROM file", FILE)
     assert {check.id for check in report.failed} == {"id.nullValues", "price.invalidValues"}
@@ -104,23 +91,31 @@ def test_what_the_transform_makes_can_be_rejected(lake: Table) -> None:
     ],
 )
 def test_a_result_or_a_text_that_does_not_fit_is_a_clear_rejection(
-    lake: Table, sql: str, code: str, message: str
+    job: Job, tmp_path: Path, sql: str, code: str, message: str
 ) -> None:
-    """The result's columns are compared as a file's are; SQL that cannot run is rejected."""
-    report = lake.ingest(sql, FILE)
+    """The result's columns are compared as a file's are; SQL that cannot run is a finding."""
+    file = tmp_path / "file"
+    file.write_bytes(FILE)
+    contract = parse(contract_of(COLUMNS, transform=sql), "transform.yaml")
+    spark = reading_session(job.warm_spark)
+    (finding,) = open_file(spark, str(file), contract, LocalFile(file)).findings
+    assert finding.code.startswith(code)
+    assert message in finding.message
+
+
+def test_a_finding_rejects_the_file_unwritten(lake: Table) -> None:
+    """A file whose transform cannot run is rejected, and nothing is on its branch."""
+    report = lake.ingest("SELECT nothing AS id, NULL AS price FROM file", FILE)
     assert (report.verdict, report.audited_hash) == (Verdict.REJECTED, "")
-    assert report.reason is not None
-    assert report.reason.code.startswith(code)
-    assert message in report.reason.message
+    assert reason(report).code == "BAD_TRANSFORM"
 
 
 def test_a_failed_cast_is_reported_without_the_value(lake: Table) -> None:
     """A failed cast ends the run errored at once, without the value in the message."""
     secret = parquet(order_no=["7", "a secret"], cents=pa.array([1, 2], pa.int32()))
     report = lake.ingest(f"SELECT CAST(order_no AS bigint) AS id, {CENTS} FROM file", secret)
-    assert report.reason is not None
-    assert report.reason.code == "BAD_VALUE"
-    assert "CAST_INVALID_INPUT" in report.reason.message
+    assert reason(report).code == "BAD_VALUE"
+    assert "CAST_INVALID_INPUT" in reason(report).message
     assert "secret" not in report.to_json()
 
 
@@ -133,37 +128,28 @@ FROM file
 
 
 def test_cells_of_text_reach_the_transform_as_they_are(lake: Table) -> None:
-    """Every cell of a text format is text, and columns may have any names."""
-    report = lake.ingest(OF_CSV.strip(), CSV, "csv")
-    assert report.verdict is Verdict.PASSED, report.reason
-    assert lake.rows(report) == [(7, "1.50"), (8, "None")]
-    uncast = lake.ingest("SELECT 1L AS id, `Order No` AS price FROM file", CSV, "csv")
-    assert uncast.reason is not None
-    assert uncast.reason.code == "TYPE_MISMATCH"
+    """Every cell of a text format is text, and columns may have any names.
 
-
-def test_rows_that_cannot_be_read_are_not_lost_in_the_transform(lake: Table) -> None:
-    """An unparseable row does not reach the SQL, but still rejects the file."""
+    An unparseable row does not reach the SQL, but still rejects the file.
+    """
     report = lake.ingest(OF_CSV.strip(), CSV + b"9,1,more\n", "csv")
+    assert lake.rows(report) == [(7, "1.50"), (8, "None")]
     assert report.verdict is Verdict.REJECTED
-    assert report.failed[0].id == "file.rows_readable"
-    assert report.failed[0].found == "1 of 3 rows could not be parsed and are quarantined"
-    assert report.failed[0].samples == ()  # it may have columns that nobody classified
+    (check,) = report.failed
+    assert check.id == "file.rows_readable"
+    assert check.found == "1 of 3 rows could not be parsed and are quarantined"
+    assert check.samples == ()  # it may have columns that nobody classified
     assert (report.source_rows, report.rows_read) == (3, 3)
+    uncast = lake.ingest("SELECT 1L AS id, `Order No` AS price FROM file", CSV, "csv")
+    assert reason(uncast).code == "TYPE_MISMATCH"
 
 
 def test_json_objects_reach_the_transform_by_their_keys(lake: Table) -> None:
     """Keys are columns of text; nested values are JSON."""
     body = b'{"order": {"id": 7}, "cents": 150}\n{"order": {"id": 8}}\n'
-    sql = """
-SELECT CAST(get_json_object(order, '$.id') AS int) AS id, CAST(cents AS int) / 100.00BD AS price
-FROM file
-"""
-    report = lake.ingest(sql.strip().replace("100.00BD", "100"), body, "json")
-    assert report.reason is not None
-    assert report.reason.code == "TYPE_MISMATCH"
-    exact = sql.strip().replace("CAST(cents AS int) / 100.00BD", "CAST(cents AS decimal(10,2))")
-    assert lake.rows(lake.ingest(exact, body, "json")) == [(7, "150.00"), (8, "None")]
+    price = "CAST(cents AS decimal(10,2)) AS price"
+    sql = f"SELECT CAST(get_json_object(order, '$.id') AS int) AS id, {price} FROM file"
+    assert lake.rows(lake.ingest(sql, body, "json")) == [(7, "150.00"), (8, "None")]
 
 
 def test_a_damaged_file_is_not_cut_short_by_its_transform(lake: Table) -> None:
@@ -173,5 +159,4 @@ def test_a_damaged_file_is_not_cut_short_by_its_transform(lake: Table) -> None:
     body[40:60] = bytes(20)
     report = lake.ingest(f"SELECT 1L AS id, {CENTS} FROM file", bytes(body))
     assert report.verdict is Verdict.ERRORED
-    assert report.reason is not None
-    assert report.reason.code == "CORRUPT_FILE"
+    assert reason(report).code == "CORRUPT_FILE"

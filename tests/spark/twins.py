@@ -63,6 +63,7 @@ def _texts() -> Iterator[Twin]:
     yield Twin("required", {"logicalType": "string", "required": True}, *_last("", None), NULL)
     yield _declared("pattern", "string", "12345", "12345\n", pattern="^[0-9]{5}$")
     yield _declared("pattern anywhere", "string", "abc", "ac", pattern="b")
+    yield _declared("pattern of blanks", "string", "a", "\u00a0", pattern=r"\S")
     yield _declared("pattern of one", "string", "\U0001f600", "e\u0301", pattern="^.$")
     yield _declared("pattern with quotes", "string", "a'\\", "a'", pattern="^a'\\\\$")
     yield _declared("minLength", "string", "\U0001f600a", "\U0001f600", minLength=2)
@@ -276,6 +277,12 @@ def _library() -> Iterator[Twin]:
     ):
         rule = {"metric": "invalidValues", "arguments": arguments, "mustBe": 0}
         yield _ruled(f"invalidValues {arguments}", str(logical), rule, *_last(*values))
+
+    facets = {"minimum": 0, "maximum": 5, "validValues": [0, 1], "multipleOf": 1}
+    once = {"metric": "invalidValues", "arguments": facets, "mustBeLessThan": 2}
+    yield _ruled(
+        "each row once", "number", once, [0.0, 1.0, 0.0, math.nan], [0.0, 1.0, math.nan, 6.0]
+    )
 
 
 def _optional() -> Iterator[Twin]:

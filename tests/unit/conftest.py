@@ -1,4 +1,4 @@
-"""Fixtures for the log of a test."""
+"""Fixtures of the unit tests: a deployment, and its log."""
 
 import io
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from functions.telemetry import logger
+from tests.fakes.scenario import Scenario
 
 
 @pytest.fixture
@@ -26,3 +27,11 @@ def quiet() -> Iterator[None]:
     logger.setLevel("CRITICAL")
     yield
     logger.setLevel(level)
+
+
+@pytest.fixture
+def deployment() -> Iterator[Scenario]:
+    """Yield a deployment where nothing has landed; at rest it must keep every promise."""
+    deployment = Scenario()
+    yield deployment
+    deployment.check()

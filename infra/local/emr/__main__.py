@@ -129,11 +129,12 @@ def main() -> None:
         lambda number: Driver(_driver(options), options.home / "drivers" / str(number)),
         options.home / "artefacts",
         assumed if options.assume_roles else own,
-        Pace(options.minute_seconds, options.grace_seconds),
+        Pace(options.minute_seconds, options.grace_seconds, options.patience_seconds),
+        prewarm=options.prewarm,
     )
     app = web_app(Operations(application, job_runs, scheduler, faults), scheduler, faults)
     server = make_server("127.0.0.1", options.port, app, threaded=True)
-    scheduler.begin(options.prewarm)
+    scheduler.begin()
     server.serve_forever()
 
 
@@ -142,13 +143,18 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--home", type=Path, required=True, help="where its state is kept")
     parser.add_argument("--drivers", type=int, default=1, help="how many runs run at a time")
-    parser.add_argument("--prewarm", action="store_true", help="keep drivers waiting for runs")
+    parser.add_argument("--prewarm", action="store_true", help="keep a driver waiting for runs")
     parser.add_argument("--assume-roles", action="store_true", help="hold runs to their rights")
     parser.add_argument("--application-id", default="00lakegatelocal1")
     parser.add_argument("--event-source", default="aws.emr-serverless")
     parser.add_argument("--queue-timeout-minutes", type=int, default=360)
+    parser.add_argument("--maximum-cpu", type=int, default=64, help="vCPUs of all workers")
+    parser.add_argument("--idle-minutes", type=int, default=15, help="until it stops by itself")
     parser.add_argument("--minute-seconds", type=float, default=60, help="length of a minute")
     parser.add_argument("--grace-seconds", type=float, default=2, help="to end after a cancel")
+    parser.add_argument(
+        "--patience-seconds", type=float, default=0, help="to wait for a driver before a new one"
+    )
     parser.add_argument("--driver", help="the driver's command instead of a local Spark")
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--account", default="000000000000")
@@ -163,6 +169,8 @@ def _application(options: argparse.Namespace) -> Application:
         account=options.account,
         max_concurrent_runs=options.drivers,
         queue_timeout_minutes=options.queue_timeout_minutes,
+        maximum_cpu=options.maximum_cpu,
+        idle_minutes=options.idle_minutes,
         created_at=time.time(),
     )
 

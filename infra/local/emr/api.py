@@ -153,7 +153,10 @@ def _inside(shape: Shape, value: Any) -> Iterator[tuple[Shape, Any, str]]:
 
 _PAGE = 50
 _MOST_MINUTES = 10_080
-_OPERATIONS = ("StartJobRun", "GetJobRun", "ListJobRuns", "GetApplication")
+_OPERATIONS = (
+    *("StartJobRun", "GetJobRun", "ListJobRuns"),
+    *("GetApplication", "StopApplication", "UpdateApplication", "DeleteApplication"),
+)
 _UNSUPPORTED = ("attempt", "createdAtBefore", "mode", "states")  # of EMR Serverless's
 
 
@@ -171,6 +174,8 @@ class Operations:
     def start_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
         """Start a run: a client token starts one run, however often it is sent."""
         self._check_application(given)
+        if self._scheduler.state() == "TERMINATED":
+            raise invalid(f"Application {self._application.id} is TERMINATED")
         self._strike("fail_next_starts")
         _check_start(given)
         run_id = uuid.uuid4().hex[:16]
@@ -198,7 +203,34 @@ class Operations:
     def get_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Describe the application."""
         self._check_application(given)
-        return {"application": runs.application_description(self._application)}
+        return {"application": self._described()}
+
+    def stop_application(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Stop the application; it starts again with the next run."""
+        self._check_application(given)
+        if not self._scheduler.stop():
+            raise invalid("The application has job runs that are not complete")
+        return {}
+
+    def update_application(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Accept a change, which has no effect here; only a stopped application can be changed."""
+        self._check_rests(given)
+        return {"application": self._described()}
+
+    def delete_application(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Delete the application, which must be stopped."""
+        self._check_rests(given)
+        self._scheduler.delete()
+        return {}
+
+    def _described(self) -> dict[str, Any]:
+        return runs.application_description(self._application, self._scheduler.state())
+
+    def _check_rests(self, given: dict[str, Any]) -> None:
+        self._check_application(given)
+        state = self._scheduler.state()
+        if state not in ("CREATED", "STOPPED"):
+            raise invalid(f"Application must be in a stopped or created state, and is {state}")
 
     def _strike(self, fault: str) -> None:
         if self._faults.strikes(self._faults.requests, fault):

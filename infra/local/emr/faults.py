@@ -71,6 +71,12 @@ class Faults:
 
 
 # A job run assumes a role: it may do what the role and the run's own policy both allow.
+#
+# On EMR its credentials are renewed while it runs. Here they last as long as it may run, or twelve
+# hours, the longest session of a role.
+_LONGEST_SESSION = 12 * 3600
+_SHORTEST_SESSION = 15 * 60
+_STARTING_MINUTES = 5  # from the session to the driver's first order, on a busy machine
 
 Environment = Mapping[str, str]
 
@@ -86,6 +92,7 @@ def assumed(run: JobRun, application: Application) -> Environment:
     given |= {"PolicyArns": [{"arn": arn} for arn in policy.get("policyArns", ())]}
     role = run.request["executionRoleArn"]
     given |= {"RoleSessionName": run.id, "ExternalId": application.arn}
+    given |= {"DurationSeconds": session_seconds(run.timeout_minutes)}
     try:
         answer = boto3.client("sts").assume_role(RoleArn=role, **given)
     except (BotoCoreError, ClientError) as error:
@@ -96,6 +103,12 @@ def assumed(run: JobRun, application: Application) -> Environment:
         "AWS_SECRET_ACCESS_KEY": credentials["SecretAccessKey"],
         "AWS_SESSION_TOKEN": credentials["SessionToken"],
     }
+
+
+def session_seconds(timeout_minutes: int) -> int:
+    """Return how long the session of a run lasts that may run for so long."""
+    wanted = (timeout_minutes + _STARTING_MINUTES) * 60
+    return max(_SHORTEST_SESSION, min(wanted, _LONGEST_SESSION))
 
 
 def own(_run: JobRun, _application: Application) -> Environment:

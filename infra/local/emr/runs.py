@@ -1,8 +1,12 @@
 """Job runs as values: their states, the changes between them, and AWS's form of them."""
 
 import dataclasses
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from infra.local.emr.submit import DEFAULT_WORKERS, CannotSubmit, Workers, parameters
 
 FINAL = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
 WAITING = frozenset({"SUBMITTED", "QUEUED"})
@@ -18,6 +22,8 @@ _NEXT = {
 }
 _DEFAULT_TIMEOUT_MINUTES = 720
 _DETAILS_LENGTH = 256
+_LEAST_BILLED_SECONDS = 60
+_GB_OF_A_CPU = 4  # the default
 
 
 class WrongState(Exception):
@@ -34,6 +40,8 @@ class Application:
     account: str
     max_concurrent_runs: int
     queue_timeout_minutes: int
+    maximum_cpu: int
+    idle_minutes: int
     created_at: float
 
     @property
@@ -65,6 +73,14 @@ class JobRun:
     def timeout_minutes(self) -> int:
         """Return how long the run may be RUNNING."""
         return self.request.get("executionTimeoutMinutes", _DEFAULT_TIMEOUT_MINUTES)
+
+    @property
+    def workers(self) -> Workers:
+        """Return the size of its workers; unreadable parameters fail when the run starts."""
+        try:
+            return parameters(self.spark_submit.get("sparkSubmitParameters", "")).workers
+        except CannotSubmit:
+            return DEFAULT_WORKERS
 
     @property
     def spark_submit(self) -> dict[str, Any]:
@@ -109,7 +125,25 @@ def arn(run: JobRun, application: Application) -> str:
     return f"{application.arn}/jobruns/{run.id}"
 
 
-def application_description(application: Application) -> dict[str, Any]:
+def application_state(
+    job_runs: Sequence[JobRun], now: float, stopped_at: float, idle_seconds: float
+) -> str:
+    """Return the application's state (User Guide, "Application states"); starting takes no time.
+
+    It stops at `stopped_at`, or after it was idle for so long; the next run starts it. Stopped for
+    ever, it is TERMINATED.
+    """
+    if stopped_at == math.inf:
+        return "TERMINATED"
+    if not job_runs:
+        return "CREATED"
+    if any(run.state not in FINAL for run in job_runs):
+        return "STARTED"
+    ended = max(run.ended_at or 0 for run in job_runs)
+    return "STOPPED" if stopped_at > ended or now - ended > idle_seconds else "STARTED"
+
+
+def application_description(application: Application, state: str) -> dict[str, Any]:
     """Return the application as GetApplication shows it."""
     return {
         "applicationId": application.id,
@@ -117,9 +151,17 @@ def application_description(application: Application) -> dict[str, Any]:
         "name": "lakegate-local",
         "releaseLabel": application.release_label,
         "type": "Spark",
-        "state": "STARTED",
+        "state": state,
         "createdAt": application.created_at,
         "updatedAt": application.created_at,
+        "maximumCapacity": {
+            "cpu": f"{application.maximum_cpu}vCPU",
+            "memory": f"{4 * application.maximum_cpu}GB",
+        },
+        "autoStopConfiguration": {
+            "enabled": True,
+            "idleTimeoutMinutes": application.idle_minutes,
+        },
         "schedulerConfiguration": {
             "maxConcurrentRuns": application.max_concurrent_runs,
             "queueTimeoutMinutes": application.queue_timeout_minutes,
@@ -172,4 +214,16 @@ def _durations(run: JobRun) -> dict[str, Any]:
         shown["endedAt"] = run.ended_at
         started = run.started_at or run.ended_at
         shown["totalExecutionDurationSeconds"] = round(run.ended_at - started)
+        shown["billedResourceUtilization"] = _billed(run, run.ended_at - started)
     return shown
+
+
+def _billed(run: JobRun, seconds: float) -> dict[str, float]:
+    workers = run.workers
+    cpus = workers.driver + workers.executor * workers.executors
+    hours = cpus * max(seconds, _LEAST_BILLED_SECONDS) / 3600
+    return {
+        "vCPUHour": round(hours, 6),
+        "memoryGBHour": round(_GB_OF_A_CPU * hours, 6),
+        "storageGBHour": 0.0,
+    }

@@ -19,8 +19,8 @@ _OF_THE_DRIVER = (
     *("spark.driver.", "spark.executor.", "spark.dynamicAllocation."),
     *("spark.jars", "spark.sql.extensions", "spark.sql.catalogImplementation"),
 )
-# On EMR's machines by the release label; the driver has its own.
-_PROVIDED = ("/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar",)
+# The defaults of EMR Serverless for Spark (User Guide, "Spark job properties").
+_CORES, _EXECUTORS = 4, 3
 
 
 class CannotSubmit(Exception):
@@ -34,6 +34,16 @@ class Parameters:
     conf: dict[str, str]
     py_files: tuple[str, ...]
     jars: tuple[str, ...]
+    workers: "Workers"
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The vCPUs of a run's driver and of each executor, and the executors that it begins with."""
+
+    driver: int
+    executor: int
+    executors: int
 
 
 class _Parser(argparse.ArgumentParser):
@@ -54,12 +64,28 @@ def parameters(text: str) -> Parameters:
         parser.add_argument(f"--{size}")
     try:
         given = parser.parse_args(shlex.split(text))
+        conf = dict(map(_setting, given.conf))
+        workers = _workers(conf)
     except ValueError as error:
         raise CannotSubmit(f"sparkSubmitParameters: {error}") from error
-    conf = dict(map(_setting, given.conf))
     jars = [*given.jars, conf.get("spark.jars", "")]
     kept = {name: value for name, value in conf.items() if not name.startswith(_OF_THE_DRIVER)}
-    return Parameters(kept, _listed(given.py_files), _listed(jars))
+    return Parameters(kept, _listed(given.py_files), _listed(jars), workers)
+
+
+DEFAULT_WORKERS = Workers(_CORES, _CORES, _EXECUTORS)
+
+
+def _workers(conf: Mapping[str, str]) -> Workers:
+    first = max(
+        int(conf.get("spark.executor.instances", _EXECUTORS)),
+        int(conf.get("spark.dynamicAllocation.initialExecutors", _EXECUTORS)),
+    )
+    return Workers(
+        driver=int(conf.get("spark.driver.cores", _CORES)),
+        executor=int(conf.get("spark.executor.cores", _CORES)),
+        executors=min(first, int(conf.get("spark.dynamicAllocation.maxExecutors", first))),
+    )
 
 
 def _listed(texts: Iterable[str]) -> tuple[str, ...]:
@@ -84,8 +110,8 @@ def order(
     given = parameters(spark_submit.get("sparkSubmitParameters", ""))
     s3 = _s3(environment)
     for uri in given.jars:
-        if uri not in _PROVIDED and not _local(uri, store, s3).exists():
-            raise CannotSubmit(f"there is no jar {uri}")
+        if not _local(uri, store, s3).exists():
+            raise CannotSubmit(f"java.nio.file.NoSuchFileException: {uri}")
     return {
         "entry_point": str(_local(spark_submit["entryPoint"], store, s3)),
         "arguments": spark_submit.get("entryPointArguments", []),

@@ -19,6 +19,7 @@ ON_DUPLICATE = ("publish", "hold")
 ON_NEW_VERSION = ("add", "replace")
 EXTRA_COLUMNS = ("fail", "drop", "add")
 MISSING_COLUMNS = ("fail", "null")
+ISOLATION = ("shared", "own")
 
 _SETTINGS = (
     "landingPrefix",
@@ -27,6 +28,8 @@ _SETTINGS = (
     "allowSamples",
     "onDuplicate",
     "onNewVersion",
+    "isolation",
+    "batches",
     "quarantine",
     "extraColumns",
     "missingColumns",
@@ -132,6 +135,24 @@ def landing_prefix(settings: Field, table: str) -> str:
             "landingPrefix",
         )
     return prefix
+
+
+def batch_prefixes(settings: Field) -> tuple[str, ...]:
+    """Return the prefixes of the manifests that may bring the table's files; none by default."""
+    given = settings.at("batches")
+    if given.node.value == "allowed":
+        return (BATCHES,)
+    if given.given and not isinstance(given.node.value, tuple):
+        given.refuse(f"must be allowed, or a list of prefixes, such as [{BATCHES}shop-]")
+        return ()
+    return tuple(_batch_prefix(item) for item in given.items())
+
+
+def _batch_prefix(item: Field) -> str:
+    prefix = item.node.value
+    if not isinstance(prefix, str) or not prefix.startswith(BATCHES):
+        item.refuse(f"is no prefix of a manifest: it begins with {BATCHES}, as in {BATCHES}shop-")
+    return str(prefix)
 
 
 def read_options(settings: Field, format_: str) -> dict[str, str]:

@@ -110,7 +110,7 @@ AUDITING = (
     Guard(
         "a final state stays",
         "doubled|must not end",
-        (Patch(complete, "_is_judged", lambda _, i: i.state is State.AUDITED),),
+        (Patch(complete, "is_judged", lambda _, i: i.state is State.AUDITED),),
     ),
     Guard(
         "the end of an earlier attempt is no verdict on this one",

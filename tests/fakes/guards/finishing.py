@@ -1,5 +1,6 @@
 """Guards on the path after a final state: clean up, notify, sweep."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from functions import sweep
@@ -19,6 +20,11 @@ def _note_before(field: str) -> Any:
         return notify(adapters, adapters.ledger.save(ingestion.step("", "", **{field: True})))
 
     return noted
+
+
+def _note_announced_before(announce: Any, adapters: Adapters, ended: Sequence[Ingestion]) -> Any:
+    noted = [each.step("", "", announced=True) for each in ended]
+    return announce(adapters, [adapters.ledger.save(each) for each in noted])
 
 
 def _delete_then_handle(
@@ -53,7 +59,7 @@ FINISHING = (
     Guard(
         "consumers are notified before the ledger says so",
         "readers were not told",
-        (Patch(finish, "_announce", _note_before("announced")),),
+        (Patch(finish, "_announce", _note_announced_before),),
     ),
     Guard(
         "the sweep finds what consumers were not notified of",
@@ -94,7 +100,7 @@ FINISHING = (
     Guard(
         "the sweep finds landed objects without an event",
         "never at rest",
-        (Patch(sweep, "_missed", lambda *_: ()),),
+        (Patch(sweep, "forgotten", lambda *_, **__: ()),),
     ),
     Guard(
         "the sweep resumes unfinished ingestions",

@@ -3,5 +3,6 @@
 from tests.fakes.guards.auditing import AUDITING
 from tests.fakes.guards.finishing import FINISHING
 from tests.fakes.guards.publishing import PUBLISHING
+from tests.fakes.guards.sharing import SHARING
 
-GUARDS = {guard.name: guard for guard in (*AUDITING, *PUBLISHING, *FINISHING)}
+GUARDS = {guard.name: guard for guard in (*AUDITING, *PUBLISHING, *FINISHING, *SHARING)}

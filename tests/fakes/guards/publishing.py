@@ -32,7 +32,7 @@ from tests.fakes.openings import (
 )
 from tests.fakes.sabotage import Patch
 
-# Main's log is read again behind other guards (tests/unit/pipeline/test_publishing_once.py).
+# Main's log is read again behind other guards (tests/unit/pipeline/test_publishing.py).
 _LOG_READ_AT_NEW_ATTEMPT = Patch(submit, "require_unpublished", nothing)
 _LOG_READ_BEFORE_REBASE = Patch(fresh_branch, "require_unpublished", nothing)
 _BRANCH_OF_INCOMPLETE_UNIT_DELETED = Patch(publish, "_delete_incomplete", nothing)
@@ -159,9 +159,9 @@ PUBLISHING = (
         opening=A_TABLE,
     ),
     Guard(
-        "files are registered only in the table that they were written for",
+        "files of another table are registered only if it has no other rows",
         "cannot read",
-        (Patch(catalog, "_is_replaced", never),),
+        (Patch(catalog, "_has_other_rows", never),),
     ),
     Guard(
         "files are registered only where they can be read as written",

@@ -1,4 +1,4 @@
-"""The stories of the guards, each of which breaks a promise, written by find_stories."""
+"""The stories of the guards, each of which breaks a promise, by find_stories."""
 
 from tests.fakes.events import (
     Ask,
@@ -13,6 +13,8 @@ from tests.fakes.events import (
     LoseRun,
     Meddle,
     RunJob,
+    Share,
+    SharedRunDies,
     Strike,
     Time,
 )
@@ -38,15 +40,21 @@ STORIES: dict[str, Story] = {
     ),
     "a branch's name can be derived again": (
         Land(),
+        Share(),
+        Strike("announcements.send", Kind.UNAVAILABLE),
+        Land(file=File.CANCELLED),
+        Land("shop/orders/c.parquet", File.CANCELLED, b"the same bytes"),
+        SharedRunDies(),
+        Ask(0),
+        Strike("ledger.save_search", Kind.DONE_YET_UNAVAILABLE, 1, ()),
+        Time.REST,
+        LoseEntry(2),
+        Change("drop", "shop.returns"),
         Time.COURSE,
-        Time.COURSE,
-        LoseEntry(),
-        Time.REDELIVERY,
     ),
     "a known ingestion is not submitted again": (
-        Land(),
-        Time.SWEEP,
-        RunJob(),
+        Strike("ledger.save", Kind.DONE_YET_UNAVAILABLE, 1),
+        Land(file=File.SILENT),
     ),
     "a file without bytes is refused": (Land(file=File.EMPTY),),
     "a marker is no data": (Land(file=File.MARKER),),
@@ -173,9 +181,12 @@ STORIES: dict[str, Story] = {
         Land(),
         Land(),
     ),
-    "files are registered only in the table that they were written for": (
-        Land("shop/returns/a.parquet"),
-        Land("shop/returns/a.parquet"),
+    "files of another table are registered only if it has no other rows": (
+        Land(),
+        Time.REST,
+        Land(),
+        Time.COURSE,
+        Change("recreate"),
     ),
     "files are registered only where they can be read as written": (
         Land(),
@@ -237,13 +248,11 @@ STORIES: dict[str, Story] = {
         Strike("announcements.send", Kind.DIES_BEFORE),
     ),
     "the sweep finds what consumers were not notified of": (
-        Change(),
-        Land(),
-        Land(),
-        Land(),
-        Time.COURSE,
-        Strike("catalog.merge", Kind.UNAVAILABLE),
-        Time.COURSE,
+        Land(file=File.REJECTED),
+        Deliver(),
+        RunJob(),
+        Strike("announcements.send", Kind.DIES_BEFORE),
+        Deliver(),
         Lose(),
     ),
     "an announcement names the table's metadata at one commit": (
@@ -276,5 +285,46 @@ STORIES: dict[str, Story] = {
     "a dead letter is deleted after it was handled": (
         Time.GARBAGE,
         Strike("alerts.post", Kind.DIES_BEFORE),
+    ),
+    "a group is published only if all its reports name its branch": (
+        Share(),
+        Land(),
+        Land(file=File.FOREIGN),
+    ),
+    "a shared run's verdict is on one attempt": (
+        Share(),
+        Land(),
+        Land(file=File.FOREIGN),
+    ),
+    "a file that leaves the work queue begins another attempt": (
+        Share(),
+        Land(),
+        Land(),
+        Strike("work.send", Kind.DONE_YET_UNAVAILABLE),
+        Time.COURSE,
+        Share(0),
+    ),
+    "what the ledger lost is not queued again": (
+        Share(),
+        Land(),
+        Land(),
+        Deliver(),
+        Deliver(),
+        RunJob(),
+        Strike("catalog.head", Kind.HANGS_AFTER, meanwhile=(Time.REDELIVERY,)),
+        Time.COURSE,
+        LoseEntry(),
+    ),
+    "the sweep queues a file again whose message was lost": (
+        Share(),
+        Time.SILENCE,
+        Strike("work.send", Kind.DIES_BEFORE),
+        Land(),
+    ),
+    "the sweep starts a shared run that is missing": (
+        Share(),
+        Time.SILENCE,
+        Land(file=File.CRASHING_ONCE),
+        Time.REST,
     ),
 }

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import boto3
 import pytest
+import requests
 from moto import mock_aws
 
-from access import deployment
+from access import deployment, forwarding
 from infra.local import processes, stack
 from infra.local.processes import Command
 from infra.local.stack import Stack
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Transient
+from tests.fakes import wire
 from tests.fakes.deployment import SETTINGS
 
 
@@ -52,8 +54,8 @@ def a_stack() -> Stack:
     )
 
 
-def test_the_local_stack_is_used_whatever_account_is_at_hand() -> None:
-    """The user's own AWS account and proxy settings do not affect the local stack."""
+def test_the_local_stack_is_used_whatever_account_is_at_hand(tmp_path: Path) -> None:
+    """The user's own AWS account and proxy do not affect the local stack, nor its place."""
     os.environ |= {
         "AWS_PROFILE": "production",
         "AWS_ENDPOINT_URL_S3": "http://elsewhere",
@@ -70,12 +72,6 @@ def test_the_local_stack_is_used_whatever_account_is_at_hand() -> None:
     assert os.environ["AWS_ACCESS_KEY_ID"] == "test"
     assert not {"AWS_PROFILE", "AWS_ENDPOINT_URL_S3", "HTTPS_PROXY"} & os.environ.keys()
     assert "PATH" in os.environ
-
-
-def test_the_stacks_place_is_still_known_when_it_is_used(tmp_path: Path) -> None:
-    """LAKEGATE_HOME names the same stack before and after its environment is entered."""
-    deployment.of_stack(a_stack())
-
     assert deployment.home() == tmp_path
 
 
@@ -104,12 +100,6 @@ def test_a_region_has_one_source(tmp_path: Path) -> None:
         assert deployment.Choice.of(None).name.endswith(f" in {region}")
         os.environ[name] = value
     assert deployment.find().addresses["s3"] == "https://s3.ap-south-1.amazonaws.com"
-
-
-def test_without_a_deployment_the_error_says_what_to_do() -> None:
-    """Without settings and stack the error says what to do."""
-    with pytest.raises(LakegateError, match="lakegate up"):
-        deployment.find()
 
 
 def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
@@ -153,7 +143,7 @@ def test_a_choice_has_a_display_name() -> None:
 
 @mock_aws
 def test_a_stage_is_found_by_its_stack() -> None:
-    """`--stage S` uses the settings of the functions in the stack lakegate-S."""
+    """`--stage S` uses the settings of the functions in the stack lakegate-S, which must exist."""
     os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
     deploy("lakegate-prod", settings())
 
@@ -162,25 +152,62 @@ def test_a_stage_is_found_by_its_stack() -> None:
     assert found.settings == SETTINGS
     assert found.addresses["nessie"] == "http://nessie:19120"
     assert not found.local
-
-
-@mock_aws
-def test_a_stage_that_is_not_there_is_named() -> None:
-    """A stage without a stack raises a LakegateError, not botocore's error."""
-    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
-
     with pytest.raises(LakegateError, match="the CloudFormation stack lakegate-nowhere"):
         deployment.find("nowhere")
 
 
-def deploy(name: str, settings: dict[str, str]) -> None:
+@mock_aws
+def test_a_stage_is_used_from_outside_its_network() -> None:
+    """Clients call Nessie through the stage's function; job runs get Nessie's own address."""
+    os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
+    deploy("lakegate-prod", settings(), OnNessieRequestFunctionName="f")
+    name = SETTINGS.nessie_token_secret
+    boto3.client("secretsmanager").create_secret(Name=name, SecretString="t")
+
+    found = deployment.find("prod")
+
+    assert found.settings == SETTINGS
+    assert found.addresses["nessie"].startswith("http://127.0.0.1:")
+    assert found.addresses["iceberg"] == f"{found.addresses['nessie']}/iceberg"
+    with pytest.raises(Transient, match="the function f did not forward"):
+        found.adapters().catalog.tip()
+    assert deployment.find("prod").addresses == found.addresses
+
+
+@mock_aws
+def test_the_local_way_to_nessie_needs_no_proxy() -> None:
+    """A proxy of the user gets no request of the local server's, and its exceptions stay."""
+    os.environ |= {
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "HTTP_PROXY": wire.nobody(),
+        "no_proxy": "intranet",
+    }
+    address = forwarding.address("another")
+    assert requests.get(address, timeout=30).status_code == 502
+    assert os.environ["no_proxy"] == "intranet,127.0.0.1"
+
+
+@mock_aws
+def test_nessie_can_be_called_directly() -> None:
+    """LAKEGATE_NESSIE_DIRECT chooses Nessie's own address, for networks that reach it."""
+    os.environ |= {
+        "AWS_REGION": "eu-central-1",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "LAKEGATE_NESSIE_DIRECT": "1",
+    }
+    deploy("lakegate-prod", settings(), OnNessieRequestFunctionName="f")
+
+    assert deployment.find("prod").addresses["nessie"] == "http://nessie:19120"
+
+
+def deploy(name: str, settings: dict[str, str], **outputs: str) -> None:
     """Create a stack with what the command reads of it."""
     role = boto3.client("iam").create_role(RoleName="r", AssumeRolePolicyDocument="{}")["Role"]
     code = io.BytesIO()
     zipfile.ZipFile(code, "w").close()
     boto3.client("lambda").create_function(
         FunctionName="on-job-run",
-        Runtime="python3.11",
+        Runtime="python3.13",
         Handler="h.h",
         Role=role["Arn"],
         Code={"ZipFile": code.getvalue()},
@@ -188,7 +215,10 @@ def deploy(name: str, settings: dict[str, str]) -> None:
     )
     template = {
         "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
-        "Outputs": {"OnJobRunFunctionName": {"Value": "on-job-run"}},
+        "Outputs": {
+            key: {"Value": value}
+            for key, value in {"OnJobRunFunctionName": "on-job-run", **outputs}.items()
+        },
     }
     boto3.client("cloudformation").create_stack(StackName=name, TemplateBody=json.dumps(template))
 

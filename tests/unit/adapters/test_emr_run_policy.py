@@ -12,16 +12,38 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from functions.adapters.emr import MOST, run_policy
+from functions.adapters.emr_run_policy import MOST, run_policy, shared_run_policy
 from lakegate.batch import BatchFile
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
+from lakegate.shared_run import SharedRun
 from tests.fakes.deployment import SETTINGS
 from tests.policies import Identity, matches
+from tests.unit.lakegate.test_jobspec import SPEC
 
 ACCOUNT = "000000000000"
 LANDING, LAKE = f"lakegate-{'s' * 20}-landing-{ACCOUNT}", f"lakegate-{'s' * 20}-lake-{ACCOUNT}"
-SETTINGS_ = replace(SETTINGS, lake_bucket=LAKE, job_code=f"s3://{LAKE}/jobs/0123456789abcdef")
+SETTINGS_ = replace(
+    SETTINGS,
+    landing_bucket=LANDING,
+    lake_bucket=LAKE,
+    job_code=f"s3://{LAKE}/jobs/0123456789abcdef",
+)
+QUEUES = f"https://sqs.ap-southeast-1.amazonaws.com/{ACCOUNT}/lakegate-{'s' * 20}"
+SHARED = SharedRun(
+    name="shared-1",
+    work_queue=f"{QUEUES}-work",
+    verdict_queue=f"{QUEUES}-job-runs",
+    lake_bucket=LAKE,
+    nessie_uri="http://nessie:19120",
+    token_secret="job",
+    timeout_minutes=90,
+    idle_seconds=60,
+)
+TAKING = (
+    *("sqs:ReceiveMessage", "sqs:DeleteMessage"),
+    *("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"),
+)
 UUID = "0f0e0d0c-1111-2222-3333-444455556666"
 ROLE = {
     "Statement": [
@@ -29,6 +51,7 @@ ROLE = {
         for bucket in (LANDING, LAKE)
         for path in ("", "/*")
     ]
+    + [{"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}]
 }
 KEYS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=1024).filter(
     lambda key: len(key.encode()) <= 1024
@@ -37,22 +60,16 @@ PLAIN = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["
 
 
 def spec(key: str = "shop/orders/a.csv", **changes: Any) -> JobSpec:
-    landed = LandedObject(LANDING, key, "v1", "e1", 10)
-    job_spec = JobSpec(
-        ingestion="a1" * 16,
-        attempt=1,
-        landed=landed,
-        table="shop.orders",
-        branch="b",
-        base_hash="h",
-        lake_bucket=LAKE,
-        contract_key="contracts/shop.orders.yaml",
-        contract_version="1",
-        report_key=f"reports/shop.orders/{'a1' * 16}/1.json",
-        nessie_uri="http://nessie",
-        token_secret="job",
-    )
-    return replace(job_spec, **changes)
+    own: dict[str, Any] = {
+        "ingestion": "a1" * 16,
+        "attempt": 1,
+        "landed": LandedObject(LANDING, key, "v1", "e1", 10),
+        "table": "shop.orders",
+        "lake_bucket": LAKE,
+        "contract_key": "contracts/shop.orders.yaml",
+        "report_key": f"reports/shop.orders/{'a1' * 16}/1.json",
+    }
+    return replace(SPEC, **{**own, **changes})
 
 
 @cache
@@ -177,7 +194,7 @@ def test_other_tables_are_read_only_where_the_run_has_to() -> None:
     assert not looking.may("s3:PutObject", other)
 
 
-def test_who_audits_again_writes_no_data() -> None:
+def test_a_reaudit_writes_no_data() -> None:
     """A re-audit reads its table and writes only a report."""
     run = narrowed(spec(reaudit_base="h", audited_hash="g", earlier_report="r"))
     data = lake(f"warehouse/shop/orders_{UUID}/data/x.parquet")
@@ -242,12 +259,69 @@ def test_every_policy_of_a_batch_is_one_that_the_api_takes(
         assert run.may("s3:PutObject", lake(f"warehouse/{table.replace('.', '/')}_{UUID}/data/x"))
 
 
+def queue(name: str, account: str = ACCOUNT) -> str:
+    return f"arn:aws:sqs:ap-southeast-1:{account}:lakegate-{'s' * 20}-{name}"
+
+
+@pytest.mark.parametrize(
+    "job_spec",
+    [spec(), spec(reads_others=True), spec(reaudit_base="h"), spec(change=True)],
+)
+def test_a_run_of_its_own_reaches_no_queue(job_spec: JobSpec) -> None:
+    """A run of its own file may neither take another's file nor name a report."""
+    run = narrowed(job_spec)
+    for name in ("work", "job-runs", "uploads"):
+        for action in (*TAKING, "sqs:SendMessage"):
+            assert not run.may(action, queue(name)), (name, action)
+
+
+@pytest.fixture
+def shared() -> Identity:
+    """Return an account with all rights in both buckets and in SQS, limited by a shared run's."""
+    policy = shared_run_policy(SHARED, SETTINGS_)
+    assert len(policy) <= MOST
+    assert re.fullmatch(_rules()["pattern"], policy)
+    return Identity("arn:aws:iam::000000000000:role/job", [ROLE], json.loads(policy))
+
+
+def test_a_shared_run_takes_files_and_names_reports(shared: Identity) -> None:
+    """A shared run only takes from its work queue, only sends to its verdict queue."""
+    for action in TAKING:
+        assert shared.may(action, queue("work")), action
+        for other in (queue("job-runs"), queue("uploads"), queue("work", "1" * 12)):
+            assert not shared.may(action, other), (action, other)
+    assert shared.may("sqs:SendMessage", queue("job-runs"))
+    for other in (queue("work"), queue("alerts.fifo"), queue("job-runs", "1" * 12)):
+        assert not shared.may("sqs:SendMessage", other), other
+
+
+def test_a_shared_run_does_for_every_table_what_a_run_does_for_its_own(shared: Identity) -> None:
+    """A shared run reads what landed, contracts and baselines; it writes tables and reports."""
+    for table in ("orders", "customers"):
+        read = (f"contracts/shop.{table}.yaml", f"baselines/shop.{table}.json")
+        for key in (*read, "jobs/0123456789abcdef/main.py"):
+            assert shared.may("s3:GetObject", lake(key)), key
+            assert not shared.may("s3:PutObject", lake(key)), key
+        report = f"reports/shop.{table}/a/1.json"
+        data = f"warehouse/shop/{table}_{UUID}/data/x.parquet"
+        for key in (data, report, f"{report}.trying", "staging/a/1/file.csv"):
+            assert shared.may("s3:PutObject", lake(key)), key
+            assert shared.may("s3:GetObject", lake(key)), key
+            assert not shared.may("s3:DeleteObject", lake(key)), key
+        assert shared.may("s3:GetObjectVersion", landing(f"shop/{table}/a.csv"))
+        assert not shared.may("s3:PutObject", landing(f"shop/{table}/a.csv"))
+    for key in ("changes/shop.orders/abc.json", "jobs/fedcba/main.py", "anything"):
+        assert not shared.may("s3:GetObject", lake(key)), key
+
+
 def test_the_partition_is_the_roles() -> None:
     """In another AWS partition the buckets' ARNs begin with that partition."""
     settings = replace(SETTINGS_, emr_role_arn="arn:aws-us-gov:iam::000000000000:role/job")
     policy = run_policy(spec(), settings)
     assert "arn:aws-us-gov:s3:::" in policy
-    assert "arn:aws:" not in policy
+    shared = shared_run_policy(SHARED, settings)
+    assert "arn:aws-us-gov:sqs:" in shared
+    assert "arn:aws:" not in policy + shared
 
 
 @given(st.text(alphabet="ab*?${}", max_size=8), st.text(alphabet="ab*?${}", max_size=8))

@@ -6,9 +6,10 @@ import pytest
 
 from functions.adapters.emr import Jobs
 from functions.adapters.iceberg import Tables
+from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
-from functions.adapters.s3 import Lake, Landing
+from functions.adapters.s3 import Lake
 from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements

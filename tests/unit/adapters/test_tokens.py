@@ -1,6 +1,9 @@
+"""A rotated token is read again, and a refused one is reported with the remedy."""
+
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -13,10 +16,10 @@ from functions.adapters.nessie import Catalog
 from functions.adapters.secrets import Bearer, Secret
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
 from lakegate.tokens import TokenRefused, check_lasts
-from spark_jobs.main import wait_for_token
-from tests.unit.infra.test_nessie_tokens import made
+from spark_jobs.attempt import wait_for_token
+from tests.unit.lakegate.test_jobspec import SPEC
+from tests.unit.lakegate.test_nessie_tokens import made
 
 _NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 _HASH = "ab" * 32
@@ -76,11 +79,7 @@ def nessie(valid: set[str]) -> Iterator[tuple[str, list[str]]]:
 
 def spec(url: str) -> JobSpec:
     """Return the job spec of a run with that Nessie."""
-    landed = LandedObject("landing", "k", "v", "e", 1)
-    names = ("ingestion", "table", "branch", "base_hash", "lake_bucket", "contract_key")
-    more = ("contract_version", "report_key", "token_secret")
-    fields: dict[str, Any] = dict.fromkeys((*names, *more), "x")
-    return JobSpec(attempt=1, landed=landed, nessie_uri=url, **fields)
+    return replace(SPEC, nessie_uri=url)
 
 
 def test_an_instance_goes_on_after_its_token_was_rotated() -> None:

@@ -1,14 +1,19 @@
 """The figures of docs/scale.md agree with what is counted, set and computed."""
 
+import json
+import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from math import ceil
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from benchmarks import scale, simulate
-from benchmarks.parameters import ITEM, Settings
+from benchmarks.parameters import ITEM, Aws, Settings
 from benchmarks.scale import (
     ALARMS,
     ENDPOINTS,
@@ -19,10 +24,14 @@ from benchmarks.scale import (
     run_dollars,
     total,
 )
+from functions.adapters.landing import Landing
 from functions.adapters.ledger_items import to_item
 from functions.model.ingestion import State
+from functions.model.search import Search
+from functions.operations.forgotten import forgotten
+from lakegate.landing import LandedObject
 from tests.fakes.deployment import Deployment
-from tests.fakes.write_units import Index, size, units
+from tests.fakes.write_units import Index, Item, size, units
 from tests.template import defaults, resource, resources
 
 _DOCUMENT = scale.DOCUMENT.read_text()
@@ -33,8 +42,7 @@ _READS = {
     "ledger.get": 1.0,
     "ledger.together": 1.0,
     "ledger.same_content": 0.5,
-    "ledger.going_first": 1.0,
-    "ledger.waiting": 0.5,
+    "ledger.waiting": 1.0,
     "ledger.needs_recording": 0.5,
     "ledger.versions": 1.5,
 }
@@ -51,22 +59,20 @@ def story() -> tuple[list[str], list[dict[str, Any]]]:
 
 
 def written() -> Counter[str]:
-    """Return the write units of a file, by index; a transaction takes the table's twice."""
+    """Return the write units of a file, by index; alone in its batch it needs no transaction."""
     calls, items = story()
     writes = [c for c in calls if c in ("ledger.begin", "ledger.save", "ledger.save_all")]
     table = resource("LedgerTable")["GlobalSecondaryIndexes"]
     indexes = [Index.of(described) for described in table]
     taken: Counter[str] = Counter()
-    for call, before, after in zip(writes, [None, *items], items, strict=False):
-        each = units(before, after, indexes)
-        taken.update(each)
-        taken[""] += each[""] * (call == "ledger.save_all")
+    for before, after in pairwise([None, *items]):
+        taken.update(units(before, cast(Item, after), indexes))
     assert len(writes) == len(items)
     return taken
 
 
 def test_a_files_writes_are_those_of_the_arithmetic() -> None:
-    """The arithmetic's write units are those of a story, with indexes and transactions.
+    """The arithmetic's write units are those of a story, with indexes.
 
     Roughly: a longer name or one more field may begin another kilobyte.
     """
@@ -81,6 +87,45 @@ def test_a_files_reads_are_those_of_the_arithmetic() -> None:
     calls = Counter(call for call in story()[0] if call.startswith("ledger."))
     reads = {call: n for call, n in calls.items() if "save" not in call and call != "ledger.begin"}
     assert ceil(sum(_READS[call] * n for call, n in reads.items())) == REQUESTS.reads
+
+
+class Listing:
+    """A landing bucket with many versions that landed long ago; it counts the requests."""
+
+    def __init__(self, versions: int) -> None:
+        self._pages = ceil(versions / scale.VERSIONS_A_PAGE)
+        landed = LandedObject("landing", "a", "v1", "e1", 1, landed_at="2020-01-01")
+        self._page = [landed] * min(versions, scale.VERSIONS_A_PAGE)
+        self.requests = 0
+
+    def page(self, position: str) -> tuple[list[LandedObject], str]:
+        """See Landing.page."""
+        self.requests += 1
+        following = int(position or 0) + 1
+        return self._page, str(following) if following < self._pages else ""
+
+
+@pytest.mark.parametrize("kept", [10, 10_000, 1_000_000])
+def test_a_sweeps_requests_are_those_of_the_arithmetic(kept: int) -> None:
+    """A round takes as many sweeps and requests as computed, and looks up no old version."""
+    deployment, bucket = Deployment(), Listing(kept)
+    adapters = replace(deployment.adapters, landing=cast(Landing, bucket))
+    now = deployment.clock.now()
+    search = Search(began=now, thorough=now, since="2020-01-02")
+    deployment.ledger.save_search(search)
+    requests: list[int] = []
+    while not requests or search.position:
+        before = bucket.requests
+        assert list(forgotten(adapters, now)) == []
+        requests.append(bucket.requests - before)
+        search = deployment.ledger.search() or search
+    assert requests == [scale.pages_listed(kept)] * scale.sweeps_a_round(kept)
+    assert "ledger.known" not in deployment.journal.calls
+
+
+def test_a_publish_asks_for_its_tables_queue_alone() -> None:
+    """The reads of a publish are independent of what else is kept or in flight."""
+    assert story()[0].count("ledger.waiting") == 1
 
 
 def test_write_units_follow_the_rules() -> None:
@@ -106,7 +151,7 @@ def test_the_settings_are_the_templates() -> None:
     assert template["MaxReceives"] == settings.receives
     assert template["GraceSeconds"] == settings.grace
     assert template["ConcurrentRuns"] == settings.runs
-    assert template["MaximumCpu"] == f"{settings.vcpus}vCPU"
+    assert template["MaximumCpu"] == settings.vcpus
     assert template["QueueTimeoutMinutes"] == QUEUE_MINUTES
 
 
@@ -117,12 +162,20 @@ def test_what_costs_by_the_hour_is_in_the_templates() -> None:
     assert sum(each["VpcEndpointType"] == "Interface" for each in endpoints) == ENDPOINTS
 
 
+def test_the_idle_price_is_written_once() -> None:
+    """The price of a month without a file is in docs/scale.md, and other pages refer to it."""
+    for page in ("aws.md", "platform.md"):
+        text = (scale.DOCUMENT.parent / page).read_text()
+        assert "scale.md#the-bill" in text
+        assert not re.search(r"\b1[01]\d(\.\d\d)? dollars|about 1[01]\d", text)
+
+
 def test_a_bill_is_the_sum_of_its_lines() -> None:
     """Twice the files cost twice as much; files of one run share its minute."""
     assert Line("x", 3, "hours", 0.5).dollars == 1.5
     assert total(bill(2)) == 2 * total(bill(1))
     assert run_dollars(1) == run_dollars(60) == run_dollars(120) / 2
-    assert total(bill(50, files_a_run=50)) < total(bill(50)) / 20
+    assert total(bill(10, files_a_run=10)) < total(bill(10)) / 5
 
 
 def test_the_document_shows_what_is_computed() -> None:
@@ -147,3 +200,11 @@ def test_only_named_blocks_of_the_document_are_written() -> None:
     text = "a\n<!-- one -->\nold\n<!-- end -->\nb\n<!-- two -->\nkept\n<!-- end -->\n"
     written = scale.filled(text, {"one": lambda: iter(("new", "lines"))})
     assert written == text.replace("old", "new\nlines")
+
+
+def test_a_probes_times_replace_assumptions(tmp_path: Path) -> None:
+    """The measured time until a job's first line replaces the assumed one."""
+    file = tmp_path / "probe-1.json"
+    assert Aws.known(file) == Aws()
+    file.write_text(json.dumps({"runs": [{"seconds": {"created_to_first_line": 41.5}}]}))
+    assert Aws.known(file) == Aws(cold=41.5)

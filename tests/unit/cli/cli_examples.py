@@ -36,6 +36,13 @@ _WARNED = {**PASSED_CHECK, "id": "few_late", "columns": [], "status": "warn", "f
 LANDED = Ingestion(
     id="0123456789abcdef0123456789abcdef", landed=_LANDED, times={"landed": _LANDED.landed_at}
 )
+QUEUED = replace(
+    LANDED,
+    table="shop.orders",
+    is_shared=True,
+    report_key="reports/shop.orders/0123456789abcdef0123456789abcdef/1.json",
+    times={**LANDED.times, "queued": "2026-03-01T12:00:01.000+00:00"},
+)
 SUBMITTED = replace(
     LANDED,
     state=State.SUBMITTED,

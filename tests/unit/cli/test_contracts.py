@@ -23,23 +23,14 @@ def in_force(lake: Any) -> dict[str, StoredContract]:
     return {stored.key: stored for stored in lake.contracts()}
 
 
-def test_a_pushed_contract_is_in_force(tmp_path: Path) -> None:
-    """A contract is stored unchanged under its table's name, for any name of its file."""
-    write(tmp_path, "any.yaml", ORDERS)
-    lake: Any = FakeLake()
-
-    push(lake, [tmp_path], nothing)
-
-    assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
-
-
 def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
-    """A push replaces changed contracts and leaves the others alone."""
+    """A contract is stored under its table's name, and replaced only by a changed one."""
     write(tmp_path, "orders.yaml", ORDERS)
     lake: Any = FakeLake()
     push(lake, [tmp_path], nothing)
     push(lake, [tmp_path], nothing)
     (same,) = in_force(lake).values()
+    assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
     write(tmp_path, "orders.yaml", ORDERS + "status: active\n")
     push(lake, [tmp_path], nothing)
     (changed,) = in_force(lake).values()
@@ -72,27 +63,32 @@ def test_what_is_not_in_force_cannot_be_withdrawn(name: str) -> None:
     assert not lake.deleted
 
 
-def test_one_wrong_contract_keeps_all_from_being_pushed(tmp_path: Path) -> None:
-    """An invalid contract stops the push of its whole directory, and is named."""
-    write(tmp_path, "a.yaml", ORDERS)
-    write(tmp_path, "b.yaml", ORDERS.replace("integer", "intger"))
-    lake: Any = FakeLake()
-
-    with pytest.raises(LakegateError, match=r"b\.yaml"):
-        push(lake, [tmp_path], nothing)
-
-    assert not in_force(lake)
+PREFIX = "customProperties: [{property: landingPrefix, value: shop/orders/}]\n"
 
 
-def test_a_contract_cannot_take_what_another_one_in_force_has(tmp_path: Path) -> None:
-    """A pushed contract must not share a landing prefix with a contract in force."""
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({}, "NO_CONTRACTS"),
+        ({"a": ORDERS, "b": ORDERS.replace("integer", "intger")}, r"b\.yaml"),
+        ({"b": ORDERS.replace("shop.orders", "shop.baskets") + PREFIX}, "landing prefix"),
+    ],
+)
+def test_a_directory_is_pushed_whole_or_not_at_all(
+    tmp_path: Path, files: dict[str, str], reason: str
+) -> None:
+    """An empty directory, an invalid contract, or a prefix that is taken stops the whole push."""
+    for name, text in files.items():
+        write(tmp_path, f"{name}.yaml", text)
     lake: Any = FakeLake()
     lake.put_text("contracts/shop.orders.yaml", ORDERS.encode())
-    prefix = "customProperties: [{property: landingPrefix, value: shop/orders/}]\n"
-    write(tmp_path, "b.yaml", ORDERS.replace("shop.orders", "shop.baskets") + prefix)
 
-    with pytest.raises(LakegateError, match="landing prefix"):
+    with pytest.raises(LakegateError, match=reason):
         push(lake, [tmp_path], nothing)
+
+    assert {key: found.version for key, found in in_force(lake).items()} == {
+        "contracts/shop.orders.yaml": "v1"
+    }
 
 
 def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
@@ -104,14 +100,6 @@ def test_a_broken_contract_in_force_can_be_replaced(tmp_path: Path) -> None:
     push(lake, [tmp_path], nothing)
 
     assert in_force(lake)["contracts/shop.orders.yaml"].contract.table == "shop.orders"
-
-
-def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
-    """Pushing a directory without contracts raises an error."""
-    lake: Any = FakeLake()
-
-    with pytest.raises(LakegateError, match="NO_CONTRACTS"):
-        push(lake, [tmp_path], nothing)
 
 
 def test_a_push_takes_what_the_deployment_takes(tmp_path: Path) -> None:

@@ -74,13 +74,9 @@ def test_a_columns_type_is_what_all_its_texts_are(
     assert column_of(drafted, *cells)[0] == type_
 
 
-def test_money_is_a_decimal_with_room(drafted: Draft) -> None:
-    """A column named like money and written with a point is a decimal."""
+def test_names_and_shapes_give_a_narrower_type(drafted: Draft) -> None:
+    """A column named like money with a point is a decimal; times of day are times."""
     assert column_of(drafted, "19.90", "5", name="unit_price")[0] == "decimal(12,2)"
-
-
-def test_time_is_a_time(drafted: Draft) -> None:
-    """Times of day have the logical type time."""
     _, contract = column_of(drafted, "23:59:59", "00:00:00")
     assert contract.column("c").logical_type == "time"
 
@@ -92,17 +88,9 @@ def test_what_has_no_null_is_required(drafted: Draft) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "found", "lost"),
-    [
-        ("123e4567-e89b-12d3-a456-426614174000", "uuid", "abc"),
-        ("ada@example.org", "mail", "ada"),
-        ("00123", "digits", "0012"),
-        ("DE", "letters", "de"),
-    ],
+    "shape", ["123e4567-e89b-12d3-a456-426614174000", "ada@example.org", "00123", "DE"]
 )
-def test_a_common_shape_becomes_a_pattern(
-    drafted: Draft, shape: str, found: str, lost: str
-) -> None:
+def test_a_common_shape_becomes_a_pattern(drafted: Draft, shape: str) -> None:
     """A shape that all texts share becomes a pattern."""
     _, contract = column_of(drafted, shape, shape, shape)
     (rule,) = (

@@ -1,16 +1,18 @@
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from cli.drop import chosen, exit_code, put, put_batch
+from cli.drop import chosen, exit_code, put, put_batch, show_progress
 from cli.follow import TrackedIngestion
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
 from tests.fakes.deployment import ORDERS, Deployment
-from tests.unit.cli.cli_examples import ERRORED, IGNORED, PUBLISHED, REJECTED
+from tests.unit.cli.cli_examples import ERRORED, IGNORED, PUBLISHED, QUEUED, REJECTED
 
 _ORDERS = parse(ORDERS, "orders")
 _BASKETS = parse(ORDERS.replace("shop.orders", "shop.baskets"), "baskets")
@@ -44,13 +46,9 @@ def test_what_was_put_is_what_the_pipeline_will_find(tmp_path: Path) -> None:
     assert item.ingestion.id == ingestion_id(landed)
 
 
-def test_the_only_contract_need_not_be_named() -> None:
-    """With one contract in force no table has to be named."""
+def test_the_contract_is_the_only_one_or_that_of_the_table() -> None:
+    """With one contract in force no table has to be named; of several the table selects one."""
     assert chosen([_ORDERS], "") is _ORDERS
-
-
-def test_a_table_says_which_contract() -> None:
-    """With several contracts the named table selects one."""
     assert chosen([_ORDERS, _BASKETS], "shop.baskets") is _BASKETS
 
 
@@ -104,3 +102,15 @@ def test_a_manifest_whose_file_is_not_here_uploads_nothing(tmp_path: Path) -> No
         put_batch(deployment.adapters, manifest)
 
     assert list(deployment.landing.landed()) == []
+
+
+def test_each_step_takes_one_line_however_the_load_changes() -> None:
+    """Beside a terminal, a file that waits takes one line, with the number when it began."""
+    said = io.StringIO()
+    with show_progress(Console(file=said, width=200)) as show:
+        for load in ("about 3 files wait", "about 2 files wait"):
+            show([TrackedIngestion(QUEUED, load=load)])
+        show([TrackedIngestion(PUBLISHED)])
+    first, second = said.getvalue().splitlines()
+    assert first.endswith("waits for a shared run; about 3 files wait")
+    assert "published 1,842 rows" in second

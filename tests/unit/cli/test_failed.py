@@ -23,61 +23,44 @@ def shown(call: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> tuple
     return code, printed.out, printed.err
 
 
-def test_a_replay_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
-    """A replay prints the attempt and the `lakegate show` command."""
-    code, out, err = shown(lambda: failed.report_replay(Outcome(SUBMITTED)), capsys)
-    assert (code, err) == (0, "")
-    assert "started attempt 1 of [red] März.csv" in out
-    assert "lakegate show 0123456789ab" in out
+AWAY = "Nessie did not answer; the sweep continues it"
+LEFT = "Nessie did not answer"
+REMOVAL = Removal(("s3://lake/a", "s3://lake/b"), {"s3://lake/c": "mine reaches it"})
 
 
-def test_a_publish_says_the_commit(capsys: pytest.CaptureFixture[str]) -> None:
-    """A publication prints rows, file and commit on main."""
-    code, out, err = shown(lambda: failed.report_publish(Outcome(PUBLISHED), "Ann"), capsys)
-    assert (code, err) == (0, "")
-    assert f"published 1,842 rows of [red] März.csv as {'d' * 64}" in out
+def by_ann(outcome: Outcome) -> None:
+    failed.report_publish(outcome, "Ann")
 
 
-def test_a_branch_that_stayed_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    """A publication whose branch could not be deleted yet succeeds with a warning."""
-    outcome = Outcome(PUBLISHED, "Nessie did not answer; the sweep continues it")
-    code, out, err = shown(lambda: failed.report_publish(outcome, "Ann"), capsys)
-    assert code == 0
-    assert "published 1,842 rows" in out
-    assert "its branch is not deleted yet: Nessie did not answer" in err
-
-
-def test_an_approval_that_waits_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    """An approval whose merge failed is recorded, and a warning says so."""
-    outcome = Outcome(AUDITED, "Nessie did not answer; the sweep continues it")
-    code, out, err = shown(lambda: failed.report_publish(outcome, "Ann"), capsys)
-    assert code == 0
-    assert "approved by Ann; publishing" in out
-    assert "recorded, but not finished: Nessie did not answer" in err
-
-
-def test_an_approval_that_did_not_help_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    """An approval that is rejected again exits like a rejected drop."""
-    code, out, _ = shown(lambda: failed.report_publish(Outcome(REJECTED), "Ann"), capsys)
-    assert code == 3
-    assert "approved by Ann; rejected" in out
-
-
-def test_a_discard_says_what_stays(capsys: pytest.CaptureFixture[str]) -> None:
-    """A discard prints the number of deleted files and the kept files with reasons."""
-    removal = Removal(("s3://lake/a", "s3://lake/b"), {"s3://lake/c": "mine reaches it"})
-    code, out, _ = shown(lambda: failed.report_discard(Outcome(REJECTED, "", removal)), capsys)
-    assert code == 0
-    assert "discarded [red] März.csv: 2 files deleted" in out
-    assert "kept s3://lake/c: mine reaches it" in out
-
-
-def test_half_a_discard_says_how_to_finish_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """An incomplete discard exits with 1 and prints the command to repeat."""
-    code, _, err = shown(lambda: failed.report_discard(Outcome(REJECTED, "S3 is away")), capsys)
-    assert code == 1
-    assert "is discarded, but not deleted completely: S3 is away" in err
-    assert f"lakegate discard {REJECTED.id}" in err
+@pytest.mark.parametrize(
+    ("report", "outcome", "code", "printed", "warning"),
+    [
+        (failed.report_replay, Outcome(SUBMITTED), 0, "started attempt 1 of [red] März.csv", ""),
+        (failed.report_replay, Outcome(SUBMITTED), 0, "lakegate show 0123456789ab", ""),
+        (by_ann, Outcome(PUBLISHED), 0, f"1,842 rows of [red] März.csv as {'d' * 64}", ""),
+        (by_ann, Outcome(PUBLISHED, AWAY), 0, "published 1,842 rows", f"not deleted yet: {LEFT}"),
+        (by_ann, Outcome(AUDITED, AWAY), 0, "by Ann; publishing", f"but not finished: {LEFT}"),
+        (by_ann, Outcome(REJECTED), 3, "approved by Ann; rejected", ""),
+        (failed.report_discard, Outcome(REJECTED, "", REMOVAL), 0, "März.csv: 2 files deleted", ""),
+        (failed.report_discard, Outcome(REJECTED, "", REMOVAL), 0, "lake/c: mine reaches it", ""),
+        (failed.report_discard, Outcome(REJECTED, "S3 is away"), 1, "", "completely: S3 is away"),
+        (failed.report_discard, Outcome(REJECTED, "S3"), 1, "", f"lakegate discard {REJECTED.id}"),
+    ],
+)
+def test_an_outcome_is_reported_with_what_is_left_to_do(
+    capsys: pytest.CaptureFixture[str],
+    report: Callable[[Outcome], None],
+    outcome: Outcome,
+    code: int,
+    printed: str,
+    warning: str,
+) -> None:
+    """The output has the result and a warning for unfinished work; a failure has its exit code."""
+    ended, out, err = shown(lambda: report(outcome), capsys)
+    assert ended == code
+    assert printed in out
+    assert warning in err
+    assert bool(err) is bool(warning)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

@@ -20,27 +20,16 @@ def everything() -> pa.Table:
     return flights.read(_CONTRACT.columns)
 
 
-def test_the_flights_have_the_contracts_columns(everything: pa.Table) -> None:
-    """The demo's data is the whole year, with the contract's columns in order."""
+def test_a_days_file_has_that_days_flights_typed_by_the_contract(everything: pa.Table) -> None:
+    """New Year's Day had 842 flights, four without a departure; types are the contract's."""
+    day = flights.of_day(everything, _NEW_YEAR)
+    schema = parquet.read_schema(io.BytesIO(flights.as_parquet(day)))
+
     assert everything.num_rows == 336_776
-    assert everything.column_names == [column.name for column in _CONTRACT.columns]
-
-
-def test_a_file_has_the_contracts_types(everything: pa.Table) -> None:
-    """Integers have 32 bits and hours are instants in microseconds, as in the contract."""
-    file = flights.as_parquet(flights.of_day(everything, _NEW_YEAR))
-
-    schema = parquet.read_schema(io.BytesIO(file))
-
+    assert schema.names == [column.name for column in _CONTRACT.columns]
     assert schema.field("dep_time").type == pa.int32()
     assert schema.field("carrier").type == pa.string()
     assert schema.field("time_hour").type == pa.timestamp("us", tz="UTC")
-
-
-def test_a_days_file_has_that_days_flights_only(everything: pa.Table) -> None:
-    """New Year's Day had 842 flights; four were cancelled and have no departure time."""
-    day = flights.of_day(everything, _NEW_YEAR)
-
     assert day.num_rows == 842
     assert set(day["day"].to_pylist()) == {1}
     assert (day["dep_time"].null_count, day["dep_delay"].null_count) == (4, 4)

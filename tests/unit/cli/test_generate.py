@@ -91,10 +91,13 @@ def test_faults_are_in_the_last_file(generate: Generate) -> None:
     """All files except the last are free of faults."""
     options = ("--files", "3", "-n", "30")
     good = generate("a", *options)
-    bad = generate("b", *options, "--fault", "nulls", "--fault", "renamed")
+    wanted = ("nulls", "duplicates", "range", "renamed")
+    bad = generate("b", *options, *(word for each in wanted for word in ("--fault", each)))
     assert bytes_of(bad)[:2] == bytes_of(good)[:2]
     (broken,) = read(bad[2:])
     assert broken["country"].null_count == 7
+    assert pc.count_distinct(broken["parcel_id"]).as_py() == 30 - 7
+    assert pc.sum(pc.equal(broken["weight_kg"], 1_000)).as_py() == 7
     assert "price" in broken.column_names
 
 

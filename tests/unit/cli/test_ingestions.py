@@ -2,7 +2,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from access.deployment import identified
 from cli.ingestions import page
@@ -10,7 +9,8 @@ from lakegate.errors import LakegateError
 from tests.fakes.clock import FakeClock
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.ledger import FakeLedger
-from tests.unit.cli.cli_examples import LANDED
+from tests.unit.cli.cli_examples import LANDED, PUBLISHED, QUEUED
+from tests.unit.cli.test_terminal import shown
 
 _FIRST = replace(LANDED, id="0123" + 28 * "a")
 _SECOND = replace(LANDED, id="0124" + 28 * "b")
@@ -56,8 +56,22 @@ def test_what_became_of_the_columns_is_shown() -> None:
         rows_read=842,
         schema_changes=("column a: int widened to bigint", "table: column b added as string"),
     )
-    console = Console(width=200)
-    with console.capture() as shown:
-        console.print(page(INGESTION, report))
-    assert "1,000 rows in the file, 842 after SELECT a FROM file" in shown.get()
-    assert "; ".join(report.schema_changes) in shown.get()
+    text = shown(page(INGESTION, report))
+    assert "1,000 rows in the file, 842 after SELECT a FROM file" in text
+    assert "; ".join(report.schema_changes) in text
+
+
+def test_a_file_that_waits_for_a_shared_run_is_shown() -> None:
+    """`show` prints that a file waits, and when it was queued."""
+    text = shown(page(QUEUED, None, "waits for a shared run; about 9 files wait or are in work"))
+    assert "state landed (queued) progress waits for a shared run; about 9 files wait" in text
+    assert "queued 2026-03-01T12:00:01.000+00:00 1.0" in text
+
+
+def test_the_run_and_the_files_that_it_shared_are_shown() -> None:
+    """`show` prints the run that judged a file, and how many files its merge published."""
+    together = replace(PUBLISHED, is_shared=True, group=("a", "b", "c"))
+    text = shown(page(together, None))
+    assert "published with 2 other files" in text
+    assert "job run 00run (shared)" in text
+    assert "progress" not in text

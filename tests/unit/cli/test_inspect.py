@@ -19,7 +19,7 @@ from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, Status
 from tests.fakes.deployment import TABLE, Deployment
-from tests.fakes.job import crashed, passed, rejected
+from tests.fakes.job import Script, crashed, passed, rejected
 from tests.unit.cli.test_terminal import shown
 
 CONTRACT = """\
@@ -145,7 +145,19 @@ def addresses(finding: Finding) -> list[tuple[str, int]]:
     return [(row["_file"][-11:], row["_pos"]) for row in finding.rows]
 
 
-def test_a_check_of_the_whole_table_is_said_to_be_one() -> None:
+def ended(script: Script = passed) -> tuple[Deployment, Ingestion]:
+    """Return a deployment with one ended ingestion."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=script)
+    deployment.settle()
+    return deployment, deployment.ingestion(landed)
+
+
+def no_rows(report: AuditReport) -> Any:
+    return nullcontext(cast("Evidence", SimpleNamespace(files=())))
+
+
+def test_a_check_of_the_whole_table_is_not_about_the_rows_alone() -> None:
     """A check of the whole table is not evaluated on the file's rows alone."""
     deployment = Deployment()
     deployment.look_beyond()
@@ -153,10 +165,7 @@ def test_a_check_of_the_whole_table_is_said_to_be_one() -> None:
     deployment.settle()
     landed = deployment.land_with("shop/orders/second.parquet", "1")
     deployment.settle()
-    nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
-    found = inspection(
-        deployment.adapters, deployment.ingestion(landed), Question(), lambda _: nothing
-    )
+    found = inspection(deployment.adapters, deployment.ingestion(landed), Question(), no_rows)
     (finding,) = found.findings
     assert (finding.count, finding.on_branch) == (None, "")
     assert "with the table on main" in finding.notes[0]
@@ -181,17 +190,17 @@ def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:
     assert all(finding.agrees for finding in found.findings)
 
 
-def test_a_place_is_counted_in_each_file_again() -> None:
-    """Positions restart with each file and continue across its batches."""
-    assert addresses(shop().finding("id.nullValues")) == [("one.parquet", 1), ("two.parquet", 1)]
-
-
-def test_repeated_keys_show_the_rows_beyond_the_first() -> None:
-    """Of three rows with one key two are shown, and null keys are not compared."""
-    finding = shop().finding("id.duplicateValues")
-
-    assert addresses(finding) == [("one.parquet", 2), ("two.parquet", 0)]
-    assert finding.count == 2
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        ("id.nullValues", [("one.parquet", 1), ("two.parquet", 1)]),
+        ("id.duplicateValues", [("one.parquet", 2), ("two.parquet", 0)]),
+    ],
+)
+def test_the_addresses_of_the_rows_are_shown(check: str, expected: list[tuple[str, int]]) -> None:
+    """Positions restart with each file; of rows with one key all but the first are shown."""
+    finding = shop().finding(check)
+    assert (addresses(finding), finding.count) == (expected, 2)
 
 
 def test_no_more_rows_than_asked_for() -> None:
@@ -220,17 +229,10 @@ def test_rows_that_could_not_be_read_are_the_reports() -> None:
 
 def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
     """Quarantined rows come from main's quarantine table, or from the report before that."""
-    deployment = Deployment()
     left_out = replace(_IMPLIED[0], counted=3)
-
-    def script(report: AuditReport) -> AuditReport:
-        return replace(rejected(report), checks=(left_out,), rows_unreadable=3)
-
-    landed = deployment.land("shop/orders/a.csv", script=script)
-    deployment.settle()
-    nothing = nullcontext(cast("Evidence", SimpleNamespace(files=())))
-    now = deployment.ingestion(landed)
-
+    deployment, now = ended(
+        lambda report: replace(rejected(report), checks=(left_out,), rows_unreadable=3)
+    )
     recorded: list[str] = []
 
     def quarantined(report: AuditReport, check: str, limit: int) -> list[str]:
@@ -240,7 +242,7 @@ def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
 
     for more, rows in (((), ("x,y",)), (("x,y", "z"), ("x,y", "z"))):
         recorded += more
-        found = inspection(deployment.adapters, now, Question(), lambda _: nothing, quarantined)
+        found = inspection(deployment.adapters, now, Question(), no_rows, quarantined)
         (finding,) = found.findings
         assert finding.rows == tuple({"row": row} for row in rows)
         assert finding.notes == (
@@ -281,24 +283,17 @@ def test_hidden_rows_are_shown_on_demand_only() -> None:
 
 
 def test_confidential_columns_are_shown_on_demand_alone() -> None:
-    """Values of confidential columns are hidden, nulls too, unless requested."""
-    closed = shop(secrecy="confidential")
-    hidden = closed.finding("total.invalidValues")
-
-    assert [row["email"] for row in hidden.rows] == ["(hidden)", "(hidden)"]
+    """Values of columns that the contract in force hides are hidden, unless requested."""
+    closed, older = shop(secrecy="confidential"), shop()
+    stricter = CONTRACT.format(samples="", secrecy="confidential")
+    older.deployment.lake.put_text(older.ingestion.contract_key, stricter.encode())
+    for each in (closed, older):
+        hidden = each.finding("total.invalidValues")
+        assert [row["email"] for row in hidden.rows] == ["(hidden)", "(hidden)"]
     assert "--show-rows" in hidden.notes[0]
     revealed = closed.finding("total.invalidValues", reveal=True)
     assert [row["email"] for row in revealed.rows] == ["b@x", None]
     assert revealed.notes == ()
-
-
-def test_what_is_confidential_by_now_is_hidden() -> None:
-    """Columns that the contract in force hides are hidden in older files too."""
-    open_ = shop()
-    stricter = CONTRACT.format(samples="", secrecy="confidential")
-    open_.deployment.lake.put_text(open_.ingestion.contract_key, stricter.encode())
-    rows = open_.finding("total.invalidValues").rows
-    assert [row["email"] for row in rows] == ["(hidden)", "(hidden)"]
 
 
 def test_an_unknown_contract_is_reported() -> None:
@@ -312,38 +307,25 @@ def test_an_unknown_contract_is_reported() -> None:
 
 def test_a_file_that_was_not_written_has_no_rows() -> None:
     """Without rows on a branch, expected and found values are shown and nothing is opened."""
-    deployment = Deployment()
-
-    def unwritten(report: AuditReport) -> AuditReport:
-        return replace(rejected(report), audited_hash="", rows_written=0)
-
-    landed = deployment.land("shop/orders/a.csv", script=unwritten)
-    deployment.settle()
-    ingestion = deployment.ingestion(landed)
-    found = inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
-
+    deployment, now = ended(
+        lambda report: replace(rejected(report), audited_hash="", rows_written=0)
+    )
+    found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
     assert "id.required: expected 0 rows, found 1 row nothing was written" in shown(page(found))
 
 
 def test_without_failed_checks_there_is_nothing_to_see() -> None:
     """A file that passed has no findings, and its deleted branch is not opened."""
-    deployment = Deployment()
-    landed = deployment.land("shop/orders/a.csv", script=passed)
-    deployment.settle()
-    found = inspection(
-        deployment.adapters, deployment.ingestion(landed), Question(), _nothing_to_open
-    )
+    deployment, now = ended()
+    found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
     assert found.findings == ()
 
 
 def test_without_a_report_another_command_is_named() -> None:
     """An ingestion without a report raises an error that names another command."""
-    deployment = Deployment()
-    landed = deployment.land("shop/orders/a.csv", script=crashed)
-    deployment.settle()
-    ingestion = deployment.ingestion(landed)
-    with pytest.raises(LakegateError, match=f"(?s)NO_REPORT.*lakegate show {ingestion.id}"):
-        inspection(deployment.adapters, ingestion, Question(), _nothing_to_open)
+    deployment, now = ended(crashed)
+    with pytest.raises(LakegateError, match=f"(?s)NO_REPORT.*lakegate show {now.id}"):
+        inspection(deployment.adapters, now, Question(), _nothing_to_open)
 
 
 def test_one_data_file_is_named_once() -> None:

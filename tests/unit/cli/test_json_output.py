@@ -1,38 +1,31 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
+
+import pytest
 
 from cli import json_output
+from functions.model.ingestion import Ingestion
 from tests.fakes.deployment import Deployment
-from tests.unit.cli.cli_examples import ERRORED, LANDED, PUBLISHED, REJECTED
-
-_PROMISED = ("id", "key", "table", "state", "branch", "rows", "reason", "checks")
+from tests.unit.cli.cli_examples import ERRORED, LANDED, PUBLISHED, QUEUED, REJECTED
 
 
-def test_a_document_has_what_programs_rely_on() -> None:
-    """Every documented key exists for an ingestion in any state."""
-    for ingestion in (LANDED, PUBLISHED, REJECTED, ERRORED):
-        assert set(_PROMISED) <= json_output.of_ingestion(ingestion).keys()
-
-
-def test_a_document_says_what_the_ledger_says() -> None:
-    """Values are unchanged: the full id, the unescaped key, hashes and times."""
-    text = json_output.text(json_output.of_ingestion(PUBLISHED))
-    document = json.loads(text)
+@pytest.mark.parametrize("ingestion", [LANDED, QUEUED, PUBLISHED, REJECTED, ERRORED])
+def test_a_document_has_the_ledgers_values_in_any_state(ingestion: Ingestion) -> None:
+    """Documented keys have unchanged values: the full id, the unescaped key, hashes and times."""
+    text = json_output.text(json_output.of_ingestion(ingestion))
+    document, landed, reason = json.loads(text), ingestion.landed, ingestion.reason
+    same = ("id", "table", "rows", "attempt", "branch", "base_hash", "audited_hash", "merge_hash")
 
     assert "März" in text
-    assert document["id"] == PUBLISHED.id
-    assert document["key"] == "shop/orders/[red] März.csv"
-    assert (document["bucket"], document["version"]) == ("landing", "v1")
-    assert (document["table"], document["state"]) == ("shop.orders", "published")
-    assert (document["rows"], document["attempt"]) == (1842, 1)
-    assert document["branch"] == PUBLISHED.branch
-    assert document["base_hash"] == "b" * 64
-    assert document["audited_hash"] == "a" * 64
-    assert document["merge_hash"] == "d" * 64
-    assert document["times"] == dict(PUBLISHED.times)
-    assert document["reason"] is None
-    assert [check["id"] for check in document["checks"]] == ["few_late"]
-    assert document["tally"] == {"pass": 1, "warn": 1}
+    assert {name: document[name] for name in same} == {n: getattr(ingestion, n) for n in same}
+    place = (document["bucket"], document["key"], document["version"])
+    assert place == (landed.bucket, landed.key, landed.version)
+    assert document["state"] == ingestion.state.value
+    assert document["times"] == dict(ingestion.times)
+    assert document["reason"] == (asdict(reason) if reason else None)
+    assert document["is_shared"] is ingestion.is_shared
+    assert document["checks"] == list(ingestion.checks)
+    assert document["tally"] == ingestion.check_counts
 
 
 def test_a_document_says_whose_bytes_and_rows_it_repeats_or_replaces() -> None:
@@ -42,14 +35,6 @@ def test_a_document_says_whose_bytes_and_rows_it_repeats_or_replaces() -> None:
     assert document["duplicate_of"] == "e" * 32
     assert (document["replaced"], document["replaced_rows"]) == (["f" * 32], 7)
     assert json_output.of_ingestion(PUBLISHED)["duplicate_of"] is None
-
-
-def test_a_reason_has_its_code_for_programs() -> None:
-    """The reason has a code and a message."""
-    assert json_output.of_ingestion(ERRORED)["reason"] == {
-        "code": "NO_CONTRACT",
-        "message": "no contract claims the key",
-    }
 
 
 def test_the_report_is_the_one_beside_the_lake() -> None:

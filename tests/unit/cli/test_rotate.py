@@ -12,9 +12,9 @@ from moto import mock_aws
 from typer.testing import CliRunner
 
 from cli.main import app
-from infra import nessie_tokens
-from infra.aws.secrets import SecretKeyring
-from infra.nessie_tokens import Keys
+from functions.adapters.keyring import SecretKeyring
+from lakegate import nessie_tokens
+from lakegate.nessie_tokens import Keys
 from tests.fakes import wire
 
 _TOLD = {
@@ -91,6 +91,27 @@ def test_a_new_key_reaches_nessie_by_the_platforms_stack(before: Keys) -> None:
     assert after.signing_key != before.signing_key
     assert told_nessie() == f"{after.public_key} stays"
     assert "401" in result.output
+
+
+def test_a_nessie_behind_a_function_that_fails_is_not_taken_for_refusing(before: Keys) -> None:
+    """From outside the network the tokens are checked by the stage's function, if that works."""
+    platform(before.public_key)
+    template = {
+        "Resources": {"Queue": {"Type": "AWS::SQS::Queue"}},
+        "Outputs": {"OnNessieRequestFunctionName": {"Value": "function-of-rotate"}},
+    }
+    boto3.client("cloudformation").create_stack(
+        StackName="lakegate-prod", TemplateBody=json.dumps(template)
+    )
+
+    with wire.answering(wire.json("401 Unauthorized", {})) as direct:
+        boto3.client("ssm").put_parameter(
+            Name="/lakegate/prod/nessie-uri", Value=direct, Overwrite=True
+        )
+        result = rotate()
+
+    assert result.exit_code == 0, result.output
+    assert "not reachable" in result.output
 
 
 def test_a_rotation_that_was_cut_off_is_finished_by_the_next(before: Keys) -> None:

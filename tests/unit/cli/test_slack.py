@@ -1,7 +1,4 @@
-import io
 from typing import Any
-
-from rich.console import Console
 
 from cli import slack
 from functions.notifications.alert_text import alert
@@ -9,14 +6,7 @@ from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
 from tests.unit.cli.cli_examples import REJECTED
-
-
-def shown(message: dict[str, Any]) -> str:
-    console = Console(file=io.StringIO(), width=160)
-    console.print(slack.panel(message))
-    file = console.file
-    assert isinstance(file, io.StringIO)
-    return file.getvalue()
+from tests.unit.cli.test_terminal import shown
 
 
 def section(text: str) -> dict[str, Any]:
@@ -27,7 +17,9 @@ def test_an_alert_can_be_read_on_a_terminal() -> None:
     """Each kind of alert is shown with its channel, text and commands."""
     sent = alert(REJECTED, None)
 
-    text = shown({"channel": "#orders", "text": sent.text, "blocks": list(sent.blocks)})
+    text = shown(
+        slack.panel({"channel": "#orders", "text": sent.text, "blocks": list(sent.blocks)})
+    )
 
     assert "Slack #orders" in text
     assert "Rejected: [red] März.csv (CHECKS_FAILED)" in text
@@ -39,7 +31,7 @@ def test_slack_marks_are_shown_and_not_printed() -> None:
     """Slack's markup is rendered: bold, code, fences, crosses and escapes."""
     blocks = [section(":x: *id* on `a&amp;b`: 1 &lt; 2\n```x = null```")]
 
-    text = shown({"channel": "#orders", "blocks": blocks})
+    text = shown(slack.panel({"channel": "#orders", "blocks": blocks}))
 
     assert "✗ id on a&b: 1 < 2" in text
     assert "x = null" in text
@@ -51,8 +43,7 @@ def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
     thread = Thread(Place("C1", "1.0"), alert(REJECTED, None), frozenset({"a", "b"}))
     sent = headline(thread)
     replies = [{"text": "Published after replay: b &lt;1&gt;"}]
-    text = shown(
-        {"channel": "#orders", "text": "", "blocks": list(sent.blocks), "replies": replies}
-    )
+    about = {"channel": "#orders", "text": "", "blocks": list(sent.blocks), "replies": replies}
+    text = shown(slack.panel(about))
     for part in ("2 with the same cause", "[Replay]", "↳ Published after replay: b <1>"):
         assert part in text

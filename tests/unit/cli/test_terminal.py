@@ -15,6 +15,7 @@ from tests.unit.cli.cli_examples import (
     LANDED,
     PASSED_CHECK,
     PUBLISHED,
+    QUEUED,
     REJECTED,
     SUBMITTED,
 )
@@ -35,6 +36,7 @@ def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
 
     assert "0123456789ab published shop.orders shop/orders/[red] März.csv 1,842" in text
     assert "0123456789ab rejected" in text
+    assert "0123456789ab landed (queued) shop.orders" in shown(terminal.runs([QUEUED]))
     assert text.endswith("CHECKS_FAILED")
 
 
@@ -51,6 +53,7 @@ def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     ("ingestion", "run", "line"),
     [
         (LANDED, None, "✓ ~ creating 1.5"),
+        (QUEUED, None, "✓ ~ waits for a shared run 1.5"),
         (SUBMITTED, RunState.QUEUED, "✓ ✓ ~ queued 1.5"),
         (SUBMITTED, RunState.FAILED, "✓ ✓ ~ ended 1.5"),
         (AUDITED, None, "✓ ✓ ✓ ✓ 2, ! 1 ~ publishing 1.5"),

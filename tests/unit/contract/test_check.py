@@ -32,7 +32,7 @@ def test_a_good_contract_is_the_one_that_is_parsed() -> None:
 
 
 @pytest.mark.parametrize(("more", "field", "reason"), ONLY_SCHEMA)
-def test_what_breaks_the_standard_is_refused_with_line_and_field(
+def test_a_breach_of_the_standard_is_refused_with_line_and_field(
     more: str, field: str, reason: str
 ) -> None:
     """Parts that Lakegate does not use must still conform to the standard."""

@@ -7,9 +7,8 @@ import pytest
 
 from cli.contract_check import check
 from lakegate.contract.checks import Check, Metric, Severity
-from lakegate.contract.expectations import Operator, Unit
 from lakegate.contract.model import Contract, ContractInvalid
-from lakegate.contract.rules import Condition, Quantile
+from lakegate.contract.rules import Condition, Quantile, Rule
 from tests.unit.contract.contract_texts import contract_text
 
 LINES = """
@@ -29,6 +28,7 @@ LINES = """
 - {name: v, logicalType: vector, logicalTypeOptions: {dimensions: 3, elementType: float64}}
 """
 
+ABOVE_0 = "check: rowExpression, expression: c > 0"
 KEPT_OUT = "customProperties: [{property: onBadRow, value: quarantine}]"
 
 
@@ -41,8 +41,11 @@ def rule_of(implementation: str, more: str = "") -> Check:
     return parsed(f"- {{name: c, logicalType: number, quality: [{rule}]}}").checks[-1]
 
 
-def test_what_lies_within_a_column_has_its_own_name_and_type() -> None:
-    """A nested column is named by its path, and its top-level column has the complete type."""
+def test_nested_columns_have_their_own_names_types_and_checks() -> None:
+    """A nested column is named by its path and is as confidential as its top-level column.
+
+    The top-level column has the complete type.
+    """
     contract = parsed(LINES)
     types = {column.name: column.type for column in contract.columns}
     assert types["lines"] == "array<struct<`sku`:string,`a.b`:bigint>>"
@@ -50,6 +53,11 @@ def test_what_lies_within_a_column_has_its_own_name_and_type() -> None:
     assert types["v"] == "array<double>"
     assert contract.column("lines[].a.b").steps == ("lines", "[]", "a.b")
     assert contract.column("labels{value}").type == "double"
+    hidden = {column.name: column.sensitive for column in contract.nested}
+    assert (hidden["lines[].sku"], hidden["labels{key}"]) == (True, False)
+    ids = {found.id for found in contract.checks}
+    assert {"lines[].sku.nullValues", "lines[].a.b.invalidValues"} <= ids
+    assert {"labels{key}.invalidValues", "labels{value}.nullValues", "v.invalidValues"} <= ids
 
 
 @pytest.mark.parametrize(
@@ -77,52 +85,44 @@ def test_a_condition_looks_at_its_row_alone(sql: str, reason: str) -> None:
             parsed(f"- {{name: c, logicalType: number, quality: [{json.dumps(broken)}]}}")
 
 
-def test_what_lies_within_a_personal_column_is_personal() -> None:
-    """The columns nested in a confidential column are confidential."""
-    hidden = {column.name: column.sensitive for column in parsed(LINES).nested}
-    assert hidden["lines[].sku"]
-    assert not hidden["labels{key}"]
+@pytest.mark.parametrize(
+    ("implementation", "metric", "rule", "expected"),
+    [
+        (ABOVE_0, Metric.BROKEN, Condition("c > 0"), "0 rows"),
+        (
+            f"{ABOVE_0}, unit: percent, mustBeLessThan: 5",
+            Metric.BROKEN,
+            Condition("c > 0"),
+            "less than 5 % of rows",
+        ),
+        (
+            "check: columnPair, operator: <=, other: id",
+            Metric.BROKEN,
+            Condition("`c` <= `id`"),
+            "0 rows",
+        ),
+        ("check: mean, mustBeBetween: [-1.5, 2]", Metric.MEAN, Rule(), "between -1.5 and 2"),
+        (
+            "check: quantile, share: 0.95, mustBeLessThan: 10",
+            Metric.QUANTILE,
+            Quantile(Decimal("0.95")),
+            "less than 10",
+        ),
+    ],
+)
+def test_a_rule_measures_what_it_names(
+    implementation: str, metric: Metric, rule: object, expected: str
+) -> None:
+    """Lakegate's own rules have a metric, its arguments and bounds, by default no failing row."""
+    found = rule_of(implementation)
+    assert (found.metric, found.rule, found.expected) == (metric, rule, expected)
 
 
-def test_what_lies_within_a_column_has_its_own_checks() -> None:
-    """Each declaration of a nested column is a check named by the column's path."""
-    ids = [found.id for found in parsed(LINES).checks]
-    assert {"lines[].sku.nullValues", "lines[].a.b.invalidValues"} <= set(ids)
-    assert {"labels{key}.invalidValues", "labels{value}.nullValues", "v.invalidValues"} <= set(ids)
-
-
-def test_a_row_expression_may_be_broken_by_no_row() -> None:
-    """A row expression without an operator allows no failing row."""
-    found = rule_of("check: rowExpression, expression: c > 0")
-    assert (found.metric, found.rule) == (Metric.BROKEN, Condition("c > 0"))
-    assert (found.expect.operator, found.expect.threshold) == (Operator.EQUAL, Decimal(0))
-
-
-def test_a_row_expression_may_be_broken_by_some_rows() -> None:
-    """A row expression with an operator and a unit allows that many failing rows."""
-    found = rule_of("check: rowExpression, expression: c > 0, unit: percent, mustBeLessThan: 5")
-    assert (found.expect.unit, found.expected) == (Unit.PERCENT, "less than 5 % of rows")
-
-
-def test_a_column_pair_compares_two_columns() -> None:
-    """The condition of a column pair quotes both columns as Spark does."""
-    found = rule_of("check: columnPair, operator: <=, other: id")
-    assert found.rule == Condition("`c` <= `id`")
-    assert found.columns == ("c", "id")
-
-
-def test_a_number_of_values_may_be_below_zero() -> None:
-    """A threshold for a column's values may be negative, and has no unit."""
-    found = rule_of("check: mean, mustBeBetween: [-1.5, 2]")
-    assert (found.metric, found.expect.threshold) == (Metric.MEAN, Decimal("-1.5"))
-    assert found.expected == "between -1.5 and 2"
-
-
-def test_a_quantile_has_its_share() -> None:
-    """A quantile's share is part of its check."""
-    found = rule_of("check: quantile, share: 0.95, mustBeLessThan: 10")
-    assert found.rule == Quantile(Decimal("0.95"))
-    assert found.measure == "the 0.95 quantile of c"
+def test_a_rule_names_its_columns_and_measure() -> None:
+    """A column pair covers both columns, and a quantile is described with its share."""
+    assert rule_of("check: columnPair, operator: <=, other: id").columns == ("c", "id")
+    quantile = rule_of("check: quantile, share: 0.95, mustBeLessThan: 10")
+    assert quantile.measure == "the 0.95 quantile of c"
 
 
 def test_a_rule_takes_options() -> None:
@@ -178,6 +178,14 @@ def test_a_declared_key_takes_options() -> None:
             f"implementation: {{check: rowExpression, expression: c > 0}}, {KEPT_OUT}",
             "say how many may",
         ),
+        ("implementation: {check: drift}", "of"),
+        ("implementation: {check: drift, of: duplicateValues}", "of"),
+        ("implementation: {check: drift, of: rowCount}", "under the object"),
+        ("implementation: {check: drift, of: mean, k: 0}", "above 0"),
+        ("implementation: {check: drift, of: mean, k: .inf}", "above 0"),
+        ("implementation: {check: drift, of: mean, mustBe: 0}", "no operator"),
+        ("implementation: {check: drift, of: mean, share: 0.5}", "share"),
+        ("implementation: {check: drift, of: freshness}", "must be date"),
     ],
 )
 def test_a_rule_that_cannot_be_kept_is_refused(rule: str, reason: str) -> None:
@@ -201,22 +209,3 @@ def test_drift_looks_at_another_measure() -> None:
     strict = rule_of("check: drift, of: quantile, share: 0.5, k: 2.5", ", severity: error")
     assert (strict.severity, strict.expected) == (Severity.ERROR, "at most 2.5")
     assert strict.basis.rule == Quantile(Decimal("0.5"))
-
-
-@pytest.mark.parametrize(
-    ("implementation", "refused"),
-    [
-        ("check: drift", "of"),
-        ("check: drift, of: duplicateValues", "of"),
-        ("check: drift, of: rowCount", "under the object"),
-        ("check: drift, of: mean, k: 0", "above 0"),
-        ("check: drift, of: mean, k: .inf", "above 0"),
-        ("check: drift, of: mean, mustBe: 0", "no operator"),
-        ("check: drift, of: mean, share: 0.5", "share"),
-        ("check: drift, of: freshness", "must be date"),
-    ],
-)
-def test_drift_that_cannot_be_meant_is_refused(implementation: str, refused: str) -> None:
-    """A meaningless drift rule is refused with the reason."""
-    with pytest.raises(ContractInvalid, match=refused):
-        rule_of(implementation)

@@ -122,7 +122,7 @@ def test_an_expectation_is_worded_for_people(expectation: Expectation, wording: 
         (Unit.PERCENT, 1, 3000000, "0.0000333 % of rows (1 of 3,000,000)"),
     ],
 )
-def test_what_was_found_is_worded_in_the_expectations_unit(
+def test_a_value_is_worded_in_the_expectations_unit(
     unit: Unit, value: int, rows: int, words: str
 ) -> None:
     """The measured value is worded in the unit of the expectation."""

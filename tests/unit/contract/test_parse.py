@@ -270,7 +270,7 @@ def test_a_long_list_of_values_is_cut_short_for_people() -> None:
     assert contract.checks[1].description.endswith("v11 and 8 more")
 
 
-def test_what_is_not_given_has_a_sensible_default() -> None:
+def test_missing_settings_have_defaults() -> None:
     """The defaults are parquet, a prefix of namespace and table, samples, and no channel."""
     text = contract_text()
     contract = parse(text, "orders.yaml")
@@ -283,6 +283,7 @@ def test_what_is_not_given_has_a_sensible_default() -> None:
     assert (contract.options, contract.allow_samples) == ({}, True)
     assert (contract.owner, contract.channel) == ("", "")
     assert (contract.on_duplicate, contract.on_new_version) == ("publish", "add")
+    assert contract.batches == ()
     assert contract.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -293,6 +294,21 @@ def test_a_contract_says_what_a_file_that_comes_again_means() -> None:
         "- {property: onNewVersion, value: replace}"
     )
     assert (contract.on_duplicate, contract.on_new_version) == ("hold", "replace")
+
+
+@pytest.mark.parametrize(
+    ("value", "prefixes"),
+    [
+        ("allowed", ("batches/",)),
+        ("[batches/shop-, batches/till/]", ("batches/shop-", "batches/till/")),
+        ("[]", ()),
+    ],
+)
+def test_a_contract_says_which_batches_may_bring_its_files(
+    value: str, prefixes: tuple[str, ...]
+) -> None:
+    """All batches may, or those whose manifests begin with one of the prefixes."""
+    assert parsed(settings=f"- {{property: batches, value: {value}}}").batches == prefixes
 
 
 def test_files_of_csv_are_read_as_their_options_say() -> None:

@@ -109,7 +109,7 @@ def test_a_value_that_ecma_does_not_find_is_not_found(pattern: str, value: str) 
 
 
 @pytest.mark.parametrize(("pattern", "reason"), REFUSED.items())
-def test_what_cannot_be_kept_is_refused_with_the_reason(pattern: str, reason: str) -> None:
+def test_an_untranslatable_pattern_is_refused_with_the_reason(pattern: str, reason: str) -> None:
     """A pattern that Java would read differently is refused, and the reason names the part."""
     with pytest.raises(PatternUnsupported, match=reason):
         java_pattern(pattern)

@@ -16,7 +16,6 @@ from tests.unit.contract.contract_texts import (
 PROPERTY = "schema[0].properties[1]"
 RULE = f"{PROPERTY}.quality[0]"
 TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
-
 ONE_TEXT = "[{name: name, logicalType: string}]"
 A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
 
@@ -40,26 +39,6 @@ PROPERTIES = [
         "cannot be unique",
     ),
     ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
-    (
-        f"logicalType: object, properties: {ONE_TEXT}, logicalTypeOptions: {{required: [nme]}}",
-        "logicalTypeOptions.required",
-        "did you mean name",
-    ),
-    (
-        f"logicalType: array, items: {A_MAP}, logicalTypeOptions: {{uniqueItems: true}}",
-        "logicalTypeOptions.uniqueItems",
-        "cannot be compared",
-    ),
-    (
-        "logicalType: number, logicalTypeOptions: {multipleOf: 1.0e-19}",
-        "logicalTypeOptions.multipleOf",
-        "at most 18 digits",
-    ),
-    (
-        "logicalType: array, items: {logicalType: date}, logicalTypeOptions: {minLength: 1}",
-        "logicalTypeOptions.minLength",
-        "unknown key",
-    ),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
     ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
     ("logicalType: string, required: yes", "required", "true or false"),
@@ -84,117 +63,11 @@ PROPERTIES = [
         "physicalType",
         "means int, but the logicalTypeOptions mean bigint",
     ),
-    ("logicalType: integer, logicalTypeOptions: {format: u7}", "logicalTypeOptions.format", "u8"),
-    (
-        "logicalType: timestamp, logicalTypeOptions: {timezone: 1}",
-        "logicalTypeOptions.timezone",
-        "",
-    ),
-    (
-        "logicalType: timestamp, logicalTypeOptions: {defaultTimezone: Europe/Berlin}",
-        "logicalTypeOptions.defaultTimezone",
-        "only UTC",
-    ),
-    ("logicalType: time, logicalTypeOptions: {timezone: true}", "logicalTypeOptions.timezone", ""),
     ("logicalType: string, logicalTypeOptions: [a]", "logicalTypeOptions", "must be a mapping"),
-    ("logicalType: string, logicalTypeOptions: {minimum: 1}", "logicalTypeOptions.minimum", ""),
-    ("logicalType: string, logicalTypeOptions: {format: mail}", "logicalTypeOptions.format", ""),
-    (
-        "logicalType: integer, logicalTypeOptions: {multipleOf: 0}",
-        "logicalTypeOptions.multipleOf",
-        "",
-    ),
-    (
-        "logicalType: integer, logicalTypeOptions: {minimun: 5}",
-        "logicalTypeOptions.minimun",
-        "did you mean minimum",
-    ),
-    (
-        "logicalType: integer, logicalTypeOptions: {minimum: abc}",
-        "logicalTypeOptions.minimum",
-        "'abc' is not a whole number, but the column is bigint",
-    ),
-    (
-        "logicalType: integer, logicalTypeOptions: {minimum: '5'}",
-        "logicalTypeOptions.minimum",
-        "'5'",
-    ),
-    (
-        "logicalType: integer, logicalTypeOptions: {minimum: 0.5}",
-        "logicalTypeOptions.minimum",
-        "0.5",
-    ),
-    ("logicalType: integer, logicalTypeOptions: {minimum: true}", "logicalTypeOptions.minimum", ""),
-    (
-        "logicalType: integer, physicalType: int, logicalTypeOptions: {maximum: 2147483648}",
-        "logicalTypeOptions.maximum",
-        "beyond",
-    ),
-    ("logicalType: number, logicalTypeOptions: {maximum: .inf}", "logicalTypeOptions.maximum", ""),
-    ("logicalType: number, logicalTypeOptions: {maximum: 1e400}", "logicalTypeOptions.maximum", ""),
-    (
-        "logicalType: number, physicalType: 'decimal(4,2)', logicalTypeOptions: {maximum: 100}",
-        "logicalTypeOptions.maximum",
-        "does not fit",
-    ),
-    (
-        "logicalType: number, physicalType: 'decimal(4,2)', logicalTypeOptions: {maximum: 0.001}",
-        "logicalTypeOptions.maximum",
-        "does not fit",
-    ),
-    (
-        "logicalType: date, logicalTypeOptions: {minimum: 2013-02-30}",
-        "logicalTypeOptions.minimum",
-        "",
-    ),
-    (
-        "logicalType: date, logicalTypeOptions: {minimum: 01/02/2013}",
-        "logicalTypeOptions.minimum",
-        "",
-    ),
-    (
-        "logicalType: timestamp, logicalTypeOptions: {minimum: now}",
-        "logicalTypeOptions.minimum",
-        "",
-    ),
     (
         "logicalType: timestamp, physicalType: timestamp_ntz, enum: [{value: 2013-01-01T00:00Z}]",
         "enum[0].value",
         "not a timestamp_ntz",
-    ),
-    ("logicalType: time, logicalTypeOptions: {minimum: '9:00'}", "logicalTypeOptions.minimum", ""),
-    ("logicalType: integer, logicalTypeOptions: {minimum: [1]}", "logicalTypeOptions.minimum", ""),
-    ("logicalType: integer, logicalTypeOptions: {minimum: }", "logicalTypeOptions.minimum", "null"),
-    (
-        "logicalType: integer, logicalTypeOptions: {minimum: 9, maximum: 8}",
-        "logicalTypeOptions.minimum",
-        "no value is valid: 9 is not below 8",
-    ),
-    (
-        "logicalType: integer, logicalTypeOptions: {exclusiveMinimum: 8, maximum: 8}",
-        "logicalTypeOptions.exclusiveMinimum",
-        "no value is valid",
-    ),
-    (
-        "logicalType: timestamp, logicalTypeOptions: {minimum: 2013-01-02, maximum: 2013-01-01}",
-        "logicalTypeOptions.minimum",
-        "no value is valid",
-    ),
-    (
-        "logicalType: string, logicalTypeOptions: {minLength: 3, maxLength: 2}",
-        "logicalTypeOptions.minLength",
-        "no value is valid",
-    ),
-    (
-        "logicalType: string, logicalTypeOptions: {minLength: -1}",
-        "logicalTypeOptions.minLength",
-        "",
-    ),
-    ("logicalType: string, logicalTypeOptions: {pattern: '['}", "logicalTypeOptions.pattern", "["),
-    (
-        "logicalType: string, logicalTypeOptions: {pattern: ''}",
-        "logicalTypeOptions.pattern",
-        "empty",
     ),
     ("logicalType: string, enum: []", "enum", "lists no value"),
     ("logicalType: string, enum: [{label: A}]", "enum[0]", "must have a value"),
@@ -203,6 +76,44 @@ PROPERTIES = [
     ("logicalType: string, enum: [{value: true}]", "enum[0].value", "put it in quotes"),
     ("logicalType: boolean, enum: [{value: 'NO'}]", "enum[0].value", "not true or false"),
     ("logicalType: string, physicalType: binary, enum: [{value: a}]", "enum[0].value", "binary"),
+]
+
+# The type of a property named c, options of which the first is refused, and the reason.
+OPTIONS = [
+    (f"object, properties: {ONE_TEXT}", "required: [nme]", "did you mean name"),
+    (f"array, items: {A_MAP}", "uniqueItems: true", "cannot be compared"),
+    ("number", "multipleOf: 1.0e-19", "at most 18 digits"),
+    ("array, items: {logicalType: date}", "minLength: 1", "unknown key"),
+    ("integer", "format: u7", "u8"),
+    ("timestamp", "timezone: 1", ""),
+    ("timestamp", "defaultTimezone: Europe/Berlin", "only UTC"),
+    ("time", "timezone: true", ""),
+    ("string", "minimum: 1", ""),
+    ("string", "format: mail", ""),
+    ("integer", "multipleOf: 0", ""),
+    ("integer", "minimun: 5", "did you mean minimum"),
+    ("integer", "minimum: abc", "'abc' is not a whole number, but the column is bigint"),
+    ("integer", "minimum: '5'", "'5'"),
+    ("integer", "minimum: 0.5", "0.5"),
+    ("integer", "minimum: true", ""),
+    ("integer, physicalType: int", "maximum: 2147483648", "beyond"),
+    ("number", "maximum: .inf", ""),
+    ("number", "maximum: 1e400", ""),
+    ("number, physicalType: 'decimal(4,2)'", "maximum: 100", "does not fit"),
+    ("number, physicalType: 'decimal(4,2)'", "maximum: 0.001", "does not fit"),
+    ("date", "minimum: 2013-02-30", ""),
+    ("date", "minimum: 01/02/2013", ""),
+    ("timestamp", "minimum: now", ""),
+    ("time", "minimum: '9:00'", ""),
+    ("integer", "minimum: [1]", ""),
+    ("integer", "minimum: ", "null"),
+    ("integer", "minimum: 9, maximum: 8", "no value is valid: 9 is not below 8"),
+    ("integer", "exclusiveMinimum: 8, maximum: 8", "no value is valid"),
+    ("timestamp", "minimum: 2013-01-02, maximum: 2013-01-01", "no value is valid"),
+    ("string", "minLength: 3, maxLength: 2", "no value is valid"),
+    ("string", "minLength: -1", ""),
+    ("string", "pattern: '['", "["),
+    ("string", "pattern: ''", "empty"),
 ]
 
 SETTINGS = [
@@ -229,6 +140,11 @@ SETTINGS = [
     ("{property: onNewVersion, value: replac}", ".onNewVersion", "did you mean replace"),
     ("{property: onNewVersions, value: add}", "[0].property", "did you mean onNewVersion"),
     ("{property: options, value: {header: true}}", ".options.header", "unknown key"),
+    ("{property: batches, value: true}", ".batches", "must be allowed, or a list"),
+    ("{property: batches, value: alowed}", ".batches", "must be allowed, or a list"),
+    ("{property: batches, value: [batches/shop-, shop/]}", ".batches[1]", "begins with batches/"),
+    ("{property: batches, value: ['']}", ".batches[0]", "begins with batches/"),
+    ("{property: batches, value: [3]}", ".batches[0]", "begins with batches/"),
 ]
 
 CSV_OPTIONS = [
@@ -251,6 +167,16 @@ HEADS = [
     (HEAD + "stauts: active\n", "stauts", "unknown key"),
     (HEAD + "support: [{chanel: '#a'}]\n", "support[0].chanel", "did you mean channel"),
 ]
+
+
+@pytest.mark.parametrize(("logical_type", "options", "reason"), OPTIONS)
+def test_an_option_that_cannot_be_kept_is_refused(
+    logical_type: str, options: str, reason: str
+) -> None:
+    """An option that is unknown or invalid for the column's type is refused."""
+    column = f"- {{name: c, logicalType: {logical_type}, logicalTypeOptions: {{{options}}}}}"
+    field = f"{PROPERTY}.logicalTypeOptions.{options.partition(':')[0]}"
+    assert_refused(contract_text(column), field, reason)
 
 
 @pytest.mark.parametrize(("declaration", "field", "reason"), PROPERTIES)

@@ -96,7 +96,7 @@ def test_one_column_may_stand_at_the_object() -> None:
         ("{to: a.b.c.d}", "must be a table and its column"),
     ],
 )
-def test_what_refers_to_nothing_is_refused(written: str, reason: str) -> None:
+def test_an_unresolvable_reference_is_refused(written: str, reason: str) -> None:
     """A reference that cannot be resolved is refused with the reason, and adds no check."""
     refused = read(written)[1]
     assert len(refused) == 1

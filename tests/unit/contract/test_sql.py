@@ -3,7 +3,7 @@
 import pytest
 
 from lakegate.contract.reading.fields import Field
-from lakegate.contract.reading.sql import mistake, read_query
+from lakegate.contract.reading.sql import read_query
 from lakegate.contract.reading.yaml import Problem, load
 
 
@@ -50,9 +50,10 @@ def test_a_nested_column_is_named_by_its_steps() -> None:
         "(SELECT 1) UNION (SELECT 2)",
         "SELECT update, delete FROM (SELECT 1 AS update, 2 AS delete)",
         "select reflect from {object}",
+        "sElEcT 1",
     ],
 )
-def test_what_only_reads_is_taken(query: str) -> None:
+def test_a_query_that_only_reads_is_valid(query: str) -> None:
     """A read-only query may have any words and signs in comments, texts and names."""
     assert read(query)[1] == []
 
@@ -84,7 +85,7 @@ def test_what_only_reads_is_taken(query: str) -> None:
         ("-- nothing", "is empty"),
     ],
 )
-def test_what_does_not_only_read_is_refused(query: str, reason: str) -> None:
+def test_a_query_that_does_more_than_read_is_refused(query: str, reason: str) -> None:
     """Writes, several statements, calls of Java and unknown placeholders are refused."""
     refused = read(query)[1]
     assert len(refused) == 1
@@ -94,15 +95,3 @@ def test_what_does_not_only_read_is_refused(query: str, reason: str) -> None:
 def test_a_query_is_about_no_items_of_an_array() -> None:
     """A query for the items of an array is refused."""
     assert "items of an array" in read("SELECT max({column}) FROM {table}", "lines", "[]")[1][0]
-
-
-def test_a_query_must_be_given() -> None:
-    """A rule of type sql without a query is refused."""
-    problems: list[Problem] = []
-    read_query(Field(load("name: x", "a.yaml", problems), "", problems), "shop.orders")
-    assert [problem.reason for problem in problems] == ["is missing"]
-
-
-def test_a_query_may_begin_with_any_case() -> None:
-    """A query's first keyword may be in any case."""
-    assert mistake("sElEcT 1") == ""

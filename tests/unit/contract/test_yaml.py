@@ -69,7 +69,7 @@ def test_a_scalar_is_what_yaml_1_2_says(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(("text", "line", "reason"), REFUSED)
-def test_what_is_no_plain_yaml_is_refused_with_its_line(text: str, line: int, reason: str) -> None:
+def test_broken_or_exotic_yaml_is_refused_with_its_line(text: str, line: int, reason: str) -> None:
     """A broken, exotic or hostile text gives one problem with its line."""
     with pytest.raises(ContractInvalid) as refusal:
         load(text, "x.yaml", [])

@@ -7,7 +7,6 @@ import pytest
 
 from dashboard.actions_plan import ActionRequest, Verb, carry_out, offered, plan
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import discard, replay
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
@@ -86,7 +85,7 @@ def test_a_publication_without_a_report_says_so() -> None:
 
 
 def test_a_discard_names_branches_and_files() -> None:
-    """A discard deletes exactly the branches and files of its plan."""
+    """A discard deletes exactly the branches and files of its plan, and only a replay is left."""
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     said = plan(deployment.adapters, seen, DISCARD)
@@ -98,6 +97,7 @@ def test_a_discard_names_branches_and_files() -> None:
     assert words == f"discarded a.parquet: {len(said.files)} files deleted"
     assert [f"s3://lake/{key}" for key in deployment.lake.deleted] == list(said.files)
     assert deployment.catalog.branches("ingest/") == []
+    assert offered(deployment.ingestion(landed)) == (Verb.REPLAY,)
 
 
 def test_a_name_that_is_markdown_is_shown_as_it_is() -> None:
@@ -119,27 +119,6 @@ def test_what_is_pressed_twice_is_done_once(wish: ActionRequest) -> None:
     assert deployment.ingestion(landed) == after
 
 
-def test_a_publication_says_the_commit_and_by_whom() -> None:
-    """The result of a publication has the commit, and the ledger the person's name."""
-    deployment, landed = failed()
-    (words,) = carry_out(deployment.adapters, deployment.ingestion(landed), PUBLISH)
-    now = deployment.ingestion(landed)
-    assert now.state is State.PUBLISHED
-    assert now.approval
-    assert now.approval.by == "Ann"
-    assert words == f"published {now.rows:,} rows of a.parquet as {now.merge_hash}"
-
-
-def test_the_slower_one_reads_what_became_of_it() -> None:
-    """A discard after another person's replay is refused with the new state."""
-    deployment, landed = failed()
-    seen = deployment.ingestion(landed)
-    replay(deployment.adapters, seen)
-    with pytest.raises(LakegateError, match=r"another process was faster.*attempt 2"):
-        carry_out(deployment.adapters, seen, DISCARD)
-    assert seen.branch in deployment.catalog.branches("ingest/")
-
-
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
@@ -155,13 +134,6 @@ def test_only_what_can_be_done_is_offered(
     """Only rejected rows can be published, and a published ingestion has no actions."""
     deployment, landed = failed(script)
     assert offered(deployment.ingestion(landed)) == expected
-
-
-def test_what_was_discarded_can_be_replayed() -> None:
-    """A discarded ingestion can only be replayed."""
-    deployment, landed = failed()
-    discard(deployment.adapters, deployment.ingestion(landed))
-    assert offered(deployment.ingestion(landed)) == (Verb.REPLAY,)
 
 
 def test_a_change_is_reported_as_one() -> None:

@@ -27,25 +27,16 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_name_is_nothing_but_code(text: str) -> None:
-    """Markdown shows any file name as one piece of code, without links or markup."""
-    _is_code(text)
-
-
 @given(st.text(max_size=40))
 def test_any_text_is_nothing_but_code(text: str) -> None:
     """Markdown shows any text as one piece of code that lacks only invisible characters."""
-    _is_code(text)
-
-
-def _is_code(text: str) -> None:
-    blocks = MarkdownIt("commonmark").parse(f"before {code(text)} after")
-    assert [token.type for token in blocks] == ["paragraph_open", "inline", "paragraph_close"]
-    parts = blocks[1].children or []
-    assert [part.type for part in parts] == ["text", "code_inline", "text"]
-    shown = "".join(character for character in text if character.isalnum())
-    assert [c for c in parts[1].content if c.isalnum()] == list(shown)
+    for name in (*HOSTILE, text):
+        blocks = MarkdownIt("commonmark").parse(f"before {code(name)} after")
+        assert [token.type for token in blocks] == ["paragraph_open", "inline", "paragraph_close"]
+        parts = blocks[1].children or []
+        assert [part.type for part in parts] == ["text", "code_inline", "text"]
+        shown = [character for character in name if character.isalnum()]
+        assert [c for c in parts[1].content if c.isalnum()] == shown
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import properties
 from lakegate.landing import LandedObject
-from tests.unit.cli.cli_examples import PUBLISHED
 
 
 def commit(number: int, rows: int, replaced: int = 0, table: str = "shop.orders") -> Commit:
@@ -37,11 +36,6 @@ def test_rows_are_counted_back_from_now() -> None:
         first=f"{5:032x}",
         approved_by="",
     )
-
-
-def test_a_table_without_commits_has_no_history() -> None:
-    """A log without commits of the table gives no history."""
-    assert history([], PUBLISHED.table, rows=0, looked_at=10) == ()
 
 
 def test_checks_are_counted_by_day() -> None:

@@ -1,10 +1,11 @@
 """The timeline of an ingestion, and the other parts of its page."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from dashboard.ingestion import account, facts, rows, timeline, total
+from dashboard.ingestion import Account, account, facts, rows, timeline, total
 from functions.model.ingestion import Ingestion, State
 from lakegate.report import AuditReport, Status, Step
 from tests.fakes.deployment import Deployment
@@ -42,6 +43,25 @@ def test_the_jobs_own_steps_are_reported() -> None:
     assert steps[4].began == "2026-03-01T12:00:00.000+00:00"
 
 
+def test_the_wait_for_a_shared_run_is_a_phase() -> None:
+    """Of a shared run the timeline has the wait until it took the file."""
+    times = {n: at for n, at in _TIMES.items() if n not in ("branched", "submitted")}
+    shared = replace(INGESTION, is_shared=True, times={**times, "queued": _TIMES["submitted"]})
+    steps = timeline(shared, replace(REPORT, steps=(Step("append", 1.5),)))
+    assert [(step.name, step.phase, step.seconds) for step in steps][1:4] == [
+        ("queued", "in the queue", 3),
+        ("taken", "waits for a shared run", 7),
+        ("written", "read and written", 1.5),
+    ]
+
+
+def test_a_file_that_waits_has_no_step_of_its_last_attempt() -> None:
+    """While a file waits anew, the report of an earlier attempt adds no step."""
+    again = ingestion(queued="2026-03-02T12:00:00.000+00:00")
+    assert timeline(again, REPORT)[-1].name == "queued"
+    assert "taken" not in [step.name for step in timeline(again, REPORT)]
+
+
 def test_what_has_ended_has_a_total() -> None:
     """The total lasts from the landing to the final state; an ingestion in flight has none."""
     landed = replace(INGESTION.landed, landed_at=_TIMES["landed"])
@@ -67,12 +87,17 @@ def test_no_step_takes_less_than_no_time() -> None:
     assert all(s.seconds >= 0 for s in timeline(ingestion(landed=_TIMES["audited"]), REPORT))
 
 
+def ended(script: Callable[[AuditReport], AuditReport]) -> Account:
+    """Return the known facts of a file that ended as scripted."""
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.csv", script=script)
+    deployment.settle()
+    return account(deployment.adapters, deployment.ingestion(landed))
+
+
 def test_what_blocks_comes_first() -> None:
     """Failed checks are shown before passed ones, each with its result in words."""
-    deployment = Deployment()
-    landed = deployment.land("shop/orders/a.csv", script=rejected)
-    deployment.settle()
-    told = account(deployment.adapters, deployment.ingestion(landed))
+    told = ended(rejected)
     assert told.checks[0].status is Status.FAIL
     assert rows(told.checks)[0]["result"] == "✗ failed"
     assert told.is_failed
@@ -82,22 +107,6 @@ def test_what_blocks_comes_first() -> None:
 
 def test_a_branch_that_is_gone_is_said_to_be() -> None:
     """The page of a published file names the deleted branch and the merge commit."""
-    deployment = Deployment()
-    landed = deployment.land("shop/orders/a.csv", script=passed)
-    deployment.settle()
-    told = facts(account(deployment.adapters, deployment.ingestion(landed)))
+    told = facts(ended(passed))
     assert told["branch"][0].endswith("(deleted after its merge)")
     assert told["merge commit"]
-
-
-def test_why_there_is_no_report_is_reported() -> None:
-    """A missing report is explained by a sentence, whether it is pending or gone."""
-    deployment = Deployment()
-    landed = deployment.land("shop/orders/a.csv", script=rejected)
-    assert "not come as far" in account(deployment.adapters, Ingestion("a", landed)).no_report
-    deployment.settle()
-    deployment.lake.lose("reports/")
-    told = account(deployment.adapters, deployment.ingestion(landed))
-    assert told.report is None
-    assert told.ingestion.state is State.REJECTED
-    assert "is no longer in the lake bucket (MISSING_OBJECT)" in told.no_report

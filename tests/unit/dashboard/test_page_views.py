@@ -10,13 +10,13 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import ingestion_page, overview_page
 from dashboard.session import Opened
-from functions.model.ingestion import State
 from functions.operations.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import FAILED, REPEATED, crashed, errored, passed, rejected
+from tests.unit.pipeline.test_shared_runs import SHARED
 
 _HOSTILE = "shop/orders/[x](evil.example) :red[a] $x$ <b>`.csv"
 _TOOK = "Duration"
@@ -92,18 +92,6 @@ def test_what_waits_is_shown_whenever_it_landed(deployment: Deployment) -> None:
     assert "Nothing failed" not in shown
 
 
-def test_what_failed_again_just_now_is_an_alert(deployment: Deployment) -> None:
-    """A file from before the window whose replay was rejected within it is the first alert."""
-    hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
-    deployment.clock.pass_(25 * 3600)
-    deployment.land("shop/orders/new.csv", script=errored)
-    deployment.settle()
-    replay(deployment.adapters, deployment.ledger.get(hostile.id))
-    deployment.settle()
-    first, *_ = seen(overview_page.show, deployment).get("page_link")
-    assert "evil" in first.proto.label
-
-
 def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
     """The selected table limits the oldest pending failure and the alerts."""
     deployment.batch("b", {"r.csv": OTHER_TABLE, "s.csv": OTHER_TABLE}, script=rejected)
@@ -113,14 +101,6 @@ def test_a_table_is_asked_for_in_all_parts(deployment: Deployment) -> None:
     shown = everything(app.selectbox[0].select(OTHER_TABLE).run())
     assert "shop.returns, landed" in shown
     assert "shop.orders" not in shown
-
-
-def test_an_end_without_a_time_is_shown(deployment: Deployment) -> None:
-    """A failure without a time is shown as at an unknown time."""
-    for found in list(deployment.ledger.all()):
-        if found.state is State.REJECTED:
-            deployment.ledger.save(replace(found, times={}))
-    assert "at an unknown time" in everything(seen(overview_page.show, deployment))
 
 
 def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
@@ -168,16 +148,12 @@ def test_a_report_that_is_gone_is_reported(
     assert ("A replay makes a new one." in shown) is (script is not passed)
 
 
-def test_a_report_that_is_awaited_is_reported(deployment: Deployment) -> None:
-    """While its job runs, a missing report is pending and not lost."""
+def test_a_report_that_is_none_is_reported(deployment: Deployment) -> None:
+    """A pending report is not called lost; an invalid one has its address and the remedy."""
     landed = deployment.land("shop/orders/runs.csv", script=rejected)
     deployment.deliver()
     shown = everything(seen(ingestion_page.show, deployment, id=deployment.ingestion(landed).id))
     assert "Its job has left no audit report yet." in shown
-
-
-def test_a_report_that_is_none_is_reported(deployment: Deployment) -> None:
-    """An invalid report is explained in words, with its address, its code and the remedy."""
     one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
     deployment.lake.put_text(one.report_key, b"{")
     shown = everything(seen(ingestion_page.show, deployment, id=one.id))
@@ -210,6 +186,25 @@ def test_a_replay_under_way_reports_nothing_of_the_attempt_before(deployment: De
     button.click().run()
     assert _TOOK in [metric.label for metric in app.metric]
     assert "Running: " not in everything(app)
+
+
+def test_a_file_that_waits_for_a_shared_run_is_shown() -> None:
+    """Both pages show a waiting file, which has no branch and no run, and how many files wait."""
+    deployment = Deployment(SHARED)
+    landed = [deployment.land(f"shop/orders/{name}.csv") for name in ("a", "b")]
+    deployment.deliver()
+    waiting, *_ = map(deployment.ingestion, landed)
+    load = "about 2 files wait or are in work"
+    app = seen(ingestion_page.show, deployment, id=waiting.id)
+    assert f"It waits for a shared run; {load}." in everything(app)
+    assert "Its shared run has left no audit report yet." in everything(app)
+    assert not app.exception
+    assert f"Shared runs: {load}." in everything(seen(overview_page.show, deployment))
+    deployment.settle()
+    shown = everything(seen(ingestion_page.show, deployment, id=waiting.id))
+    assert "`with 1 other file`" in shown
+    assert f"`{deployment.ingestion(waiting).job_run} (shared)`" in shown
+    assert "Shared runs" not in everything(seen(overview_page.show, deployment))
 
 
 def test_a_publication_under_way_is_reported(deployment: Deployment) -> None:

@@ -74,7 +74,7 @@ def test_settings_that_are_missing_are_a_finding(monkeypatch: pytest.MonkeyPatch
     assert found["fix"]
 
 
-@pytest.mark.parametrize("event", [{}, {"do": "delete"}, {"Records": []}])
+@pytest.mark.parametrize("event", [{}, {"do": "delete"}, {"do": "seed"}, {"Records": []}])
 def test_it_does_nothing_else(event: dict[str, Any]) -> None:
     """Any other request is refused."""
     with pytest.raises(Permanent, match="UNKNOWN_REQUEST"):

@@ -7,9 +7,9 @@ import pytest
 
 from infra.aws.secrets import for_own_nessie
 from infra.local.ministack import KeyFiles
-from infra.nessie_tokens import ROLES, SIGNING_KEY, keep
 from infra.stage import Stage
 from lakegate.errors import LakegateError
+from lakegate.nessie_tokens import ROLES, SIGNING_KEY, keep
 
 _STAGE = Stage("shop", "123456789012", "eu-central-1")
 _NOW = datetime(2026, 11, 21, tzinfo=UTC)

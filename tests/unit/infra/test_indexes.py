@@ -32,11 +32,7 @@ def test_each_step_has_one_index_more_and_nothing_else_that_is_new() -> None:
 
 
 def test_one_new_index_comes_with_all_else() -> None:
-    """With one new index or none, nothing is deployed in between."""
+    """With one new index or none, and for a new table, nothing is deployed in between."""
     assert steps(template("a"), template("a", "b")) == []
     assert steps(template("a", "b"), template("a")) == []
-
-
-def test_a_new_table_has_all_its_indexes_at_once() -> None:
-    """A table that is created or replaced gets all its indexes at once."""
     assert steps({"Resources": {}}, template("a", "b", "c")) == []

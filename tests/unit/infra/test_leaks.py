@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from infra.nessie_tokens import Keys
+from lakegate.nessie_tokens import Keys
 from tests.leaks import Place, command_lines, files, leaks, secrets_of
-from tests.unit.infra.test_nessie_tokens import made
+from tests.unit.lakegate.test_nessie_tokens import made
 
 
 def zipped(text: str) -> bytes:

@@ -14,22 +14,15 @@ def write(file: Path, text: str) -> Path:
 
 
 def test_queues_follow_ministack_to_another_port(tmp_path: Path) -> None:
-    """ministack stores queues under their full address, so the stored ones get the new port."""
+    """ministack stores queues under their full address; the objects of a deployed stack stay."""
     state = tmp_path / "ministack" / "state"
     queues = write(state / "sqs.json", f'{{"{_OLD}/000000000000/uploads": "{_OLD}/elsewhere"}}')
-
-    ministack.prepare(tmp_path, _NEW, _NOW)
-
-    assert queues.read_text() == f'{{"{_NEW}/000000000000/uploads": "{_OLD}/elsewhere"}}'
-
-
-def test_objects_stay_beside_the_state_that_knows_them(tmp_path: Path) -> None:
-    """A start of a stack that was deployed before finds its objects where they were."""
-    write(tmp_path / "ministack" / "state" / "cloudformation.json", "{}")
+    write(state / "cloudformation.json", "{}")
     landed = write(tmp_path / "ministack" / "s3" / "landing" / "file.csv", "a,b")
 
     ministack.prepare(tmp_path, _NEW, _NOW)
 
+    assert queues.read_text() == f'{{"{_NEW}/000000000000/uploads": "{_OLD}/elsewhere"}}'
     assert landed.read_text() == "a,b"
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from infra.lambda_python import interpreter
 from infra.package import Package, build
-from infra.versions import AVRO_JAR
+from infra.versions import AVRO_JAR, LAMBDA_PYTHON, PYTHON
 from lakegate.errors import LakegateError
 
 _WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -19,7 +20,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def checkout(root: Path) -> Path:
-    """Return a small checkout: two libraries to install and one that Lambda has already."""
+    """Return a small checkout: two libraries to install and one that is left out."""
     files = {
         "lakegate/__init__.py": "",
         "functions/__init__.py": "",
@@ -30,7 +31,7 @@ def checkout(root: Path) -> Path:
         (root / name).write_text(text)
     yaml = {"yaml/__init__.py": "PURE = True", "yaml/_yaml.so": "machine code"}
     wheels = [wheel(root, "demo", {"demo.py": "A = 1"}), wheel(root, "pyyaml", yaml)]
-    lines = ["--no-index", f"--find-links {root}", *wheels, requirement("boto3", b"not to be had")]
+    lines = ["--no-index", f"--find-links {root}", *wheels, requirement("rich", b"not to be had")]
     (root / "requirements.txt").write_text("\n".join(lines) + "\n")
     return root
 
@@ -107,35 +108,59 @@ def test_what_is_built_already_is_not_built_again(root: Path) -> None:
     assert {file: file.stat().st_mtime_ns for file in (root / "build").rglob("*")} == before
 
 
-def test_changed_code_is_a_new_release_with_the_same_libraries(root: Path) -> None:
-    """A change of the functions gives a new zip without installing libraries again."""
-    first = build(root, quiet).lambda_release
-    (root / "functions" / "__init__.py").write_text("CHANGED = True")
+@pytest.mark.parametrize(
+    ("file", "changed"),
+    [
+        ("functions/__init__.py", [True, False]),
+        ("spark_jobs/main.py", [False, True]),
+        ("lakegate/__init__.py", [True, True]),
+    ],
+)
+def test_changed_code_is_a_new_release_with_the_same_libraries(
+    root: Path, file: str, changed: list[bool]
+) -> None:
+    """A change gives what has the file a new address, without installing libraries again."""
+    first = releases(build(root, quiet))
+    (root / file).write_text("CHANGED = True")
     messages: list[str] = []
 
     package = build(root, messages.append)
 
-    assert package.lambda_release != first
-    assert contents(package.lambda_zip)["functions/__init__.py"] == b"CHANGED = True"
+    pairs = zip(first, releases(package), strict=True)
+    assert [before != after for before, after in pairs] == changed
+    assert contents(package.lambda_zip).get(file, b"CHANGED = True") == b"CHANGED = True"
     assert messages == []
 
 
-@pytest.mark.parametrize("file", ["spark_jobs/main.py", "lakegate/__init__.py"])
-def test_changed_job_code_is_a_new_release_of_the_job(root: Path, file: str) -> None:
-    """A change of the job gets a new address, so running jobs keep their code."""
-    first = build(root, quiet).job_release
-    (root / file).write_text("CHANGED = True")
-
-    assert build(root, quiet).job_release != first
-
-
 def test_the_lambdas_zip_has_their_code_and_libraries(root: Path) -> None:
-    """The zip has the functions' imports, compiled, without Lambda's own packages."""
+    """The zip has the functions' imports, without Lambda's own packages."""
     found = contents(build(root, quiet).lambda_zip)
 
     assert {"lakegate/__init__.py", "functions/__init__.py", "demo.py"} <= set(found)
-    assert found["__pycache__/demo.cpython-311.pyc"][4:8] == b"\1\0\0\0"  # good at any file time
-    assert not [name for name in found if name.startswith(("spark_jobs", "boto3"))]
+    assert not [name for name in found if name.startswith(("spark_jobs", "rich"))]
+
+
+@pytest.mark.parametrize(("version", "tag"), [(PYTHON, "311"), (LAMBDA_PYTHON, "313")])
+def test_byte_code_is_that_of_the_python_that_runs_it(root: Path, version: str, tag: str) -> None:
+    """Libraries are compiled by a Python of the wanted version, and the zip says which."""
+    if not interpreter(version):
+        pytest.skip(f"there is no Python {version} here")
+    package = build(root, quiet, version)
+    found = contents(package.lambda_zip)
+
+    assert found[f"__pycache__/demo.cpython-{tag}.pyc"][4:8] == b"\1\0\0\0"  # at any file time
+    assert {name.split(".")[1] for name in found if ".pyc" in name} == {f"cpython-{tag}"}
+    assert (package.lambda_zip.name == "lambda.zip") is (version == LAMBDA_PYTHON)
+
+
+def test_without_its_python_there_is_no_byte_code(root: Path) -> None:
+    """No byte code of another Python is packed, and a message says so."""
+    messages: list[str] = []
+    found = contents(build(root, messages.append, "3.12").lambda_zip)
+
+    assert "demo.py" in found
+    assert not [name for name in found if name.endswith(".pyc")]
+    assert any("no Python 3.12" in message for message in messages)
 
 
 def test_the_job_s_zip_runs_on_any_processor(root: Path) -> None:
@@ -152,23 +177,14 @@ def test_the_job_has_the_jar_that_its_spark_lacks(root: Path) -> None:
     assert hashlib.sha256(content).hexdigest() == AVRO_JAR.sha256
 
 
-def test_a_library_with_another_hash_is_refused(root: Path) -> None:
-    """A package with another hash stops the build, and the error names it."""
+@pytest.mark.parametrize("wrong", [rf" \\\n    --hash=sha256:{'0' * 64}", ""])
+def test_a_library_without_its_hash_is_refused(root: Path, wrong: str) -> None:
+    """A package with another hash or with none stops the build, and the error names it."""
     requirements = root / "requirements.txt"
-    demo = next(line for line in requirements.read_text().splitlines() if "--hash" in line)
-    requirements.write_text(requirements.read_text().replace(demo, f"    --hash=sha256:{'0' * 64}"))
+    text = requirements.read_text()
+    requirements.write_text(re.sub(r"(?<=demo==1.0) \\\n    --hash=\S+", wrong, text))
 
     with pytest.raises(LakegateError, match="demo") as caught:
         build(root, quiet)
 
     assert caught.value.code == "PACKAGING_FAILED"
-
-
-def test_a_library_without_a_hash_is_refused(root: Path) -> None:
-    """A library without a pinned hash is not packed."""
-    requirements = root / "requirements.txt"
-    text = requirements.read_text()
-    requirements.write_text(re.sub(r" \\\n    --hash=\S+", "", text))
-
-    with pytest.raises(LakegateError):
-        build(root, quiet)

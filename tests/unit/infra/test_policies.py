@@ -22,6 +22,13 @@ IN_LAKE = (
     *(f"warehouse/shop/orders_{UUID}/data/a.parquet", "anything"),
     f"warehouse/shop/orders_{UUID}/metadata/a.avro",
 )
+ADMIN = Identity(
+    f"arn:aws:iam::{ACCOUNT}:role/admin",
+    [{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}],
+)
+APPLICATION = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
+QUEUES = [APP.arn(n) for n, r in APP.resources.items() if r["Type"] == "AWS::SQS::Queue"]
+TOKENS = ("uploader", "job", "publisher", "reader")
 DELETING = ("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutLifecycleConfiguration")
 # Actions that AWS can only grant for all resources.
 FOR_NO_LESS = {
@@ -58,31 +65,22 @@ def secret(name: str) -> str:
 
 
 @pytest.mark.parametrize("where", ALLOWED)
-def test_actions_are_named_one_by_one(where: str) -> None:
-    """Policies name each action, without `*`, whole services, families or exceptions."""
+def test_actions_and_resources_are_named_one_by_one(where: str) -> None:
+    """Policies name each action, without `*`, whole services, families or exceptions.
+
+    All resources are allowed only for actions that cannot be restricted, and only the job's role
+    may be passed, and only to EMR Serverless.
+    """
     statement = ALLOWED[where]
+    actions, on = listed(statement["Action"]), listed(statement["Resource"])
     assert not {"NotAction", "NotResource"} & statement.keys()
-    assert [action for action in listed(statement["Action"]) if "*" in action] == []
-
-
-@pytest.mark.parametrize("where", ALLOWED)
-def test_resources_are_named(where: str) -> None:
-    """A statement allows all resources only for actions that cannot be restricted."""
-    statement = ALLOWED[where]
-    everywhere = [r for r in listed(statement["Resource"]) if r in ("*", "arn:aws:s3:::*")]
-    if everywhere:
-        assert set(listed(statement["Action"])) <= FOR_NO_LESS.keys()
-
-
-@pytest.mark.parametrize("where", ALLOWED)
-def test_roles_are_passed_to_one_service_only(where: str) -> None:
-    """Only the job's role may be passed, and only to EMR Serverless."""
-    statement = ALLOWED[where]
-    if "iam:PassRole" in listed(statement["Action"]):
+    assert [action for action in actions if "*" in action] == []
+    if {"*", "arn:aws:s3:::*"} & set(map(str, on)):
+        assert set(actions) <= FOR_NO_LESS.keys()
+    if "iam:PassRole" in actions:
         service = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
-        assert listed(statement["Action"]) == ["iam:PassRole"]
+        assert (actions, on) == (["iam:PassRole"], [APP.arn("JobRole")])
         assert statement["Condition"] == service
-        assert listed(statement["Resource"]) == [APP.arn("JobRole")]
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -94,6 +92,13 @@ def test_nobody_manages_what_is_deployed(name: str) -> None:
         assert not ROLES[name].may(action, LAKE)
     for function in (n for n, r in APP.resources.items() if n.endswith("LambdaFunction")):
         assert not ROLES[name].may("lambda:UpdateFunctionCode", APP.arn(function))
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_items_of_the_ledger_are_never_deleted(name: str) -> None:
+    """No role may delete items of the ledger."""
+    for action in ("DeleteItem", "DeleteTable", "BatchWriteItem"):
+        assert not ROLES[name].may(*table(action))
 
 
 def test_the_upload_function_writes_nothing_in_the_lake() -> None:
@@ -110,8 +115,7 @@ def test_who_starts_jobs_reads_manifests_and_no_data(name: str) -> None:
         assert ROLES[name].may(action, f"{LANDING}/batches/monday/_manifest.json")
         assert not ROLES[name].may(action, f"{LANDING}/batches/monday/orders.parquet")
     assert ROLES[name].may("s3:ListBucketVersions", LANDING)
-    application = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
-    assert ROLES[name].may("emr-serverless:StartJobRun", application)
+    assert ROLES[name].may("emr-serverless:StartJobRun", APPLICATION)
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
@@ -123,8 +127,8 @@ def test_only_the_clean_up_deletes_in_the_lake(name: str) -> None:
         assert not role.may(action, LANDING), action
         assert not role.may(action, LAKE), action
         for path in IN_LAKE:
-            is_its = path.startswith(("warehouse/", "contracts/"))
-            may = name == "CleanUpRole" and action == DELETING[0] and is_its
+            its = {"CleanUpRole": ("warehouse/", "contracts/"), "ExpireRole": ("warehouse/",)}
+            may = action == DELETING[0] and path.startswith(its.get(name, ()))
             assert role.may(action, lake(path)) is may, (action, path)
 
 
@@ -139,14 +143,11 @@ def test_the_job_reads_what_landed_and_writes_tables_and_reports() -> None:
     assert not job.may("s3:GetObject", lake("anything"))
 
 
-def test_the_job_reaches_no_ledger_no_queue_and_no_other_secret() -> None:
-    """The job reads its own token and reaches nothing that decides about publishing."""
+def test_the_job_reaches_no_ledger_and_no_other_secret() -> None:
+    """The job reads its own token, and no ledger."""
     job = ROLES["JobRole"]
     for action in ("GetItem", "PutItem", "Query", "Scan", "UpdateItem", "DeleteItem"):
         assert not job.may(*table(action))
-    for queue in (name for name, r in APP.resources.items() if r["Type"] == "AWS::SQS::Queue"):
-        for action in ("sqs:SendMessage", "sqs:ReceiveMessage", "sqs:PurgeQueue"):
-            assert not job.may(action, APP.arn(queue))
     stage = APP.parameters["Stage"]
     assert job.may("secretsmanager:GetSecretValue", secret(f"lakegate/{stage}/nessie/job"))
     for other in ("publisher", "uploader", "reader", "signing-key", "job-of-another"):
@@ -154,18 +155,42 @@ def test_the_job_reaches_no_ledger_no_queue_and_no_other_secret() -> None:
         assert not job.may("secretsmanager:GetSecretValue", secret(name)), other
 
 
-@pytest.mark.parametrize("name", sorted(ROLES))
-def test_nobody_reads_the_signing_key(name: str) -> None:
-    """Only the command line signs tokens; functions and job read their own."""
-    key = secret(f"lakegate/{APP.parameters['Stage']}/nessie/signing-key")
-    assert not ROLES[name].may("secretsmanager:GetSecretValue", key)
+TAKING = {"ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes"}
+
+
+def test_the_job_takes_files_from_one_queue_and_names_reports_in_another() -> None:
+    """The job's role takes from the work queue and sends to that of ended runs; no more of SQS."""
+    rights = {APP.arn("WorkQueue"): TAKING, APP.arn("JobRunQueue"): {"SendMessage"}}
+    for queue in QUEUES:
+        for action in (*TAKING, "SendMessage", "PurgeQueue", "SetQueueAttributes"):
+            may = action in rights.get(queue, ())
+            assert ROLES["JobRole"].may(f"sqs:{action}", queue) is may, (action, queue)
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
-def test_items_of_the_ledger_are_never_deleted(name: str) -> None:
-    """No role may delete items of the ledger."""
-    for action in ("DeleteItem", "DeleteTable", "BatchWriteItem"):
-        assert not ROLES[name].may(*table(action))
+def test_who_starts_jobs_sends_files_to_shared_runs(name: str) -> None:
+    """The roles that start job runs, and no other, send to the work queue; only the job takes."""
+    role, queue = ROLES[name], APP.arn("WorkQueue")
+    starts = role.may("emr-serverless:StartJobRun", APPLICATION)
+    assert role.may("sqs:SendMessage", queue) is starts
+    counts = starts or name in ("JobRole", "CheckupRole")
+    assert role.may("sqs:GetQueueAttributes", queue) is counts
+    for action in ("ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility"):
+        assert role.may(f"sqs:{action}", queue) is (name == "JobRole"), action
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_only_the_rotation_reads_the_signing_key(name: str) -> None:
+    """One function signs tokens and stores them; no role stores or creates a key."""
+    folder, is_its = f"lakegate/{APP.parameters['Stage']}/nessie", name == "RotateRole"
+    for text in ("signing-key", *TOKENS):
+        for action in ("PutSecretValue", "CreateSecret", "DeleteSecret", "GetSecretValue"):
+            may = ROLES[name].may(f"secretsmanager:{action}", secret(f"{folder}/{text}"))
+            if text == "signing-key" or action != "GetSecretValue":
+                renews = action == "PutSecretValue" and text != "signing-key"
+                assert may is (is_its and (action == "GetSecretValue" or renews)), (action, text)
+    other = secret("lakegate/other/nessie/signing-key")
+    assert not ROLES[name].may("secretsmanager:GetSecretValue", other)
 
 
 @pytest.mark.parametrize("name", sorted(ROLES))
@@ -174,21 +199,53 @@ def test_roles_are_taken_by_the_service_that_they_are_for(name: str) -> None:
     for statement in statements(APP.trust(name)):
         principal = statement["Principal"]
         assert principal != "*"
-        if "AWS" in principal:
-            assert name == "CleanUpRole"
-            assert principal["AWS"] == f"arn:aws:iam::{ACCOUNT}:root"
+        if name == "CleanUpRole":
+            assert principal == {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
         else:
             service = "emr-serverless" if name == "JobRole" else "lambda"
             assert principal["Service"] == f"{service}.amazonaws.com"
 
 
+def test_a_stage_can_name_who_may_discard() -> None:
+    """With TrustedPrincipal only that role or user may take the role that deletes."""
+    ann = f"arn:aws:iam::{ACCOUNT}:role/stewards"
+    compiled = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", TrustedPrincipal=ann)
+    (trust,) = statements(compiled.trust("CleanUpRole"))
+    assert (trust["Principal"], trust["Action"]) == ({"AWS": ann}, "sts:AssumeRole")
+
+
+def test_who_may_discard_can_change_nothing_else() -> None:
+    """The role for people deletes in the lake and invokes one function; it reads no secret."""
+    person = ROLES["CleanUpRole"]
+    allowed = [s for s in statements(*person.policies) if s["Effect"] == "Allow"]
+    actions = {action for statement in allowed for action in listed(statement["Action"])}
+    invoke = "lambda:InvokeFunction"
+    assert actions == {"s3:DeleteObject", "s3:GetObject", "s3:ListBucket", invoke}
+    functions = [n for n, r in APP.resources.items() if n.endswith("LambdaFunction")]
+    assert [n for n in functions if person.may(invoke, APP.arn(n))] == ["ExpireLambdaFunction"]
+    for path in IN_LAKE:
+        assert person.may("s3:GetObject", lake(path)) is ("/metadata/" in path), path
+
+
+PUBLISHING = {"OnJobRunRole", "SweepRole", "ActRole", "ExpireRole", "RotateRole"}
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_only_functions_that_publish_or_clean_up_read_the_publishers_token(name: str) -> None:
+    """The token that may change main is readable for functions that need it, and for no person."""
+    token = secret(f"lakegate/{APP.parameters['Stage']}/nessie/publisher")
+    may = ROLES[name].may("secretsmanager:GetSecretValue", token)
+    assert may is (name in PUBLISHING)
+    if may:
+        (trust,) = statements(APP.trust(name))
+        assert trust["Principal"] == {"Service": "lambda.amazonaws.com"}
+
+
 @pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole"])
 def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
     """Roles that start runs may tag them and pass the job's role; only uploads cannot read runs."""
-    application = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
-    role, run = ROLES[name], f"{application}/jobruns/00f1"
+    role, run = ROLES[name], f"{APPLICATION}/jobruns/00f1"
     emr = {"iam__PassedToService": "emr-serverless.amazonaws.com"}
-    assert role.may("emr-serverless:StartJobRun", application)
     assert role.may("emr-serverless:TagResource", run)
     assert role.may("iam:PassRole", APP.arn("JobRole"), **emr)
     assert not role.may(
@@ -196,8 +253,8 @@ def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
     )
     assert not role.may("iam:PassRole", APP.arn("CleanUpRole"), **emr)
     assert role.may("emr-serverless:GetJobRun", run) is (name != "OnUploadRole")
-    assert role.may("emr-serverless:ListJobRuns", application) is (name == "SweepRole")
-    other = application.replace("00app", "00other")
+    assert role.may("emr-serverless:ListJobRuns", APPLICATION) is (name == "SweepRole")
+    other = APPLICATION.replace("00app", "00other")
     assert not role.may("emr-serverless:StartJobRun", other)
 
 
@@ -210,39 +267,31 @@ def test_queues_take_messages_from_their_source_alone() -> None:
 
 def test_the_buckets_policies_deny_what_no_role_should_have() -> None:
     """The buckets deny deletions in the lake, also to administrators, and access without TLS."""
-    everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
-    admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
     for bucket in (LANDING, LAKE):
         policy, tls = APP.bucket_policies()[bucket], {"aws__SecureTransport": "true"}
-        assert admin.may("s3:GetObject", f"{bucket}/a", policy, **tls)
-        assert not admin.may("s3:GetObject", f"{bucket}/a", policy, aws__SecureTransport="false")
+        assert ADMIN.may("s3:GetObject", f"{bucket}/a", policy, **tls)
+        assert not ADMIN.may("s3:GetObject", f"{bucket}/a", policy, aws__SecureTransport="false")
     policy, data = APP.bucket_policies()[LAKE], lake(IN_LAKE[-1])
     for action in DELETING[:2]:
-        assert not admin.may(action, data, policy, **tls), action
-    assert ROLES["CleanUpRole"].may("s3:DeleteObject", data, policy, **tls)
+        assert not ADMIN.may(action, data, policy, **tls), action
+    for name in ("CleanUpRole", "ExpireRole"):
+        assert ROLES[name].may("s3:DeleteObject", data, policy, **tls)
 
 
 def test_what_expires_in_the_lake_is_changed_through_the_template() -> None:
     """Only CloudFormation may change the lake's lifecycle rules."""
-    everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
-    admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
     policy, tls = APP.bucket_policies()[LAKE], {"aws__SecureTransport": "true"}
     by_template = {**tls, "aws__CalledViaFirst": "cloudformation.amazonaws.com"}
-    assert not admin.may("s3:PutLifecycleConfiguration", LAKE, policy, **tls)
-    assert admin.may("s3:PutLifecycleConfiguration", LAKE, policy, **by_template)
+    assert not ADMIN.may("s3:PutLifecycleConfiguration", LAKE, policy, **tls)
+    assert ADMIN.may("s3:PutLifecycleConfiguration", LAKE, policy, **by_template)
 
 
 def test_queues_are_reached_by_tls_alone() -> None:
     """Every queue denies requests without TLS."""
-    everything = {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}
-    admin = Identity(f"arn:aws:iam::{ACCOUNT}:role/admin", [everything])
-    for queue in (name for name, r in APP.resources.items() if r["Type"] == "AWS::SQS::Queue"):
-        for secure in ("true", "false"):
-            policies = APP.queue_policies()
-            may = admin.may(
-                "sqs:SendMessage", APP.arn(queue), *policies, aws__SecureTransport=secure
-            )
-            assert may is (secure == "true"), queue
+    policies = APP.queue_policies()
+    for queue in QUEUES:
+        assert ADMIN.may("sqs:SendMessage", queue, *policies, aws__SecureTransport="true")
+        assert not ADMIN.may("sqs:SendMessage", queue, *policies, aws__SecureTransport="false")
 
 
 def test_only_alerts_read_where_they_were_posted() -> None:

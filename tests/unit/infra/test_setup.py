@@ -46,14 +46,18 @@ def checkout(tmp_path: Path) -> Checkout:
     return made
 
 
-def test_made_once(checkout: Checkout) -> None:
-    """A second set-up runs nothing."""
+def test_it_is_made_once_and_again_after_a_change(checkout: Checkout, tmp_path: Path) -> None:
+    """Other requirements, a lost Python or another place make the environment again, once.
+
+    The scripts of a moved environment name the old path.
+    """
     assert not checkout.make()
-
-
-def test_changed_requirements_make_it_again(checkout: Checkout) -> None:
-    """Other requirements make the environment again, once."""
     checkout.requirements = b"a==2"
+    assert checkout.make()
+    assert not checkout.make()
+    checkout.python.unlink()
+    assert checkout.make()
+    checkout.root = checkout.root.rename(tmp_path / "moved")
     assert checkout.make()
     assert not checkout.make()
 
@@ -65,18 +69,6 @@ def test_half_made_one_is_made_again(checkout: Checkout, next_requirements: byte
     with pytest.raises(setup.Failed):
         checkout.make()
     checkout.requirements, checkout.network = next_requirements, True
-    assert checkout.make()
-
-
-def test_missing_python_makes_it_again(checkout: Checkout) -> None:
-    """An environment whose Python is gone is made again."""
-    checkout.python.unlink()
-    assert checkout.make()
-
-
-def test_moved_checkout_makes_it_again(checkout: Checkout, tmp_path: Path) -> None:
-    """A moved checkout gets a new environment: the old one's scripts name the old path."""
-    checkout.root = checkout.root.rename(tmp_path / "moved")
     assert checkout.make()
 
 

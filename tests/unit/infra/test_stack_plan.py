@@ -1,11 +1,14 @@
 """The parameters of a stage's stack and the names of its parts."""
 
+import json
 from pathlib import Path
 
+import boto3
 import pytest
+from moto import mock_aws
 
-from infra.aws.site import choices
-from infra.aws.stack_plan import parameters, refuse_unknown
+from infra.aws.site import choices, connect
+from infra.aws.stack_plan import is_production, parameters, refuse_unknown
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError
 
@@ -21,19 +24,32 @@ _TEMPLATE = {
 }
 
 
+_ONE = {"Type": "AWS::SSM::Parameter", "Properties": {"Name": "1", "Type": "String", "Value": "1"}}
+
+
+def test_stacks_have_the_tags_of_their_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage's stack has the tags for the allocation of costs; CloudFormation passes them on."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        site = connect(_STAGE, boto3.client, lambda _: None)
+        body = {"TemplateBody": json.dumps({"Resources": {"One": _ONE}})}
+        planned = site.stacks.plan(_STAGE.stack, body, {})
+        assert planned
+        site.stacks.carry_out(planned)
+
+        (stack,) = boto3.client("cloudformation").describe_stacks()["Stacks"]
+        assert {tag["Key"]: tag["Value"] for tag in stack["Tags"]} == _STAGE.tags
+    assert _STAGE.tags == {"project": "lakegate", "stage": "shop"}
+
+
 def test_facts_are_looked_up_under_the_stage() -> None:
-    """The platform's facts are read from the stage's own SSM parameters."""
-    assert parameters(_TEMPLATE, _STAGE, {"SlackChannel": "#lake"}) == {
+    """Facts are read from the stage's SSM parameters; each stack gets its own settings alone."""
+    assert parameters(_TEMPLATE, _STAGE, {"SlackChannel": "#lake", "NessieTasks": "2"}) == {
         "Stage": "shop",
         "NessieUri": "/lakegate/shop/nessie-uri",
         "EmrApplicationId": "/lakegate/shop/emr-application-id",
         "SlackChannel": "#lake",
     }
-
-
-def test_a_setting_of_the_other_stack_is_left_to_it() -> None:
-    """Each stack gets its own settings from the one file."""
-    assert "NessieTasks" not in parameters(_TEMPLATE, _STAGE, {"NessieTasks": "2"})
 
 
 def test_an_unknown_setting_is_refused() -> None:
@@ -42,7 +58,7 @@ def test_an_unknown_setting_is_refused() -> None:
         refuse_unknown({"SlackChanel": "#lake"}, [_ROOT / "template.yaml"])
 
 
-@pytest.mark.parametrize("name", ["", "9", "Dev", "a_b", "-a", "a" * 21, "a/b"])
+@pytest.mark.parametrize("name", ["", "9", "Dev", "a_b", "-a", "a-", "a--b", "a" * 21, "a/b"])
 def test_a_stage_has_a_name_that_buckets_can_have(name: str) -> None:
     """A stage's name that AWS would refuse later is refused at once."""
     with pytest.raises(LakegateError, match="cannot be a stage's name"):
@@ -73,3 +89,14 @@ def test_a_stages_file_without_settings_is_refused(tmp_path: Path, text: str) ->
 
     with pytest.raises(LakegateError, match=r"shop\.yml"):
         choices(file)
+
+
+def test_a_production_stage_has_an_address_for_alarms() -> None:
+    """A production stage without an address for its alarms is refused, and stages/prod.yml is."""
+    prod = choices(_ROOT / "stages" / "prod.yml")
+    refuse_unknown(prod, [_ROOT / "template.yaml", _ROOT / "infra" / "platform.yml"])
+
+    with pytest.raises(LakegateError, match="AlarmEmail"):
+        is_production(prod)
+    assert is_production({**prod, "AlarmEmail": "team@example.com"})
+    assert not is_production({"SlackChannel": "#lake"})

@@ -48,14 +48,6 @@ def test_short_forms_are_written_out() -> None:
     }
 
 
-@pytest.mark.parametrize("file", _TEMPLATES, ids=lambda file: file.name)
-def test_what_is_sent_has_no_anchors(file: Path) -> None:
-    """The body is the file's content in JSON, which has no anchors."""
-    read = template.read(file)
-
-    assert json.loads(template.body(read)) == read
-
-
 def test_code_is_taken_from_its_address() -> None:
     """The deployed template has all code in S3 instead of build/."""
     deployed = template.with_code(template.parse(_APP), "s3://code/1.zip")
@@ -76,9 +68,14 @@ def test_data_stays_and_nothing_that_runs() -> None:
 
 @pytest.mark.parametrize("file", _TEMPLATES, ids=lambda file: file.name)
 def test_what_is_left_refers_to_nothing_that_went(file: Path) -> None:
-    """The reduced template contains everything that it refers to."""
+    """The reduced template contains everything that it refers to, and reducing it does nothing.
+
+    What is sent is the file's content in JSON, which has no anchors.
+    """
     complete = template.read(file)
+    assert json.loads(template.body(complete)) == complete
     left = template.reduced(complete)
+    assert template.reduced(left) == left
     names = {
         name for part in ("Resources", "Parameters", "Conditions") for name in left.get(part, ())
     }
@@ -89,11 +86,3 @@ def test_what_is_left_refers_to_nothing_that_went(file: Path) -> None:
     kept = {n for n, r in complete["Resources"].items() if r.get("DeletionPolicy")}
     assert kept <= set(left["Resources"])
     assert not [r for r in left["Resources"].values() if "Function" in r["Type"]]
-
-
-@pytest.mark.parametrize("file", _TEMPLATES, ids=lambda file: file.name)
-def test_what_is_left_can_be_left_again(file: Path) -> None:
-    """Reducing again changes nothing, so a second `destroy` has nothing to do."""
-    left = template.reduced(template.read(file))
-
-    assert template.reduced(left) == left

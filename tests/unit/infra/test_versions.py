@@ -7,7 +7,7 @@ from zipfile import ZipFile
 import pyspark
 import pytest
 
-from infra import versions
+from infra import template, versions
 from infra.local.jars import cache
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -33,27 +33,23 @@ def test_emr_release_has_these_versions() -> None:
     assert versions.PYTHON in pythons
 
 
+def test_functions_run_on_one_python() -> None:
+    """The template names the functions' Python, from which serverless.yml takes it."""
+    globals_ = template.read(ROOT / "template.yaml")["Globals"]["Function"]
+    assert globals_["Runtime"] == f"python{versions.LAMBDA_PYTHON}"
+    assert "runtime: ${self:custom.globals.Runtime}" in (ROOT / "serverless.yml").read_text("utf-8")
+
+
 def test_every_file_names_the_same_emr_release() -> None:
     """All descriptors name the EMR release of infra/versions.py."""
-    files = [*ROOT.glob("*.y*ml"), *(ROOT / "infra").rglob("*.py"), *(ROOT / "cli").rglob("*.py")]
+    infra = [*(ROOT / "infra").rglob("*.py"), ROOT / "infra" / "platform.yml"]
+    files = [*ROOT.glob("*.y*ml"), *infra, *(ROOT / "cli").rglob("*.py")]
     named = {
         label
         for file in files
         for label in re.findall(r"emr-spark-[\d.]*\d|emr-\d[\d.]*\d", file.read_text("utf-8"))
     }
     assert named == {versions.EMR_RELEASE_LABEL}
-
-
-def test_iceberg_runtime_is_the_one_for_this_spark() -> None:
-    """The Iceberg runtime is the one for this Spark's minor version and Scala."""
-    major_minor = ".".join(versions.SPARK.split(".")[:2])
-    expected = f"iceberg-spark-runtime-{major_minor}_{versions.SCALA}-{versions.ICEBERG}.jar"
-    assert versions.ICEBERG_RUNTIME_JAR.file_name == expected
-
-
-def test_nessie_is_the_runnable_jar() -> None:
-    """Nessie's jar is the runnable one, by its classifier."""
-    assert versions.NESSIE_JAR.file_name == f"nessie-quarkus-{versions.NESSIE}-runner.jar"
 
 
 def test_installed_spark_is_this_one() -> None:
@@ -90,17 +86,3 @@ def test_lambdas_and_laptop_run_the_same() -> None:
     """The Lambdas' packages have the same versions here."""
     assert locked("requirements.txt").items() <= locked("requirements-dev.txt").items()
     assert locked("requirements-build.txt").items() <= locked("requirements-dev.txt").items()
-
-
-@pytest.mark.parametrize(
-    "requirements", sorted(file.name for file in ROOT.glob("requirements*.txt"))
-)
-def test_locks_are_complete_and_name_no_server(requirements: str) -> None:
-    """Every pinned package has hashes, and no lock file names a package server."""
-    text = (ROOT / requirements).read_text(encoding="utf-8")
-    entries = re.split(
-        r"^(?=[a-z0-9])", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE), flags=re.MULTILINE
-    )
-    assert all("--hash=sha256:" in entry for entry in entries if entry)
-    assert "://" not in text
-    assert "index" not in text

@@ -58,7 +58,7 @@ def test_no_answer_is_no_pass(
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
 def test_every_requirement_has_its_hashes(lock: Path) -> None:
-    """Each line of a lock file has one version and the digests of its files."""
+    """Each line of a lock file has one version and the digests of its files, and no server."""
     text = re.sub(r"^ *#.*\n", "", lock.read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     requirements = list(filter(str.strip, text.splitlines()))
     assert requirements

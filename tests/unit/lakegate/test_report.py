@@ -105,7 +105,7 @@ def test_a_refusal_is_a_sentence(text: str, words: str) -> None:
 
 
 @given(st.sampled_from([f.name for f in fields(AuditReport)]), ANY_JSON)
-def test_whatever_a_field_holds_there_is_an_answer(name: str, value: Any) -> None:
+def test_any_value_in_a_field_gives_a_report_or_a_refusal(name: str, value: Any) -> None:
     """Any JSON in any field gives a report or a refusal, never another error."""
     with suppress(Permanent):
         AuditReport.from_json(json.dumps(document(**{name: value})))

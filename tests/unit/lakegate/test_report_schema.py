@@ -54,7 +54,7 @@ def test_a_report_fits_the_schema(report: Any) -> None:
         ("files", [{"path": 1, "rows": 1, "bytes": 1}]),
     ],
 )
-def test_what_is_no_report_does_not_fit(field: str, value: object) -> None:
+def test_an_invalid_report_does_not_fit(field: str, value: object) -> None:
     """The schema refuses every document that the code refuses."""
     with pytest.raises(ValidationError):
         validate({**json.loads(REPORT.to_json()), field: value})

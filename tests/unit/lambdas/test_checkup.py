@@ -1,6 +1,5 @@
 """An examination runs all checks; one that fails hides no other."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,17 +8,13 @@ from typing import Any
 import pytest
 
 from functions.checkup import Expected, Probes, examine
-from functions.health import aws_checks
 from functions.health.model import (
     Application,
-    Bucket,
     Check,
     Finding,
-    Keys,
     Notification,
     Queue,
     Status,
-    Table,
     TokenStatus,
     carry_out,
     ok,
@@ -32,34 +27,33 @@ from tests.fakes.catalog import FakeCatalog
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.probes import FakeAws, FakeNessie
-from tests.unit.health.test_aws_checks import LAKE
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 OWN = CheckupSettings(
     stage="dev",
     upload_queue="http://sqs/uploads",
-    job_run_queue="http://sqs/job-runs",
 )
-ROLES = ("uploader", "job", "publisher", "reader")
+CARRYING = ("uploads", "job-runs", "alerts", "announcements", "work")
+DEAD = ("uploads-dead", "job-runs-dead", "alerts-dead")
+GOOD = Expected("0.99.0", "label")
+ROLES = ("uploader", "job", "reader")
+TOKENS = [f"{role}'s token" for role in ROLES]
+ON_AWS = [
+    *(f"queue {name}" for name in (*CARRYING, *DEAD)),
+    *("EMR application", "job's code", "clocks"),
+]
 SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
 
 
 def deployed() -> FakeAws:
     """Return AWS with all resources that the settings name."""
-    names = (
-        *("uploads", "job-runs", "alerts", "announcements"),
-        *("uploads-dead", "job-runs-dead", "alerts-dead"),
-    )
     notification = Notification("arn:uploads", frozenset({"s3:ObjectCreated:*"}), is_filtered=False)
     return FakeAws(
         NOW,
-        buckets={"landing": replace(LAKE, name="landing"), "lake": LAKE},
-        notified={"landing": [notification]},
+        notified={"landing": [notification], "lake": []},
         objects={("lake", f"jobs/1/{name}") for name in JOB_FILES},
-        tables={
-            "ledger": Table(Keys(("id",)), {n: Keys(k) for n, k in aws_checks.INDEXES.items()})
-        },
-        queues={f"http://sqs/{n}": Queue(n, f"arn:{n}", 0, 0, f"arn:{n}-dead") for n in names},
+        tables={"ledger": "ACTIVE"},
+        queues={f"http://sqs/{n}": Queue(n, f"arn:{n}", 0, 0) for n in (*CARRYING, *DEAD)},
         applications={"00application": Application("00application", "STARTED", "label", True)},
     )
 
@@ -70,11 +64,13 @@ def probes() -> Probes:
     deployment = Deployment()
     seed(deployment.adapters)
     standings = {f"secret-of-{role}": TokenStatus(200, 403) for role in ROLES}
-    standings["secret-of-publisher"] = TokenStatus(200, 200)
     parts: dict[str, Any] = {"aws": deployed(), "nessie": FakeNessie(standings)}
     return Probes(
         settings=replace(
             SETTINGS,
+            nessie_uri="https://nessie:19120",
+            work_queue="http://sqs/work",
+            job_run_queue="http://sqs/job-runs",
             alert_queue="http://sqs/alerts",
             announcement_queue="http://sqs/announcements",
             nessie_token_secret=OWN.token_secret("publisher"),
@@ -103,15 +99,15 @@ def reading(secrets: dict[str, str]) -> Callable[[str], str]:
 
 def faults(probes: Probes, expected: Expected | None = None) -> dict[str, str]:
     """Return the checks that found a fault, with their messages."""
-    found = examine(probes, expected or Expected("0.99.0", "label"))
+    found = examine(probes, expected or GOOD)
     return {each.check: each.message for each in found if each.status is not Status.OK}
 
 
 def test_a_good_deployment_has_no_fault(probes: Probes) -> None:
     """A good deployment has findings, but no faults and no remedies."""
-    found = examine(probes, Expected("0.99.0", "label"))
+    found = examine(probes, GOOD)
     assert [each for each in found if each.status is not Status.OK or each.fix] == []
-    assert len({each.check for each in found}) == len(found) == 27
+    assert len({each.check for each in found}) == len(found) == 24
 
 
 def test_a_secret_that_is_gone_hides_no_other(probes: Probes) -> None:
@@ -123,66 +119,52 @@ def test_a_secret_that_is_gone_hides_no_other(probes: Probes) -> None:
     assert "lakegate rotate" in wrong.fix
 
 
-def test_a_nessie_that_is_away_hides_nothing_on_aws(probes: Probes) -> None:
-    """If Nessie is unreachable its checks fail, and those of AWS run."""
-    found = faults(with_(probes, nessie=FakeNessie(reported="")))
-    tokens = {f"{role}'s token" for role in ROLES}
-    assert found.keys() == {"Nessie", "Nessie's version", "clocks"} | tokens
+NO_NESSIE: Any = FakeNessie(reported="")
+NO_AWS: Any = FakeAws(NOW)
 
 
-def test_an_aws_that_refuses_hides_nothing_on_nessie(probes: Probes) -> None:
-    """If AWS refuses a check it fails, and those of Nessie run."""
-    found = faults(with_(probes, aws=FakeAws(NOW)))
-    assert len(found) == 14
-    assert not any("token" in name or "Nessie" in name for name in found)
+@pytest.mark.parametrize(
+    ("others", "expected", "checks"),
+    [
+        ({"nessie": NO_NESSIE}, GOOD, {"Nessie", "Nessie's version", "clocks", *TOKENS}),
+        ({"aws": NO_AWS}, GOOD, {"landing bucket's events", "ledger", *ON_AWS}),
+        ({}, Expected("0.100.0", "other"), {"Nessie's version", "EMR application"}),
+    ],
+)
+def test_a_fault_hides_no_other(
+    probes: Probes, others: dict[str, Any], expected: Expected, checks: set[str]
+) -> None:
+    """Only the checks of what is wrong fail, each by itself: the others still run."""
+    assert faults(with_(probes, **others), expected).keys() == checks
 
 
-def test_a_virgin_main_is_reported(probes: Probes) -> None:
-    """A main that was never seeded is one finding, with the remedy."""
-    virgin = FakeCatalog(FakeClock(), virgin=True)
-    assert "no commit" in faults(with_(probes, catalog=lambda token: virgin))["main"]
+def test_plain_http_is_reported(probes: Probes) -> None:
+    """A Nessie without TLS is a finding of each examination."""
+    found = faults(with_(probes, settings=replace(probes.settings, nessie_uri="http://n:1")))
+    assert list(found) == ["Nessie's connection"]
 
 
-def test_tables_that_main_lacks_are_reported(probes: Probes) -> None:
-    """Both tables of audit results must exist."""
-    bare = FakeCatalog(FakeClock())
-    found = faults(with_(probes, catalog=lambda token: bare))
-    assert found == {"main": "lacks ops.audit_results and ops.quarantine"}
+@pytest.mark.parametrize(
+    ("virgin", "message"),
+    [
+        (True, "has no commit yet, so nothing can be merged into it"),
+        (False, "lacks ops.audit_results and ops.quarantine"),
+    ],
+)
+def test_a_main_that_was_not_seeded_is_reported(probes: Probes, virgin: bool, message: str) -> None:
+    """A main without a commit, or without a table of audit results, is one finding."""
+    main = FakeCatalog(FakeClock(), virgin=virgin)
+    assert faults(with_(probes, catalog=lambda token: main)) == {"main": message}
 
 
-def test_versions_are_compared_with_those_of_the_request(probes: Probes) -> None:
-    """An older Nessie and another EMR release than expected are faults."""
-    found = faults(probes, Expected("0.100.0", "other"))
-    assert found.keys() == {"Nessie's version", "EMR application"}
-
-
-def test_a_queue_that_loses_what_fails_is_found(probes: Probes) -> None:
-    """Each queue must have a dead-letter queue."""
+def test_each_queue_and_the_job_code_are_checked(probes: Probes) -> None:
+    """A backlog, a message in a dead-letter queue, and a missing job file are findings."""
     aws = deployed()
-    carrying = ("uploads", "job-runs", "alerts", "announcements")
-    for name in carrying:
-        aws.queues[f"http://sqs/{name}"] = Queue(name, f"arn:{name}", 0, 0, "")
-    found = faults(with_(probes, aws=aws))
-    assert found.keys() == {f"queue {name}" for name in carrying}
-
-
-def test_dead_messages_and_job_code_are_checked(probes: Probes) -> None:
-    """Messages in a dead-letter queue, and a missing job file, are findings."""
-    aws = deployed()
-    for name in ("uploads-dead", "job-runs-dead", "alerts-dead"):
-        aws.queues[f"http://sqs/{name}"] = Queue(name, name, 1, 0, "")
+    for name, many in {**dict.fromkeys(CARRYING, 1001), **dict.fromkeys(DEAD, 1)}.items():
+        aws.queues[f"http://sqs/{name}"] = Queue(name, f"arn:{name}", many, 0)
     aws.objects.clear()
-    assert faults(with_(probes, aws=aws)).keys() == {
-        *("queue uploads-dead", "queue job-runs-dead", "queue alerts-dead", "job's code")
-    }
-
-
-def test_a_landing_bucket_is_not_held_to_the_lakes_rule(probes: Probes) -> None:
-    """Only the lake bucket must refuse deletes."""
-    aws = deployed()
-    tls = json.dumps({"Statement": json.loads(LAKE.policy)["Statement"][:1]})
-    aws.buckets = {name: Bucket(name, "Enabled", "AES256", tls, True) for name in aws.buckets}
-    assert faults(with_(probes, aws=aws)).keys() == {"lake bucket"}
+    expected = {f"queue {name}" for name in (*CARRYING, *DEAD)} | {"job's code"}
+    assert faults(with_(probes, aws=aws)).keys() == expected
 
 
 def test_no_finding_has_a_secret_in_it(probes: Probes) -> None:
@@ -198,7 +180,7 @@ def test_a_check_that_breaks_hides_no_other() -> None:
     def broken() -> list[Finding]:
         raise ValueError("eyJ-a-token")
 
-    found = carry_out([Check("one", broken, "fix"), Check("two", lambda: [ok("two", "well")], "")])
+    found = carry_out([Check("one", broken, "fix"), Check("two", lambda: [ok("well")], "")])
     assert [each.status for each in found] == [Status.FAIL, Status.OK]
     assert "ValueError" in found[0].message
     assert "eyJ" not in str(found)

@@ -14,8 +14,9 @@ from functions.model.ingestion_summary import IngestionSummary
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
 from infra.local.slack_blocks import problems
-from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.deployment import TABLE
 from tests.fakes.job import errored, rejected
+from tests.fakes.scenario import Scenario
 
 UNTIL = datetime.fromisoformat("2026-03-09T07:00:00+00:00")
 FAILED = IngestionSummary(
@@ -148,11 +149,10 @@ def test_no_name_breaks_it(name: str, table: str, cause: str) -> None:
 @pytest.mark.parametrize("channel", ["", "#weekly"])
 def test_a_week_is_reported_once(channel: str) -> None:
     """The digest is posted once, even if the schedule runs twice."""
-    deployment = Deployment()
+    deployment = Scenario()
     deployment.land("shop/orders/a.parquet")
     deployment.land("shop/orders/b.parquet", script=rejected)
-    deployment.land("shop/orders/c.parquet", script=errored)
-    deployment.settle()
+    deployment.ended("shop/orders/c.parquet", script=errored)
     for _ in range(2):
         assert review(deployment.adapters, channel) == 3
     digests = [(to, alert) for to, alert in deployment.alerts.posted if alert.kind is Kind.DIGEST]
@@ -164,11 +164,10 @@ def test_a_week_is_reported_once(channel: str) -> None:
 
 def test_files_whose_manifest_was_forgotten_are_reported_though_others_had_one() -> None:
     """A reused folder without a second manifest is named."""
-    deployment = Deployment()
+    deployment = Scenario()
     deployment.batch("hourly", {"orders.parquet": TABLE})
     deployment.clock.pass_(3600)
-    deployment.land("batches/hourly/orders.parquet")
-    deployment.settle()
+    deployment.ended("batches/hourly/orders.parquet")
     deployment.clock.pass_(2 * 86_400)
     review(deployment.adapters, "")
     assert "`hourly` 1 file" in str(deployment.alerts.posted[-1][1].blocks)
@@ -176,12 +175,10 @@ def test_files_whose_manifest_was_forgotten_are_reported_though_others_had_one()
 
 def test_each_batch_without_a_manifest_is_reported_once() -> None:
     """Each batch without a manifest is named by exactly one digest."""
-    deployment = Deployment()
-    deployment.land("batches/early/a.parquet")
-    deployment.settle()
+    deployment = Scenario()
+    deployment.ended("batches/early/a.parquet")
     deployment.clock.pass_(6 * 86_400)
-    deployment.land("batches/late/a.parquet")
-    deployment.settle()
+    deployment.ended("batches/late/a.parquet")
     digests = []
     for _ in range(3):
         review(deployment.adapters, "")

@@ -19,30 +19,30 @@ from functions.sqs_handler import Work, sqs_handler
 from functions.wiring import connect
 from lakegate.errors import Transient
 from lakegate.landing import ingestion_id
-from tests.fakes.deployment import SETTINGS, Deployment
-from tests.fakes.faults import Fault, unavailable
+from tests.fakes.deployment import SETTINGS
 from tests.fakes.job import rejected
 from tests.fakes.lambda_context import Context
 from tests.fakes.messages import sqs_batch, state_change
 from tests.fakes.messages import upload as notification
+from tests.fakes.scenario import Scenario
 
 EVENTS = Path(__file__).parents[2] / "events"
 
 
 @pytest.fixture
-def deployment() -> Deployment:
-    """Return a deployment where nothing has landed."""
-    return Deployment()
+def deployment() -> Scenario:
+    """Return a deployment whose messages come from the test alone."""
+    return Scenario()
 
 
-def handled(deployment: Deployment, work: Work, event: dict[str, Any]) -> list[str]:
+def handled(deployment: Scenario, work: Work, event: dict[str, Any]) -> list[str]:
     """Return the messages that the handler wants delivered again."""
     handler: Any = sqs_handler(work, lambda: deployment.adapters)
     answer = handler(event, Context())
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
-def test_an_upload_starts_a_job(deployment: Deployment) -> None:
+def test_an_upload_starts_a_job(deployment: Scenario) -> None:
     """A batch of valid uploads is done."""
     landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
     event = sqs_batch(notification(each) for each in landed)
@@ -50,7 +50,7 @@ def test_an_upload_starts_a_job(deployment: Deployment) -> None:
     assert len(deployment.jobs.runs()) == 3
 
 
-def test_only_what_failed_comes_again(deployment: Deployment) -> None:
+def test_only_what_failed_comes_again(deployment: Scenario) -> None:
     """In a batch with S3's test event and an invalid message only the latter is left."""
     document = (EVENTS / "s3_batch.json").read_text()
     event = json.loads(document.replace("lakegate-dev-landing-123456789012", "landing"))
@@ -59,21 +59,21 @@ def test_only_what_failed_comes_again(deployment: Deployment) -> None:
     assert len(deployment.jobs.runs()) == 2
 
 
-def test_a_passing_fault_brings_its_message_again(deployment: Deployment) -> None:
+def test_a_passing_fault_brings_its_message_again(deployment: Scenario) -> None:
     """A message with a transient error comes again; those after it are done."""
     landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
     event = sqs_batch(notification(each) for each in landed)
-    deployment.journal.strike("catalog.create_branch", Fault(unavailable))
+    deployment.fail("catalog.create_branch")
     assert handled(deployment, upload, event) == ["m0"]
     assert handled(deployment, upload, event) == []
     assert len(deployment.jobs.runs()) == 3
 
 
-def test_a_batch_that_fails_whole_comes_again_whole(deployment: Deployment) -> None:
+def test_a_batch_that_fails_whole_comes_again_whole(deployment: Scenario) -> None:
     """If the ledger is unreachable every message comes again and the Lambda does not fail."""
     landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
     event = sqs_batch(notification(each) for each in landed)
-    deployment.journal.strike("ledger.begin", Fault(unavailable, times=3))
+    deployment.fail("ledger.begin", times=3)
     assert handled(deployment, upload, event) == ["m0", "m1", "m2"]
 
 
@@ -88,12 +88,10 @@ def test_a_world_that_cannot_be_made_yet_fails_the_messages() -> None:
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
 
 
-def test_ended_runs_are_concluded(deployment: Deployment) -> None:
+def test_ended_runs_are_concluded(deployment: Scenario) -> None:
     """A batch of finished runs publishes, alerts, and leaves what must wait."""
     good = deployment.land("shop/orders/a.parquet")
-    bad = deployment.land("shop/orders/b.parquet", script=rejected)
-    deployment.deliver()
-    deployment.run_jobs()
+    bad = deployment.run("shop/orders/b.parquet", script=rejected)
     runs = [run.id for run in deployment.jobs.runs()]
     event = sqs_batch([state_change(runs[0]), state_change("00unknown"), state_change(runs[1])])
     assert handled(deployment, job_run, event) == ["m1"]
@@ -101,14 +99,12 @@ def test_ended_runs_are_concluded(deployment: Deployment) -> None:
     assert deployment.ingestion(bad).state is State.REJECTED
 
 
-def test_files_of_one_batch_are_published_together(deployment: Deployment) -> None:
+def test_files_of_one_batch_are_published_together(deployment: Scenario) -> None:
     """Of five runs that ended together the first is merged, and the other four by one commit."""
-    deployment.land("shop/orders/before.parquet")
-    deployment.settle()
+    deployment.ended("shop/orders/before.parquet")
     before = len(deployment.jobs.runs())
     landed = [deployment.land(f"shop/orders/{n}.parquet") for n in range(5)]
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.go()
     event = sqs_batch(state_change(run.id) for run in deployment.jobs.runs()[before:])
     handler: Any = sqs_handler(job_run, lambda: deployment.adapters, first=job_run_judged)
     assert handler(event, Context()) == {"batchItemFailures": []}
@@ -116,7 +112,7 @@ def test_files_of_one_batch_are_published_together(deployment: Deployment) -> No
     assert [len(published(commit)) for commit in deployment.catalog.log()][:2] == [4, 1]
 
 
-def test_emrs_own_event_is_understood(deployment: Deployment) -> None:
+def test_emrs_own_event_is_understood(deployment: Scenario) -> None:
     """EventBridge's document leads to its job run."""
     landed = deployment.land("shop/orders/a.parquet")
     deployment.deliver()
@@ -127,7 +123,7 @@ def test_emrs_own_event_is_understood(deployment: Deployment) -> None:
     assert deployment.ingestion(landed).attempt == 2
 
 
-def test_each_line_names_its_ingestion(deployment: Deployment, log: io.StringIO) -> None:
+def test_each_line_names_its_ingestion(deployment: Scenario, log: io.StringIO) -> None:
     """Each log line about an ingestion has its id and key, and no other's."""
     landed = [deployment.landing.put(f"elsewhere/{n}", b"x") for n in range(2)]
     handled(deployment, upload, sqs_batch(["no event", *map(notification, landed), "no event"]))

@@ -17,36 +17,43 @@ from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
 from functions.operations.expire import expire
-from functions.operations.failed import replay
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import TABLE, Deployment
-from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.deployment import TABLE
+from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_promises, ends
+from tests.fakes.scenario import FIRST, KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
 ADA, BOB = "ada (U0ADA)", "bob (U0BOB)"
-KEY = "shop/orders/a.parquet"
 WHAT = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD)
 
 
-def failed(script: Callable[..., object] = rejected) -> tuple[Deployment, LandedObject]:
+def failed(script: Callable[..., object] = rejected) -> tuple[Scenario, LandedObject]:
     """Return a deployment with a file on main and one that failed, whose next run would pass."""
-    deployment = Deployment()
-    deployment.land("shop/orders/first.parquet")
-    deployment.settle()
+    deployment = Scenario()
+    deployment.ended(FIRST)
     landed = deployment.land(KEY, script=script)  # type: ignore[arg-type]
     deployment.settle()
     deployment.script(landed, passed)
     return deployment, landed
 
 
+@pytest.fixture
+def landed(deployment: Scenario) -> LandedObject:
+    """Return a rejected file whose next run would pass, after another one was published."""
+    deployment.ended(FIRST)
+    rejection = deployment.ended(script=rejected).landed
+    deployment.script(rejection, passed)
+    return rejection
+
+
 def wish(
-    deployment: Deployment, landed: LandedObject, what: Verb = Verb.REPLAY, by: str = ADA
+    deployment: Scenario, landed: LandedObject, what: Verb = Verb.REPLAY, by: str = ADA
 ) -> str:
     """Return a request on the newest alert as the queue holds it."""
     now = deployment.ingestion(landed)
@@ -54,21 +61,20 @@ def wish(
     return ActionRequest(what, Seen(now.id, state_token(now)), by, reason).text()
 
 
-def come_to_rest(deployment: Deployment) -> None:
+def come_to_rest(deployment: Scenario) -> None:
     """Let everything reach its final state, and run the daily clean-up."""
     deployment.settle()
     assert not [each.left for each in expire(deployment.adapters, 30) if each.left]
     check_promises(deployment)
 
 
-def answers(deployment: Deployment) -> list[Alert]:
+def answers(deployment: Scenario) -> list[Alert]:
     """Return the answers posted in threads."""
     return [alert for _, alert in deployment.alerts.posted if alert.kind is Kind.ANSWER]
 
 
-def test_a_replay_is_carried_out_and_reported() -> None:
+def test_a_replay_is_carried_out_and_reported(deployment: Scenario, landed: LandedObject) -> None:
     """The job runs again; thread and ledger name the person."""
-    deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed))
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (State.SUBMITTED, 2)
@@ -79,12 +85,10 @@ def test_a_replay_is_carried_out_and_reported() -> None:
     assert (answer.ingestion, answer.token) == (now.id, state_token(now))
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
-    check_promises(deployment)
 
 
-def test_rows_are_published_anyway() -> None:
+def test_rows_are_published_anyway(deployment: Scenario, landed: LandedObject) -> None:
     """Main's log names the person and the reason; the thread gets the final state once."""
-    deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     now = deployment.ingestion(landed)
     (entry,) = merge_commit.published(merge_commit.commit_of(deployment.catalog.log(), now))
@@ -93,9 +97,8 @@ def test_rows_are_published_anyway() -> None:
     assert kinds == [Kind.FAILED, Kind.RECOVERED]
 
 
-def test_what_is_discarded_waits_for_the_clean_up() -> None:
+def test_a_discard_waits_for_the_clean_up(deployment: Scenario, landed: LandedObject) -> None:
     """A discard is recorded at once, and only the daily clean-up deletes files."""
-    deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
     now = deployment.ingestion(landed)
     assert (now.discarded, list(now.branches_to_delete)) == (True, [now.branch])
@@ -110,12 +113,11 @@ def test_what_is_discarded_waits_for_the_clean_up() -> None:
     assert now.branch not in deployment.catalog.branches("ingest/")
 
 
-def test_what_moved_since_the_alert_is_left_alone() -> None:
+def test_an_outdated_alert_does_nothing(deployment: Scenario, landed: LandedObject) -> None:
     """A button of an outdated alert does nothing, and the thread says so."""
-    deployment, landed = failed()
     old = wish(deployment, landed, Verb.DISCARD)
     deployment.script(landed, rejected)
-    replay(deployment.adapters, deployment.ingestion(landed))
+    deployment.replay(landed)
     deployment.settle()
     before = deployment.ingestion(landed)
     act(deployment.adapters, old)
@@ -125,18 +127,17 @@ def test_what_moved_since_the_alert_is_left_alone() -> None:
     assert answer.token == state_token(before)
 
 
-def test_what_cannot_be_done_is_reported_and_may_be_tried_otherwise() -> None:
+def test_a_refusal_keeps_the_buttons(deployment: Scenario, landed: LandedObject) -> None:
     """A refusal for another reason keeps the alert's buttons."""
-    deployment, landed = failed()
     now = deployment.ingestion(landed)
-    deployment.catalog.delete_branch(now.branch)
+    deployment.others.drop_branch(now.branch)
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
     (answer,) = answers(deployment)
     assert "is gone" in answer.text
     assert answer.token == state_token(now)
 
 
-def test_what_could_not_be_judged_is_not_published() -> None:
+def test_an_ingestion_without_a_verdict_is_not_published() -> None:
     """A forged or outdated button never publishes an ingestion without a verdict."""
     deployment, landed = failed(errored)
     act(deployment.adapters, wish(deployment, landed, Verb.PUBLISH))
@@ -144,9 +145,8 @@ def test_what_could_not_be_judged_is_not_published() -> None:
     assert len(answers(deployment)) == 1
 
 
-def test_the_slower_person_reads_who_was_faster() -> None:
+def test_the_slower_person_reads_who_was_faster(deployment: Scenario, landed: LandedObject) -> None:
     """The second person's request is refused and answered once, however often pressed."""
-    deployment, landed = failed()
     bobs = wish(deployment, landed, Verb.DISCARD, BOB)
     act(deployment.adapters, wish(deployment, landed))
     act(deployment.adapters, bobs)
@@ -178,24 +178,21 @@ def test_another_end_of_the_same_attempt_may_be_decided_on() -> None:
     assert len({said.id for said in rejections}) == 2
 
 
-def unreplaceable() -> tuple[Deployment, LandedObject]:
+def unreplaceable() -> tuple[Scenario, LandedObject]:
     """Return a deployment with a bad version of a key whose earlier rows are unidentifiable."""
-    deployment = Deployment()
+    deployment = Scenario()
     deployment.ask(onNewVersion="replace")
-    deployment.land(KEY)
-    deployment.settle()
-    table = deployment.catalog.table("main", TABLE)
-    assert table
+    deployment.ended()
+    table = deployment.main()
     deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
-    landed = deployment.land(KEY, script=rejected)
-    deployment.settle()
-    return deployment, landed
+    return deployment, deployment.ended(script=rejected).landed
 
 
 @pytest.mark.parametrize("later", [False, True])
-def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
+def test_a_discarded_ingestion_is_not_revived_by_its_alert(
+    deployment: Scenario, landed: LandedObject, later: bool
+) -> None:
     """A button from before a discard does nothing; the command line can replay it."""
-    deployment, landed = failed()
     old = wish(deployment, landed, by=BOB)
     act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
     if later:
@@ -206,14 +203,13 @@ def test_what_was_discarded_is_not_revived_by_its_alert(later: bool) -> None:
     assert "already discarded" in answers(deployment)[-1].text
     assert f"`lakegate replay {before.id}`" in answers(deployment)[-1].text
     come_to_rest(deployment)
-    replay(deployment.adapters, deployment.ingestion(landed))
+    deployment.replay(landed)
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
 
 
-def test_what_was_refused_and_is_done_later_is_reported() -> None:
+def test_a_refused_press_may_be_done_later(deployment: Scenario, landed: LandedObject) -> None:
     """After a refusal's cause is gone, the same press is executed and answered."""
-    deployment, landed = failed()
     pressed = wish(deployment, landed, Verb.PUBLISH)
 
     def gone() -> None:
@@ -221,7 +217,7 @@ def test_what_was_refused_and_is_done_later_is_reported() -> None:
 
     deployment.journal.strike("catalog.head", Fault(gone))
     act(deployment.adapters, pressed)
-    deployment.journal.strike("catalog.merge", Fault(unavailable))
+    deployment.fail("catalog.merge")
     act(deployment.adapters, pressed)
     refused, done = (answer.text for answer in answers(deployment))
     assert "is gone" in refused
@@ -242,25 +238,24 @@ def test_buttons_of_an_older_release_are_understood() -> None:
         assert len(answers(deployment)) == 1 + decided
 
 
-def test_names_ping_nobody() -> None:
+def test_names_ping_nobody(deployment: Scenario, landed: LandedObject) -> None:
     """A person's name is plain text in the thread."""
-    deployment, landed = failed()
     act(deployment.adapters, wish(deployment, landed, by="<!channel> (U0EVE)"))
     (answer,) = answers(deployment)
     assert "<!channel>" not in str((answer.text, answer.blocks))
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"what": "drop", "seen": {}}', "nonsense"])
-def test_what_is_no_wish_is_refused(body: str) -> None:
+def test_an_invalid_request_is_refused(body: str) -> None:
     """An invalid message raises a clear error and goes to the dead-letter queue."""
     with pytest.raises(Permanent, match="BAD_WISH"):
-        act(Deployment().adapters, body)
+        act(Scenario().adapters, body)
 
 
-def test_what_nobody_knows_is_refused() -> None:
+def test_an_unknown_ingestion_is_refused() -> None:
     """A request for an unknown ingestion goes to the dead-letter queue."""
     with pytest.raises(UnknownIngestion):
-        act(Deployment().adapters, ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), ADA).text())
+        act(Scenario().adapters, ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), ADA).text())
 
 
 @settings(max_examples=150, deadline=None)
@@ -281,25 +276,17 @@ def test_however_many_press_one_thing_is_done(pressed: list[tuple[Verb, str]]) -
     assert (now.state is State.PUBLISHED) is (pressed[0][0] is not Verb.DISCARD)
 
 
-KINDS = {
-    "unavailable": Fault(unavailable, "before"),
-    "died before": Fault(die, "before"),
-    "timed out although done": Fault(unavailable, "after"),
-    "died after": Fault(die, "after"),
-}
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", WHAT)
 def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
     """After a fault at any call the request comes again and has the undisturbed result."""
 
-    def story(number: int = -1) -> tuple[Deployment, LandedObject, list[str]]:
+    def story(number: int = -1) -> tuple[Scenario, LandedObject, list[str]]:
         deployment, landed = failed()
         body = wish(deployment, landed, what)
         before = len(deployment.journal.calls)
         if number >= 0:
-            deployment.journal.strike_at(before + number, KINDS[kind])
+            deployment.journal.strike_at(before + number, Fault(*KINDS[kind]))
         for _ in range(3):
             with suppress(Transient, ProcessDied):
                 act(deployment.adapters, body)

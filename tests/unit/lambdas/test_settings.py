@@ -26,7 +26,7 @@ def test_numbers_are_numbers() -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "1.5", "30s"])
-def test_what_is_no_number_is_refused(text: str) -> None:
+def test_an_invalid_number_is_refused(text: str) -> None:
     """An invalid number is refused, and the error names the variable."""
     with pytest.raises(Permanent, match="LAKEGATE_GRACE_SECONDS"):
         Settings.of({**ENVIRONMENT, "LAKEGATE_GRACE_SECONDS": text})

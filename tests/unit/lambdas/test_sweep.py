@@ -10,20 +10,18 @@ from functions.model.alert import Alert
 from functions.model.ingestion import State
 from functions.sweep import sweep
 from tests.fakes import messages
-from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import rejected
-from tests.fakes.promises import check_promises
+from tests.fakes.scenario import KEY, Scenario
 
-KEY = "shop/orders/a.parquet"
-KINDS = ("dead_letters", "forgotten", "resumed", "late", "recorded", "deleted", "failed")
+KINDS = ("dead_letters", "forgotten", "resumed", "runs", "late", "recorded", "deleted", "failed")
 NOTHING = dict.fromkeys(KINDS, 0)
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment() -> Scenario:
     """Return a deployment that loses all events."""
-    lossy = Deployment()
+    lossy = Scenario()
     lossy.loses_events = True
     return lossy
 
@@ -33,7 +31,7 @@ def bug() -> None:
     raise KeyError("a bug")
 
 
-def test_without_a_single_event_everything_ends(deployment: Deployment) -> None:
+def test_without_a_single_event_everything_ends(deployment: Scenario) -> None:
     """Without any event, each landed object is found, run, and published or alerted."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet", script=rejected)
@@ -41,19 +39,17 @@ def test_without_a_single_event_everything_ends(deployment: Deployment) -> None:
     assert deployment.sweep() == {**NOTHING, "forgotten": 3}
     deployment.run_jobs()
     assert deployment.sweep() == {**NOTHING, "resumed": 2, "recorded": 1}
-    check_promises(deployment)
     assert deployment.published_files() == [f"s3://landing/{KEY}@v1"]
     assert len(deployment.alerts.posted) == 2
 
 
-def test_a_second_sweep_finds_nothing_to_do(deployment: Deployment) -> None:
+def test_a_second_sweep_finds_nothing_to_do(deployment: Scenario) -> None:
     """Finished ingestions stay unchanged."""
-    deployment.land(KEY)
-    deployment.settle()
+    deployment.ended()
     assert deployment.sweep() == NOTHING
 
 
-def test_what_is_recent_is_left_to_its_events(deployment: Deployment) -> None:
+def test_recent_objects_are_left_to_their_events(deployment: Scenario) -> None:
     """Objects and steps within the grace time are left alone."""
     deployment.land(KEY)
     assert sweep(deployment.adapters) == NOTHING
@@ -62,7 +58,7 @@ def test_what_is_recent_is_left_to_its_events(deployment: Deployment) -> None:
     assert sweep(deployment.adapters) == NOTHING
 
 
-def test_a_running_job_is_left_running(deployment: Deployment) -> None:
+def test_a_running_job_is_left_running(deployment: Scenario) -> None:
     """An ingestion with a running job stays unchanged, however long it runs."""
     landed = deployment.land(KEY)
     deployment.sweep()
@@ -71,42 +67,35 @@ def test_a_running_job_is_left_running(deployment: Deployment) -> None:
     assert deployment.ingestion(landed) == before
 
 
-def test_a_run_that_emr_has_forgotten_is_alerted(deployment: Deployment) -> None:
+def test_a_run_that_emr_has_forgotten_is_alerted(deployment: Scenario) -> None:
     """An ingestion whose job run is unknown becomes errored."""
     landed = deployment.land(KEY)
     deployment.sweep()
     (run,) = deployment.jobs.runs()
     deployment.jobs.lose(run.id)
     deployment.sweep()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.reason is not None
-    assert ingestion.reason.code == "JOB_LOST"
+    assert deployment.end(landed) == "errored JOB_LOST"
 
 
-def test_a_publish_that_stopped_half_way_is_finished(deployment: Deployment) -> None:
+def test_a_publish_that_stopped_half_way_is_finished(deployment: Scenario) -> None:
     """An ingestion that was audited before a crash is published by the sweep."""
     landed = deployment.land(KEY)
     deployment.sweep()
     deployment.run_jobs()
-    deployment.journal.strike("catalog.merge", Fault(unavailable))
+    deployment.fail("catalog.merge")
     assert deployment.sweep() == {**NOTHING, "failed": 1}
     assert deployment.ingestion(landed).state is State.AUDITED
     assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize("effect", [unavailable, bug])
-def test_one_that_fails_holds_up_no_other(
-    deployment: Deployment, effect: Callable[[], None]
-) -> None:
+def test_one_that_fails_holds_up_no_other(deployment: Scenario, effect: Callable[[], None]) -> None:
     """If one object fails the same sweep ingests the others."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet")
     deployment.journal.strike("jobs.start", Fault(effect))
     assert deployment.sweep() == {**NOTHING, "forgotten": 1, "failed": 1}
     deployment.settle()
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +103,12 @@ def test_one_that_fails_holds_up_no_other(
     [
         "dead_uploads.read",
         "dead_job_runs.read",
-        "landing.landed",
+        "landing.page",
         "ledger.unfinished",
         "ledger.needs_recording",
     ],
 )
-def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: str) -> None:
+def test_a_source_that_fails_holds_up_no_other(deployment: Scenario, source: str) -> None:
     """If one source fails the sweep processes the others."""
     deployment.land(KEY)
     deployment.sweep()
@@ -129,17 +118,17 @@ def test_a_source_that_fails_holds_up_no_other(deployment: Deployment, source: s
     deployment.dead_job_runs.send("no event")
     everything = {**NOTHING, "dead_letters": 2, "forgotten": 1, "resumed": 1, "recorded": 1}
     kinds = {
-        "landing.landed": ("forgotten",),
+        "landing.page": ("forgotten",),
         "ledger.unfinished": ("resumed", "recorded"),  # nothing has ended then
         "ledger.needs_recording": ("recorded",),
     }
     missed = kinds.get(source, ("dead_letters",))
-    deployment.journal.strike(source, Fault(unavailable))
+    deployment.fail(source)
     done = deployment.sweep()
     assert done == {**everything, **{kind: everything[kind] - 1 for kind in missed}, "failed": 1}
 
 
-def test_what_others_finished_meanwhile_is_no_failure(deployment: Deployment) -> None:
+def test_an_ingestion_finished_meanwhile_is_no_failure(deployment: Scenario) -> None:
     """The sweep uses the current state, as its list of due ingestions becomes outdated."""
     deployment.land(KEY)
     deployment.land("shop/orders/b.parquet")
@@ -147,14 +136,13 @@ def test_what_others_finished_meanwhile_is_no_failure(deployment: Deployment) ->
     deployment.run_jobs()
     deployment.journal.strike("jobs.get", Fault(deployment.settle, "after"))
     done = deployment.sweep()
-    check_promises(deployment)
     assert done["failed"] == 1  # the one that was being resumed; not the one after it
 
 
-def test_a_dead_message_is_handled_once_more(deployment: Deployment) -> None:
+def test_a_dead_message_is_handled_once_more(deployment: Scenario) -> None:
     """The sweep processes a message that failed for a transient reason."""
     deployment.loses_events = False
-    deployment.journal.strike("ledger.begin", Fault(unavailable, times=5))
+    deployment.fail("ledger.begin", times=5)
     landed = deployment.land(KEY)
     for _ in range(5):
         deployment.deliver()
@@ -164,26 +152,25 @@ def test_a_dead_message_is_handled_once_more(deployment: Deployment) -> None:
     assert deployment.ingestion(landed).state is State.SUBMITTED
 
 
-def test_a_dead_message_that_fails_again_stays(deployment: Deployment) -> None:
+def test_a_dead_message_that_fails_again_stays(deployment: Scenario) -> None:
     """A message stays without an alert while the reason of its failure lasts."""
     deployment.dead_uploads.send(messages.upload(deployment.land(KEY)))
-    deployment.journal.strike("ledger.begin", Fault(unavailable, times=2))
+    deployment.fail("ledger.begin", times=2)
     assert deployment.sweep() == {**NOTHING, "failed": 2}
     assert len(deployment.dead_uploads.waiting()) == 1
     assert deployment.alerts.posted == []
 
 
-def test_a_final_state_without_alert_is_reported(deployment: Deployment) -> None:
+def test_a_final_state_without_alert_is_reported(deployment: Scenario) -> None:
     """The sweep posts an alert that failed while Slack was unavailable."""
     deployment.land("elsewhere/a.parquet")
-    deployment.journal.strike("alerts.post", Fault(unavailable))
+    deployment.fail("alerts.post")
     assert deployment.sweep() == {**NOTHING, "failed": 1}
     assert deployment.sweep() == {**NOTHING, "resumed": 1}
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize("body", ["", "no JSON", "{}", "[]", '{"Records": [{}]}'])
-def test_a_poisonous_message_is_shown_to_people(deployment: Deployment, body: str) -> None:
+def test_a_poisonous_message_is_shown_to_people(deployment: Scenario, body: str) -> None:
     """An invalid message is alerted once, with queue and text, and then deleted."""
     deployment.dead_uploads.send(body)
     deployment.dead_job_runs.send(body)
@@ -197,35 +184,34 @@ def test_a_poisonous_message_is_shown_to_people(deployment: Deployment, body: st
     assert deployment.dead_uploads.waiting() == deployment.dead_job_runs.waiting() == []
 
 
-def test_the_end_of_an_unknown_run_is_shown_to_people(deployment: Deployment) -> None:
+def test_the_end_of_an_unknown_run_is_shown_to_people(deployment: Scenario) -> None:
     """An event about an unknown run is alerted."""
     deployment.send_job_run("00unknown")
     deployment.settle()
     assert "00unknown" in str(deployment.alerts.posted)
 
 
-def test_a_poisonous_message_waits_for_slack(deployment: Deployment) -> None:
+def test_a_poisonous_message_waits_for_slack(deployment: Scenario) -> None:
     """While the alert cannot be posted the message stays."""
     deployment.dead_uploads.send("no event")
-    deployment.journal.strike("alerts.post", Fault(unavailable))
+    deployment.fail("alerts.post")
     assert deployment.sweep() == {**NOTHING, "failed": 1}
     assert deployment.dead_uploads.waiting() == ["no event"]
     deployment.settle()
     assert len(deployment.alerts.posted) == 1
 
 
-def test_an_end_that_came_to_nothing_is_found(deployment: Deployment) -> None:
+def test_an_end_that_came_to_nothing_is_found(deployment: Scenario) -> None:
     """A job run that ended without a report and event is alerted."""
     deployment.land(KEY)
     deployment.sweep()
     (run,) = deployment.jobs.runs()
     deployment.jobs.end(run.id, RunState.CANCELLED, "Cancelled by CancelJobRun.")
     assert deployment.sweep() == {**NOTHING, "resumed": 1, "recorded": 1}
-    check_promises(deployment)
     assert "JOB_CANCELLED" in str(deployment.alerts.posted)
 
 
-def test_an_alert_that_was_given_up_is_reported_again(deployment: Deployment) -> None:
+def test_an_alert_that_was_given_up_is_reported_again(deployment: Scenario) -> None:
     """An alert that Slack refused for days is posted again; an invalid one is reported."""
     notice = Alert("Rejected: a", ({"type": "divider"},), "a 1")
     deployment.dead_alerts.send(QueuedAlert("#orders", notice).to_json())
@@ -236,7 +222,7 @@ def test_an_alert_that_was_given_up_is_reported_again(deployment: Deployment) ->
     assert deployment.dead_alerts.waiting() == []
 
 
-def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Deployment) -> None:
+def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Scenario) -> None:
     """An audited file that waits for main for hours is alerted once, with the reason."""
     landed = deployment.land(KEY)
     deployment.sweep()

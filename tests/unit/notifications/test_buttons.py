@@ -174,7 +174,7 @@ def test_no_reason_is_none(given_reason: str | None) -> None:
     assert found.reason == ""
 
 
-def test_who_pressed_is_put_on_record_by_name_and_id() -> None:
+def test_the_record_has_a_persons_name_and_id() -> None:
     """The record has a person's name and id."""
     assert str(ADA) == "ada (U0MADEUP1)"
 
@@ -202,14 +202,14 @@ def test_an_organizations_user_has_a_workspace() -> None:
         {"user": {"id": "<!channel>"}},
     ],
 )
-def test_what_no_button_sends_is_refused(change: dict[str, Any]) -> None:
+def test_an_invalid_press_is_refused(change: dict[str, Any]) -> None:
     """Unknown kinds, actions, values and users are an error of their own."""
     with pytest.raises(NotUnderstood):
         parsed(event("block_actions") | change)
 
 
 @pytest.mark.parametrize("payload", [None, 7, [], "x", {}, {"type": "view_submission", "view": 1}])
-def test_what_is_no_document_is_refused(payload: Any) -> None:
+def test_another_document_is_refused(payload: Any) -> None:
     """Other JSON documents are refused."""
     with pytest.raises(NotUnderstood):
         parsed(payload)

@@ -199,7 +199,7 @@ def test_a_wish_that_cannot_wait_is_an_error() -> None:
         (posted("no press"), 400),
     ],
 )
-def test_what_is_not_from_our_slack_is_refused(event: dict[str, Any], status: int) -> None:
+def test_a_request_not_from_our_slack_is_refused(event: dict[str, Any], status: int) -> None:
     """Each forged, old, foreign or invalid request is refused by its status, without effect."""
     assert Harness().refusal(event).status == status
 

@@ -1,5 +1,6 @@
 """For any report, Slack and SQS accept the alert, and its text stays text."""
 
+import re
 from dataclasses import replace
 
 from hypothesis import given, settings
@@ -97,3 +98,4 @@ def test_nothing_pings_links_or_turns_around(name: str, found: str, cell: str) -
             assert text.count(">") == text.count("<")
             assert not {"\u202e", "\u2066", "\x00"} & set(text)
             assert text.count("```") % 2 == 0
+            assert not re.search(r"&(?!amp;|lt;|gt;)(?=\w+;)", text)

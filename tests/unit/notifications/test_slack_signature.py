@@ -1,4 +1,4 @@
-"""Only Slack's own requests to a function URL are accepted."""
+"""Only requests that Slack signed with the secret are accepted."""
 
 import base64
 from typing import Any
@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.notifications.interactions import Refused, Request
+from functions.notifications.slack import SlackSecret, bot_token
+from lakegate.errors import Transient
 from tests.fakes.slack import NOW, SIGNING_SECRET, event, example, posted
 
+BOTH = '{"token": "xoxb-1", "signing_secret": "8f2"}'
 PRESS = example("slack_block_actions")
 
 
@@ -87,7 +90,7 @@ def test_a_changed_body_is_not_slacks() -> None:
     assert not is_signed(document)
 
 
-def test_what_cannot_be_slacks_is_refused_at_once() -> None:
+def test_a_request_that_cannot_be_slacks_is_refused_at_once() -> None:
     """Another method, a huge body and a binary body are refused before verification."""
     got = example("function_url")
     got["requestContext"]["http"]["method"] = "GET"
@@ -121,3 +124,29 @@ def test_without_a_document_it_is_refused(body: str) -> None:
 def test_no_signature_is_guessed(body: str, stamp: str, signature: str) -> None:
     """No request without the secret is accepted."""
     assert not Request(body, stamp, signature).is_signed(SIGNING_SECRET, lambda: NOW)
+
+
+def test_the_token_may_stand_alone() -> None:
+    """A secret for a deployment without buttons is the token alone."""
+    assert SlackSecret.of("xoxb-1\n") == SlackSecret("xoxb-1", "")
+
+
+def test_both_are_given_as_json() -> None:
+    """JSON holds the token and the signing secret."""
+    assert SlackSecret.of(BOTH) == SlackSecret("xoxb-1", "8f2")
+    assert bot_token(BOTH) == bot_token("xoxb-1") == "xoxb-1"
+
+
+@pytest.mark.parametrize("text", ['{"token": "xoxb-hidden"', '{"tokens": "xoxb-hidden"}', "{}"])
+def test_an_invalid_secret_is_not_shown(text: str) -> None:
+    """The error for an invalid secret shows its format and no content, and is transient."""
+    with pytest.raises(Transient, match="signing_secret") as refusal:
+        SlackSecret.of(text)
+    assert "hidden" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+
+
+def test_neither_is_shown() -> None:
+    """The value's repr shows no secret."""
+    assert "8f2" not in repr(SlackSecret.of(BOTH))
+    assert "xoxb" not in repr(SlackSecret.of(BOTH))

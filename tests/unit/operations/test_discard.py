@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from functions.adapters.nessie import MergeConflict
 from functions.operations.discard import plan, remove
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.deployment import TABLE
 from tests.fakes.promises import check_files
+from tests.fakes.scenario import Scenario
 
 NAMES = [f"{where}/{TABLE}/{n}" for where in ("ingest", "publish") for n in range(3)]
 BRANCH = st.sampled_from(NAMES)
@@ -36,7 +37,7 @@ class Story:
     """A catalog with a history of operations; impossible ones are skipped."""
 
     def __init__(self) -> None:
-        self.deployment = Deployment()
+        self.deployment = Scenario()
         self.catalog = self.deployment.catalog
         self._files = 0
 
@@ -99,7 +100,7 @@ class Story:
 
 @settings(max_examples=400, deadline=None)
 @given(STEPS)
-def test_what_a_reader_can_reach_is_never_deleted(steps: list[tuple[str, str, str]]) -> None:
+def test_reachable_files_are_never_deleted(steps: list[tuple[str, str, str]]) -> None:
     """After any sequence of operations no reachable file is deleted."""
     story = Story()
     for step in steps:
@@ -125,7 +126,7 @@ def test_all_that_only_the_branch_reaches_is_deleted(appends: int, moves: bool) 
     assert len(names) == 3 * appends
 
 
-def test_what_a_branch_reached_before_stays() -> None:
+def test_earlier_states_of_a_branch_stay() -> None:
     """A branch created from the deleted one keeps its earlier states, also after a compaction."""
     story = Story()
     story.tell("cut", NAMES[0], "main")
@@ -136,7 +137,7 @@ def test_what_a_branch_reached_before_stays() -> None:
     assert story.deployment.lake.deleted == {}
 
 
-def test_what_main_had_before_it_was_set_back_stays() -> None:
+def test_files_of_a_main_that_was_set_back_stay() -> None:
     """A branch created from a main that was set back keeps main's files."""
     story = Story()
     story.tell("cut", NAMES[0], "main")
@@ -165,7 +166,7 @@ def test_the_leaves_are_deleted_first() -> None:
     assert len(order) == 6
 
 
-def test_what_cannot_be_reported_stays() -> None:
+def test_unreadable_states_keep_all_files() -> None:
     """If a reachable table state cannot be read, nothing is deleted."""
     story = Story()
     story.tell("cut", NAMES[0], "main")

@@ -1,44 +1,42 @@
 """Expiry deletes old failures and unneeded branches, and nothing else."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from functions.model.ingestion import State
 from functions.operations.expire import Expired, expire
-from functions.operations.failed import replay
 from functions.operations.rebuild_ledger import rebuild
 from lakegate.report import AuditReport
-from tests.fakes.deployment import TABLE, Deployment, share_an_intent, wait_together
-from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.deployment import TABLE
+from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_files, check_promises, left_behind
+from tests.fakes.scenario import FIRST, Scenario
 
-KEY = "shop/orders/a.parquet"
 DAY = 86_400
 
 
 def failed(
     script: Callable[[AuditReport], AuditReport | None] = rejected, days: float = 31
-) -> Deployment:
+) -> Scenario:
     """Return a deployment with a file on main, and one that failed so many days ago."""
-    deployment = Deployment()
-    deployment.land("shop/orders/first.parquet")
-    deployment.settle()
-    deployment.land(KEY, script=script)
-    deployment.settle()
+    deployment = Scenario()
+    deployment.ended(FIRST)
+    deployment.ended(script=script)
     deployment.clock.pass_(days * DAY)
     return deployment
 
 
-def expired(deployment: Deployment, days: int = 30, *, dry_run: bool = False) -> list[Expired]:
+def expired(deployment: Scenario, days: int = 30, *, dry_run: bool = False) -> list[Expired]:
     """Run expiry and return its results."""
     return list(expire(deployment.adapters, days, dry_run=dry_run))
 
 
 @pytest.mark.parametrize("script", [rejected, errored])
-def test_what_failed_long_ago_goes(script: Callable[[AuditReport], AuditReport]) -> None:
+def test_old_failures_expire(script: Callable[[AuditReport], AuditReport]) -> None:
     """Branch and files are deleted, the ledger records it, and a second run finds nothing."""
     deployment = failed(script)
     (one,) = expired(deployment)
@@ -50,14 +48,14 @@ def test_what_failed_long_ago_goes(script: Callable[[AuditReport], AuditReport])
     check_promises(deployment)
 
 
-def test_what_failed_lately_stays() -> None:
+def test_newer_failures_stay() -> None:
     """Newer failures stay unchanged."""
     deployment = failed(days=29)
     assert expired(deployment) == []
     assert deployment.lake.deleted == {}
 
 
-def test_a_dry_run_says_what_a_run_does() -> None:
+def test_a_dry_run_names_what_a_run_deletes() -> None:
     """A dry run changes nothing and names exactly what a run deletes."""
     deployment = failed()
     deployment.catalog.fork(f"ingest/{TABLE}/left", deployment.catalog.branches("ingest/")[0])
@@ -71,23 +69,21 @@ def test_a_dry_run_says_what_a_run_does() -> None:
     check_promises(deployment)
 
 
-def test_what_was_never_reported_stays() -> None:
+def test_a_failure_that_was_not_notified_stays() -> None:
     """A failure that was not notified is kept, however old."""
     deployment = failed()
-    deployment.journal.strike("alerts.post", Fault(unavailable, times=99))
-    deployment.land("shop/orders/b.parquet", script=rejected)
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.fail("alerts.post", times=99)
+    deployment.run("shop/orders/b.parquet", script=rejected)
     deployment.deliver()
     deployment.clock.pass_(31 * DAY)
     assert len(expired(deployment)) == 1
 
 
-def test_what_is_in_flight_stays() -> None:
+def test_an_ingestion_in_flight_stays() -> None:
     """All branches of a replayed file stay, however old."""
     deployment = failed()
     (ingestion,) = deployment.ledger.in_state(State.REJECTED)
-    replay(deployment.adapters, ingestion)
+    deployment.replay(ingestion)
     deployment.clock.pass_(31 * DAY)
     assert expired(deployment, 0) == []
     assert len(deployment.catalog.branches("ingest/")) == 2
@@ -97,22 +93,20 @@ def test_both_attempts_go_together() -> None:
     """Both branches of a file that failed again expire together."""
     deployment = failed()
     (ingestion,) = deployment.ledger.in_state(State.REJECTED)
-    replay(deployment.adapters, ingestion)
-    deployment.settle()
+    deployment.replay(ingestion)
+    deployment.check()
     assert expired(deployment) == []
     deployment.clock.pass_(31 * DAY)
     (one,) = expired(deployment)
     assert len(one.branches) == 2
     assert len(one.removal.files) == 6
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize(("days", "goes"), [(0.5, False), (2, True)])
 def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) -> None:
     """A branch left by a crash is deleted after a day."""
-    deployment = Deployment()
-    deployment.land(KEY)
-    deployment.settle()
+    deployment = Scenario()
+    deployment.ended()
     name = f"publish/{TABLE}/0123456789ab-left"
     deployment.catalog.fork(name, "main")
     table = deployment.catalog.table(name, TABLE)
@@ -126,13 +120,12 @@ def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) ->
 
 def test_a_branch_without_a_commit_is_as_old_as_mains_next() -> None:
     """A branch without commits is as old as main's next commit; without one it stays."""
-    deployment = Deployment()
+    deployment = Scenario()
     name = f"publish/{TABLE}/0123456789ab-left"
     deployment.catalog.fork(name, "main")
     deployment.clock.pass_(2 * DAY)
     assert expired(deployment, 1) == []
-    deployment.land(KEY)
-    deployment.settle()
+    deployment.ended()
     assert expired(deployment, 1) == []
     deployment.clock.pass_(2 * DAY)
     assert [each.branches for each in expired(deployment, 1)] == [(name,)]
@@ -150,7 +143,7 @@ def test_branches_of_others_stay() -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("effect", [unavailable, die])
 def test_a_fault_anywhere_is_made_good_by_the_next_run(
-    effect: Callable[[], None], when: str
+    effect: Callable[[], None], when: When
 ) -> None:
     """After a fault at any call the next runs have the result of an undisturbed one."""
     whole = failed()
@@ -158,14 +151,10 @@ def test_a_fault_anywhere_is_made_good_by_the_next_run(
     expired(whole)
     for number in range(start, len(whole.journal.calls)):
         deployment = failed()
-        deployment.journal.strike_at(
-            number, Fault(effect, "before" if when == "before" else "after")
-        )
+        deployment.journal.strike_at(number, Fault(effect, when))
         for _ in range(3):
-            try:
+            with suppress(ProcessDied, Exception):  # the next run makes it good
                 expired(deployment)
-            except (ProcessDied, Exception):  # noqa: BLE001, S112 - the next run makes it good
-                continue
         deployment.settle()  # the sweep tells people what a crash left untold
         where = f"call {number}, {whole.journal.calls[number]}"
         assert set(deployment.lake.deleted) == set(whole.lake.deleted), where
@@ -176,10 +165,9 @@ def test_a_fault_anywhere_is_made_good_by_the_next_run(
 def test_one_that_cannot_be_removed_holds_up_no_other() -> None:
     """A failure is reported, and the others expire."""
     deployment = failed()
-    deployment.land("shop/orders/b.parquet", script=rejected)
-    deployment.settle()
+    deployment.ended("shop/orders/b.parquet", script=rejected)
     deployment.clock.pass_(31 * DAY)
-    deployment.journal.strike("catalog.delete_branch", Fault(unavailable))
+    deployment.fail("catalog.delete_branch")
     first, second = expired(deployment)
     assert first.left
     assert second.left == ""
@@ -188,7 +176,7 @@ def test_one_that_cannot_be_removed_holds_up_no_other() -> None:
 
 
 @pytest.mark.parametrize(("noted", "many"), [(True, 1), (False, 0)])
-def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
+def test_a_restored_ingestion_is_as_old_as_its_end(noted: bool, many: int) -> None:
     """A restored ingestion expires by the time of its failure; without one it stays."""
     deployment = failed()
     (branch,) = deployment.catalog.branches("ingest/")
@@ -205,8 +193,8 @@ def test_what_was_restored_is_as_old_as_its_end(noted: bool, many: int) -> None:
 
 def test_a_branch_that_is_to_be_merged_stays(quiet: None) -> None:
     """A branch that may still be merged stays, however old."""
-    deployment = Deployment()
-    first, second = share_an_intent(deployment, wait_together(deployment, 2))
+    deployment = Scenario()
+    first, second = deployment.share_an_intent(deployment.wait_together(2))
     deployment.ledger.lose(first.id)
     deployment.clock.pass_(31 * DAY)
     assert second.branch not in {name for each in expired(deployment) for name in each.branches}

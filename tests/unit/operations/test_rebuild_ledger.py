@@ -15,46 +15,44 @@ from lakegate.errors import Transient
 from lakegate.landing import ingestion_id
 from tests.fakes import events
 from tests.fakes.amounts import some
-from tests.fakes.deployment import Deployment, wait_together
-from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.job import Script, crashed, errored, rejected
 from tests.fakes.machine import tell
 from tests.fakes.openings import BEYOND
-from tests.fakes.promises import check_promises, ends, left_behind
+from tests.fakes.promises import check_promises, ends
+from tests.fakes.scenario import KEY, Scenario
 from tests.fakes.schedule import Begin, Work, play
 from tests.fakes.stage import File, Kind
-from tests.unit.pipeline.test_crashes import KINDS, READS, STORIES, Story
+from tests.unit.pipeline.test_crashes import READS, STORIES, Story, told
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-Loss = Callable[[tuple[str, ...], Deployment], None]
-KEY = "shop/orders/a.parquet"
+Loss = Callable[[tuple[str, ...], Scenario], None]
 
 
-def rebuilt(ids: tuple[str, ...], deployment: Deployment) -> None:
+def rebuilt(ids: tuple[str, ...], deployment: Scenario) -> None:
     """Lose items with the process, and restore them before anything else."""
     deployment.ledger.lose(*ids)
     list(rebuild(deployment.adapters))
     raise ProcessDied
 
 
-def rebuilt_meanwhile(ids: tuple[str, ...], deployment: Deployment) -> None:
+def rebuilt_meanwhile(ids: tuple[str, ...], deployment: Scenario) -> None:
     """Let the process continue with its old data after loss and rebuild."""
     deployment.ledger.lose(*ids)
     list(rebuild(deployment.adapters))
 
 
-def rebuilt_late(ids: tuple[str, ...], deployment: Deployment) -> None:
+def rebuilt_late(ids: tuple[str, ...], deployment: Scenario) -> None:
     """Let events, job runs and a sweep run before the rebuild."""
     deployment.ledger.lose(*ids)
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.go()
     deployment.sweep()
     list(rebuild(deployment.adapters))
 
 
-def never_rebuilt(ids: tuple[str, ...], deployment: Deployment) -> None:
+def never_rebuilt(ids: tuple[str, ...], deployment: Scenario) -> None:
     """Let only the sweep restore."""
     deployment.ledger.lose(*ids)
     raise ProcessDied
@@ -75,7 +73,7 @@ def test_a_lost_ledger_changes_no_end(story: Story) -> None:
         lost = dict.fromkeys([files, *((file,) for file in files)])
         cases = [(loss, ids) for loss in losses for ids in lost]
         for loss, ids in some(cases, "loss", story.__name__, number):
-            disturbed = _told(story, number, partial(loss, ids))
+            disturbed = told(story, number, partial(_lost, loss, ids))
             where = f"{loss.__name__}, {len(ids)} of {len(files)} lost at call {number}, {call}"
             assert ends(disturbed) == ends(undisturbed), where
 
@@ -83,7 +81,7 @@ def test_a_lost_ledger_changes_no_end(story: Story) -> None:
 @pytest.mark.parametrize("moment", [0.5, 0.6, 0.9, 1])
 def test_a_rebuild_that_fails_is_done_again(moment: float) -> None:
     """After a fault at any call a repeated rebuild has the undisturbed result."""
-    undisturbed = ends(_told(mixed))
+    undisturbed = ends(told(mixed))
     calls = len(_rebuilt(moment, None).journal.calls)
     begun = len(_lost_at(moment).journal.calls)
     for number in range(begun, calls):
@@ -95,7 +93,7 @@ def test_a_rebuild_that_fails_is_done_again(moment: float) -> None:
             assert ends(deployment) == undisturbed, f"{kind} at call {number - begun}"
 
 
-def _rebuilt(moment: float, fault: tuple[int, Fault] | None) -> Deployment:
+def _rebuilt(moment: float, fault: tuple[int, Fault] | None) -> Scenario:
     """Return a deployment whose ledger is rebuilt, as far as a fault allows."""
     deployment = _lost_at(moment)
     if fault:
@@ -107,7 +105,7 @@ def _rebuilt(moment: float, fault: tuple[int, Fault] | None) -> Deployment:
 
 def test_a_whole_ledger_stays_as_it_is() -> None:
     """A complete ledger stays unchanged, however often it is rebuilt."""
-    deployment = Deployment()
+    deployment = Scenario()
     mixed(deployment)
     deployment.land("shop/orders/on-its-way.parquet")
     deployment.deliver()
@@ -128,11 +126,10 @@ def test_a_dry_run_changes_nothing() -> None:
     assert planned == {(i.id, i.state) for i in rebuild(deployment.adapters)}
 
 
-def test_what_was_published_is_as_it_was() -> None:
+def test_a_publication_is_restored_as_it_was() -> None:
     """Main's log and the report restore everything except the history."""
-    deployment = Deployment()
-    landed = deployment.land(KEY)
-    deployment.settle()
+    deployment = Scenario()
+    landed = deployment.ended()
     before = deployment.ingestion(landed)
     deployment.ledger.lose()
     (after,) = rebuild(deployment.adapters)
@@ -141,11 +138,10 @@ def test_what_was_published_is_as_it_was() -> None:
     assert replace(same, base_hash=before.base_hash, recorded=before.recorded) == before
 
 
-def test_what_is_on_main_needs_nothing_else() -> None:
+def test_a_publication_is_restored_from_main_alone() -> None:
     """A publication is restored from main's log alone."""
-    deployment = Deployment()
-    landed = deployment.land(KEY)
-    deployment.settle()
+    deployment = Scenario()
+    landed = deployment.ended()
     before = deployment.ingestion(landed)
     deployment.ledger.lose()
     deployment.landing.lose()
@@ -153,16 +149,15 @@ def test_what_is_on_main_needs_nothing_else() -> None:
     deployment.jobs.lose(before.job_run)
     (after,) = rebuild(deployment.adapters)
     assert (after.id, after.state, after.rows) == (before.id, State.PUBLISHED, before.rows)
-    assert after.landed.uri == landed.uri
+    assert after.landed.uri == before.landed.uri
     assert (after.merge_hash, after.report_key) == (before.merge_hash, before.report_key)
 
 
 @pytest.mark.parametrize("script", [rejected, errored])
 def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
     """A failed file is restored from its report alone, and does not run again."""
-    deployment = Deployment()
-    landed = deployment.land(KEY, script=script)
-    deployment.settle()
+    deployment = Scenario()
+    landed = deployment.ended(script=script)
     before = deployment.ingestion(landed)
     deployment.ledger.lose()
     deployment.jobs.lose(before.job_run)
@@ -176,22 +171,17 @@ def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
     assert after.alerted
 
 
-def test_a_pass_that_nobody_can_confirm_is_run_again() -> None:
+def test_a_pass_that_nobody_can_confirm_is_run_again(deployment: Scenario) -> None:
     """A passed report without a known job run publishes nothing: the job runs again."""
-    deployment = Deployment()
-    deployment.journal.strike("catalog.merge", Fault(unavailable, times=99))
-    landed = deployment.land(KEY)
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.fail("catalog.merge", times=99)
+    landed = deployment.run()
     deployment.deliver()
     deployment.journal.repair("catalog.merge")
     deployment.jobs.lose(deployment.ingestion(landed).job_run)
     deployment.ledger.lose()
     assert [(i.state, i.attempt) for i in rebuild(deployment.adapters)] == [(State.LANDED, 2)]
     deployment.settle()
-    check_promises(deployment)
     assert deployment.ingestion(landed).state is State.PUBLISHED
-    assert not left_behind(deployment)
 
 
 @pytest.mark.parametrize("most", [1, 9])
@@ -235,11 +225,11 @@ def test_a_group_that_lost_a_member_is_not_merged(lost: int) -> None:
     assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
 
 
-def _swapped() -> tuple[Deployment, tuple[str, ...]]:
+def _swapped() -> tuple[Scenario, tuple[str, ...]]:
     """Return files waiting on one branch after a crash, and the ids of their ingestions."""
-    deployment = Deployment()
-    landed = wait_together(deployment, 3)
-    deployment.journal.strike("ledger.save_all", Fault(die, "after"))
+    deployment = Scenario()
+    landed = deployment.wait_together(3)
+    deployment.kill("ledger.save_all", "after")
     deployment.sweep()
     together = deployment.ingestion(landed[0]).group
     assert len(together) >= 3
@@ -247,26 +237,23 @@ def _swapped() -> tuple[Deployment, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("rebuilds", [True, False])
-def test_what_an_event_began_again_is_restored(rebuilds: bool) -> None:
+def test_a_file_that_an_event_began_again_is_restored(deployment: Scenario, rebuilds: bool) -> None:
     """If all events come again before the rebuild, published files stay published."""
-    deployment = Deployment()
-    wait_together(deployment, 2)
+    deployment.wait_together(2)
     deployment.settle()
     deployment.ledger.lose()
     deployment.send_all_again()
     deployment.deliver()
-    assert {i.state for i in deployment.ledger.all()} == {State.BRANCHED}
+    assert {i.state for i in deployment.ledger.all()} == {State.LANDED}
     if rebuilds:
         assert {i.state for i in rebuild(deployment.adapters)} == {State.PUBLISHED}
     deployment.settle()
-    check_promises(deployment)
     assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
-    assert not left_behind(deployment)
 
 
 def test_a_process_of_before_saves_over_nothing() -> None:
     """An older process cannot overwrite a restored ingestion."""
-    deployment = Deployment()
+    deployment = Scenario()
     landed = deployment.land(KEY)
     deployment.deliver()
     before = deployment.ingestion(landed)
@@ -280,10 +267,8 @@ def test_a_process_of_before_saves_over_nothing() -> None:
 
 def test_contracts_that_cannot_be_read_hold_up_nothing() -> None:
     """An invalid contract stops nothing; its alerts go to the default channel."""
-    deployment = Deployment()
-    deployment.land(KEY, script=rejected)
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment = Scenario()
+    deployment.run(script=rejected)
     deployment.ledger.lose()
     deployment.lake.put_text("contracts/shop.orders.yaml", b"nonsense")
     assert [i.state for i in rebuild(deployment.adapters)] == [State.SUBMITTED]
@@ -291,11 +276,11 @@ def test_contracts_that_cannot_be_read_hold_up_nothing() -> None:
     assert {channel for channel, _ in deployment.alerts.posted} == {""}
 
 
-def test_what_begins_while_the_traces_are_read_is_not_lost() -> None:
+def test_a_file_ingested_during_the_rebuild_is_not_lost() -> None:
     """A file that an event ingests meanwhile keeps its branch, and its job runs."""
-    deployment = Deployment()
+    deployment = Scenario()
     landed = deployment.land(KEY)
-    deployment.journal.strike("jobs.start", Fault(unavailable))
+    deployment.fail("jobs.start")
     deployment.journal.strike("jobs.runs", Fault(deployment.deliver))
     assert list(rebuild(deployment.adapters)) == []
     begun = deployment.ingestion(landed)
@@ -303,39 +288,36 @@ def test_what_begins_while_the_traces_are_read_is_not_lost() -> None:
     assert begun.branch in deployment.catalog.branches("ingest/")
 
 
-def test_a_run_of_before_that_was_asked_for_otherwise_is_taken_over() -> None:
+def test_a_run_of_before_that_was_asked_for_otherwise_is_taken_over(deployment: Scenario) -> None:
     """An object's listing and its event give the same ingestion.
 
     Its existing job run is used, although no event reports its end.
     """
-    deployment = Deployment()
     landed = deployment.land(KEY)
     deployment.sweep()
     deployment.ledger.lose()
     deployment.loses_events = True
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
-    check_promises(deployment)
 
 
-def mixed(deployment: Deployment) -> None:
+def mixed(deployment: Scenario) -> None:
     """Land files that are published together and alone, rejected, errored or unclaimed."""
-    wait_together(deployment, 2)
+    deployment.wait_together(2)
     deployment.land("shop/orders/rejected.parquet", script=rejected)
     deployment.land("shop/orders/errored.parquet", script=errored)
     deployment.land("shop/orders/crashed.parquet", script=crashed)
-    deployment.land("elsewhere/a.parquet")
-    deployment.settle()
+    deployment.ended("elsewhere/a.parquet")
 
 
 @cache
 def _calls_of_mixed() -> int:
-    return len(_told(mixed).journal.calls)
+    return len(told(mixed).journal.calls)
 
 
-def _lost_at(moment: float) -> Deployment:
+def _lost_at(moment: float) -> Scenario:
     """Return a deployment that crashed and lost its ledger after a part of the story."""
-    deployment = Deployment()
+    deployment = Scenario()
     stop = int(moment * _calls_of_mixed()) - 1
 
     def lose() -> None:
@@ -349,19 +331,23 @@ def _lost_at(moment: float) -> Deployment:
     return deployment
 
 
-def _watched(story: Story) -> tuple[Deployment, dict[int, tuple[str, ...]]]:
+def _lost(loss: Loss, ids: tuple[str, ...], deployment: Scenario) -> Fault:
+    return Fault(partial(loss, ids, deployment), "after")
+
+
+def _watched(story: Story) -> tuple[Scenario, dict[int, tuple[str, ...]]]:
     """Run a story without faults; return it and the ledger's files after each call.
 
     Calls that never return, such as failing ones or unfinished lists, are skipped.
     """
-    deployment = Deployment()
+    deployment = Scenario()
     known: dict[int, tuple[str, ...]] = {}
 
     def check(number: int) -> None:
         landed = [ingestion_id(each) for each in deployment.landing.landed()]
         known[number] = tuple(sorted(deployment.ledger.known(landed)))
 
-    for number in range(len(_told(story).journal.calls)):
+    for number in range(len(told(story).journal.calls)):
         deployment.journal.strike_at(number, Fault(partial(check, number), "after"))
     story(deployment)
     return deployment, known
@@ -369,17 +355,6 @@ def _watched(story: Story) -> tuple[Deployment, dict[int, tuple[str, ...]]]:
 
 class _Stopped(BaseException):
     """The story ends here."""
-
-
-def _told(
-    story: Story, number: int = -1, loss: Callable[[Deployment], None] | None = None
-) -> Deployment:
-    deployment = Deployment()
-    if loss:
-        deployment.journal.strike_at(number, Fault(partial(loss, deployment), "after"))
-    story(deployment)
-    check_promises(deployment)
-    return deployment
 
 
 def test_live_work_that_moves_on_while_traces_are_read_is_left_alone() -> None:
@@ -403,11 +378,10 @@ def test_live_work_that_moves_on_while_traces_are_read_is_left_alone() -> None:
     assert "restored" not in next(stage.deployment.ledger.all()).times
 
 
-def test_a_branch_is_deleted_only_after_its_ingestion_was_registered() -> None:
+def test_a_branch_is_deleted_only_after_its_ingestion_was_registered(deployment: Scenario) -> None:
     """If another process adds the ingestion first, no branch is deleted."""
-    deployment = Deployment()
     landed = deployment.land(KEY)
-    deployment.journal.strike("jobs.start", Fault(die))
+    deployment.kill("jobs.start")
     deployment.deliver()
     branched = deployment.ingestion(landed)
     assert branched.state is State.BRANCHED
@@ -415,8 +389,6 @@ def test_a_branch_is_deleted_only_after_its_ingestion_was_registered() -> None:
     deployment.journal.strike("ledger.begin", Fault(lambda: deployment.ledger.begin(branched)))
     assert list(rebuild(deployment.adapters)) == []
     assert deployment.catalog.branches("ingest/") == [branched.branch]
-    deployment.settle()
-    check_promises(deployment)
 
 
 def test_the_branch_of_a_restored_run_stays() -> None:

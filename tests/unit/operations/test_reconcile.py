@@ -1,6 +1,5 @@
 """Reconcile compares the records of a whole deployment."""
 
-import json
 from dataclasses import replace
 from functools import partial
 
@@ -12,16 +11,16 @@ from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End, Reconciliation
 from functions.operations.row_balance import Finding
 from tests.fakes.catalog import ROWS_A_FILE, FakeTable
-from tests.fakes.deployment import TABLE, Deployment
-from tests.fakes.faults import Fault, unavailable
+from tests.fakes.deployment import TABLE
 from tests.fakes.job import rejected
 from tests.fakes.promises import unwatched
+from tests.fakes.scenario import Scenario
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment() -> Scenario:
     """Return a deployment that published two files one after the other, and rejected one."""
-    made = Deployment()
+    made = Scenario()
     for name in ("a", "b"):
         made.land(f"shop/orders/{name}.parquet")
         made.settle()
@@ -31,7 +30,7 @@ def deployment() -> Deployment:
     return made
 
 
-def result_of(deployment: Deployment, table: str = "", *, thorough: bool = False) -> Reconciliation:
+def result_of(deployment: Scenario, table: str = "", *, thorough: bool = False) -> Reconciliation:
     return reconciled(unwatched(deployment), table, thorough=thorough)
 
 
@@ -39,13 +38,7 @@ def codes(findings: tuple[Finding, ...]) -> list[str]:
     return [each.code for each in findings]
 
 
-def on_main(deployment: Deployment) -> FakeTable:
-    table = deployment.catalog.table("main", TABLE)
-    assert table
-    return table
-
-
-def test_an_undisturbed_deployment_is_all_right(deployment: Deployment) -> None:
+def test_an_undisturbed_deployment_is_all_right(deployment: Scenario) -> None:
     """Every object has a final state, and the table has the published rows."""
     found = result_of(deployment)
     assert (found.problems, found.remarks, found.landed) == ((), (), 3)
@@ -55,7 +48,7 @@ def test_an_undisturbed_deployment_is_all_right(deployment: Deployment) -> None:
     assert (balance.table, balance.rows.live, balance.off) == (TABLE, 2 * ROWS_A_FILE, 0)
 
 
-def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
+def test_no_single_object_is_asked_for(deployment: Scenario) -> None:
     """Each record is read once; later runs read no earlier commit or report."""
     result_of(deployment)
     deployment.journal.calls.clear()
@@ -74,20 +67,9 @@ def test_no_single_object_is_asked_for(deployment: Deployment) -> None:
     ]
 
 
-def test_what_others_removed_or_inserted_is_a_remark(deployment: Deployment) -> None:
-    """Another writer's delete and insert are remarks, not problems."""
-    table = on_main(deployment)
-    deployment.catalog.commit("main", TABLE, replace(table, files=table.files[1:]))
-    deployment.catalog.commit("main", TABLE, on_main(deployment).append("by-hand.parquet"))
-    found = result_of(deployment)
-    assert found.problems == ()
-    assert codes(found.remarks) == ["CHANGED_BY_OTHERS"] * 2
-    assert found.remarks[0].message.startswith(f"writer removed 3 rows of {TABLE} at 2026-03-02T12")
-
-
-def test_a_file_that_somebody_registered_again_is_a_problem(deployment: Deployment) -> None:
+def test_a_file_that_somebody_registered_again_is_a_problem(deployment: Scenario) -> None:
     """A data file that another writer registered twice is a problem until it is removed."""
-    table = on_main(deployment)
+    table = deployment.main()
     deployment.catalog.commit("main", TABLE, table.append(table.files[0]))
     found = result_of(deployment)
     assert codes(found.problems) == ["DOUBLED_FILE"]
@@ -98,38 +80,17 @@ def test_a_file_that_somebody_registered_again_is_a_problem(deployment: Deployme
     assert result_of(deployment).problems == ()
 
 
-def test_a_dropped_table_is_reported_without_loss(deployment: Deployment) -> None:
+def test_a_dropped_table_is_reported_without_loss(deployment: Scenario) -> None:
     """A dropped table is a remark, and then has only the files that land later."""
     deployment.catalog.commit("main", TABLE, None)
     assert codes(result_of(deployment).remarks) == ["CHANGED_BY_OTHERS"]
-    deployment.land("shop/orders/c.parquet")
-    deployment.settle()
+    deployment.ended("shop/orders/c.parquet")
     found = result_of(deployment)
     assert found.problems == ()
     assert found.balances[0].rows.live == ROWS_A_FILE
 
 
-def test_rows_that_a_newer_version_replaced_are_no_loss(deployment: Deployment) -> None:
-    """A commit of Lakegate may remove the rows that it says it replaced."""
-    landed = deployment.land("shop/orders/newer.parquet")
-    deployment.deliver()
-    named = replace(deployment.ingestion(landed), rows=ROWS_A_FILE, state=State.PUBLISHED)
-    properties = merge_commit.properties([named])
-    [document] = json.loads(properties[merge_commit.INGESTIONS])
-    document["replaced_rows"] = ROWS_A_FILE
-    table = on_main(deployment)
-    branch = deployment.ingestion(landed).branch
-    at = deployment.catalog.commit(branch, TABLE, replace(table, files=(*table.files[1:], "new")))
-    replaced = {**properties, merge_commit.INGESTIONS: json.dumps([document])}
-    base = deployment.ingestion(landed).base_hash
-    deployment.catalog.merge(branch, at, base, "Publish", replaced)
-    deployment.ledger.save(named)
-    found = result_of(deployment)
-    assert found.problems == ()
-    assert found.balances[0].rows.live == found.balances[0].published == 2 * ROWS_A_FILE
-
-
-def test_a_table_of_others_is_none_of_ours(deployment: Deployment) -> None:
+def test_a_table_of_others_is_none_of_ours(deployment: Scenario) -> None:
     """Tables without published data are ignored."""
     deployment.catalog.commit("main", "lab.notes", FakeTable("uuid", files=("a", "a")))
     found = result_of(deployment)
@@ -138,7 +99,7 @@ def test_a_table_of_others_is_none_of_ours(deployment: Deployment) -> None:
 
 
 def test_an_object_that_was_forgotten_is_a_problem_after_the_sweeps_turn(
-    deployment: Deployment,
+    deployment: Scenario,
 ) -> None:
     """An object without its event is in flight until the sweep should have run."""
     deployment.loses_events = True
@@ -151,13 +112,12 @@ def test_an_object_that_was_forgotten_is_a_problem_after_the_sweeps_turn(
     assert result_of(deployment).problems == ()
 
 
-def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment) -> None:
-    """The commit that doubled a file's rows is named."""
+def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Scenario) -> None:
+    """The commit that doubled a file's rows is named, and is not called a second publication."""
     branch = "ingest/shop.orders/doubled"
     base = deployment.catalog.create_branch(branch)
-    table = on_main(deployment).append("new.parquet")
-    at = deployment.catalog.commit(branch, TABLE, table.append("new.parquet"))
-    ingestion = next(i for i in deployment.ledger.all() if i.state is State.REJECTED)
+    at = deployment.catalog.commit(branch, TABLE, deployment.main().append(*["new.parquet"] * 2))
+    (ingestion,) = deployment.ledger.in_state(State.REJECTED)
     properties = merge_commit.properties([ingestion])
     deployment.catalog.merge(branch, at, base, "Publish", properties)
     deployment.ledger.save(replace(ingestion, state=State.PUBLISHED))
@@ -166,7 +126,7 @@ def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Deployment)
     assert {each.commit for each in found.problems} == {deployment.catalog.head("main")}
 
 
-def test_only_what_concerns_a_table(deployment: Deployment) -> None:
+def test_only_what_concerns_a_table(deployment: Scenario) -> None:
     """With a table named, other tables are ignored, but unknown objects are not."""
     assert result_of(deployment, TABLE).landed == 3
     other = result_of(deployment, "shop.other")
@@ -178,17 +138,15 @@ def test_only_what_concerns_a_table(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("thorough", [False, True])
-def test_a_file_doubled_within_a_merge_is_found(deployment: Deployment, thorough: bool) -> None:
+def test_a_file_doubled_within_a_merge_is_found(deployment: Scenario, thorough: bool) -> None:
     """A merge that registers one file twice and lacks another is found at once."""
     look_at = partial(result_of, deployment, thorough=thorough)
     assert look_at().problems == ()
     branch = "ingest/shop.orders/again"
     base = deployment.catalog.create_branch(branch)
-    table = on_main(deployment)
+    table = deployment.main()
     at = deployment.catalog.commit(branch, TABLE, table.append(table.files[0]))
-    landed = deployment.land("shop/orders/c.parquet")
-    deployment.deliver()
-    deployment.run_jobs()
+    landed = deployment.run("shop/orders/c.parquet")
     ingestion = deployment.ingestion(landed)
     named = replace(ingestion, rows=ROWS_A_FILE, state=State.PUBLISHED, merge_hash="later")
     merged = deployment.catalog.merge(branch, at, base, "Publish", merge_commit.properties([named]))
@@ -197,19 +155,10 @@ def test_a_file_doubled_within_a_merge_is_found(deployment: Deployment, thorough
     assert found == ["UNREPORTED_FILES", "MISSING_FILES", *["DOUBLED_FILE"] * thorough]
 
 
-def test_a_delete_and_an_insert_of_as_many_rows_is_reported(deployment: Deployment) -> None:
-    """Another writer's exchange of as many rows is a remark."""
-    table = on_main(deployment)
-    deployment.catalog.commit("main", TABLE, replace(table, files=(*table.files[1:], "by-hand")))
-    found = result_of(deployment)
-    assert (found.problems, codes(found.remarks)) == ((), ["CHANGED_BY_OTHERS"])
-    assert "replaced 1 data files by 1 with as many rows" in found.remarks[0].message
-
-
 @pytest.mark.parametrize("thorough", [False, True])
-def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thorough: bool) -> None:
+def test_a_data_file_that_is_not_there_is_a_problem(deployment: Scenario, thorough: bool) -> None:
     """A missing data file is found in a sample of the files, or in all on request."""
-    table = on_main(deployment)
+    table = deployment.main()
     more = [f"{number}.parquet" for number in range(30)]
     deployment.catalog.commit("main", TABLE, table.append(*more))
     deployment.lake.deleted[table.files[0]] = None
@@ -221,25 +170,24 @@ def test_a_data_file_that_is_not_there_is_a_problem(deployment: Deployment, thor
     )
 
 
-def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Deployment) -> None:
+def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Scenario) -> None:
     """A run from the checkpoint gives the same result as a full one, and reads less."""
     assert result_of(deployment).since == ""
-    deployment.land("shop/orders/c.parquet")
-    deployment.settle()
+    deployment.ended("shop/orders/c.parquet")
     found = result_of(deployment)
     full = reconciled(unwatched(deployment), full=True)
     assert found.since
     assert found == replace(full, since=found.since)
 
 
-def test_who_looks_at_one_table_leaves_the_checkpoint_as_it_is(deployment: Deployment) -> None:
+def test_a_run_for_one_table_leaves_the_checkpoint(deployment: Scenario) -> None:
     """A run for one table does not write the checkpoint."""
     result_of(deployment, TABLE)
     assert deployment.lake.checkpoint() == (None, "")
 
 
-def test_a_checkpoint_that_cannot_be_written_is_a_remark(deployment: Deployment) -> None:
+def test_a_checkpoint_that_cannot_be_written_is_a_remark(deployment: Scenario) -> None:
     """A checkpoint that cannot be written is a remark, and the results stand."""
-    deployment.journal.strike("lake.put_checkpoint", Fault(unavailable))
+    deployment.fail("lake.put_checkpoint")
     found = reconciled(deployment.adapters)
     assert (found.problems, codes(found.remarks)) == ((), ["NO_CHECKPOINT"])

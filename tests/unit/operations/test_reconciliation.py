@@ -169,7 +169,7 @@ def test_a_problem_names_what_a_program_needs() -> None:
     )
 
 
-def test_what_is_new_may_be_under_way() -> None:
+def test_new_objects_may_be_in_flight() -> None:
     """A new object is in flight, and a new merge need not be recorded."""
     history = ordinary()
     history.land(at=NEW)
@@ -192,7 +192,7 @@ def test_an_object_that_is_no_longer_listed_is_a_remark() -> None:
     assert (found.landed, found.ended(End.PUBLISHED)) == (3, (2, 7))
 
 
-def test_what_is_taken_in_meanwhile_is_no_problem() -> None:
+def test_an_object_ingested_meanwhile_is_no_problem() -> None:
     """An object that the sweep ingests meanwhile is in flight."""
     history = ordinary()
     adapters: Any = history.adapters()
@@ -201,7 +201,7 @@ def test_what_is_taken_in_meanwhile_is_no_problem() -> None:
     assert (found.problems, found.landed, found.ended(End.IN_FLIGHT)[0]) == ((), 6, 6)
 
 
-def test_what_others_did_is_a_remark() -> None:
+def test_changes_by_others_are_remarks() -> None:
     """Other writers' changes are remarks with author, time, rows and commit."""
     history = ordinary()
     added, removed = history.by_others(1000), history.by_others(-1)
@@ -268,7 +268,7 @@ def test_the_next_run_begins_where_the_last_one_ended() -> None:
     assert len(history.reads) == 3
 
 
-def test_what_is_under_way_is_checked_again() -> None:
+def test_commits_in_progress_are_checked_again() -> None:
     """A checkpoint excludes commits in progress, and problems keep it where it is."""
     history = ordinary()
     history.publish([5], at=NEW)
@@ -295,7 +295,7 @@ def test_a_main_that_was_put_back_is_checked_from_the_beginning() -> None:
         assert f"`lakegate {command} {found.problems[0].ingestion}`" in found.problems[0].message
 
 
-def test_what_was_put_back_behind_the_checkpoint_is_found() -> None:
+def test_an_ingestion_lost_behind_the_checkpoint_is_found() -> None:
     """An ingestion published since the checkpoint and lost by main is missing."""
     history = ordinary()
     history.reconcile()

@@ -1,20 +1,7 @@
 """The balance finds the origin of a table's rows, and the commit that is wrong."""
 
-import pytest
-
 from functions.adapters.iceberg_files import TableRows
 from tests.unit.operations.main_history import History
-
-
-def test_what_was_published_is_there() -> None:
-    """A correct table has no findings, and each commit is read once."""
-    history = History()
-    for _ in range(100):
-        history.publish([3, 4])
-    found = history.balance()
-    assert (found.rows.live, found.published, found.off) == (700, 700, 0)
-    assert not found.wrong
-    assert len(history.reads) == 100
 
 
 def test_others_may_add_and_remove() -> None:
@@ -32,22 +19,6 @@ def test_others_may_add_and_remove() -> None:
     assert (found.rows.live, found.published, found.gained_by_others, found.off) == (11, 13, -2, 0)
     assert not found.wrong
     assert found.unaccounted == 0
-
-
-@pytest.mark.parametrize("gain", [0, 6, 20])
-@pytest.mark.parametrize("others", [0, 8])
-def test_the_commit_that_is_wrong_is_named(gain: int, others: int) -> None:
-    """The one commit of many that lost or doubled rows is found."""
-    history, commits = History(), []
-    for number in range(64):
-        commits.append(history.publish([3], gain=gain if number == 40 else 3))
-        if number % 16 == 0 and others:
-            history.by_others(-1)
-    found = history.balance()
-    [wrong] = found.wrong
-    assert wrong.commit.hash == commits[40].hash
-    assert (wrong.rows, wrong.claimed) == (gain, 3)
-    assert (found.off, found.unaccounted) == (gain - 3, 0)
 
 
 def test_errors_that_cancel_each_other_out_are_found() -> None:
@@ -68,26 +39,6 @@ def test_an_error_is_not_made_good_by_somebody_elses_change() -> None:
     history.by_others(-3)
     found = history.balance()
     assert [each.commit.hash for each in found.wrong] == [doubled.hash]
-
-
-def test_rows_that_no_commit_brought_are_unaccounted_for() -> None:
-    """A change that no commit names is left as unaccounted rows."""
-    history = History()
-    history.publish([3])
-    history.commit(gain=5)
-    history.publish([3])
-    found = history.balance()
-    assert not found.wrong
-    assert found.unaccounted == 5
-
-
-def test_replaced_rows_are_no_loss() -> None:
-    """A newer version's commit changes the table by its rows minus the earlier version's."""
-    history = History()
-    history.publish([10])
-    history.publish([4], replaced=10)
-    found = history.balance()
-    assert (found.rows.live, found.published, found.off) == (4, 4, 0)
 
 
 def test_rows_that_delete_files_name_are_gone() -> None:

@@ -9,11 +9,10 @@ from functions.model.ingestion import State
 from functions.model.unreadable import must_run_again, named
 from functions.notifications.slack_buttons import Seen, buttons, modal
 from functions.operations.failed import publish_anyway, replay
-from lakegate.landing import LandedObject
 from lakegate.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
-from tests.fakes.deployment import Deployment
+from tests.fakes.deployment import Known
 from tests.fakes.job import PASSED, Script, crashed
-from tests.fakes.promises import check_promises
+from tests.fakes.scenario import Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -51,7 +50,7 @@ def older(report: AuditReport) -> AuditReport:
     return replace(counted, rows_read=3, rows_rejected=0, rows_unreadable=0)
 
 
-def as_told(deployment: Deployment) -> Script:
+def as_told(deployment: Scenario) -> Script:
     """Return the run that leaves such rows out, or nulls their cells, as its spec says."""
 
     def script(report: AuditReport) -> AuditReport:
@@ -63,13 +62,12 @@ def as_told(deployment: Deployment) -> Script:
     return script
 
 
-def failed(script: Script | None = None) -> tuple[Deployment, LandedObject]:
+def failed(script: Script | None = None) -> tuple[Scenario, Known]:
     """Return a deployment with a file of which two rows could not be read."""
-    deployment = Deployment()
-    landed = deployment.land("shop/orders/a.csv", script=script or as_told(deployment))
-    deployment.settle()
+    deployment = Scenario()
+    landed = deployment.ended("shop/orders/a.csv", script=script or as_told(deployment))
     deployment.script(landed, as_told(deployment))
-    return deployment, landed
+    return deployment, landed.landed
 
 
 @pytest.mark.parametrize(
@@ -83,13 +81,12 @@ def test_such_rows_are_left_out_unless_a_person_wants_them(
     deployment, landed = failed(script)
     before = deployment.ingestion(landed)
     publish_anyway(deployment.adapters, before, "Ann", "it is known", null_unreadable=nulls)
-    deployment.settle()
+    deployment.check()
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (State.PUBLISHED, attempts)
     assert now.approval
     assert now.approval.by == "Ann"
     assert deployment.lake.report(now.report_key).holds_nulls is nulls
-    check_promises(deployment)
 
 
 def test_a_replay_leaves_them_out_again() -> None:
@@ -127,9 +124,8 @@ def test_a_person_reads_of_them_before_the_decision() -> None:
 
 def test_a_file_without_such_rows_needs_no_word() -> None:
     """A file without such rows shows nothing and is not read again."""
-    deployment = Deployment()
-    landed = deployment.land("shop/orders/a.csv")
-    deployment.settle()
+    deployment = Scenario()
+    landed = deployment.ended("shop/orders/a.csv")
     report = deployment.lake.report(deployment.ingestion(landed).report_key)
     assert (named(report), named(None)) == ("", "")
     assert not must_run_again(report, null_unreadable=True)

@@ -9,21 +9,19 @@ from functions.operations.failed import Outcome, discard, replay
 from functions.operations.reconcile import reconciled
 from lakegate.errors import LakegateError
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, die, unavailable
 from tests.fakes.promises import check_promises, unwatched
+from tests.fakes.scenario import Scenario
 
 KEY = "shop/orders/b.parquet"
 
 
-def put_back() -> tuple[Deployment, Ingestion]:
+def put_back() -> tuple[Scenario, Ingestion]:
     """Return a deployment whose main was set back before the second file, and that file."""
-    deployment = Deployment()
-    deployment.land("shop/orders/a.parquet")
-    deployment.settle()
-    landed = deployment.land(KEY)
-    deployment.settle()
-    lost = deployment.ingestion(landed)
+    deployment = Scenario()
+    deployment.ended("shop/orders/a.parquet")
+    lost = deployment.ended(KEY)
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     deployment.catalog.reset("main", log[lost.merge_hash].parent)
     sent = deployment.announcements.sent  # of commits that main has lost there is nothing to check
@@ -32,7 +30,7 @@ def put_back() -> tuple[Deployment, Ingestion]:
     return deployment, lost
 
 
-def codes(deployment: Deployment) -> list[str]:
+def codes(deployment: Scenario) -> list[str]:
     """Return the problems that reconcile finds."""
     return [each.code for each in reconciled(unwatched(deployment)).problems]
 
@@ -55,26 +53,24 @@ def test_a_replay_brings_the_rows_back_once() -> None:
     assert recovered == "Published after replay: b.parquet"
 
 
-def test_who_discards_it_accepts_that_the_rows_are_gone() -> None:
+def test_a_discard_accepts_that_the_rows_are_gone() -> None:
     """After a discard the loss is accepted, and reconcile finds nothing."""
     deployment, lost = put_back()
     discard(deployment.adapters, lost, by="Ann")
-    deployment.settle()
+    deployment.check()
     found = deployment.ledger.get(lost.id)
     assert (found.state, found.discarded, found.rows) == (State.ERRORED, True, 0)
     assert found.reason
     assert found.reason.code == "WITHDRAWN"
     assert len(deployment.published_files()) == 1
     assert codes(deployment) == []
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize("act", [replay, discard])
-def test_what_is_on_main_stays_published(act: partial[Outcome]) -> None:
+def test_an_ingestion_on_main_stays_published(act: partial[Outcome]) -> None:
     """An ingestion that main's log names can be neither replayed nor discarded."""
-    deployment = Deployment()
-    landed = deployment.land(KEY)
-    deployment.settle()
+    deployment = Scenario()
+    landed = deployment.ended(KEY)
     before = deployment.ingestion(landed)
     with pytest.raises(LakegateError, match="NOT_FAILED"):
         act(deployment.adapters, before)
@@ -94,12 +90,12 @@ def test_rows_that_are_on_main_all_the_same_are_not_brought_again(act: partial[O
     assert deployment.ledger.get(lost.id) == lost
 
 
-def test_what_nobody_can_tell_is_not_brought_again() -> None:
+def test_a_file_without_its_report_is_not_replayed() -> None:
     """Without its audit report its data files are unknown, so a replay is refused."""
     deployment, lost = put_back()
     deployment.lake.lose(lost.report_key)
     with pytest.raises(LakegateError, match=r"ROWS_ON_MAIN.*report is gone"):
-        replay(deployment.adapters, lost)
+        deployment.replay(lost)
 
 
 @pytest.mark.parametrize("effect", [unavailable, die])
@@ -127,24 +123,21 @@ def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -
         assert codes(deployment) == []
 
 
-def test_of_two_who_replay_at_once_one_is_late() -> None:
+def test_the_second_of_two_replays_is_refused() -> None:
     """The second of two replays is outdated and changes nothing."""
     deployment, lost = put_back()
-    replay(deployment.adapters, lost)
+    deployment.replay(lost)
     with pytest.raises(LakegateError, match=r"LEDGER_MOVED|MOVED_ON"):
-        replay(deployment.adapters, lost)
+        deployment.replay(lost)
     deployment.settle()
     assert len(deployment.published_files()) == 2
 
 
-def test_a_branch_from_before_does_not_bring_the_rows_back_besides() -> None:
+def test_a_branch_from_before_does_not_bring_the_rows_back_besides(deployment: Scenario) -> None:
     """An older branch published meanwhile is not doubled by a replay."""
-    deployment = Deployment()
     first, lost = (deployment.land(f"shop/orders/{name}.parquet") for name in "ab")
     deployment.settle()
-    late = deployment.land("shop/orders/c.parquet")
-    deployment.deliver()
-    deployment.run_jobs()
+    late = deployment.run("shop/orders/c.parquet")
     gone = deployment.ingestion(lost)
     log = {commit.hash: commit for commit in deployment.catalog.log()}
     deployment.catalog.reset("main", log[gone.merge_hash].parent)
@@ -153,8 +146,7 @@ def test_a_branch_from_before_does_not_bring_the_rows_back_besides() -> None:
     deployment.settle()
     assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, late)]
     assert codes(deployment) == ["NOT_ON_MAIN"]
-    replay(deployment.adapters, gone)
+    deployment.replay(gone)
     deployment.settle()
     assert deployment.published_files() == [f"{each.uri}@v1" for each in (first, lost, late)]
     assert codes(deployment) == []
-    check_promises(deployment)

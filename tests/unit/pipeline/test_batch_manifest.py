@@ -162,7 +162,6 @@ def test_the_ledger_and_the_job_get_all_of_a_file() -> None:
     """The ledger and the job's specification keep all fields of a file."""
     batch = Ingestion(id="0a" * 16, landed=MANIFEST, table="batch", parts=(PART,))
     assert from_item(to_item(batch)) == batch
-    assert to_item(batch)["tables"] == ["shop.orders"]
     spec = JobSpec(
         "i", 1, MANIFEST, "batch", "b", "h", "lake", "", "", "r", "n", "s", parts=(PART,)
     )

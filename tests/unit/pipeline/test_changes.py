@@ -1,6 +1,5 @@
 """Changes, which are audited and published once in the table queue, and reported like files."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -8,61 +7,53 @@ import pytest
 from functions.adapters.ledger_items import from_item, to_item
 from functions.model import merge_commit
 from functions.model.ingestion import Approval, Ingestion, State
-from functions.operations.failed import discard, publish_anyway, replay
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
 from functions.pipeline.complete import judge
 from functions.pipeline.intake import ask
-from functions.pipeline.publish import publish
 from lakegate.change import Change
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import TABLE, Deployment
-from tests.fakes.faults import Fault, die, unavailable
-from tests.fakes.job import crashed, rejected
-from tests.fakes.promises import check_promises, left_behind, unwatched
+from tests.fakes.deployment import TABLE
+from tests.fakes.faults import Fault, die
+from tests.fakes.job import Script, crashed, passed, rejected
+from tests.fakes.promises import unwatched
+from tests.fakes.scenario import FIRST, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-FIRST = "shop/orders/first.parquet"
+
+@pytest.fixture(autouse=True)
+def _first(deployment: Scenario) -> None:
+    """Publish a first file of the table."""
+    deployment.ended(FIRST)
 
 
-@pytest.fixture
-def deployment() -> Iterator[Deployment]:
-    """Return a table with one file; check every promise at the end."""
-    deployment = Deployment()
-    deployment.land(FIRST)
-    deployment.settle()
-    yield deployment
-    deployment.settle()
-    check_promises(deployment)
-    assert left_behind(deployment) == []
-
-
-def refused_once(deployment: Deployment) -> LandedObject:
+def refused_once(deployment: Scenario) -> LandedObject:
     """Return a change that main refused, since a file came first; its second run is in flight."""
     deployment.land("shop/orders/a.parquet")
     deployment.deliver()
     change = deployment.change()
     deployment.run_jobs()
     deployment.deliver()
-    assert deployment.ingestion(change).attempt == 2
-    assert deployment.ingestion(change).state is State.SUBMITTED
+    again = deployment.ingestion(change)
+    assert (again.state, again.attempt) == (State.SUBMITTED, 2)
     return change
 
 
-def judged(deployment: Deployment, landed: LandedObject) -> Ingestion:
-    """Return an ingestion whose ended job run is judged, and which is still to be published."""
-    found = judge(deployment.adapters, deployment.ingestion(landed).job_run)
-    assert found is not None
-    return found
+def overtaking(deployment: Scenario, *names: str) -> list[LandedObject]:
+    """Return files that land while the change's second run is in flight, and pass their audit."""
+    files = [deployment.land(f"shop/orders/{name}.parquet") for name in names]
+    deployment.deliver()
+    for _ in files:
+        deployment.run_one_job(1)  # that of a file: the change's was started before
+    deployment.deliver()
+    return files
 
 
-def test_a_change_is_published_by_a_commit_that_reports_it(deployment: Deployment) -> None:
+def test_a_change_is_published_by_a_commit_that_reports_it(deployment: Scenario) -> None:
     """Main's log has the statement, who requested it and why, and the rows; reconcile agrees."""
-    landed = deployment.change()
-    deployment.settle()
-    done = deployment.ingestion(landed)
+    done = deployment.end_of(deployment.change())
     assert done.state is State.PUBLISHED
     commit = merge_commit.commit_of(deployment.catalog.log(), done)
     (entry,) = merge_commit.published(commit)
@@ -75,20 +66,16 @@ def test_a_change_is_published_by_a_commit_that_reports_it(deployment: Deploymen
     assert (found.problems, found.remarks, found.landed) == ((), (), 2)
 
 
-def test_a_change_asked_for_twice_is_made_once(deployment: Deployment) -> None:
+def test_a_change_asked_for_twice_is_made_once(deployment: Scenario) -> None:
     """One token is one change, however often it is given; another token is another one."""
-    landed = deployment.change()
-    deployment.settle()
-    runs = len(deployment.jobs.runs())
-    assert deployment.change() == landed
-    deployment.settle()
-    assert len(deployment.jobs.runs()) == runs
-    assert deployment.change(2) != landed
-    deployment.settle()
-    assert len(deployment.jobs.runs()) == runs + 1
+    runs = []
+    for token in (1, 1, 2):
+        deployment.end_of(deployment.change(token))
+        runs.append(len(deployment.jobs.runs()))
+    assert runs == [2, 2, 3]
 
 
-def test_the_sweep_continues_a_change_whose_command_died(deployment: Deployment) -> None:
+def test_the_sweep_continues_a_change_whose_command_died(deployment: Scenario) -> None:
     """The sweep ingests a change whose text is stored, even if the command died."""
     change = Change(TABLE, "DELETE FROM shop.orders", "token", "Ann", "why")
     deployment.adapters.lake.put_change(change)
@@ -108,7 +95,7 @@ def test_the_sweep_continues_a_change_whose_command_died(deployment: Deployment)
     ],
 )
 def test_a_change_that_cannot_run_is_refused_at_once(
-    deployment: Deployment, change: Change, code: str
+    deployment: Scenario, change: Change, code: str
 ) -> None:
     """A change that cannot be run is refused at once, and leaves nothing."""
     with pytest.raises(LakegateError) as caught:
@@ -117,7 +104,7 @@ def test_a_change_that_cannot_run_is_refused_at_once(
     assert list(deployment.lake.changes()) == []
 
 
-def test_a_change_that_main_refuses_runs_again(deployment: Deployment) -> None:
+def test_a_change_that_main_refuses_runs_again(deployment: Scenario) -> None:
     """A change that main refused runs again; it is never registered by metadata alone."""
     change = refused_once(deployment)
     deployment.settle()
@@ -125,124 +112,88 @@ def test_a_change_that_main_refuses_runs_again(deployment: Deployment) -> None:
     assert "tables.append_again" not in deployment.journal.calls
 
 
-def test_a_group_of_files_leaves_a_change_out(deployment: Deployment) -> None:
+def test_a_group_of_files_leaves_a_change_out(deployment: Scenario) -> None:
     """Files that wait together are registered again without the change that waits with them."""
     first, change = deployment.land("shop/orders/a.parquet"), deployment.change()
     second = deployment.land("shop/orders/b.parquet")
-    deployment.land("shop/orders/another.parquet")
+    deployment.run("shop/orders/another.parquet")
+    deployment.fail("catalog.merge", times=3)
     deployment.deliver()
-    deployment.run_jobs()
-    deployment.journal.strike("catalog.merge", Fault(unavailable, times=3))
-    deployment.deliver()
-    publish(deployment.adapters, deployment.ingestion(first))
+    deployment.publish(first)
     groups = [deployment.ingestion(each).group for each in (first, second, change)]
     assert groups[0] == groups[1]
     assert len(groups[0]) == 2
     assert groups[2] == ()
 
 
-def test_files_wait_for_a_change_that_was_refused(deployment: Deployment) -> None:
-    """A refused change is published although files keep coming; they follow without a sweep."""
+@pytest.mark.parametrize(
+    ("script", "end", "names"),
+    [(passed, State.PUBLISHED, "xyz"), (rejected, State.REJECTED, "x")],
+)
+def test_files_wait_for_a_change_that_was_refused(
+    deployment: Scenario, script: Script, end: State, names: str
+) -> None:
+    """A refused change ends although files keep coming; they follow without a sweep."""
     change = refused_once(deployment)
-    files = [deployment.land(f"shop/orders/{name}.parquet") for name in "xyz"]
-    deployment.deliver()
-    for _ in files:
-        deployment.run_one_job(1)  # that of a file: the change's was started before
-    deployment.deliver()
-    assert {deployment.ingestion(file).state for file in files} == {State.AUDITED}
+    deployment.script(change, script)
+    files = overtaking(deployment, *names)
+    assert deployment.states(*files) == [State.AUDITED] * len(names)
     deployment.run_jobs()
     deployment.deliver()
-    assert deployment.ingestion(change).state is State.PUBLISHED
-    assert {deployment.ingestion(file).state for file in files} == {State.PUBLISHED}
+    assert deployment.states(change, *files) == [end, *[State.PUBLISHED] * len(names)]
 
 
-def test_files_do_not_wait_for_a_stuck_change(deployment: Deployment) -> None:
+def test_files_do_not_wait_for_a_stuck_change(deployment: Scenario) -> None:
     """Files do not wait for a change that has been stuck for longer than a job may take."""
     change = refused_once(deployment)
     deployment.clock.pass_(60 * 60 + 2 * deployment.settings.grace_seconds + 1)
-    file = deployment.land("shop/orders/x.parquet")
-    deployment.deliver()
-    deployment.run_one_job(1)
-    deployment.deliver()
-    assert deployment.ingestion(file).state is State.PUBLISHED
-    assert deployment.ingestion(change).state is State.SUBMITTED
+    (file,) = overtaking(deployment, "x")
+    assert deployment.states(file, change) == [State.PUBLISHED, State.SUBMITTED]
 
 
-def test_files_are_published_when_the_change_fails(deployment: Deployment) -> None:
-    """Files that waited for a change are published at once when it fails."""
-    change = refused_once(deployment)
-    deployment.script(change, rejected)
-    file = deployment.land("shop/orders/x.parquet")
-    deployment.deliver()
-    deployment.run_one_job(1)
-    deployment.deliver()
-    assert deployment.ingestion(file).state is State.AUDITED
-    deployment.run_jobs()
-    deployment.deliver()
-    assert deployment.ingestion(change).state is State.REJECTED
-    assert deployment.ingestion(file).state is State.PUBLISHED
-
-
-def test_a_refused_version_is_not_taken_from_rewritten_files(deployment: Deployment) -> None:
+def test_a_refused_version_is_not_taken_from_rewritten_files(deployment: Scenario) -> None:
     """If a change rewrote an earlier version's files, the newer version needs a decision."""
     deployment.ask(onNewVersion="replace")
-    deployment.land("shop/orders/v.parquet")
-    deployment.settle()
-    deployment.change()
-    deployment.settle()
-    newer = deployment.land("shop/orders/v.parquet")
-    deployment.settle()
-    reason = deployment.ingestion(newer).reason
-    assert reason is not None
-    assert reason.code == "CANNOT_REPLACE"
+    deployment.ended("shop/orders/v.parquet")
+    deployment.end_of(deployment.change())
+    newer = deployment.ended("shop/orders/v.parquet")
+    assert deployment.end(newer) == "rejected CANNOT_REPLACE"
 
 
 def test_a_try_to_replace_leaves_nothing_when_a_change_comes_between(
-    deployment: Deployment,
+    deployment: Scenario,
 ) -> None:
     """The branch of a publisher that died is gone once its version needs a decision."""
     deployment.ask(onNewVersion="replace")
-    deployment.land("shop/orders/v.parquet")
-    deployment.settle()
-    newer = deployment.land("shop/orders/v.parquet")
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.ended("shop/orders/v.parquet")
+    newer = deployment.run("shop/orders/v.parquet")
     deployment.journal.strike_later("ledger.save", Fault(die), 1)
     deployment.deliver()
     assert len(deployment.catalog.branches("publish/")) == 1
     change = deployment.change()
     deployment.run_jobs()
-    publish(deployment.adapters, judged(deployment, change))
-    deployment.settle()
-    assert deployment.ingestion(newer).state is State.REJECTED
+    judge(deployment.adapters, deployment.ingestion(change).job_run)
+    deployment.publish(change)
+    assert deployment.end_of(newer).state is State.REJECTED
 
 
-def test_a_change_of_versions_replaces_none(deployment: Deployment) -> None:
+def test_a_change_of_versions_replaces_none(deployment: Scenario) -> None:
     """Settings for files that come again do not apply to a change."""
     deployment.ask(onNewVersion="replace", onDuplicate="hold")
-    landed = deployment.change()
-    deployment.settle()
-    done = deployment.ingestion(landed)
+    done = deployment.end_of(deployment.change())
     assert (done.state, done.on_new_version, done.on_duplicate) == ("published", "add", "publish")
 
 
-def test_a_rejected_change_can_be_approved(deployment: Deployment) -> None:
+def test_a_rejected_change_can_be_approved(deployment: Scenario) -> None:
     """The alert shows the statement and who requested it; approved, the change is on main."""
-    landed = deployment.change(script=rejected)
-    deployment.settle()
-    failed = deployment.ingestion(landed)
-    assert failed.state is State.REJECTED
+    failed = deployment.end_of(deployment.change(script=rejected))
     ((_, told),) = deployment.alerts.posted
     assert told.text == "Rejected: change of shop.orders (CHECKS_FAILED)"
     assert "UPDATE shop.orders SET id = id + 1" in str(told.blocks)
     assert "*Change* by Ann" in str(told.blocks)
-    replayed = replay(deployment.adapters, failed).ingestion
-    assert replayed.state is State.SUBMITTED
-    deployment.settle()
-    published = publish_anyway(
-        deployment.adapters, deployment.ingestion(landed), "Bob", "it is right"
-    )
-    assert published.ingestion.state is State.PUBLISHED
+    again = deployment.end_of(deployment.replay(failed).ingestion)
+    assert (again.state, again.attempt) == (State.REJECTED, 2)
+    assert deployment.publish_anyway(again).ingestion.state is State.PUBLISHED
 
 
 def test_a_change_that_only_removes_can_be_published_anyway() -> None:
@@ -254,19 +205,17 @@ def test_a_change_that_only_removes_can_be_published_anyway() -> None:
     assert not replace(failed, change=None, replaced_rows=3).has_rows
 
 
-def test_a_rejected_change_is_discarded(deployment: Deployment) -> None:
+def test_a_rejected_change_is_discarded(deployment: Scenario) -> None:
     """A discarded change has no branch, and main stays unchanged."""
-    landed = deployment.change(script=rejected)
-    deployment.settle()
-    outcome = discard(deployment.adapters, deployment.ingestion(landed))
-    assert outcome.ingestion.discarded
+    failed = deployment.end_of(deployment.change(script=rejected))
+    assert deployment.discard(failed).ingestion.discarded
     assert deployment.catalog.branches("ingest/") == []
 
 
 @pytest.mark.parametrize("script", [rejected, crashed])
-def test_a_lost_change_is_restored_as_a_change(deployment: Deployment, script: object) -> None:
+def test_a_lost_change_is_restored_as_a_change(deployment: Scenario, script: Script) -> None:
     """A lost change is restored from its text, main's log and its runs, and does not run twice."""
-    done, bad = deployment.change(), deployment.change(2, script=script)  # type: ignore[arg-type]
+    done, bad = deployment.change(), deployment.change(2, script=script)
     deployment.settle()
     before = {i.id: (i.state, i.change, i.rows) for i in deployment.ledger.all()}
     deployment.ledger.lose()
@@ -277,7 +226,7 @@ def test_a_lost_change_is_restored_as_a_change(deployment: Deployment, script: o
     assert deployment.ingestion(bad).change is not None
 
 
-def test_a_change_whose_text_is_gone_is_never_taken_for_a_file(deployment: Deployment) -> None:
+def test_a_change_whose_text_is_gone_is_never_taken_for_a_file(deployment: Scenario) -> None:
     """A ledger restored without the text still knows that it is a change."""
     landed = deployment.change()
     deployment.ledger.lose()

@@ -8,30 +8,22 @@ before the next one (Journal.following) is tried once.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 import pytest
 
 from tests.fakes.amounts import some
-from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment, wait_together
-from tests.fakes.faults import Fault, die, unavailable
+from tests.fakes.deployment import OTHER_TABLE, TABLE
+from tests.fakes.faults import KINDS, Fault, When
 from tests.fakes.job import crashed, rejected
 from tests.fakes.job import warned as warns
 from tests.fakes.promises import check_promises, ends, left_behind
+from tests.fakes.scenario import FIRST, KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-When = Literal["before", "after"]
-Story = Callable[[Deployment], None]
-KEY = "shop/orders/a.parquet"
+Story = Callable[[Scenario], None]
 BATCH = {"orders.parquet": TABLE, "returns.parquet": OTHER_TABLE}
-KINDS: dict[str, tuple[Callable[[], None], When]] = {
-    "unavailable": (unavailable, "before"),
-    "died before": (die, "before"),
-    "timed out although done": (unavailable, "after"),
-    "died after": (die, "after"),
-}
 # Reads whose whole answer comes at once: a fault after one of them is the same as a fault before
 # it.
 READS = {
@@ -44,7 +36,8 @@ READS = {
     "ledger.get",
     "ledger.together",
     "ledger.waiting",
-    "ledger.going_first",
+    "landing.page",
+    "ledger.search",
     "ledger.versions",
     "ledger.known",
     "catalog.head",
@@ -57,68 +50,59 @@ READS = {
 }
 
 
-def published(deployment: Deployment) -> None:
+def published(deployment: Scenario) -> None:
     """Land a good file."""
-    deployment.land(KEY)
-    deployment.settle()
+    deployment.ended()
 
 
-def refused(deployment: Deployment) -> None:
+def refused(deployment: Scenario) -> None:
     """Land a file whose rows break the contract."""
-    deployment.land(KEY, script=rejected)
-    deployment.settle()
+    deployment.ended(script=rejected)
 
 
-def warned(deployment: Deployment) -> None:
+def warned(deployment: Scenario) -> None:
     """Land a file that is published with a warning."""
-    deployment.land(KEY, script=warns)
-    deployment.settle()
+    deployment.ended(script=warns)
 
 
-def crashing(deployment: Deployment) -> None:
+def crashing(deployment: Scenario) -> None:
     """Land a file whose job run crashes."""
-    deployment.land(KEY, script=crashed)
-    deployment.settle()
+    deployment.ended(script=crashed)
 
 
-def unclaimed(deployment: Deployment) -> None:
+def unclaimed(deployment: Scenario) -> None:
     """Land a file that no contract claims."""
-    deployment.land("elsewhere/a.parquet")
-    deployment.settle()
+    deployment.ended("elsewhere/a.parquet")
 
 
-def swept(deployment: Deployment) -> None:
+def swept(deployment: Scenario) -> None:
     """Land a good and a bad file without any event."""
     deployment.loses_events = True
     deployment.land(KEY)
-    deployment.land("shop/orders/b.parquet", script=rejected)
-    deployment.settle()
+    deployment.ended("shop/orders/b.parquet", script=rejected)
 
 
-def rebased(deployment: Deployment) -> None:
+def rebased(deployment: Scenario) -> None:
     """Land a file for a table that another file changes while the job runs."""
-    first = deployment.land("shop/orders/first.parquet")
-    deployment.settle()
-    assert deployment.ingestion(first).state == "published"
+    first = deployment.ended(FIRST)
+    assert first.state == "published"
     deployment.land(KEY)
-    deployment.land("shop/orders/b.parquet")
-    deployment.settle()
+    deployment.ended("shop/orders/b.parquet")
 
 
-def run_again(deployment: Deployment) -> None:
+def run_again(deployment: Scenario) -> None:
     """Land two first files for a new table, of which the second must run its job again."""
     deployment.land(KEY)
-    deployment.land("shop/orders/b.parquet")
-    deployment.settle()
+    deployment.ended("shop/orders/b.parquet")
 
 
-def together(deployment: Deployment) -> None:
+def together(deployment: Scenario) -> None:
     """Publish files that wait for one table by one commit."""
-    wait_together(deployment, 3)
+    deployment.wait_together(3)
     deployment.settle()
 
 
-def in_line(deployment: Deployment) -> None:
+def in_line(deployment: Scenario) -> None:
     """Land several files at once whose keys must be unique in the whole table."""
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
@@ -129,86 +113,72 @@ def in_line(deployment: Deployment) -> None:
     deployment.settle()
 
 
-def dead(deployment: Deployment) -> None:
+def dead(deployment: Scenario) -> None:
     """Let messages fail until they are dead letters."""
-    deployment.journal.strike("catalog.create_branch", Fault(unavailable, times=5))
-    deployment.journal.strike("catalog.merge", Fault(unavailable, times=5))
-    deployment.land(KEY)
-    deployment.settle()
+    deployment.fail("catalog.create_branch", times=5)
+    deployment.fail("catalog.merge", times=5)
+    deployment.ended()
 
 
-def repeated(deployment: Deployment) -> None:
+def repeated(deployment: Scenario) -> None:
     """Land the same bytes under another key, which is reported."""
-    deployment.land(KEY, body=b"the same")
-    deployment.settle()
-    deployment.land("shop/orders/b.parquet", body=b"the same")
-    deployment.settle()
+    deployment.ended(body=b"the same")
+    deployment.ended("shop/orders/b.parquet", body=b"the same")
 
 
-def held(deployment: Deployment) -> None:
+def held(deployment: Scenario) -> None:
     """Land the same bytes under another key, where the contract holds known duplicates."""
     deployment.ask(onDuplicate="hold")
     repeated(deployment)
 
 
-def replaced(deployment: Deployment) -> None:
+def replaced(deployment: Scenario) -> None:
     """Land a second version of a key, which replaces the first one."""
     deployment.ask(onNewVersion="replace")
     for _ in range(2):
-        deployment.land(KEY)
-        deployment.settle()
+        deployment.ended()
 
 
-def corrected(deployment: Deployment) -> None:
+def corrected(deployment: Scenario) -> None:
     """Land a file that fails, and its corrected version, which supersedes the failure."""
-    deployment.land(KEY, script=rejected)
-    deployment.settle()
-    deployment.land(KEY)
-    deployment.settle()
+    deployment.ended(script=rejected)
+    deployment.ended()
 
 
-def changed(deployment: Deployment) -> None:
+def changed(deployment: Scenario) -> None:
     """Request a change of the table that a file created."""
-    deployment.land(KEY)
-    deployment.settle()
-    deployment.change()
-    deployment.settle()
+    deployment.ended()
+    deployment.end_of(deployment.change())
 
 
-def changed_in_a_stream(deployment: Deployment) -> None:
+def changed_in_a_stream(deployment: Scenario) -> None:
     """Request a change that main refuses because of an earlier file, while the next one waits."""
-    deployment.land("shop/orders/first.parquet")
-    deployment.settle()
+    deployment.ended(FIRST)
     deployment.land(KEY)
     deployment.deliver()
     deployment.change()
     deployment.run_jobs()
-    deployment.land("shop/orders/b.parquet")
-    deployment.settle()
+    deployment.ended("shop/orders/b.parquet")
 
 
-def batch(deployment: Deployment) -> None:
+def batch(deployment: Scenario) -> None:
     """Land the first files of two tables in one batch."""
-    deployment.batch("monday", BATCH)
-    deployment.settle()
+    deployment.end_of(deployment.batch("monday", BATCH))
 
 
-def batch_refused(deployment: Deployment) -> None:
+def batch_refused(deployment: Scenario) -> None:
     """Land a batch with one file that breaks its contract."""
-    deployment.batch("monday", BATCH, rejected)
-    deployment.settle()
+    deployment.end_of(deployment.batch("monday", BATCH, rejected))
 
 
-def batch_rebased(deployment: Deployment) -> None:
+def batch_rebased(deployment: Scenario) -> None:
     """Land a batch, of whose tables a file changes one while the batch's job runs."""
-    deployment.land("shop/orders/first.parquet")
-    deployment.settle()
+    deployment.ended(FIRST)
     deployment.batch("monday", {"a.parquet": TABLE, "b.parquet": TABLE})
-    deployment.land(KEY)
-    deployment.settle()
+    deployment.ended()
 
 
-def batch_in_line(deployment: Deployment) -> None:
+def batch_in_line(deployment: Scenario) -> None:
     """Land a batch whose keys must be unique in the whole table, after another file."""
     deployment.look_beyond()
     deployment.land_with("shop/orders/first.parquet", "1")
@@ -219,16 +189,15 @@ def batch_in_line(deployment: Deployment) -> None:
     deployment.settle()
 
 
-def everything_again(deployment: Deployment) -> None:
+def everything_again(deployment: Scenario) -> None:
     """Deliver all messages again, and sweep everything that looks forgotten."""
     deployment.send_all_again()
     deployment.settle()
 
 
-def another_file(deployment: Deployment) -> None:
+def another_file(deployment: Scenario) -> None:
     """Land another file of the table, and complete everything that can be completed."""
-    deployment.land("shop/orders/another.parquet")
-    deployment.settle()
+    deployment.ended("shop/orders/another.parquet")
 
 
 STORIES = [
@@ -261,11 +230,11 @@ OVERTAKEN: dict[Story, int] = {changed_in_a_stream: 1, batch_in_line: 1}
 @pytest.mark.parametrize("story", [*STORIES, held])
 def test_a_fault_anywhere_changes_no_end(story: Story) -> None:
     """A failure at any call leads to the same final states, without an additional job run."""
-    undisturbed = _told(story)
+    undisturbed = told(story)
     for number in range(len(undisturbed.journal.calls)):
         for kind in some(_kinds(undisturbed, number), "fault", story.__name__, number):
             effect, when = KINDS[kind]
-            disturbed = _told(story, number, partial(_fault, effect, when))
+            disturbed = told(story, number, partial(_fault, effect, when))
             where = f"{kind} at call {number}, {undisturbed.journal.calls[number]}"
             assert ends(disturbed) == ends(undisturbed), where
             most = len(undisturbed.jobs.runs()) + OVERTAKEN.get(story, 0)
@@ -276,23 +245,23 @@ def test_a_fault_anywhere_changes_no_end(story: Story) -> None:
 @pytest.mark.parametrize("story", [*STORIES, held])
 def test_a_pause_anywhere_changes_no_end(story: Story) -> None:
     """A process that hangs at any call, while others finish its work, changes no final state."""
-    undisturbed = _told(story)
+    undisturbed = told(story)
     for number in range(len(undisturbed.journal.calls)):
         for others, when in some(_pauses(undisturbed, number), "pause", story.__name__, number):
-            disturbed = _told(story, number, partial(_pause, others, when))
+            disturbed = told(story, number, partial(_pause, others, when))
             where = f"{others.__name__}, {when} call {number}, {undisturbed.journal.calls[number]}"
             assert ends(disturbed).items() >= ends(undisturbed).items(), where
 
 
-def _fault(effect: Callable[[], None], when: When, _: Deployment) -> Fault:
+def _fault(effect: Callable[[], None], when: When, _: Scenario) -> Fault:
     return Fault(effect, when)
 
 
-def _pause(others: Story, when: When, deployment: Deployment) -> Fault:
+def _pause(others: Story, when: When, deployment: Scenario) -> Fault:
     return Fault(partial(others, deployment), when)
 
 
-def _kinds(undisturbed: Deployment, number: int) -> list[str]:
+def _kinds(undisturbed: Scenario, number: int) -> list[str]:
     """Return the kinds of faults that differ at a call from those at the call before."""
     journal = undisturbed.journal
     kinds = [kind for kind, (_, when) in KINDS.items() if when == "before"]
@@ -303,7 +272,7 @@ def _kinds(undisturbed: Deployment, number: int) -> list[str]:
     return kinds
 
 
-def _pauses(undisturbed: Deployment, number: int) -> list[tuple[Story, When]]:
+def _pauses(undisturbed: Scenario, number: int) -> list[tuple[Story, When]]:
     """Return the things that others may do meanwhile, before or after a call."""
     followed: list[When] = ["after"]  # before it is after the one before
     both: list[When] = ["before", "after"]
@@ -311,10 +280,11 @@ def _pauses(undisturbed: Deployment, number: int) -> list[tuple[Story, When]]:
     return [(others, when) for others in (everything_again, another_file) for when in whens]
 
 
-def _told(
-    story: Story, number: int = -1, fault: Callable[[Deployment], Fault] | None = None
-) -> Deployment:
-    deployment = Deployment()
+def told(
+    story: Story, number: int = -1, fault: Callable[[Scenario], Fault] | None = None
+) -> Scenario:
+    """Return a deployment after a story, with a fault at one of its calls."""
+    deployment = Scenario()
     if fault:
         deployment.journal.strike_at(number, fault(deployment))
     story(deployment)

@@ -47,6 +47,16 @@ def refusal(state: RunState, report: AuditReport | None) -> tuple[State, str]:
     return decision.state, decision.reason.code
 
 
+def test_a_run_out_of_memory_is_repeated_once_with_larger_workers() -> None:
+    """A small run that lacked memory runs again; a second failure is the file's own."""
+    why = Reason("OUT_OF_MEMORY", "a cell does not fit into memory")
+    report = replace(PASSED, verdict=Verdict.ERRORED, reason=why, audited_hash="")
+    ended = run(RunState.FAILED)
+    assert decide(INGESTION, ended, report, tries=2) == RunAgain(why)
+    again = replace(INGESTION, failures=1)
+    assert decide(again, ended, report, tries=9) == Refuse(State.ERRORED, why)
+
+
 @pytest.mark.parametrize("found", ["audited", "something else"])
 def test_a_reaudit_passes_for_its_hash_alone(found: str) -> None:
     """A re-audit passes only for the hash at which the files were registered."""

@@ -1,20 +1,223 @@
-"""An intent is merged only with all its members."""
+"""Ingestions that wait for one table are published together, and none blocks another."""
 
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
+from functions.adapters.ledger import MOST_TOGETHER, Moved
+from functions.adapters.ledger_items import size
+from functions.model import merge_commit
 from functions.model.ingestion import State
+from functions.pipeline.complete import judge
+from functions.pipeline.publish import publish
 from functions.pipeline.rebase import Unit, unit_of
-from tests.fakes.deployment import Deployment, share_an_intent, wait_together
+from lakegate.errors import Transient
+from lakegate.landing import LandedObject
+from tests.fakes.deployment import ORDERS, TABLE
+from tests.fakes.faults import Fault
+from tests.fakes.scenario import FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def test_a_group_is_all_that_share_the_intent() -> None:
+def published_alone(
+    deployment: Scenario, key: str, meanwhile: Callable[[], object] = lambda: None
+) -> LandedObject:
+    """Publish a file while no other message is delivered."""
+    landed = deployment.land(key)
+    deployment.deliver_one(-1)
+    meanwhile()
+    deployment.run_jobs()
+    judge(deployment.adapters, deployment.ingestion(landed).job_run)
+    deployment.publish(landed)
+    return landed
+
+
+def test_files_that_wait_are_published_by_one_commit(deployment: Scenario) -> None:
+    """Files that wait for one table are published by a single merge, which names each of them."""
+    landed = deployment.wait_together(5)
+    before = len(list(deployment.catalog.log()))
+    one = deployment.publish(landed[2])
+    assert one.state is State.PUBLISHED
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
+    commit, *older = deployment.catalog.log()
+    assert len(older) == before
+    assert {each.id for each in merge_commit.published(commit)} == {
+        deployment.ingestion(each).id for each in landed
+    }
+    assert commit.message == f"Publish 15 rows of 5 files to {TABLE}"
+    assert {deployment.ingestion(each).merge_hash for each in landed} == {commit.hash}
+
+
+def test_a_branch_that_main_can_merge_joins_no_group(deployment: Scenario) -> None:
+    """A branch that main can still merge joins no group."""
+    landed = deployment.wait_together(2)
+    fresh = deployment.land("shop/orders/fresh.parquet")
+    deployment.fail("catalog.merge", times=FOREVER)
+    deployment.go(2)
+    deployment.journal.repair("catalog.merge")
+    assert deployment.states(fresh) == [State.AUDITED]
+    deployment.publish(landed[0])
+    assert deployment.states(*landed, fresh) == [State.PUBLISHED] * 2 + [State.AUDITED]
+
+
+def test_a_merged_ingestion_is_not_registered_again(deployment: Scenario) -> None:
+    """An ingestion that is merged, but not yet recorded as published, is left out of the group."""
+    landed = deployment.wait_together(3)
+    deployment.fail("catalog.merge", "after")
+    with pytest.raises(Transient):
+        deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.AUDITED] * 3
+    late = deployment.ended("shop/orders/late.parquet")
+    assert deployment.states(*landed, late) == [State.PUBLISHED] * 4
+
+
+def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Scenario) -> None:
+    """Only the files that main's table cannot take make their job run again."""
+    landed = deployment.wait_together(3)
+    strange = deployment.ingestion(landed[1])
+    table = deployment.catalog.table(strange.audited_hash, TABLE)
+    assert table
+    odd = replace(table.with_columns("id@1", "odd@2"), added=table.added)
+    hash_ = deployment.catalog.commit(strange.branch, TABLE, odd)
+    deployment.ledger.save(strange.step("x", "2026-03-01T13", audited_hash=hash_))
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
+    deployment.publish(landed[1])
+    assert deployment.ingestion(landed[1]).attempt == 2
+
+
+def test_a_group_that_is_refused_goes_on_as_one(deployment: Scenario) -> None:
+    """If main's table changes before the group is merged, the group is rebased together."""
+    landed = deployment.wait_together(3)
+    deployment.journal.strike("ledger.save_all", Fault(deployment.move_main, "after"))
+    deployment.publish(landed[0])
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
+    assert deployment.journal.calls.count("tables.append_again") == 2
+
+
+def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Scenario) -> None:
+    """If main's table becomes incompatible with the group, every member's job runs again."""
+    landed = deployment.wait_together(3)
+    change = Fault(partial(deployment.others.require_column, TABLE), "after")
+    deployment.journal.strike("ledger.save_all", change)
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.SUBMITTED] * 3
+    assert {deployment.ingestion(each).attempt for each in landed} == {2}
+
+
+def test_no_group_is_larger_than_a_transaction(deployment: Scenario) -> None:
+    """A group has at most as many ingestions as fit into one transaction."""
+    landed = deployment.wait_together(MOST_TOGETHER + 5)
+    deployment.publish(landed[0])
+    ended = [each for each in deployment.states(*landed) if each is State.PUBLISHED]
+    assert len(ended) == MOST_TOGETHER
+
+
+def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> None:
+    """Ingestions with large items are published and recorded in several groups."""
+    landed = deployment.wait_together(24)
+    for each in landed:
+        known = deployment.ingestion(each)
+        deployment.ledger.save(known.but(checks=({"status": "skipped", "message": "x" * 350_000},)))
+    first = deployment.publish(landed[0])
+    together = 4 * 1024**2 // (size(first) + 6_000)
+    assert deployment.states(*landed).count(State.PUBLISHED) == len(first.group) == together
+
+
+def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Scenario) -> None:
+    """If another process changes a member before the write, the others are published without it."""
+    landed = deployment.wait_together(3)
+    other = deployment.ingestion(landed[1])
+
+    def take_over() -> None:
+        deployment.ledger.save(other.step("elsewhere", "2026-03-01T13"))
+
+    deployment.journal.strike("tables.append_again", Fault(take_over, "after"))
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
+
+
+def test_two_publishers_of_one_group_are_one(deployment: Scenario) -> None:
+    """A second publisher of the same files, in the middle of the first, changes nothing."""
+    landed = deployment.wait_together(3)
+    another = Fault(partial(deployment.publish, landed[1]), "after")
+    deployment.journal.strike("tables.append_again", another)
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.PUBLISHED] * 3
+
+
+def test_an_outdated_intent_publishes_nothing(deployment: Scenario) -> None:
+    """A process with an outdated intent finds its file published, or is refused."""
+    landed = deployment.wait_together(2)
+    old = [deployment.ingestion(each) for each in landed]
+    publish(deployment.adapters, old[0])
+    for each in old:
+        with suppress(Moved):
+            assert publish(deployment.adapters, each).state is State.PUBLISHED
+
+
+def test_a_contract_that_asks_for_more_runs_the_job_again(deployment: Scenario) -> None:
+    """If the contract's checks changed since the audit, the job runs again."""
+    landed = deployment.wait_together(2)
+    deployment.require_more()
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.SUBMITTED, State.AUDITED]
+
+
+def test_a_contract_with_another_channel_changes_nothing(deployment: Scenario) -> None:
+    """A change of the contract that does not concern the rows leaves their audit valid."""
+    landed = deployment.wait_together(2)
+    quieter = ORDERS.replace("#orders", "#quiet")
+    deployment.upload_contract(quieter)
+    deployment.publish(landed[0])
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
+
+
+def test_a_table_that_never_rests_is_tried_later(deployment: Scenario) -> None:
+    """If main's table changes before every merge, the message comes again; nothing is lost."""
+    landed = deployment.wait_together(1)
+    deployment.journal.strike("ledger.save_all", Fault(deployment.move_main, "after", times=99))
+    with pytest.raises(Transient, match="TABLE_BUSY"):
+        deployment.publish(landed[0])
+    deployment.journal.repair("ledger.save_all")
+
+
+def test_an_intent_names_where_its_branch_was_cut(deployment: Scenario) -> None:
+    """After each rebase the ledger has the commit of main at which the fresh branch began."""
+    landed = deployment.wait_together(2)
+    main = deployment.catalog.head("main")
+    members = deployment.share_an_intent(landed)
+    assert {each.base_hash for each in members} == {main}
+
+
+def test_a_group_that_the_index_shows_in_part_joins_no_other(deployment: Scenario) -> None:
+    """A group of which an index still lacks a member is not published without it."""
+    first, late, other = deployment.wait_together(3)
+    deployment.ledger.behind[deployment.ingestion(other).id] = 1
+    members = deployment.share_an_intent([first, late])
+    deployment.ledger.behind = Counter({members[1].id: 2})
+    published_alone(deployment, "shop/orders/quick.parquet")
+    deployment.publish(other)
+    assert deployment.states(first, late, other) == [State.AUDITED] * 2 + [State.PUBLISHED]
+
+
+def test_a_file_of_another_contract_version_joins_no_group(deployment: Scenario) -> None:
+    """A file that was audited by an earlier contract joins no group of the current one."""
+    (old,) = deployment.wait_together(1)
+    deployment.require_more()
+    new = published_alone(deployment, "shop/orders/new.parquet", deployment.move_main)
+    assert deployment.states(old, new) == [State.AUDITED, State.PUBLISHED]
+
+
+def test_a_group_is_all_that_share_the_intent(deployment: Scenario) -> None:
     """Each member of a group finds all of them, itself the first."""
-    deployment = Deployment()
-    first, second = share_an_intent(deployment, wait_together(deployment, 2))
+    first, second = deployment.share_an_intent(deployment.wait_together(2))
     unit = unit_of(deployment.adapters, second)
     assert unit == Unit(first.intent, [second, first])
     assert unit.complete
@@ -27,8 +230,8 @@ def test_a_group_is_all_that_share_the_intent() -> None:
 )
 def test_a_member_with_another_intent_leaves_the_group(elsewhere: dict[str, Any]) -> None:
     """A group is not complete without a member that ended or has another intent."""
-    deployment = Deployment()
-    first, second = share_an_intent(deployment, wait_together(deployment, 2))
+    deployment = Scenario()
+    first, second = deployment.share_an_intent(deployment.wait_together(2))
     deployment.ledger.save(second.but(**elsewhere))
     unit = unit_of(deployment.adapters, first)
     assert unit == Unit(first.intent, [first])

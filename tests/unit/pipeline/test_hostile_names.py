@@ -24,9 +24,10 @@ from lakegate.landing import LandedObject, branch_name, ingestion_id
 from lakegate.report import AuditReport, Reason
 from lakegate.text import escaped_json, one_line, visible
 from spark_jobs.storage import plain_name
-from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.deployment import TABLE
 from tests.fakes.examples import FAILED, INGESTION, LANDED, REPORT
 from tests.fakes.job import rejected
+from tests.fakes.scenario import Scenario
 from tests.unit.contract.contract_texts import contract_text, parsed, problems_of
 from tests.unit.lakegate.test_jobspec import SPEC
 from tests.unit.pipeline.test_landing import REFERENCE_NAME
@@ -56,7 +57,7 @@ def landed(key: str) -> LandedObject:
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_is_ingested_whatever_it_is(key: str) -> None:
     """A file with any name is published once."""
-    deployment = Deployment()
+    deployment = Scenario()
     file = deployment.land(f"shop/orders/x{key}"[:1000])
     deployment.send_all_again()
     deployment.settle()
@@ -68,30 +69,23 @@ def test_a_key_is_ingested_whatever_it_is(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_names_a_branch_of_its_own_table(key: str) -> None:
-    """Any name leads to a branch of its own table, with a name that Nessie accepts."""
+def test_a_key_leads_to_plain_names(key: str) -> None:
+    """Branch, job argument and local copy have names without any special character.
+
+    The job gets the same key back.
+    """
     name = branch_name(TABLE, key, ingestion_id(landed(key)), 1)
     assert REFERENCE_NAME.fullmatch(name)
     assert name.startswith(f"ingest/{TABLE}/")
     assert len(name) < 100
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_a_key_goes_to_the_job_and_back(key: str) -> None:
-    """The one argument of the job's command line is plain ASCII, short enough, and the same key."""
     spec = replace(SPEC, landed=landed(key))
     argument = spec.to_argument()
     assert argument.isascii()
     assert argument.isprintable()
     assert len(argument) <= 10_280  # EMR Serverless API reference, EntryPointArgument
     assert JobSpec.from_argument(argument) == spec
-
-
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("gzipped", [True, False])
-def test_a_copy_has_a_plain_name(key: str, *, gzipped: bool) -> None:
-    """The path given to Spark has no character that a path's pattern or a URL interprets."""
-    assert re.fullmatch(r"file(\.[^\W_]+)?", plain_name(key, gzipped=gzipped))
+    for gzipped in (True, False):
+        assert re.fullmatch(r"file(\.[^\W_]+)?", plain_name(key, gzipped=gzipped))
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -180,7 +174,7 @@ def test_no_contract_is_for_lakegates_own_tables(table: str) -> None:
 @pytest.mark.parametrize("of_what", ["reason", "checks"])
 def test_a_report_of_any_length_fits_into_the_ledger(of_what: str) -> None:
     """An item of the ledger stays below DynamoDB's 400 KB, however long a report is."""
-    deployment = Deployment()
+    deployment = Scenario()
 
     def wordy(*given: Any) -> Any:
         report = rejected(*given)
@@ -190,9 +184,7 @@ def test_a_report_of_any_length_fits_into_the_ledger(of_what: str) -> None:
         long = replace(FAILED, columns=("\0" * 2000,) * 9, **words)
         return replace(report, checks=(long,) * 30)
 
-    file = deployment.land("shop/orders/a.csv", script=wordy)
-    deployment.settle()
-    known = deployment.ingestion(file)
+    known = deployment.ended("shop/orders/a.csv", script=wordy)
     assert known.state is State.REJECTED
     item = to_item(replace(known, landed=landed("\U0001f600" * 256)))
     assert sum(len(f"{name}{value}".encode()) for name, value in item.items()) < 400_000
@@ -200,7 +192,7 @@ def test_a_report_of_any_length_fits_into_the_ledger(of_what: str) -> None:
 
 def test_only_the_landing_bucket_is_taken_in() -> None:
     """An event of another bucket begins nothing, the lake's included, and is alerted."""
-    deployment = Deployment()
+    deployment = Scenario()
     strange = replace(LANDED, bucket="somebody-elses", key="shop/orders/a.csv")
     change = Change(TABLE, "DELETE FROM shop.orders", "token").landed("lake")
     own = deployment.landing.put("shop/orders/own.csv", b"own")
@@ -218,7 +210,7 @@ def test_only_the_landing_bucket_is_taken_in() -> None:
 @pytest.mark.parametrize("run", ["00other00application", "00nobodys"])
 def test_a_forged_end_of_a_run_ends_nothing(run: str) -> None:
     """An event that names a run of another application, or one that still runs, changes nothing."""
-    deployment = Deployment()
+    deployment = Scenario()
     file = deployment.land("shop/orders/a.csv")
     deployment.deliver()
     before = deployment.ingestion(file)
@@ -230,17 +222,6 @@ def test_a_forged_end_of_a_run_ends_nothing(run: str) -> None:
     assert deployment.ingestion(file) == before
     deployment.settle()
     assert deployment.ingestion(file).state is State.PUBLISHED
-
-
-def test_a_report_of_another_ingestion_publishes_nothing() -> None:
-    """A report in the place of another run's publishes nothing."""
-    deployment = Deployment()
-    file = deployment.land("shop/orders/a.csv", script=lambda r: replace(r, ingestion="f" * 32))
-    deployment.settle()
-    known = deployment.ingestion(file)
-    assert known.reason
-    assert (known.state, known.reason.code) == (State.ERRORED, "FOREIGN_REPORT")
-    assert deployment.published_files() == []
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema":' * 50_000, "9" * 9999, "\ud800"])

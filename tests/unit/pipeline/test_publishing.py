@@ -1,264 +1,269 @@
-"""Ingestions that wait for one table are published together, and none blocks another."""
+"""The publication of one file while main changes: once, with audited rows only, or never."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from functions.adapters.ledger import MOST_TOGETHER, Moved
-from functions.adapters.ledger_items import size
+from functions.adapters.emr import RunState
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.complete import judge
-from functions.pipeline.publish import publish
-from functions.telemetry import logger
-from lakegate.errors import Transient
-from lakegate.landing import LandedObject
+from functions.operations.discard import remove
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import ORDERS, TABLE, Deployment, share_an_intent, wait_together
-from tests.fakes.faults import Fault, unavailable
-from tests.fakes.promises import check_promises, left_behind
+from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE
+from tests.fakes.faults import Fault, ProcessDied
+from tests.fakes.job import crashed
+from tests.fakes.promises import check_files
+from tests.fakes.scenario import FIRST, FOREVER, Scenario
+
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
-@pytest.fixture
-def deployment() -> Iterator[Deployment]:
-    """Return a deployment; check every promise at the end."""
-    deployment = Deployment()
-    level = logger.log_level
-    logger.setLevel("CRITICAL")
-    yield deployment
-    logger.setLevel(level)
+def test_a_conflict_is_rebased_without_another_run(deployment: Scenario) -> None:
+    """Files that land together for one table are all published, with one job run each."""
+    deployment.ended(FIRST)
+    for n in range(5):
+        deployment.land(f"shop/orders/{n}.parquet")
     deployment.settle()
-    check_promises(deployment)
-    assert left_behind(deployment) == []
+    assert len(deployment.published_files()) == len(deployment.jobs.runs()) == 6
 
 
-def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
-    """Return the state of each."""
-    return [deployment.ingestion(each).state for each in landed]
+def test_first_files_of_a_table_need_one_run_each(deployment: Scenario) -> None:
+    """Files that each created the new table on its branch are published with one job run each."""
+    landed = [deployment.land(f"shop/orders/{n}.parquet") for n in range(6)]
+    deployment.settle()
+    assert deployment.on_main(*landed) == [True] * 6
+    assert len(deployment.jobs.runs()) == len(deployment.published_files()) == 6
 
 
-def moved(deployment: Deployment) -> None:
-    """Let another process change the table on main."""
-    table = deployment.catalog.table("main", TABLE)
-    assert table
-    deployment.catalog.commit("main", TABLE, table.append())
+def test_a_published_file_survives_the_branch_that_wrote_it(deployment: Scenario) -> None:
+    """Deleting a branch that created the table keeps the data file that main took from it."""
+    deployment.land("shop/orders/a.parquet")
+    landed = deployment.run("shop/orders/b.parquet")
+    old = deployment.ingestion(landed)
+    at = deployment.catalog.head(old.branch)
+    deployment.settle()
+    assert deployment.on_main(landed) == [True]
+    removal = remove(deployment.adapters, [TABLE], {"ingest/gone": at}, [old.base_hash])
+    kept = [path for path, why in removal.kept.items() if "/data/" in path]
+    assert len(kept) == 1
+    assert not any("/data/" in path for path in removal.files)
+    assert any(path.endswith(".json") for path in removal.files)
+    check_files(deployment)
 
 
-def widened(deployment: Deployment, *, required: bool = False) -> None:
-    """Let another process add a column to the table on main."""
-    table = deployment.catalog.table("main", TABLE)
-    assert table
-    columns = (*table.columns, "new!" if required else "new")
-    deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, table.files, (), columns))
+def test_a_discard_deletes_files_in_other_folders(deployment: Scenario) -> None:
+    """Discarding a fresh branch deletes its data files even in another table's folder."""
+    deployment.look_beyond()
+    landed = [deployment.land_with(f"shop/orders/{n}.parquet", "same key") for n in "ab"]
+    deployment.settle()
+    (rejected,) = (each for each in landed if deployment.states(each) == [State.REJECTED])
+    assert deployment.ingestion(rejected).branch.startswith("publish/")
+    deployment.discard(rejected)
+    assert sum("/data/" in key for key in deployment.lake.deleted) == 1
+    check_files(deployment)
 
 
-def published_alone(
-    deployment: Deployment, key: str, meanwhile: Callable[[], object] = lambda: None
-) -> LandedObject:
-    """Publish a file while no other message is delivered."""
-    landed = deployment.land(key)
-    deployment.deliver_one(-1)
-    meanwhile()
-    deployment.run_jobs()
-    judge(deployment.adapters, deployment.ingestion(landed).job_run)
-    publish(deployment.adapters, deployment.ingestion(landed))
-    return landed
+def test_a_failed_rebase_leaves_no_branch(deployment: Scenario) -> None:
+    """A rebase that could not be saved deletes its fresh branch at once."""
+    deployment.ended(FIRST)
+    deployment.land("shop/orders/b.parquet")
+    landed = deployment.run()
+    fault = Fault(partial(deployment.fail, "ledger.save_all"), "after")
+    deployment.journal.strike("tables.append_again", fault)
+    deployment.deliver()
+    assert deployment.states(landed) == [State.AUDITED]
+    own = deployment.ingestion(landed).branch
+    assert deployment.catalog.branches("ingest/", "publish/") == [own]
 
 
-def test_files_that_wait_are_published_by_one_commit(deployment: Deployment) -> None:
-    """Files that wait for one table are published by a single merge, which names each of them."""
-    landed = wait_together(deployment, 5)
-    before = len(list(deployment.catalog.log()))
-    one = publish(deployment.adapters, deployment.ingestion(landed[2]))
-    assert one.state is State.PUBLISHED
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
-    commit, *older = deployment.catalog.log()
-    assert len(older) == before
-    assert {each.id for each in merge_commit.published(commit)} == {
-        deployment.ingestion(each).id for each in landed
-    }
-    assert commit.message == f"Publish 15 rows of 5 files to {TABLE}"
-    assert {deployment.ingestion(each).merge_hash for each in landed} == {commit.hash}
+def test_a_table_that_changed_too_much_runs_the_job_again(deployment: Scenario) -> None:
+    """If main's table cannot take the files as they are, a new attempt is published."""
+    landed = deployment.run()
+    deployment.catalog.commit("main", TABLE, FakeTable("another", columns=("other@1",)))
+    deployment.deliver()
+    assert deployment.catalog.branches("publish/") == []
+    ended = deployment.end_of(landed)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
+    assert [run.name for run in deployment.jobs.runs()] == [f"{ended.id}-{n}" for n in (1, 2)]
 
 
-def test_a_branch_that_main_can_merge_joins_no_group(deployment: Deployment) -> None:
-    """A branch that main can still merge joins no group."""
-    landed = wait_together(deployment, 2)
-    fresh = deployment.land("shop/orders/fresh.parquet")
-    deployment.journal.strike("catalog.merge", Fault(unavailable, times=float("inf")))
-    for _ in range(2):
-        deployment.deliver()
-        deployment.run_jobs()
+def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
+    """If the branch is gone and nothing was merged, a new attempt is published."""
+    landed = deployment.run()
+    deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
+    ended = deployment.end_of(landed)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
+
+
+def test_a_failed_second_attempt_leaves_only_its_own_branch(deployment: Scenario) -> None:
+    """A new attempt deletes the branch of the attempt before."""
+    landed = deployment.run()
+    deployment.catalog.commit("main", TABLE, FakeTable("another", columns=("other@1",)))
+    deployment.deliver()
+    deployment.end_run(landed, RunState.CANCELLED)
+    ended = deployment.end_of(landed)
+    assert (ended.state, ended.attempt) == (State.ERRORED, 2)
+    assert deployment.catalog.branches("ingest/") == [ended.branch]
+
+
+def test_too_many_attempts_are_alerted() -> None:
+    """A table that changes during every attempt ends the ingestion errored after all of them."""
+    deployment = Scenario(replace(SETTINGS, max_branches=3))
+    landed = deployment.land("shop/orders/a.parquet")
+    for attempt in range(3):
+        deployment.go()
+        deployment.catalog.commit(
+            "main", TABLE, FakeTable(f"table {attempt}", columns=(f"{attempt}@1",))
+        )
+    deployment.check()
+    assert deployment.end(landed) == "errored TOO_MANY_ATTEMPTS"
+    assert len(deployment.jobs.runs()) == 3
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_member_that_is_given_up_names_no_shared_branch(last: int) -> None:
+    """A group's member that ends errored names no branch that the other members delete."""
+    deployment = Scenario(replace(SETTINGS, max_branches=2))
+    landed = deployment.wait_together(2)
+    tried = deployment.ingestion(landed[1 - last])
+    deployment.ledger.save(tried.but(tries_from=-1))
+    deployment.share_an_intent(landed)
+    deployment.others.require_column(TABLE)
+    deployment.check()
+    ended = [deployment.ingestion(each) for each in landed]
+    assert ended[last].state is State.PUBLISHED
+    assert (ended[1 - last].state, ended[1 - last].branch) == (State.ERRORED, "")
+
+
+def test_an_ingestion_that_is_given_up_leaves_no_fresh_branch() -> None:
+    """A fresh branch of a process that died is deleted when its ingestion ends."""
+    deployment = Scenario(replace(SETTINGS, max_branches=1))
+    (landed,) = deployment.wait_together(1)
+    deployment.kill("ledger.save_all")
+    with suppress(ProcessDied):
+        deployment.publish(landed)
+    assert deployment.catalog.branches("publish/")
+    deployment.others.require_column(TABLE)
+    deployment.check()
+    assert deployment.end(landed) == "errored TOO_MANY_ATTEMPTS"
+    own = deployment.ingestion(landed).branch
+    assert deployment.catalog.branches("ingest/", "publish/") == [own]
+
+
+def waiting(deployment: Scenario) -> Ingestion:
+    """Return a file that passed its audit and could not be merged into the table yet."""
+    deployment.others.append(TABLE)
+    landed = deployment.land("shop/orders/a.parquet")
+    deployment.fail("catalog.merge", times=FOREVER)
+    deployment.go(2)
     deployment.journal.repair("catalog.merge")
-    assert states(deployment, [fresh]) == [State.AUDITED]
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert states(deployment, [*landed, fresh]) == [State.PUBLISHED] * 2 + [State.AUDITED]
+    assert deployment.states(landed) == [State.AUDITED]
+    return deployment.ingestion(landed)
 
 
-def test_a_merged_ingestion_is_not_registered_again(deployment: Deployment) -> None:
-    """An ingestion that is merged, but not yet recorded as published, is left out of the group."""
-    landed = wait_together(deployment, 3)
-    deployment.journal.strike("catalog.merge", Fault(unavailable, "after"))
-    with pytest.raises(Transient):
-        publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert states(deployment, landed) == [State.AUDITED] * 3
-    late = deployment.land("shop/orders/late.parquet")
-    deployment.settle()
-    assert states(deployment, [*landed, late]) == [State.PUBLISHED] * 4
+def merged_late(deployment: Scenario, ingestion: Ingestion) -> str:
+    """Let a process that hung before its merge continue, and restore its branch."""
+    deployment.catalog.create_branch(ingestion.branch)
+    intent, base = ingestion.intent, ingestion.base_hash
+    named = merge_commit.properties([ingestion])
+    return deployment.catalog.merge(intent.branch, intent.hash, base, "late", named)
 
 
-def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Deployment) -> None:
-    """Only the files that main's table cannot take make their job run again."""
-    landed = wait_together(deployment, 3)
-    strange = deployment.ingestion(landed[1])
-    table = deployment.catalog.table(strange.audited_hash, TABLE)
-    assert table
-    odd = FakeTable(table.uuid, table.files, table.added, ("id", "odd"))
-    hash_ = deployment.catalog.commit(strange.branch, TABLE, odd)
-    deployment.ledger.save(strange.step("x", "2026-03-01T13", audited_hash=hash_))
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert states(deployment, landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
-    publish(deployment.adapters, deployment.ingestion(landed[1]))
-    assert deployment.ingestion(landed[1]).attempt == 2
-
-
-def test_a_group_that_is_refused_goes_on_as_one(deployment: Deployment) -> None:
-    """If main's table changes before the group is merged, the group is rebased together."""
-    landed = wait_together(deployment, 3)
-    deployment.journal.strike("ledger.save_all", Fault(lambda: moved(deployment), "after"))
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
-    assert deployment.journal.calls.count("tables.append_again") == 2
-
-
-def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Deployment) -> None:
-    """If main's table becomes incompatible with the group, every member's job runs again."""
-    landed = wait_together(deployment, 3)
-    change = Fault(lambda: widened(deployment, required=True), "after")
-    deployment.journal.strike("ledger.save_all", change)
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert states(deployment, landed) == [State.SUBMITTED] * 3
-    assert {deployment.ingestion(each).attempt for each in landed} == {2}
-    table = deployment.catalog.table("main", TABLE)
-    assert table
-    plain = FakeTable(table.uuid, table.files, (), ("id",))
-    deployment.catalog.commit("main", TABLE, plain)
-
-
-def test_no_group_is_larger_than_a_transaction(deployment: Deployment) -> None:
-    """A group has at most as many ingestions as fit into one transaction."""
-    landed = wait_together(deployment, MOST_TOGETHER + 5)
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    ended = [each for each in states(deployment, landed) if each is State.PUBLISHED]
-    assert len(ended) == MOST_TOGETHER
-
-
-def test_no_group_has_more_bytes_than_a_transaction(deployment: Deployment) -> None:
-    """Ingestions with large items are published and recorded in several groups."""
-    landed = wait_together(deployment, 24)
-    for each in landed:
-        known = deployment.ingestion(each)
-        deployment.ledger.save(known.but(checks=({"status": "skipped", "message": "x" * 350_000},)))
-    first = publish(deployment.adapters, deployment.ingestion(landed[0]))
-    together = 4 * 1024**2 // (size(first) + 6_000)
-    assert states(deployment, landed).count(State.PUBLISHED) == len(first.group) == together
-
-
-def test_a_member_that_another_process_moved_on_is_left_to_it(deployment: Deployment) -> None:
-    """If another process changes a member before the write, the others are published without it."""
-    landed = wait_together(deployment, 3)
-    other = deployment.ingestion(landed[1])
-
-    def take_over() -> None:
-        deployment.ledger.save(other.step("elsewhere", "2026-03-01T13"))
-
-    deployment.journal.strike("tables.append_again", Fault(take_over, "after"))
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert states(deployment, landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]
-
-
-def test_two_publishers_of_one_group_are_one(deployment: Deployment) -> None:
-    """A second publisher of the same files, in the middle of the first, changes nothing."""
-    landed = wait_together(deployment, 3)
-
-    def another() -> None:
-        publish(deployment.adapters, deployment.ingestion(landed[1]))
-
-    deployment.journal.strike("tables.append_again", Fault(another, "after"))
-    done = publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert done.state is State.PUBLISHED
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
-
-
-def test_old_knowledge_publishes_nothing(deployment: Deployment) -> None:
-    """A process with an outdated intent cannot publish by it."""
-    landed = wait_together(deployment, 2)
-    old = [deployment.ingestion(each) for each in landed]
-    publish(deployment.adapters, old[0])
-    for each in old:
-        assert _outcome(deployment, each) in ("moved", State.PUBLISHED)
-
-
-def _outcome(deployment: Deployment, old: Ingestion) -> str:
-    try:
-        return publish(deployment.adapters, old).state
-    except Moved:
-        return "moved"
-
-
-def test_a_contract_that_asks_for_more_runs_the_job_again(deployment: Deployment) -> None:
-    """If the contract's checks changed since the audit, the job runs again."""
-    landed = wait_together(deployment, 2)
-    stricter = ORDERS.replace("required: true", "required: true, unique: true")
-    deployment.lake.put_text(f"contracts/{TABLE}.yaml", stricter.encode())
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert states(deployment, landed) == [State.SUBMITTED, State.AUDITED]
-
-
-def test_a_contract_with_another_channel_changes_nothing(deployment: Deployment) -> None:
-    """A change of the contract that does not concern the rows leaves their audit valid."""
-    landed = wait_together(deployment, 2)
-    quieter = ORDERS.replace("#orders", "#quiet")
-    deployment.lake.put_text(f"contracts/{TABLE}.yaml", quieter.encode())
-    publish(deployment.adapters, deployment.ingestion(landed[0]))
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
-
-
-def test_a_table_that_never_rests_is_tried_later(deployment: Deployment) -> None:
-    """If main's table changes before every merge, the message comes again; nothing is lost."""
-    landed = wait_together(deployment, 1)
-    deployment.journal.strike(
-        "ledger.save_all", Fault(lambda: moved(deployment), "after", times=99)
-    )
-    with pytest.raises(Transient, match="TABLE_BUSY"):
-        publish(deployment.adapters, deployment.ingestion(landed[0]))
-    deployment.journal.repair("ledger.save_all")
-
-
-def test_an_intent_names_where_its_branch_was_cut(deployment: Deployment) -> None:
-    """After each rebase the ledger has the commit of main at which the fresh branch began."""
-    landed = wait_together(deployment, 2)
+@pytest.mark.parametrize("table", [TABLE, OTHER_TABLE])
+def test_a_branch_that_holds_more_than_its_report_is_not_merged(
+    deployment: Scenario, table: str
+) -> None:
+    """An intent with rows or tables that no report names ends errored; main is unchanged."""
+    ingestion = waiting(deployment)
+    deployment.others.write_on_branch(ingestion.branch, table)
+    hash_ = deployment.catalog.head(ingestion.branch)
+    strange = deployment.ledger.save(ingestion.step("x", "2026-03-01T13", audited_hash=hash_))
     main = deployment.catalog.head("main")
-    members = share_an_intent(deployment, landed)
-    assert {each.base_hash for each in members} == {main}
+    ended = deployment.publish(strange)
+    assert deployment.end(ended) == "errored UNAUDITED_ROWS"
+    assert deployment.catalog.head("main") == main
+    assert ingestion.branch in deployment.catalog.branches("ingest/")
+    assert deployment.replay(ended).ingestion.attempt == 2
 
 
-def test_a_group_that_the_index_shows_in_part_joins_no_other(deployment: Deployment) -> None:
-    """A group of which an index still lacks a member is not published without it."""
-    first, late, other = wait_together(deployment, 3)
-    deployment.ledger.behind[deployment.ingestion(other).id] = 1
-    members = share_an_intent(deployment, [first, late])
-    deployment.ledger.behind = Counter({members[1].id: 2})
-    published_alone(deployment, "shop/orders/quick.parquet")
-    publish(deployment.adapters, deployment.ingestion(other))
-    assert states(deployment, [first, late, other]) == [State.AUDITED] * 2 + [State.PUBLISHED]
+def test_an_earlier_attempt_on_main_is_not_registered_again(deployment: Scenario) -> None:
+    """If main took an earlier attempt's intent meanwhile, the next attempt ends published."""
+    first = waiting(deployment)
+    deployment.others.drop_branch(first.branch)
+    deployment.publish(first)  # not on main, and the branch is gone: the job runs again
+    deployment.fail("catalog.merge", times=FOREVER)
+    deployment.run_jobs()
+    deployment.deliver()
+    deployment.journal.repair("catalog.merge")
+    second = deployment.ingestion(first.landed)
+    assert (second.state, second.attempt) == (State.AUDITED, 2)
+    late = merged_late(deployment, first)
+    ended = deployment.publish(second)
+    assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
+    assert deployment.on_main(first) == [True]
 
 
-def test_a_file_of_another_contract_version_joins_no_group(deployment: Deployment) -> None:
-    """A file that was audited by an earlier contract joins no group of the current one."""
-    (old,) = wait_together(deployment, 1)
-    stricter = ORDERS.replace("required: true", "required: true, unique: true")
-    deployment.lake.put_text(f"contracts/{TABLE}.yaml", stricter.encode())
-    new = published_alone(deployment, "shop/orders/new.parquet", lambda: moved(deployment))
-    assert states(deployment, [old, new]) == [State.AUDITED, State.PUBLISHED]
+def test_an_earlier_attempt_on_main_runs_no_job_again(deployment: Scenario) -> None:
+    """If main took the earlier intent before the next branch was created, no job runs again."""
+    first = waiting(deployment)
+    deployment.others.drop_branch(first.branch)
+    deployment.journal.strike("ledger.save", Fault(lambda: merged_late(deployment, first), "after"))
+    ended = deployment.publish(first)
+    assert ended.state is State.PUBLISHED
+    assert len(deployment.jobs.runs("2000")) == 1
+    assert deployment.on_main(first) == [True]
+
+
+def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Scenario) -> None:
+    """A replay of a file that ended errored, although main took it late, finds it on main."""
+    first = waiting(deployment)
+    deployment.others.drop_branch(first.branch)
+    deployment.script(first.landed, crashed)
+    deployment.publish(first)
+    deployment.settle()
+    failed = deployment.ingestion(first.landed)
+    assert failed.state is State.ERRORED
+    late = merged_late(deployment, first)
+    ended = deployment.replay(failed).ingestion
+    assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
+    assert deployment.on_main(first) == [True]
+
+
+def test_members_on_main_end_and_the_others_run_again(deployment: Scenario) -> None:
+    """If main took the older intent of one member, its rows do not come again with the group."""
+    landed = deployment.wait_together(3)
+    older = deployment.ingestion(landed[1])
+
+    def taken() -> None:
+        branch = f"{older.branch}-by-hand"
+        base = deployment.catalog.create_branch(branch)
+        audited = deployment.catalog.table(older.audited_hash, TABLE)
+        current = deployment.catalog.table("main", TABLE)
+        assert audited
+        assert current
+        at = deployment.catalog.commit(branch, TABLE, current.append(*audited.added))
+        deployment.catalog.merge(branch, at, base, "late", merge_commit.properties([older]))
+        deployment.catalog.delete_branch(branch)
+
+    deployment.journal.strike("ledger.save_all", Fault(taken, "after"))
+    deployment.publish(landed[0])
+    states = [deployment.ingestion(each).state for each in landed]
+    assert states == [State.SUBMITTED, State.PUBLISHED, State.SUBMITTED]
+    deployment.settle()
+    assert all(deployment.on_main(*landed))
+
+
+def test_rows_that_main_lost_do_not_come_back() -> None:
+    """A branch created before main was set back is not merged: its job runs again."""
+    deployment = Scenario()
+    deployment.others.append(TABLE)
+    before = deployment.catalog.head("main")
+    withdrawn = deployment.ended("shop/orders/withdrawn.parquet")
+    ingestion = waiting(deployment)
+    deployment.catalog.reset("main", before)
+    deployment.settle()
+    ended = deployment.ingestion(ingestion.landed)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
+    assert deployment.on_main(withdrawn, ingestion) == [False, True]

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
-from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -12,63 +11,46 @@ from hypothesis import strategies as st
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import publish_anyway, replay
 from functions.operations.reconcile import reconciled
 from functions.pipeline.complete import conclude
-from functions.pipeline.publish import publish
 from functions.pipeline.versions import is_newer, status_among
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import TABLE, Deployment
-from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.deployment import TABLE
+from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
 from tests.fakes.job import ROWS, rejected
 from tests.fakes.promises import check_promises, left_behind, publishing
+from tests.fakes.scenario import KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-KEY = "shop/orders/a.parquet"
-When = Literal["before", "after"]
 WHENS: list[When] = ["before", "after"]
 
 
 @pytest.fixture
-def deployment() -> Deployment:
+def deployment() -> Scenario:
     """Return a deployment whose table has a file of another key, and replaces versions."""
     return replacing()
 
 
-def replacing(*, first: bool = True) -> Deployment:
+def replacing(*, first: bool = True) -> Scenario:
     """Return such a deployment; without `first` there is no table yet."""
-    deployment = Deployment()
+    deployment = Scenario()
     deployment.ask(onNewVersion="replace")
     if first:
-        deployment.land("shop/orders/other.parquet")
-        deployment.settle()
+        deployment.ended("shop/orders/other.parquet")
     return deployment
 
 
-def published(deployment: Deployment, **options: Any) -> Ingestion:
-    """Land the next version of the key, and settle."""
-    landed = deployment.land(KEY, **options)
-    deployment.settle()
-    return deployment.ingestion(landed)
-
-
-def on_main(deployment: Deployment) -> list[str]:
+def on_main(deployment: Scenario) -> list[str]:
     """Return the versions of the key whose rows are on main."""
     return [f.partition("@")[2] for f in deployment.published_files() if f"/{KEY}@" in f]
 
 
-def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
-    """Return the state of each."""
-    return [deployment.ingestion(each).state for each in landed]
-
-
-def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
+def test_a_new_version_replaces_the_earlier_one(deployment: Scenario) -> None:
     """A new version's rows replace the earlier one's in one commit, and main's log keeps both."""
-    first, second, third = (published(deployment) for _ in range(3))
-    check_promises(deployment)
+    first, second, third = (deployment.ended() for _ in range(3))
     assert on_main(deployment) == ["v3"]
     assert (second.replaced, second.replaced_rows) == ((first.id,), ROWS)
     assert (third.replaced, third.replaced_rows) == ((second.id,), ROWS)
@@ -81,129 +63,106 @@ def test_a_new_version_replaces_the_earlier_one(deployment: Deployment) -> None:
     assert left_behind(deployment) == []
 
 
-def test_the_sum_takes_account_of_what_was_replaced(deployment: Deployment) -> None:
+def test_the_sum_takes_account_of_what_was_replaced(deployment: Scenario) -> None:
     """Reconcile subtracts replaced rows, so that landing, ledger, log and rows agree."""
     for _ in range(3):
-        published(deployment)
+        deployment.ended()
     found = reconciled(deployment.adapters, thorough=True)
     assert found.problems == ()
     (table,) = found.balances
     assert (table.published, table.rows.live, table.off) == (2 * ROWS, 2 * ROWS, 0)
 
 
-def test_versions_add_up_where_nothing_else_is_asked(deployment: Deployment) -> None:
+def test_versions_add_up_where_nothing_else_is_asked(deployment: Scenario) -> None:
     """Without the setting, versions add up."""
     deployment.ask()
-    published(deployment)
-    published(deployment)
-    check_promises(deployment)
+    deployment.ended()
+    deployment.ended()
     assert on_main(deployment) == ["v1", "v2"]
 
 
-def test_all_earlier_versions_are_replaced(deployment: Deployment) -> None:
+def test_all_earlier_versions_are_replaced(deployment: Scenario) -> None:
     """A contract that begins to replace also replaces versions that added up before."""
     deployment.ask()
-    earlier = [published(deployment) for _ in range(2)]
+    earlier = [deployment.ended() for _ in range(2)]
     deployment.ask(onNewVersion="replace")
-    newest = published(deployment)
-    check_promises(deployment)
+    newest = deployment.ended()
     assert on_main(deployment) == ["v3"]
     assert set(newest.replaced) == {each.id for each in earlier}
     assert newest.replaced_rows == 2 * ROWS
 
 
-def test_an_older_version_that_comes_late_is_ignored(deployment: Deployment) -> None:
+def test_an_older_version_that_comes_late_is_ignored(deployment: Scenario) -> None:
     """An older version ends superseded if a newer one is published, and leaves nothing."""
     deployment.loses_events = True
     late = deployment.land(KEY)
     deployment.loses_events = False
     newer = deployment.land(KEY)
-    for _ in range(2):
-        deployment.deliver()
-        deployment.run_jobs()
+    deployment.go(2)
     deployment.settle()
     assert deployment.ingestion(newer).state is State.PUBLISHED
-    check_promises(deployment)
     ended = deployment.ingestion(late)
     assert (ended.state, on_main(deployment)) == (State.IGNORED, ["v2"])
-    assert ended.reason is not None
-    assert ended.reason.code == "SUPERSEDED"
+    assert deployment.end(ended) == "ignored SUPERSEDED"
     assert deployment.alerts.posted == []
     assert left_behind(deployment) == []
 
 
-def test_a_rejected_version_replaces_nothing(deployment: Deployment) -> None:
+def test_a_rejected_version_replaces_nothing(deployment: Scenario) -> None:
     """A version that was rejected leaves the earlier version's rows where they are."""
-    published(deployment)
-    published(deployment, script=rejected)
+    deployment.ended()
+    deployment.ended(script=rejected)
     assert on_main(deployment) == ["v1"]
-    published(deployment)
-    check_promises(deployment)
+    deployment.ended()
     assert on_main(deployment) == ["v3"]
 
 
-def test_the_same_bytes_again_replace_their_like(deployment: Deployment) -> None:
+def test_the_same_bytes_again_replace_their_like(deployment: Scenario) -> None:
     """A version that was dropped twice is not a duplicate, and its rows are on main once."""
     deployment.ask(onNewVersion="replace", onDuplicate="hold")
     for _ in range(2):
-        assert published(deployment, body=b"the same").state is State.PUBLISHED
-    check_promises(deployment)
+        assert deployment.ended(body=b"the same").state is State.PUBLISHED
     assert on_main(deployment) == ["v2"]
     assert deployment.alerts.posted == []
 
 
-def test_a_busy_table_keeps_files_of_other_keys(deployment: Deployment) -> None:
+def test_a_busy_table_keeps_files_of_other_keys(deployment: Scenario) -> None:
     """Files of other keys that are published meanwhile, alone or together, all stay."""
-    published(deployment)
+    deployment.ended()
     deployment.ask()
     others = [deployment.land(f"shop/orders/{n}.parquet") for n in range(3)]
     deployment.deliver()
     deployment.ask(onNewVersion="replace")
-    newer = deployment.land(KEY)
-    deployment.settle()
-    check_promises(deployment)
-    assert set(states(deployment, [*others, newer])) == {State.PUBLISHED}
+    newer = deployment.ended()
+    assert set(deployment.states(*others, newer)) == {State.PUBLISHED}
     assert on_main(deployment) == ["v2"]
     assert len(deployment.published_files()) == 5
 
 
-def moved(deployment: Deployment) -> None:
-    """Let another process change the table on main."""
-    table = deployment.catalog.table("main", TABLE)
-    assert table
-    deployment.catalog.commit("main", TABLE, table.append())
-
-
-def test_a_first_version_that_main_refuses_is_rebased(deployment: Deployment) -> None:
+def test_a_first_version_that_main_refuses_is_rebased(deployment: Scenario) -> None:
     """A first version has nothing to replace, and is rebased by metadata alone."""
-    landed = deployment.land(KEY)
-    deployment.deliver()
-    deployment.run_jobs()
-    moved(deployment)
+    landed = deployment.run()
+    deployment.move_main()
     deployment.settle()
-    check_promises(deployment)
     ingestion = deployment.ingestion(landed)
     assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 1)
     assert on_main(deployment) == ["v1"]
 
 
-def test_a_lost_branch_runs_the_job_again(deployment: Deployment) -> None:
+def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
     """If the version's branch was deleted, a new attempt replaces the earlier rows."""
-    published(deployment)
-    landed = deployment.land(KEY)
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.ended()
+    landed = deployment.run()
     deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
     deployment.settle()
-    check_promises(deployment)
     ingestion = deployment.ingestion(landed)
     assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 2)
     assert on_main(deployment) == ["v2"]
 
 
-def test_a_version_that_replaces_joins_no_group(deployment: Deployment) -> None:
+def test_a_version_that_replaces_joins_no_group(deployment: Scenario) -> None:
     """A version that has to replace earlier versions joins no group of files."""
-    published(deployment)
+    deployment.ended()
     deployment.ask()
     other = deployment.land("shop/orders/b.parquet")
     deployment.deliver()
@@ -211,36 +170,31 @@ def test_a_version_that_replaces_joins_no_group(deployment: Deployment) -> None:
     version = deployment.land(KEY)
     deployment.deliver()
     deployment.ask()
-    quick = deployment.land("shop/orders/c.parquet")
+    quick = deployment.run("shop/orders/c.parquet")
+    deployment.kill("ledger.versions")
+    deployment.kill("catalog.merge")
     deployment.deliver()
-    deployment.run_jobs()
-    deployment.journal.strike("ledger.versions", Fault(die))
-    deployment.journal.strike("catalog.merge", Fault(die))
-    deployment.deliver()
-    assert states(deployment, [other, version]) == [State.AUDITED] * 2
-    assert states(deployment, [quick]) == [State.PUBLISHED]
-    publish(deployment.adapters, deployment.ingestion(other))
-    assert states(deployment, [other, version]) == [State.PUBLISHED, State.AUDITED]
+    assert deployment.states(other, version) == [State.AUDITED] * 2
+    assert deployment.states(quick) == [State.PUBLISHED]
+    deployment.publish(other)
+    assert deployment.states(other, version) == [State.PUBLISHED, State.AUDITED]
     deployment.settle()
-    check_promises(deployment)
     assert on_main(deployment) == ["v2"]
 
 
-def compacted(deployment: Deployment) -> None:
+def compacted(deployment: Scenario) -> None:
     """Let another process rewrite all of the table's files on main into one."""
-    table = deployment.catalog.table("main", TABLE)
-    assert table
+    table = deployment.main()
     deployment.catalog.commit("main", TABLE, FakeTable(table.uuid, ("compacted#1",)))
 
 
-def test_rows_that_cannot_be_found_need_a_decision(deployment: Deployment) -> None:
+def test_rows_that_cannot_be_found_need_a_decision(deployment: Scenario) -> None:
     """After a compaction nothing is published, and an alert says what to do."""
-    published(deployment)
+    deployment.ended()
     compacted(deployment)
-    held = published(deployment)
+    held = deployment.ended()
     assert (held.state, deployment.published_files()) == (State.REJECTED, ["compacted"])
-    assert held.reason is not None
-    assert held.reason.code == "CANNOT_REPLACE"
+    assert deployment.end(held) == "rejected CANNOT_REPLACE"
     ((_, alert),) = deployment.alerts.posted
     assert held.branch in str(alert.blocks)
     assert f"lakegate publish {held.id}" in str(alert.blocks)
@@ -248,43 +202,39 @@ def test_rows_that_cannot_be_found_need_a_decision(deployment: Deployment) -> No
     assert deployment.catalog.branches("publish/") == []
 
 
-def test_a_version_of_a_dropped_table_needs_a_decision(deployment: Deployment) -> None:
+def test_a_version_of_a_dropped_table_needs_a_decision(deployment: Scenario) -> None:
     """If the table with the earlier rows was dropped, an alert follows after one job run."""
-    published(deployment)
-    newer = deployment.land(KEY)
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.ended()
+    newer = deployment.run()
     runs = len(deployment.jobs.runs())
     deployment.others.drop(TABLE)
     deployment.settle()
     ended = deployment.ingestion(newer)
-    assert ended.reason is not None
-    assert (ended.state, ended.reason.code) == (State.REJECTED, "CANNOT_REPLACE")
+    assert deployment.end(ended) == "rejected CANNOT_REPLACE"
     assert len(deployment.jobs.runs()) == runs
-    check_promises(deployment)
 
 
-def test_an_approval_settles_rows_that_cannot_be_found(deployment: Deployment) -> None:
+def test_an_approval_settles_rows_that_cannot_be_found(deployment: Scenario) -> None:
     """A published-anyway version removes all earlier rows that are left, and the next is normal."""
-    published(deployment)
+    deployment.ended()
     compacted(deployment)
-    held = published(deployment)
-    settled = publish_anyway(deployment.adapters, held, "Ada", "old rows are deleted").ingestion
+    held = deployment.ended()
+    settled = deployment.publish_anyway(held, "Ada").ingestion
     assert settled.state is State.PUBLISHED
     said = merge_commit.published(publishing(deployment)[0])
     assert [each.approved_by for each in said] == ["Ada"]
     assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v2"]
     assert settled.replaced_rows == 0
-    assert published(deployment).state is State.PUBLISHED
+    assert deployment.ended().state is State.PUBLISHED
     assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v3"]
 
 
-def test_a_replay_asks_again(deployment: Deployment) -> None:
+def test_a_replay_asks_again(deployment: Scenario) -> None:
     """A replay is not an approval, so the version is held again."""
-    published(deployment)
+    deployment.ended()
     compacted(deployment)
-    held = published(deployment)
-    replay(deployment.adapters, held)
+    held = deployment.ended()
+    deployment.replay(held)
     deployment.run_jobs()
     deployment.settle()
     ended = deployment.ledger.get(held.id)
@@ -292,36 +242,33 @@ def test_a_replay_asks_again(deployment: Deployment) -> None:
     assert deployment.published_files() == ["compacted"]
 
 
-def test_an_approval_of_checks_does_not_cover_earlier_rows(deployment: Deployment) -> None:
+def test_an_approval_of_checks_does_not_cover_earlier_rows(deployment: Scenario) -> None:
     """An approval of failed checks does not cover earlier rows that cannot be found."""
-    published(deployment)
+    deployment.ended()
     compacted(deployment)
-    bad = published(deployment, script=rejected)
-    ended = publish_anyway(deployment.adapters, bad, "Ada", "known").ingestion
-    assert ended.reason is not None
-    assert (ended.state, ended.reason.code) == (State.REJECTED, "CANNOT_REPLACE")
+    bad = deployment.ended(script=rejected)
+    ended = deployment.publish_anyway(bad, "Ada").ingestion
+    assert deployment.end(ended) == "rejected CANNOT_REPLACE"
     assert deployment.published_files() == ["compacted"]
 
 
-def test_a_report_that_names_no_files_needs_a_decision(deployment: Deployment) -> None:
+def test_a_report_that_names_no_files_needs_a_decision(deployment: Scenario) -> None:
     """A version from an older release, whose data files are unknown, needs a decision."""
-    published(deployment, script=lambda report: replace(report, files=()))
-    held = published(deployment)
-    assert held.reason is not None
-    assert held.reason.code == "CANNOT_REPLACE"
+    deployment.ended(script=lambda report: replace(report, files=()))
+    held = deployment.ended()
+    assert deployment.end(held) == "rejected CANNOT_REPLACE"
     assert on_main(deployment) == ["v1"]
 
 
-def audited(deployment: Deployment, versions: int) -> dict[str, str]:
+def audited(deployment: Scenario, versions: int) -> dict[str, str]:
     """Return the job runs of versions of the key, all ended but not yet judged."""
     landed = [deployment.land(KEY) for _ in range(versions)]
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.go()
     runs = {run.name: run.id for run in deployment.jobs.runs()}
     return {each.version: runs[f"{ingestion_id(each)}-1"] for each in landed}
 
 
-def concluded(deployment: Deployment, run: str) -> None:
+def concluded(deployment: Scenario, run: str) -> None:
     """Conclude the job run in one process; leave what fails to others."""
     try:
         conclude(deployment.adapters, run)
@@ -329,7 +276,7 @@ def concluded(deployment: Deployment, run: str) -> None:
         return
 
 
-def check(deployment: Deployment, newest: str, where: str) -> None:
+def check(deployment: Scenario, newest: str, where: str) -> None:
     """Check that only the newest version's rows are on main at rest, and every promise."""
     deployment.settle()
     check_promises(deployment)
@@ -406,7 +353,7 @@ def _struck(
     kind: Callable[[], None] | None = None,
     *,
     begun: bool = False,
-) -> Iterator[tuple[int, str, Deployment]]:
+) -> Iterator[tuple[int, str, Scenario]]:
     """Yield, for each call of the second publisher, that call struck by `kind` or the third one.
 
     With `begun`, the third one's version is audited, and its publisher died.
@@ -418,7 +365,7 @@ def _struck(
         first, second, third = (runs[version] for version in order)
         concluded(deployment, first)
         if begun:
-            deployment.journal.strike("ledger.versions", Fault(die))
+            deployment.kill("ledger.versions")
             concluded(deployment, third)
         start = len(deployment.journal.calls)
         met: list[str] = []
@@ -432,7 +379,7 @@ def _struck(
         number += 1
 
 
-def _meet(deployment: Deployment, met: list[str], effect: Callable[[], None]) -> None:
+def _meet(deployment: Scenario, met: list[str], effect: Callable[[], None]) -> None:
     met.append(deployment.journal.calls[-1])
     effect()
 
@@ -484,7 +431,7 @@ def test_one_of_two_is_newer(one: Ingestion, other: Ingestion) -> None:
     assert not is_newer(one, one)
 
 
-def test_what_was_replaced_is_not_live() -> None:
+def test_replaced_versions_are_not_live() -> None:
     """A new version replaces only the versions that are still live."""
     older = [version(n, f"{n}", "2026") for n in range(1, 4)]
     older[1] = replace(older[1], replaced=("1",))

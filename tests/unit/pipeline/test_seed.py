@@ -9,23 +9,23 @@ from functions.adapters.nessie import MAIN, MergeConflict
 from functions.pipeline.seed import Seeded, seed
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import Transient
-from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.scenario import Scenario
 
 BOTH = (RESULTS.name, QUARANTINE.name)
 
 
 @pytest.fixture
-def virgin() -> Deployment:
+def virgin() -> Scenario:
     """Return a deployment whose main has no commit yet."""
-    return Deployment(virgin=True)
+    return Scenario(virgin=True)
 
 
-def on_main(deployment: Deployment) -> set[str]:
+def on_main(deployment: Scenario) -> set[str]:
     return deployment.catalog.names(MAIN)
 
 
-def test_a_virgin_main_gets_all(virgin: Deployment) -> None:
+def test_a_virgin_main_gets_all(virgin: Scenario) -> None:
     """A new main gets its first commit, and both tables by one more."""
     assert seed(virgin.adapters) == Seeded(first_commit=True, tables=BOTH)
     assert on_main(virgin) == set(BOTH)
@@ -33,7 +33,7 @@ def test_a_virgin_main_gets_all(virgin: Deployment) -> None:
     assert virgin.catalog.branches("publish/") == []
 
 
-def test_the_second_time_nothing_is_done(virgin: Deployment) -> None:
+def test_the_second_time_nothing_is_done(virgin: Scenario) -> None:
     """A repetition changes nothing."""
     seed(virgin.adapters)
     head = virgin.catalog.head(MAIN)
@@ -41,7 +41,7 @@ def test_the_second_time_nothing_is_done(virgin: Deployment) -> None:
     assert virgin.catalog.head(MAIN) == head
 
 
-def test_a_table_that_is_there_stays(virgin: Deployment) -> None:
+def test_a_table_that_is_there_stays(virgin: Scenario) -> None:
     """If a run was recorded before, only the missing table is made."""
     virgin.catalog.begin("ops")
     virgin.land("shop/orders/a.parquet")
@@ -52,7 +52,7 @@ def test_a_table_that_is_there_stays(virgin: Deployment) -> None:
 
 
 @pytest.mark.parametrize("point", ["catalog.begin", "catalog.create_branch", "catalog.merge"])
-def test_two_at_once_make_everything_once(virgin: Deployment, point: str) -> None:
+def test_two_at_once_make_everything_once(virgin: Scenario, point: str) -> None:
     """Two processes at once both succeed, and main has one of each table."""
     done: list[Seeded] = []
     virgin.journal.strike(point, Fault(lambda: done.append(seed(virgin.adapters))))
@@ -63,14 +63,14 @@ def test_two_at_once_make_everything_once(virgin: Deployment, point: str) -> Non
 
 
 @pytest.mark.parametrize("point", ["catalog.create_branch", "tables.make", "catalog.head"])
-def test_a_sweep_meanwhile_leaves_it_alone(virgin: Deployment, point: str) -> None:
+def test_a_sweep_meanwhile_leaves_it_alone(virgin: Scenario, point: str) -> None:
     """The sweep does not delete the branch on which the tables are being made."""
     virgin.journal.strike(point, Fault(virgin.sweep, "after", times=2))
     assert seed(virgin.adapters).tables == BOTH
     assert on_main(virgin) == set(BOTH)
 
 
-def test_the_branch_of_a_dead_process_is_swept(virgin: Deployment) -> None:
+def test_the_branch_of_a_dead_process_is_swept(virgin: Scenario) -> None:
     """Once main has its tables, the sweep deletes other branches that they were made on."""
     virgin.journal.strike("catalog.delete_branch", Fault(die))
     with suppress(ProcessDied):
@@ -82,10 +82,10 @@ def test_the_branch_of_a_dead_process_is_swept(virgin: Deployment) -> None:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("effect", [unavailable, die])
-def test_whatever_fails_the_next_try_completes_it(when: When, effect: Callable[[], None]) -> None:
+def test_the_next_try_completes_a_failed_one(when: When, effect: Callable[[], None]) -> None:
     """After a failed call or a dead process the next try completes the seeding."""
     for number in range(_calls()):
-        virgin = Deployment(virgin=True)
+        virgin = Scenario(virgin=True)
         virgin.journal.strike_at(number, Fault(effect, when))
         with suppress(Transient, ProcessDied):
             seed(virgin.adapters)
@@ -94,7 +94,7 @@ def test_whatever_fails_the_next_try_completes_it(when: When, effect: Callable[[
         assert virgin.catalog.table(MAIN, RESULTS.name)
 
 
-def test_a_main_that_never_rests_is_tried_later(virgin: Deployment) -> None:
+def test_a_main_that_never_rests_is_tried_later(virgin: Scenario) -> None:
     """If every merge is refused, the error is transient, and no branch is left."""
     virgin.journal.strike("catalog.merge", Fault(_refuse, times=float("inf")))
     with pytest.raises(Transient, match="TABLE_BUSY"):
@@ -108,6 +108,6 @@ def _refuse() -> None:
 
 def _calls() -> int:
     """Return how many calls a seeding makes."""
-    virgin = Deployment(virgin=True)
+    virgin = Scenario(virgin=True)
     seed(virgin.adapters)
     return len(virgin.journal.calls)

@@ -1,7 +1,6 @@
-"""The path of one file over fakes: main, its branches, the ledger and alerts."""
+"""The path of one landed object over fakes: main, its branches, the ledger and alerts."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 
@@ -14,59 +13,45 @@ from functions.pipeline.intake import take_in
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import ingestion_id
-from tests.fakes.deployment import SETTINGS, TABLE, Deployment
+from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
 from tests.fakes.faults import Fault, unavailable
-from tests.fakes.job import ROWS, crashed, errored, rejected, run_job
-from tests.fakes.promises import check_promises, publishing
+from tests.fakes.job import ROWS, crashed, rejected, run_job
+from tests.fakes.promises import publishing
+from tests.fakes.scenario import KEY, Scenario
+from tests.fakes.stage import File
 
-KEY = "shop/orders/a.parquet"
-
-
-@pytest.fixture
-def deployment() -> Deployment:
-    """Return a deployment where nothing has landed."""
-    return Deployment()
+BROKEN = ORDERS.replace("integer", "intger")
+RUNS = {File.CRASHING: SETTINGS.max_crashes, File.CRASHING_ONCE: 2}
+WITHOUT_RUN = (File.EMPTY, File.UNCLAIMED, File.MARKER)
 
 
-def refuse(code: str) -> Callable[[], None]:
-    """Raise a permanent error, as an adapter does."""
-
-    def effect() -> None:
-        raise Permanent(code, "no")
-
-    return effect
-
-
-def alerts(deployment: Deployment) -> list[tuple[str, str]]:
-    """Return the channel and the text of each alert."""
-    return [(channel, str(alert.blocks)) for channel, alert in deployment.alerts.posted]
-
-
-def test_a_good_file_is_published(deployment: Deployment) -> None:
-    """A file that passes its audit is on main once, without its branch and without an alert."""
-    landed = deployment.land(KEY)
-    deployment.settle()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.state is State.PUBLISHED
-    assert ingestion.rows == ROWS
-    assert deployment.published_files() == [f"s3://landing/{KEY}@v1"]
-    assert deployment.catalog.branches("") == ["main"]
-    assert deployment.alerts.posted == []
+@pytest.mark.parametrize("file", File)
+def test_each_kind_of_file_ends_as_it_should(deployment: Scenario, file: File) -> None:
+    """Good files are on main without an alert; owners are alerted once of all others."""
+    body = b"" if file in (File.EMPTY, File.MARKER) else b"rows"
+    ended = deployment.ended(file.key(KEY), body, file.script)
+    assert deployment.end(ended) == file.end
+    is_good = ended.state is State.PUBLISHED
+    assert ended.rows == (ROWS if is_good else ended.rows)
+    assert deployment.published_files() == [f"s3://landing/{KEY}@v1"] * is_good
+    is_silent = is_good and file is not File.WARNED
+    assert len(deployment.told()) == (not is_silent and file is not File.MARKER)
+    runs = 0 if file in WITHOUT_RUN else RUNS.get(file, 1)
+    assert len(deployment.jobs.runs()) == runs
+    kept = ["main", *([ended.branch] if ended.branch and not is_good else [])]
+    assert sorted(deployment.catalog.branches("")) == sorted(kept)
 
 
-def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> None:
+def test_the_commit_on_main_names_its_content(deployment: Scenario) -> None:
     """The merge commit names ingestion, source, rows, report, contract, run and audited hash."""
-    landed = deployment.land(KEY)
-    deployment.settle()
-    ingestion = deployment.ingestion(landed)
+    ingestion = deployment.ended()
     commit = publishing(deployment)[0]
     assert commit.hash == ingestion.merge_hash
     assert commit.message == "Publish 3 rows of a.parquet to shop.orders"
     assert commit.properties["lakegate.table"] == TABLE
     assert json.loads(commit.properties["lakegate.ingestions"]) == [
         {
-            "id": ingestion_id(landed),
+            "id": ingestion.id,
             "object": f"s3://landing/{KEY}",
             "version": "v1",
             "rows": 3,
@@ -78,157 +63,134 @@ def test_the_commit_on_main_says_what_it_published(deployment: Deployment) -> No
     ]
 
 
-def test_the_job_gets_all_that_it_needs(deployment: Deployment) -> None:
+def test_the_job_gets_all_that_it_needs(deployment: Scenario) -> None:
     """The job run gets the landed version, its branch and contract, and a secret's name only."""
-    landed = deployment.land(KEY)
     head = deployment.catalog.head("main")
-    deployment.deliver()
-    (run,) = deployment.jobs.runs()
-    id_ = ingestion_id(landed)
-    spec = deployment.jobs.spec(run.id)
-    assert replace(spec, landed=landed) == JobSpec(
-        ingestion=id_,
+    ingestion = deployment.submit()
+    spec = deployment.jobs.spec(ingestion.job_run)
+    assert spec == JobSpec(
+        ingestion=ingestion.id,
         attempt=1,
-        landed=landed,
+        landed=spec.landed,
         table=TABLE,
-        branch=f"ingest/{TABLE}/a-parquet-{id_[:12]}",
+        branch=f"ingest/{TABLE}/a-parquet-{ingestion.id[:12]}",
         base_hash=head,
         lake_bucket="lake",
         contract_key=f"contracts/{TABLE}.yaml",
         contract_version="v1",
-        report_key=f"reports/{TABLE}/{id_}/1.json",
+        report_key=f"reports/{TABLE}/{ingestion.id}/1.json",
         nessie_uri="http://nessie:19120",
         token_secret="job",
         timeout_minutes=60,
+        small=True,
     )
-    assert ingestion_id(spec.landed) == id_
+    assert ingestion_id(spec.landed) == ingestion.id
 
 
-def test_the_ledger_follows_each_step(deployment: Deployment) -> None:
+def test_the_ledger_follows_each_step(deployment: Scenario) -> None:
     """The ledger is written at each step, in order, with the time of each."""
-    landed = deployment.land(KEY)
-    deployment.settle()
-    history = deployment.ledger.history(ingestion_id(landed))
+    history = deployment.ledger.history(deployment.ended().id)
     states = [state.value for state, _ in groupby(revision.state for revision in history)]
     assert states == ["landed", "branched", "submitted", "audited", "published"]
     steps = ["landed", "branched", "submitted", "audited", "published", "cleaned"]
     assert list(history[-1].times) == [*steps, "announced", "recorded"]
 
 
-def test_a_rejected_file_stays_on_its_branch(deployment: Deployment) -> None:
-    """A file that breaks its contract is not on main; its branch is kept, owners are alerted."""
-    landed = deployment.land(KEY, script=rejected)
-    deployment.settle()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.state is State.REJECTED
-    assert deployment.published_files() == []
+def test_a_rejection_names_branch_and_check(deployment: Scenario) -> None:
+    """The owners' channel gets the branch, which has the audited rows, and the failed check."""
+    ingestion = deployment.ended(script=rejected)
     assert deployment.catalog.head(ingestion.branch) == ingestion.audited_hash
-    ((channel, text),) = alerts(deployment)
+    ((channel, alert),) = deployment.alerts.posted
     assert channel == "#orders"
-    assert ingestion.branch in text
-    assert "id.required" in text
-
-
-def test_a_file_that_cannot_be_read_is_alerted(deployment: Deployment) -> None:
-    """A job run that could not read its file ends errored, with the report's reason."""
-    landed = deployment.land(KEY, script=errored)
-    deployment.settle()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.state is State.ERRORED
-    assert ingestion.reason is not None
-    assert ingestion.reason.code == "CORRUPT_FILE"
-    assert len(deployment.alerts.posted) == 1
+    assert ingestion.branch in str(alert.blocks)
+    assert "id.required" in str(alert.blocks)
 
 
 @pytest.mark.parametrize(
-    ("state", "details", "code"),
+    ("key", "body", "contract", "code"),
     [
-        (RunState.CANCELLED, "Job run timed out after 60 minutes.", "JOB_CANCELLED"),
-        (RunState.SUCCESS, "", "NO_REPORT"),
+        ("elsewhere/a.parquet", b"rows", ORDERS, "NO_CONTRACT"),
+        (KEY, b"", ORDERS, "EMPTY_OBJECT"),
+        (KEY, b"rows", BROKEN, "CONTRACT_INVALID"),
     ],
 )
-def test_a_run_without_report_is_alerted(
-    deployment: Deployment, state: RunState, details: str, code: str
+def test_a_file_that_cannot_be_audited_is_alerted_at_once(
+    deployment: Scenario, key: str, body: bytes, contract: str, code: str
 ) -> None:
-    """A run that ends without a report is alerted with its state, and nothing is published."""
-    landed = deployment.land(KEY)
+    """It ends errored by the first delivery, with one alert, and without a branch or run."""
+    deployment.upload_contract(contract)
+    landed = deployment.land(key, body)
     deployment.deliver()
-    (run,) = deployment.jobs.runs()
-    deployment.jobs.end(run.id, state, details)
-    deployment.send_job_run(run.id)
-    deployment.settle()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.reason is not None
-    assert ingestion.reason.code == code
-    assert details in ingestion.reason.message
+    assert deployment.end(landed) == f"errored {code}"
+    assert ("intger" in deployment.message(landed)) is (contract == BROKEN)
+    assert [to for to, _ in deployment.alerts.posted] == [""]
+    assert (deployment.jobs.runs(), deployment.catalog.branches("ingest/")) == ([], [])
 
 
-def test_a_job_that_keeps_crashing_is_alerted(deployment: Deployment) -> None:
-    """A job that crashes at each attempt ends errored, with EMR's details of the last run."""
-    landed = deployment.land(KEY, script=crashed)
-    deployment.settle()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.reason is not None
-    assert ingestion.reason.code == "JOB_FAILED"
-    assert "ExitCode: 1." in ingestion.reason.message
-    assert len(deployment.jobs.runs()) == SETTINGS.max_crashes
-    assert len(deployment.alerts.posted) == 1
+@pytest.mark.parametrize(
+    ("key", "body"),
+    [
+        *((key, b"") for key in ("shop/orders/_SUCCESS", "shop/orders/", "shop/.a.parquet.crc")),
+        ("shop/orders/_temporary/0/task_1/a.parquet", b"rows"),
+    ],
+)
+def test_a_marker_is_ignored_by_a_written_rule(deployment: Scenario, key: str, body: bytes) -> None:
+    """A key that is not data, or not yet, is ignored by the first delivery without an alert."""
+    landed = deployment.land(key, body)
+    deployment.deliver()
+    assert deployment.states(landed) == [State.IGNORED]
+    assert ("not data" in deployment.message(landed)) is ("_temporary" not in key)
+    assert deployment.told() == []
 
 
-def test_a_job_that_crashed_once_is_tried_again(deployment: Deployment) -> None:
-    """After one crash the next run, on a fresh branch, is published without an alert."""
-    landed = deployment.land(KEY, script=lambda report: report if report.attempt > 1 else None)
-    deployment.settle()
-    check_promises(deployment)
-    assert deployment.ingestion(landed).state is State.PUBLISHED
-    assert len(deployment.jobs.runs()) == 2
-    assert deployment.alerts.posted == []
+def test_a_broken_contract_blocks_no_other_table(deployment: Scenario) -> None:
+    """An invalid contract does not prevent publication of files of other contracts."""
+    deployment.upload_contract(BROKEN.replace("shop.orders", "shop.other"), "shop.other")
+    deployment.lake.put_text("contracts/README.md", b"# Contracts")
+    assert deployment.ended().state is State.PUBLISHED
+
+
+def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Scenario) -> None:
+    """If EMR refuses the job run, the first delivery alerts owners, with the branch."""
+
+    def refuse() -> None:
+        raise Permanent("JOB_REFUSED", "no")
+
+    deployment.journal.strike("jobs.start", Fault(refuse))
+    ingestion = deployment.submit()
+    assert deployment.end(ingestion) == "errored JOB_REFUSED"
+    assert ingestion.branch in deployment.told()[0]
 
 
 @pytest.mark.parametrize("point", ["ledger.get", "ledger.save", "catalog.delete_branch"])
 @pytest.mark.parametrize("skipped", [0, 1, 2])
-def test_a_late_report_loses_no_evidence(deployment: Deployment, point: str, skipped: int) -> None:
+def test_a_late_report_loses_no_evidence(deployment: Scenario, point: str, skipped: int) -> None:
     """A report that comes late, while the job is to run again, loses no evidence."""
-    landed = deployment.land(KEY, script=crashed)
-    deployment.deliver()
-    deployment.run_jobs()
-    (run,) = deployment.jobs.runs()
+    landed = deployment.run(script=crashed)
+    run = deployment.ingestion(landed).job_run
 
     def report_late() -> None:
-        run_job(run.id, rejected, deployment.catalog, deployment.lake, deployment.jobs)
-        conclude(deployment.adapters, run.id)
+        run_job(run, rejected, deployment.catalog, deployment.lake, deployment.jobs)
+        conclude(deployment.adapters, run)
 
     deployment.journal.strike_later(point, Fault(report_late), skipped)
-    deployment.settle()
-    check_promises(deployment)
-    assert deployment.ingestion(landed).state in (State.REJECTED, State.ERRORED)
+    assert deployment.end_of(landed).state in (State.REJECTED, State.ERRORED)
 
 
-def test_a_report_that_cannot_be_read_is_no_pass(deployment: Deployment) -> None:
+def test_a_report_that_cannot_be_read_is_no_pass(deployment: Scenario) -> None:
     """A run that succeeded and left an unreadable report is alerted, not published."""
-    landed = deployment.land(KEY)
-    deployment.deliver()
-    (run,) = deployment.jobs.runs()
-    deployment.lake.put_text(deployment.jobs.spec(run.id).report_key, b'{"verdict": "passed"}')
-    deployment.jobs.end(run.id, RunState.SUCCESS)
-    deployment.send_job_run(run.id)
+    submitted = deployment.submit()
+    key = deployment.jobs.spec(submitted.job_run).report_key
+    deployment.lake.put_text(key, b'{"verdict": "passed"}')
+    deployment.end_run(submitted, RunState.SUCCESS)
     deployment.settle()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.reason is not None
-    assert ingestion.reason.code == "BAD_REPORT"
+    assert deployment.end(submitted) == "errored BAD_REPORT"
 
 
-def test_duplicates_change_nothing(deployment: Deployment) -> None:
+def test_duplicates_change_nothing(deployment: Scenario) -> None:
     """Every message delivered again after the end starts, publishes and posts nothing."""
-    deployment.land(KEY)
-    deployment.land("shop/orders/b.parquet", script=rejected)
-    deployment.land("shop/orders/c.parquet", script=crashed)
-    deployment.settle()
+    for key, script in (("a", None), ("b", rejected), ("c", crashed)):
+        deployment.ended(f"shop/orders/{key}.parquet", script=script or (lambda report: report))
     writes = ("catalog.create_branch", "catalog.merge", "jobs.start", "alerts.post", "ledger.save")
     before = [call for call in deployment.journal.calls if call in writes]
     deployment.send_all_again()
@@ -236,124 +198,64 @@ def test_duplicates_change_nothing(deployment: Deployment) -> None:
     assert [call for call in deployment.journal.calls if call in writes] == before
 
 
-def test_a_duplicate_while_the_job_runs_starts_no_second_one(deployment: Deployment) -> None:
-    """The same upload delivered again while its job runs leaves run and ledger as they are."""
-    landed = deployment.land(KEY)
-    deployment.deliver()
-    before = deployment.ingestion(landed)
-    deployment.send_upload(landed)
+def test_events_while_the_job_runs_change_nothing(deployment: Scenario) -> None:
+    """A repeated upload and a change of state while the job runs leave run and ledger alone."""
+    before = deployment.submit()
+    deployment.send_upload(before.landed)
+    deployment.send_job_run(before.job_run)
     deployment.deliver()
     assert len(deployment.jobs.runs()) == 1
-    assert deployment.ingestion(landed) == before
+    assert deployment.ingestion(before) == before
 
 
-def test_the_end_may_come_before_the_ledger_knows_the_run(deployment: Deployment) -> None:
+def test_a_run_that_ends_before_it_is_recorded_is_published(deployment: Scenario) -> None:
     """A job run that ended before its start was saved is published all the same."""
-    deployment.loses_events = True
-    landed = deployment.land(KEY)
-    deployment.journal.strike_at(5, Fault(unavailable))
+    landed = deployment.land_unannounced()
+    deployment.journal.strike_at(6, Fault(unavailable))
     with pytest.raises(Transient):
         take_in(deployment.adapters, landed)
-    assert deployment.journal.calls[4:] == ["jobs.start", "ledger.save"]
+    assert deployment.journal.calls[5:] == ["jobs.start", "ledger.save"]
     deployment.run_jobs()
-    (run,) = deployment.jobs.runs()
-    deployment.send_job_run(run.id)
-    deployment.deliver()
-    check_promises(deployment)
-    assert deployment.ingestion(landed).state is State.PUBLISHED
-    assert deployment.ingestion(landed).job_run == run.id
-
-
-def test_an_event_while_the_job_still_runs_decides_nothing(deployment: Deployment) -> None:
-    """A change of state while the job runs leaves the ingestion as it is."""
-    landed = deployment.land(KEY)
     deployment.deliver()
     (run,) = deployment.jobs.runs()
-    deployment.send_job_run(run.id)
-    deployment.deliver()
-    assert deployment.ingestion(landed).state is State.SUBMITTED
+    published = deployment.ingestion(landed)
+    assert (published.state, published.job_run) == (State.PUBLISHED, run.id)
 
 
-def test_a_strange_job_run_is_left_alone(deployment: Deployment) -> None:
+def test_another_programs_job_run_is_left_alone(deployment: Scenario) -> None:
     """The end of another program's job run has no effect."""
-    deployment.land(KEY)
-    deployment.deliver()
-    (run,) = deployment.jobs.runs()
-    stranger = replace(deployment.jobs.spec(run.id), ingestion="nightly")
+    own = deployment.submit()
+    stranger = replace(deployment.jobs.spec(own.job_run), ingestion="nightly")
     strange_run = deployment.jobs.start(stranger)
     deployment.jobs.end(strange_run, RunState.FAILED)
     deployment.send_job_run(strange_run)
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.go()
     deployment.settle()
-    check_promises(deployment)
-    assert deployment.alerts.posted == []
-
-
-def test_a_refused_job_run_is_alerted_with_its_branch(deployment: Deployment) -> None:
-    """If EMR refuses the job run, the first delivery alerts owners, with the branch."""
-    deployment.journal.strike("jobs.start", Fault(refuse("JOB_REFUSED")))
-    landed = deployment.land(KEY)
-    deployment.deliver()
-    check_promises(deployment)
-    ingestion = deployment.ingestion(landed)
-    assert ingestion.reason is not None
-    assert ingestion.reason.code == "JOB_REFUSED"
-    assert ingestion.branch in alerts(deployment)[0][1]
-
-
-def test_an_alert_waits_for_slack(deployment: Deployment) -> None:
-    """An outage of Slack delays the alert, and does not change the verdict."""
-    deployment.journal.strike("alerts.post", Fault(unavailable, times=float("inf")))
-    landed = deployment.land(KEY, script=rejected)
-    for _ in range(8):
-        deployment.deliver()
-        deployment.run_jobs()
-    assert deployment.ingestion(landed).state is State.REJECTED
-    assert deployment.alerts.posted == []
-    deployment.journal.repair("alerts.post")
-    deployment.settle()
-    check_promises(deployment)
-    assert len(deployment.alerts.posted) == 1
+    assert deployment.told() == []
 
 
 @pytest.mark.parametrize("point", ["announcements.send", "catalog.tip", "catalog.metadata"])
-def test_a_failed_announcement_blocks_no_publish(deployment: Deployment, point: str) -> None:
-    """If an announcement fails, the file is on main all the same; the sweep announces it."""
-    deployment.journal.strike(point, Fault(unavailable))
-    landed = deployment.land(KEY)
+def test_a_failed_announcement_blocks_no_publish(deployment: Scenario, point: str) -> None:
+    """If an announcement fails, the file is on main, and the sweep announces the newest table."""
+    deployment.fail(point)
+    landed = deployment.run()
     deployment.deliver()
-    deployment.run_jobs()
-    deployment.deliver()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.states(landed) == [State.PUBLISHED]
     assert deployment.announcements.sent == []
-    assert not deployment.ingestion(landed).announced
+    deployment.others.append(TABLE)
     deployment.sweep()
     (told,) = deployment.announcements.sent
     assert told.commit == deployment.ingestion(landed).merge_hash
-    assert deployment.ingestion(landed).announced
-
-
-def test_an_announcement_names_the_newest_metadata(deployment: Deployment) -> None:
-    """A late announcement names the table's metadata of now, not of the merge."""
-    deployment.journal.strike("announcements.send", Fault(unavailable))
-    deployment.land(KEY)
-    deployment.deliver()
-    deployment.run_jobs()
-    deployment.deliver()
-    deployment.others.append(TABLE)
-    deployment.settle()
-    (told,) = deployment.announcements.sent
     tip = deployment.catalog.tip()
     assert told.metadata_location == deployment.catalog.metadata(tip.hash, TABLE)
 
 
-def test_a_redelivered_upload_posts_an_alert_that_failed(deployment: Deployment) -> None:
+def test_a_redelivered_upload_posts_an_alert_that_failed(deployment: Scenario) -> None:
     """An alert that failed is posted by the next delivery, without the sweep."""
-    deployment.journal.strike("alerts.post", Fault(unavailable))
+    deployment.fail("alerts.post")
     landed = deployment.land("elsewhere/a.parquet")
     deployment.deliver()
-    assert deployment.alerts.posted == []
+    assert deployment.told() == []
     deployment.deliver()
-    assert len(deployment.alerts.posted) == 1
+    assert len(deployment.told()) == 1
     assert deployment.ingestion(landed).alerted

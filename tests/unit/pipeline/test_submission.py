@@ -4,27 +4,35 @@ import shlex
 from dataclasses import replace
 from typing import Any
 
-from functions.adapters.emr import monitoring, spark_submit
+import pytest
+
+from functions.adapters.emr import monitoring, shared_spark_submit, spark_submit
+from functions.model.ingestion import Ingestion
+from functions.pipeline.shared_runs import is_small
+from lakegate.batch import BatchFile
+from lakegate.change import Change
+from lakegate.jobspec import JobSpec
 from tests.fakes.deployment import SETTINGS
+from tests.unit.adapters.test_emr_run_policy import SHARED
 from tests.unit.lakegate.test_jobspec import SPEC
 
-ICEBERG = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 
-
-def parameters(**settings: Any) -> list[str]:
+def parameters(spec: JobSpec = SPEC, **settings: Any) -> list[str]:
     """Return the parameters as spark-submit parses them."""
-    submitted = spark_submit(SPEC, replace(SETTINGS, **settings))
+    submitted = spark_submit(spec, replace(SETTINGS, **settings))
     return shlex.split(submitted["sparkSubmitParameters"])
 
 
 def test_the_code_is_that_of_the_release() -> None:
-    """Entry point, packages and jars come from one folder; Iceberg from the release label."""
+    """Entry point, packages and jars come from one folder; no file of the image is named."""
     submitted = spark_submit(SPEC, SETTINGS)
     assert submitted["entryPoint"] == "s3://lake/jobs/1/main.py"
     assert submitted["entryPointArguments"] == [SPEC.to_argument()]
     given = parameters()
     assert given[given.index("--py-files") + 1] == "s3://lake/jobs/1/lakegate_job.zip"
-    assert f"spark.jars={ICEBERG},s3://lake/jobs/1/spark-avro.jar" in given
+    assert "spark.jars=s3://lake/jobs/1/spark-avro.jar" in given
+    given = parameters(job_jars="s3://own/a.jar,s3://own/b.jar")
+    assert "spark.jars=s3://lake/jobs/1/spark-avro.jar,s3://own/a.jar,s3://own/b.jar" in given
 
 
 def test_the_size_is_that_of_the_settings() -> None:
@@ -33,6 +41,45 @@ def test_the_size_is_that_of_the_settings() -> None:
     for wanted in ("driver.cores=2", "executor.cores=2", "driver.memory=6g", "executor.memory=6g"):
         assert f"spark.{wanted}" in given
     assert "spark.dynamicAllocation.maxExecutors=3" in given
+    assert "spark.executor.instances=1" in given
+
+
+def test_a_small_file_takes_a_driver_and_one_executor_of_one_vcpu() -> None:
+    """A small run's workers have one vCPU each, whatever the settings say of full size."""
+    given = parameters(replace(SPEC, small=True), job_worker_cores=8)
+    for wanted in ("driver.cores=1", "executor.cores=1", "dynamicAllocation.maxExecutors=1"):
+        assert f"spark.{wanted}" in given
+
+
+@pytest.mark.parametrize(("most", "executors"), [(10, 4), (2, 2)])
+def test_a_shared_run_takes_a_few_small_executors(most: int, executors: int) -> None:
+    """A shared run's workers have one vCPU each; it has up to four executors, or fewer if set."""
+    settings = replace(SETTINGS, job_worker_cores=8, job_max_executors=most)
+    given = shlex.split(shared_spark_submit(SHARED, settings)["sparkSubmitParameters"])
+    for wanted in ("driver.cores=1", "executor.cores=1", "executor.memory=3g"):
+        assert f"spark.{wanted}" in given
+    assert f"spark.dynamicAllocation.maxExecutors={executors}" in given
+    assert "spark.dynamicAllocation.initialExecutors=1" in given
+
+
+@pytest.mark.parametrize(
+    "larger",
+    [
+        {"landed": replace(SPEC.landed, size=101)},
+        {"failures": 1},
+        {"change": Change("a.b", "DELETE FROM a.b", "token")},
+        {"reads_others": True},
+        {"checks_whole_table": True},
+        {"parts": (BatchFile("a.csv", "v", "e", 60, "a.b", "k", "v"),)},
+    ],
+)
+def test_only_a_small_file_that_reads_nothing_else_takes_small_workers(
+    larger: dict[str, Any],
+) -> None:
+    """A larger file, a failed one, a change and other tables' data take workers of full size."""
+    small = Ingestion("i", replace(SPEC.landed, size=50), reads_others=False)
+    assert is_small(small, most=100)
+    assert not is_small(small.but(**larger), most=100)
 
 
 def test_reading_is_as_strict_as_on_one_machine() -> None:

@@ -19,61 +19,53 @@ from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
 from functions.on_press import act
 from functions.operations.expire import expire
-from functions.operations.failed import Outcome, discard, publish_anyway, replay
+from functions.operations.failed import Outcome
 from functions.operations.rebuild_ledger import rebuild
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import Deployment
-from tests.fakes.faults import Fault, ProcessDied, die
+from tests.fakes.faults import ProcessDied
 from tests.fakes.job import Script, crashed, errored, passed, rejected
-from tests.fakes.promises import check_promises
+from tests.fakes.scenario import FIRST, KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-KEY = "shop/orders/a.parquet"
 Decision = Callable[..., Outcome]
 
 
-def published(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
+def published(deployment: Scenario, landed: LandedObject, despite: str = "") -> Outcome:
     """Publish the rejected ingestion as Ann."""
-    now = deployment.ingestion(landed)
-    return publish_anyway(deployment.adapters, now, "Ann", "it is known", despite=despite)
+    return deployment.publish_anyway(landed, despite=despite)
 
 
-def replayed(deployment: Deployment, landed: LandedObject, despite: str = "") -> Outcome:
+def replayed(deployment: Scenario, landed: LandedObject, despite: str = "") -> Outcome:
     """Replay the ingestion as Ann."""
-    return replay(deployment.adapters, deployment.ingestion(landed), by="Ann", despite=despite)
+    return deployment.replay(landed, by="Ann", despite=despite)
 
 
-def failed(script: Script = rejected) -> tuple[Deployment, LandedObject]:
-    """Return a deployment with a file on main, and a failed one whose next run would pass."""
-    deployment = Deployment()
-    deployment.land("shop/orders/first.parquet")
-    deployment.settle()
-    landed = deployment.land(KEY, script=script)
-    deployment.settle()
-    return deployment, landed
+@pytest.fixture
+def old(deployment: Scenario) -> LandedObject:
+    """Return a rejected file, after another one was published."""
+    return failed(deployment)
 
 
-def corrected(script: Script = rejected) -> tuple[Deployment, LandedObject, LandedObject]:
-    """Return `failed`, after the corrected file under the same key was published."""
-    deployment, old = failed(script)
-    new = deployment.land(KEY)
-    deployment.settle()
-    assert deployment.ingestion(new).state is State.PUBLISHED
-    return deployment, old, new
+def failed(deployment: Scenario, script: Script = rejected) -> LandedObject:
+    """Return a file whose job run went as scripted, after another one was published."""
+    deployment.ended(FIRST)
+    return deployment.ended(script=script).landed
 
 
-def on_main(deployment: Deployment, *landed: LandedObject) -> list[bool]:
-    """Return whether the rows of each are on main."""
-    files = deployment.published_files()
-    return [f"{each.uri}@{each.version}" in files for each in landed]
+def corrected(deployment: Scenario, script: Script = rejected) -> tuple[LandedObject, LandedObject]:
+    """Return a failed file, and the corrected one under its key, which was published."""
+    old = failed(deployment, script)
+    new = deployment.ended()
+    assert new.state is State.PUBLISHED
+    return old, new.landed
 
 
 @pytest.mark.parametrize("script", [rejected, errored, crashed])
-def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
+def test_a_newer_version_closes_the_older_failure(deployment: Scenario, script: Script) -> None:
     """The failure names the newer version, owners are alerted once, and its branch stays."""
-    deployment, old, new = corrected(script)
+    old, new = corrected(deployment, script)
     closed, newer = deployment.ingestion(old), deployment.ingestion(new)
     assert (closed.superseded_by, closed.is_open) == (newer.id, False)
     assert "superseded" in closed.times
@@ -88,12 +80,12 @@ def test_a_newer_version_closes_the_older_failure(script: Script) -> None:
     deployment.send_all_again()
     deployment.settle()
     assert deployment.ingestion(old) == closed
-    check_promises(deployment)
 
 
-def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once() -> None:
+def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once(
+    deployment: Scenario,
+) -> None:
     """If the older version's job ends last, its one alert asks for no action."""
-    deployment = Deployment()
     old = deployment.land(KEY, script=rejected)
     deployment.deliver()
     new = deployment.land(KEY)
@@ -106,27 +98,25 @@ def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once() -> Non
     assert closed.superseded_by == deployment.ingestion(new).id
     told = [alert.kind for _, alert in deployment.alerts.posted if alert.ingestion == closed.id]
     assert told == [Kind.RECOVERED]
-    check_promises(deployment)
 
 
-def test_only_open_failures_of_the_key_are_closed() -> None:
+def test_only_open_failures_of_the_key_are_closed(deployment: Scenario, old: LandedObject) -> None:
     """Discarded failures, other keys' failures and newer failures are not superseded."""
-    deployment, old = failed()
     other = deployment.land("shop/orders/b.parquet", script=rejected)
-    discarded = deployment.land(KEY, script=rejected)
-    deployment.settle()
-    discard(deployment.adapters, deployment.ingestion(discarded))
+    discarded = deployment.ended(script=rejected)
+    deployment.discard(discarded)
     new = deployment.land(KEY)
-    newest = deployment.land(KEY, script=rejected)
-    deployment.settle()
+    newest = deployment.ended(script=rejected)
     found = [deployment.ingestion(each).superseded_by for each in (old, other, discarded, newest)]
     assert found == [deployment.ingestion(new).id, "", "", ""]
 
 
 @pytest.mark.parametrize("decide", [published, replayed])
-def test_a_stale_decision_is_refused_unless_it_names_the_newer_version(decide: Decision) -> None:
+def test_a_stale_decision_is_refused_unless_it_names_the_newer_version(
+    deployment: Scenario, decide: Decision
+) -> None:
     """The refusal names the newer ingestion and the override; with it both are on main."""
-    deployment, old, new = corrected()
+    old, new = corrected(deployment)
     newer = deployment.ingestion(new).id
     before = deployment.ingestion(old)
     for despite in ("", before.id):
@@ -139,15 +129,13 @@ def test_a_stale_decision_is_refused_unless_it_names_the_newer_version(decide: D
     deployment.script(old, passed)
     decide(deployment, old, newer)
     deployment.settle()
-    assert on_main(deployment, old, new) == [True, True]
+    assert deployment.on_main(old, new) == [True, True]
     now = deployment.ingestion(old)
     assert (now.state, now.despite, now.superseded_by) == (State.PUBLISHED, newer, "")
-    check_promises(deployment)
 
 
-def test_a_stale_button_does_nothing_and_says_why() -> None:
+def test_a_stale_button_does_nothing_and_says_why(deployment: Scenario, old: LandedObject) -> None:
     """A press on an outdated alert is refused in its thread, which names the newer version."""
-    deployment, old = failed()
     before = deployment.ingestion(old)
     presses = [
         ActionRequest(
@@ -155,8 +143,7 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
         ).text()
         for verb in (Verb.PUBLISH, Verb.REPLAY)
     ]
-    new = deployment.land(KEY)
-    deployment.settle()
+    new = deployment.ended()
     closed = deployment.ingestion(old)
     for press in presses:
         act(deployment.adapters, press)
@@ -164,16 +151,13 @@ def test_a_stale_button_does_nothing_and_says_why() -> None:
         assert (told.kind, told.token) == (Kind.ANSWER, "")
         assert f"--despite {deployment.ingestion(new).id}" in told.text
     assert deployment.ingestion(old) == closed
-    assert on_main(deployment, old) == [False]
-    check_promises(deployment)
+    assert deployment.on_main(old) == [False]
 
 
-def test_the_page_offers_nothing_but_to_discard_it() -> None:
+def test_the_page_offers_nothing_but_to_discard_it(deployment: Scenario, old: LandedObject) -> None:
     """An outdated page explains the refusal, and lists name the newer version."""
-    deployment, old = failed()
     opened = deployment.ingestion(old)
-    new = deployment.land(KEY)
-    deployment.settle()
+    new = deployment.ended()
     now, newer = deployment.ingestion(old), deployment.ingestion(new).id
     assert (offered(opened)[0], offered(now)) == (
         actions_plan.Verb.REPLAY,
@@ -193,9 +177,10 @@ def test_the_page_offers_nothing_but_to_discard_it() -> None:
 
 
 @pytest.mark.parametrize("decide", [published, replayed])
-def test_a_version_on_its_way_is_waited_for(decide: Decision) -> None:
+def test_a_version_on_its_way_is_waited_for(
+    deployment: Scenario, old: LandedObject, decide: Decision
+) -> None:
     """The older version cannot be decided on while the newer one is in flight."""
-    deployment, old = failed()
     new = deployment.land(KEY, script=rejected)
     deployment.deliver()
     with pytest.raises(LakegateError, match=deployment.ingestion(new).id):
@@ -204,19 +189,17 @@ def test_a_version_on_its_way_is_waited_for(decide: Decision) -> None:
     deployment.script(old, passed)
     decide(deployment, old)
     deployment.settle()
-    assert on_main(deployment, old, new) == [True, False]
-    check_promises(deployment)
+    assert deployment.on_main(old, new) == [True, False]
 
 
 @pytest.mark.parametrize("decide", [published, replayed])
 @pytest.mark.parametrize(("script", "wins"), [(passed, True), (rejected, False)])
 def test_a_decision_is_asked_again_when_it_is_published(
-    decide: Decision, script: Script, wins: bool
+    deployment: Scenario, old: LandedObject, decide: Decision, script: Script, wins: bool
 ) -> None:
     """A decision waits for a version that landed after it; once published, that version wins."""
-    deployment, old = failed()
     deployment.script(old, passed)
-    deployment.journal.strike("catalog.merge", Fault(die))
+    deployment.kill("catalog.merge")
     with suppress(ProcessDied):
         decide(deployment, old)
         deployment.run_jobs()
@@ -225,7 +208,7 @@ def test_a_decision_is_asked_again_when_it_is_published(
     new = deployment.land(KEY, script=script)
     deployment.deliver_one(-1)
     deployment.settle()
-    assert on_main(deployment, old, new) == [not wins, wins]
+    assert deployment.on_main(old, new) == [not wins, wins]
     now = deployment.ingestion(old)
     assert now.state is (State.REJECTED if wins else State.PUBLISHED)
     if wins:
@@ -233,50 +216,46 @@ def test_a_decision_is_asked_again_when_it_is_published(
         assert (now.reason.code, now.approval) == ("SUPERSEDED", None)
         assert now.superseded_by == deployment.ingestion(new).id
         assert now.branch in deployment.catalog.branches("ingest/", "publish/")
-    check_promises(deployment)
 
 
-def test_a_merge_before_the_newer_version_is_recorded() -> None:
+def test_a_merge_before_the_newer_version_is_recorded(
+    deployment: Scenario, old: LandedObject
+) -> None:
     """A publisher that died after its merge finds it on main, after any later publication."""
-    deployment, old = failed()
-    deployment.journal.strike("ledger.save_all", Fault(die))
+    deployment.kill("ledger.save_all")
     with suppress(ProcessDied):
         published(deployment, old)
     assert deployment.ingestion(old).state is State.AUDITED
-    new = deployment.land(KEY)
-    deployment.settle()
-    assert on_main(deployment, old, new) == [True, True]
+    new = deployment.ended()
+    assert deployment.on_main(old, new) == [True, True]
     assert deployment.ingestion(old).state is State.PUBLISHED
-    check_promises(deployment)
 
 
-def test_a_decided_version_is_published_by_itself() -> None:
+def test_a_decided_version_is_published_by_itself(deployment: Scenario, old: LandedObject) -> None:
     """An ingestion that failed once joins no group."""
-    deployment, old = failed()
     deployment.script(old, passed)
     replayed(deployment, old)
     deployment.run_jobs()
     others = [deployment.land(f"shop/orders/{name}.parquet") for name in "bcd"]
     deployment.deliver()
     deployment.settle()
-    assert all(on_main(deployment, old, *others))
+    assert all(deployment.on_main(old, *others))
     assert deployment.ingestion(old).group == ()
-    check_promises(deployment)
 
 
-def test_a_superseded_branch_expires_like_any_other() -> None:
+def test_a_superseded_branch_expires_like_any_other(deployment: Scenario) -> None:
     """A superseded branch expires like that of any failure, and can be discarded."""
-    deployment, old, _ = corrected()
+    old, _ = corrected(deployment)
     branch = deployment.ingestion(old).branch
     assert not list(expire(deployment.adapters, 30))
     assert branch in deployment.catalog.branches("ingest/")
-    assert discard(deployment.adapters, deployment.ingestion(old)).left == ""
+    assert deployment.discard(old).left == ""
     assert branch not in deployment.catalog.branches("ingest/")
 
 
-def test_a_rebuilt_ledger_closes_it_again() -> None:
+def test_a_rebuilt_ledger_closes_it_again(deployment: Scenario) -> None:
     """After a rebuild of the ledger the sweep marks the failure as superseded again."""
-    deployment, old, new = corrected()
+    old, new = corrected(deployment)
     newer: Ingestion = deployment.ingestion(new)
     deployment.ledger.lose()
     assert len(list(rebuild(deployment.adapters))) == 3

@@ -2,19 +2,16 @@
 
 from dataclasses import replace
 
-import pytest
-
 from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import replay
 from functions.pipeline.complete import with_findings
 from lakegate.report import AuditReport
-from tests.fakes.deployment import Deployment
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.job import NOTED, PASSED, WARNED, Script, rejected, warned
 from tests.fakes.promises import check_promises
+from tests.fakes.scenario import KEY, Scenario
 
-KEY, OTHER = "shop/orders/a.parquet", "shop/orders/b.parquet"
+OTHER = "shop/orders/b.parquet"
 
 
 def noted(report: AuditReport) -> AuditReport:
@@ -27,28 +24,21 @@ def elsewhere(report: AuditReport) -> AuditReport:
     return replace(report, checks=(PASSED, replace(WARNED, id="few_lost")))
 
 
-@pytest.fixture
-def deployment() -> Deployment:
-    """Return a deployment where nothing has landed."""
-    return Deployment()
-
-
-def ended(deployment: Deployment, script: Script, key: str = KEY) -> Ingestion:
+def ended(deployment: Scenario, script: Script, key: str = KEY) -> Ingestion:
     """Return the ingestion of a file whose run goes as scripted."""
-    landed = deployment.land(key, script=script)
-    deployment.settle()
+    landed = deployment.ended(key, script=script)
     check_promises(deployment)
     return deployment.ingestion(landed)
 
 
-def told(deployment: Deployment) -> list[Alert]:
+def told(deployment: Scenario) -> list[Alert]:
     """Return the alerts in the contract's channel."""
     assert {channel for channel, _ in deployment.alerts.posted} <= {"#orders"}
     return [alert for _, alert in deployment.alerts.posted]
 
 
 def test_a_file_published_with_warnings_causes_one_notice(
-    deployment: Deployment,
+    deployment: Scenario,
 ) -> None:
     """The notice names the file, the check, what was expected and what was found."""
     found = ended(deployment, warned)
@@ -65,14 +55,14 @@ def test_a_file_published_with_warnings_causes_one_notice(
     assert deployment.journal.calls.count("alerts.post") == 1
 
 
-def test_informative_checks_are_only_in_the_report(deployment: Deployment) -> None:
+def test_informative_checks_are_only_in_the_report(deployment: Scenario) -> None:
     """A check of severity info causes no notice."""
     found = ended(deployment, noted)
     assert (found.state, found.warnings) == (State.PUBLISHED, ())
     assert told(deployment) == []
 
 
-def test_the_same_warnings_of_a_table_share_a_thread(deployment: Deployment) -> None:
+def test_the_same_warnings_of_a_table_share_a_thread(deployment: Scenario) -> None:
     """Only files of one table with the same warnings share a cause."""
     for number in range(3):
         ended(deployment, warned, f"shop/orders/{number}.parquet")
@@ -82,25 +72,22 @@ def test_the_same_warnings_of_a_table_share_a_thread(deployment: Deployment) -> 
     assert len(set(causes)) == 2
 
 
-def test_a_likely_duplicate_with_warnings_is_one_notice(deployment: Deployment) -> None:
+def test_a_likely_duplicate_with_warnings_is_one_notice(deployment: Scenario) -> None:
     """One notice names both the likely original and the warnings of the audit."""
     for key in (KEY, OTHER):
-        deployment.land(key, body=b"the same", script=warned)
-        deployment.settle()
-    check_promises(deployment)
+        deployment.ended(key, body=b"the same", script=warned)
     first, again = told(deployment)
     assert "duplicate" not in first.text
     assert again.text == "Published, but likely a duplicate: b.parquet"
     assert "*few_late* on `id`" in str(again.blocks)
 
 
-def test_a_recovery_with_warnings_is_reported_in_its_thread(deployment: Deployment) -> None:
+def test_a_recovery_with_warnings_is_reported_in_its_thread(deployment: Scenario) -> None:
     """A replay that is published with warnings reports both in the alert's thread."""
     failed = ended(deployment, rejected)
     deployment.script(failed.landed, warned)
-    replay(deployment.adapters, failed)
+    deployment.replay(failed)
     deployment.settle()
-    check_promises(deployment)
     _, recovery = told(deployment)
     assert recovery.kind is Kind.RECOVERED
     assert "*few_late* on `id`" in str(recovery.blocks)

@@ -1,96 +1,69 @@
 """Files with checks of the whole table are published one by one, audited against main's gains."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import pytest
 
 from functions.adapters.emr import JobRun, RunState
-from functions.adapters.ledger import Ledger, Moved
+from functions.adapters.ledger import Moved
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import discard, publish_anyway
 from functions.operations.rebuild_ledger import rebuild
 from functions.pipeline.intake import take_in
-from functions.pipeline.publish import must_wait, publish
+from functions.pipeline.publish import must_wait
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import ORDERS, SETTINGS, TABLE, Deployment
-from tests.fakes.faults import Fault, unavailable
-from tests.fakes.ledger import FakeLedger
-from tests.fakes.promises import check_promises, left_behind
-from tests.unit.pipeline.test_crashes import KINDS, Story, When, another_file, everything_again
+from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
+from tests.fakes.faults import KINDS, Fault, When
+from tests.fakes.promises import check_promises
+from tests.fakes.scenario import FIRST, FOREVER, Scenario
+from tests.unit.pipeline.test_crashes import Story, another_file, everything_again
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-@pytest.fixture
-def deployment() -> Iterator[Deployment]:
-    """Return a table of unique keys with one file; check every promise at the end."""
-    deployment = Deployment()
+@pytest.fixture(autouse=True)
+def _unique_keys(deployment: Scenario) -> None:
+    """Publish one file of a table whose keys are unique."""
     deployment.look_beyond()
-    deployment.land_with("shop/orders/first.parquet", "first")
+    deployment.land_with(FIRST, "first")
     deployment.settle()
-    yield deployment
-    deployment.settle()
-    check_promises(deployment)
-    assert left_behind(deployment) == []
 
 
-def land(deployment: Deployment, *keys: str) -> list[LandedObject]:
+def land(deployment: Scenario, *keys: str) -> list[LandedObject]:
     """Land a file for each key, which is also its only row's."""
     return [deployment.land_with(f"shop/orders/{key}.parquet", key) for key in keys]
 
 
-def states(deployment: Deployment, landed: list[LandedObject]) -> list[State]:
-    """Return the state of each."""
-    return [deployment.ingestion(each).state for each in landed]
-
-
-def go(deployment: Deployment, rounds: int = 1) -> None:
-    """Deliver the messages, then run the jobs; so many times."""
-    for _ in range(rounds):
-        deployment.deliver()
-        deployment.run_jobs()
-
-
-def being_audited_again(deployment: Deployment, *keys: str) -> list[LandedObject]:
+def being_audited_again(deployment: Scenario, *keys: str) -> list[LandedObject]:
     """Return two files, the first published and the second in its re-audit."""
     landed = land(deployment, *keys)
-    go(deployment)
+    deployment.go()
     deployment.deliver()
     assert deployment.ingestion(landed[0]).state is State.PUBLISHED
     assert deployment.ingestion(landed[1]).is_reaudit
     return landed
 
 
-def moved(deployment: Deployment) -> None:
-    """Let another process change the table on main."""
-    table = deployment.catalog.table("main", TABLE)
-    assert table
-    deployment.catalog.commit("main", TABLE, table.append())
-
-
-def test_of_two_files_with_a_common_key_one_is_published(deployment: Deployment) -> None:
+def test_of_two_files_with_a_common_key_one_is_published(deployment: Scenario) -> None:
     """The second file is rejected for a key that main gained while it waited."""
     one = deployment.land_with("shop/orders/1.parquet", "a", "b")
     other = deployment.land_with("shop/orders/2.parquet", "b", "c")
     deployment.settle()
-    assert states(deployment, [one, other]) == [State.PUBLISHED, State.REJECTED]
+    assert deployment.states(one, other) == [State.PUBLISHED, State.REJECTED]
     rejected = deployment.ingestion(other)
-    assert rejected.reason is not None
-    assert rejected.reason.code == "CHECKS_FAILED"
+    assert deployment.end(other) == "rejected CHECKS_FAILED"
     assert rejected.branch.startswith(f"publish/{TABLE}/")
     channel, alert = deployment.alerts.posted[-1]
     assert channel == "#orders"
     assert "1 row in the whole table" in str(alert.blocks)
 
 
-def test_files_without_a_common_key_are_all_published(deployment: Deployment) -> None:
+def test_files_without_a_common_key_are_all_published(deployment: Scenario) -> None:
     """The second file's re-audit scans what main gained since its audit, and passes."""
     one, other = land(deployment, "a", "b")
     deployment.settle()
-    assert states(deployment, [one, other]) == [State.PUBLISHED] * 2
+    assert deployment.states(one, other) == [State.PUBLISHED] * 2
     first, again = [deployment.jobs.spec(run.id) for run in _runs_of(deployment, other)]
     assert (first.reaudit_base, again.reaudit_base) == ("", first.base_hash)
     assert again.earlier_report == first.report_key
@@ -98,68 +71,66 @@ def test_files_without_a_common_key_are_all_published(deployment: Deployment) ->
     assert deployment.ingestion(other).group == ()
 
 
-def test_each_reaudit_begins_where_the_one_before_ended(deployment: Deployment) -> None:
+def test_each_reaudit_begins_where_the_one_before_ended(deployment: Scenario) -> None:
     """Each re-audit scans only what main gained since the one before."""
     _, other = being_audited_again(deployment, "a", "b")
-    moved(deployment)
+    deployment.move_main()
     deployment.settle()
     second, third = [deployment.jobs.spec(r.id) for r in _runs_of(deployment, other)][1:]
     assert third.reaudit_base == second.base_hash
     assert deployment.ingestion(other).state is State.PUBLISHED
 
 
-def test_many_files_at_once_need_one_reaudit_each(deployment: Deployment) -> None:
+def test_many_files_at_once_need_one_reaudit_each(deployment: Scenario) -> None:
     """Twenty files at once are published without a sweep, all but the first by one re-audit."""
     before = len(deployment.jobs.runs())
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
-    go(deployment, rounds=22)
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
+    deployment.go(22)
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
     assert {deployment.ingestion(each).attempt for each in landed[1:]} == {2}
     assert len(deployment.jobs.runs()) - before == 20 + 19
 
 
 def test_many_first_files_are_published() -> None:
-    """Twenty first files for a table that does not exist are published after few attempts each."""
-    deployment = Deployment()
+    """Twenty first files for a table that does not exist are published by one re-audit each."""
+    deployment = Scenario()
     deployment.look_beyond()
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
     deployment.settle()
     check_promises(deployment)
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
-    assert max(deployment.ingestion(each).attempt for each in landed) == 3
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
+    assert max(deployment.ingestion(each).attempt for each in landed) == 2
 
 
-def test_without_events_the_queue_moves_on(deployment: Deployment) -> None:
+def test_without_events_the_queue_moves_on(deployment: Scenario) -> None:
     """With every event lost the sweep alone publishes the queue."""
     deployment.loses_events = True
     landed = land(deployment, "a", "b", "c")
     deployment.settle()
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
 
 
-def test_a_later_file_waits_for_a_reaudit(deployment: Deployment) -> None:
+def test_a_later_file_waits_for_a_reaudit(deployment: Scenario) -> None:
     """A file that main would merge waits while another one is in its re-audit."""
     _, other = being_audited_again(deployment, "a", "b")
     late = land(deployment, "c")[0]
     deployment.settle()
-    assert states(deployment, [other, late]) == [State.PUBLISHED] * 2
+    assert deployment.states(other, late) == [State.PUBLISHED] * 2
     assert deployment.ingestion(other).attempt == 2
 
 
-def test_waiting_is_no_attempt_and_no_job_run(deployment: Deployment) -> None:
+def test_waiting_is_no_attempt_and_no_job_run(deployment: Scenario) -> None:
     """Waiting costs no attempt and no job run, however often the sweep runs."""
     _, _, third = being_audited_again(deployment, "a", "b", "c")
     runs = len(deployment.jobs.runs())
     for _ in range(3):
         deployment.sweep()
-    assert (deployment.ingestion(third).state, deployment.ingestion(third).attempt) == (
-        State.AUDITED,
-        1,
-    )
+    waits = deployment.ingestion(third)
+    assert (waits.state, waits.attempt) == (State.AUDITED, 1)
     assert len(deployment.jobs.runs()) == runs
 
 
-def test_a_stuck_file_blocks_no_other(deployment: Deployment) -> None:
+def test_a_stuck_file_blocks_no_other(deployment: Scenario) -> None:
     """A file that has not changed for longer than a job may take blocks no other.
 
     This also holds if the clock of its driver is ahead.
@@ -173,126 +144,94 @@ def test_a_stuck_file_blocks_no_other(deployment: Deployment) -> None:
     assert not must_wait(deployment.adapters, deployment.ingestion(third))
 
 
-def test_a_file_that_ended_blocks_no_other(deployment: Deployment) -> None:
+def test_a_file_that_ended_blocks_no_other(deployment: Scenario) -> None:
     """A file that ended blocks no other, even if an index of the ledger still lists it."""
     _, other, third = being_audited_again(deployment, "a", "b", "c")
-    waits, listed = deployment.ingestion(third), [deployment.ingestion(other)]
-    deployment.settle()
-    late = _Late(listed, deployment.ledger)
-    assert not must_wait(replace(deployment.adapters, ledger=cast("Ledger", late)), waits)
+    waits, then = deployment.ingestion(third), deployment.ingestion(other)
+    ended = deployment.end_of(other)
+    deployment.ledger.behind[ended.id] = ended.revision - then.revision
+    assert deployment.ledger.waiting(TABLE) == [then]
+    assert not must_wait(deployment.adapters, waits)
 
 
-@dataclass(frozen=True)
-class _Late:
-    """A ledger whose index of re-audits lags behind."""
-
-    listed: list[Ingestion]
-    ledger: FakeLedger
-
-    def going_first(self, table: str) -> list[Ingestion]:
-        return [each for each in self.listed if each.table == table]
-
-    def waiting(self, table: str) -> list[Ingestion]:
-        return self.ledger.waiting(table)
-
-    def together(self, ids: list[str]) -> list[Ingestion]:
-        return self.ledger.together(ids)
-
-
-def test_the_next_is_published_after_a_rejection(deployment: Deployment) -> None:
+def test_the_next_is_published_after_a_rejection(deployment: Scenario) -> None:
     """After a rejection the next file is published without a sweep."""
     landed = land(deployment, "a", "x", "b")
     deployment.keys[f"{landed[1].uri}@v1"] = frozenset({"a"})
-    go(deployment, rounds=6)
-    assert states(deployment, landed) == [State.PUBLISHED, State.REJECTED, State.PUBLISHED]
+    deployment.go(6)
+    assert deployment.states(*landed) == [State.PUBLISHED, State.REJECTED, State.PUBLISHED]
 
 
-def test_the_next_is_published_after_a_lost_run(deployment: Deployment) -> None:
+def test_the_next_is_published_after_a_lost_run(deployment: Scenario) -> None:
     """If the run of a re-audit is lost, that file ends errored and the next one goes on."""
     _, other, third = being_audited_again(deployment, "a", "b", "c")
     deployment.jobs.lose(deployment.ingestion(other).job_run)
     deployment.settle()
-    assert states(deployment, [other, third]) == [State.ERRORED, State.PUBLISHED]
+    assert deployment.states(other, third) == [State.ERRORED, State.PUBLISHED]
 
 
-def test_a_reaudit_that_crashes_is_followed_by_a_whole_run(deployment: Deployment) -> None:
+def test_a_reaudit_that_crashes_is_followed_by_a_whole_run(deployment: Scenario) -> None:
     """If a re-audit leaves no report, the whole job runs again."""
     _, other = being_audited_again(deployment, "a", "b")
-    run = _runs_of(deployment, other)[-1]
-    deployment.jobs.end(run.id, RunState.FAILED, "ExitCode: 1.")
-    deployment.send_job_run(run.id)
+    deployment.end_run(other, RunState.FAILED, "ExitCode: 1.")
     deployment.settle()
     assert deployment.jobs.spec(_runs_of(deployment, other)[-1].id).reaudit_base == ""
-    assert deployment.ingestion(other).state is State.PUBLISHED
+    assert deployment.states(other) == [State.PUBLISHED]
 
 
-def test_a_file_in_its_reaudit_is_not_merged(deployment: Deployment) -> None:
-    """A process that holds an ingestion as it was before its re-audit cannot publish it."""
-    deployment.journal.strike("tables.append_again", Fault(unavailable))
+def test_a_file_in_its_reaudit_is_not_merged(deployment: Scenario) -> None:
+    """A process that holds an ingestion as it was before its re-audit cannot publish it.
+
+    A registration that failed before left no branch.
+    """
+    deployment.fail("tables.append_again")
     landed = land(deployment, "a", "b")
-    go(deployment)
+    deployment.go()
     deployment.deliver()
+    assert deployment.catalog.branches("publish/") == []
     old = deployment.ingestion(landed[1])
     assert old.state is State.AUDITED
     deployment.deliver()
-    assert deployment.ingestion(landed[1]).is_reaudit
+    assert deployment.ingestion(old).is_reaudit
     with pytest.raises(Moved):
-        publish(deployment.adapters, old)
-    assert f"{landed[1].uri}@v1" not in deployment.published_files()
+        deployment.publish(old)
+    assert deployment.on_main(old) == [False]
 
 
-def test_a_failed_registration_leaves_no_branch(deployment: Deployment) -> None:
-    """If the files cannot be registered, the fresh branch is deleted at once."""
-    deployment.journal.strike("tables.append_again", Fault(unavailable))
-    land(deployment, "a", "b")
-    go(deployment)
-    deployment.deliver()
-    assert deployment.catalog.branches("publish/") == []
-
-
-def test_a_repeated_upload_starts_no_second_reaudit(deployment: Deployment) -> None:
+def test_a_repeated_upload_starts_no_second_reaudit(deployment: Scenario) -> None:
     """A repeated upload event does not continue a re-audit."""
     landed = land(deployment, "a", "b")
-    go(deployment)
-    deployment.journal.strike("jobs.start", Fault(unavailable))
+    deployment.go()
+    deployment.fail("jobs.start")
     deployment.deliver()
     stuck = deployment.ingestion(landed[1])
     assert (stuck.state, stuck.is_reaudit) == (State.BRANCHED, True)
     assert take_in(deployment.adapters, landed[1]) == stuck
 
 
-def test_a_contract_that_changed_runs_the_job_again(deployment: Deployment) -> None:
+def test_a_contract_that_changed_runs_the_job_again(deployment: Scenario) -> None:
     """If the contract has other requirements now, the whole job runs again."""
     landed = land(deployment, "a", "b", "c")
-    go(deployment)
-    deployment.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
+    deployment.go()
+    deployment.upload_contract(ORDERS)
     deployment.settle()
-    assert set(states(deployment, landed)) == {State.PUBLISHED}
+    assert set(deployment.states(*landed)) == {State.PUBLISHED}
     again = deployment.jobs.spec(_runs_of(deployment, landed[1])[-1].id)
     assert (again.attempt, again.reaudit_base) == (2, "")
 
 
-def test_a_table_that_always_changes_is_alerted(deployment: Deployment) -> None:
+def test_a_table_that_always_changes_is_alerted(deployment: Scenario) -> None:
     """If main's table changes before every merge, the file ends errored after its attempts."""
     limited = replace(deployment.adapters, settings=replace(SETTINGS, max_branches=3))
     deployment.adapters = limited
-    deployment.journal.strike(
-        "jobs.start", Fault(lambda: moved(deployment), "after", times=float("inf"))
-    )
-    landed = land(deployment, "a")
-    deployment.settle()
-    found = deployment.ingestion(landed[0])
-    assert found.reason is not None
-    assert (found.state, found.reason.code, found.attempt) == (
-        State.ERRORED,
-        "TOO_MANY_ATTEMPTS",
-        3,
-    )
+    deployment.journal.strike("jobs.start", Fault(deployment.move_main, "after", times=FOREVER))
+    found = deployment.end_of(land(deployment, "a")[0])
+    assert (deployment.end(found), found.attempt) == ("errored TOO_MANY_ATTEMPTS", 3)
 
 
-def rejected_rival() -> tuple[Deployment, Ingestion]:
+def rejected_rival() -> tuple[Scenario, Ingestion]:
     """Return a file that was rejected in its re-audit."""
-    deployment = Deployment()
+    deployment = Scenario()
     rivals(deployment)
     (rejected,) = deployment.ledger.in_state(State.REJECTED)
     assert rejected.is_queued is False
@@ -303,7 +242,7 @@ def test_a_rejected_rivals_branch_goes_with_it() -> None:
     """A discard deletes the branch of the re-audit."""
     deployment, rejected = rejected_rival()
     assert rejected.branch in deployment.catalog.branches("publish/")
-    discard(deployment.adapters, rejected)
+    deployment.discard(rejected)
     assert deployment.catalog.branches("publish/", "ingest/") == []
     check_promises(deployment)
 
@@ -311,8 +250,8 @@ def test_a_rejected_rivals_branch_goes_with_it() -> None:
 def test_a_rejected_rival_can_be_approved() -> None:
     """An approved file is audited again, and published as approved."""
     deployment, rejected = rejected_rival()
-    moved(deployment)
-    publish_anyway(deployment.adapters, rejected, "Ann", "both are right")
+    deployment.move_main()
+    deployment.publish_anyway(rejected)
     deployment.settle()
     ended = deployment.ledger.get(rejected.id)
     assert (ended.state, ended.attempt) == (State.PUBLISHED, rejected.attempt + 1)
@@ -327,14 +266,13 @@ def test_the_evidence_outlives_the_ledger() -> None:
     deployment.ledger.lose(rejected.id)
     list(rebuild(deployment.adapters))
     assert deployment.ledger.get(rejected.id).branch == rejected.branch
-    deployment.settle()
-    check_promises(deployment)
+    deployment.check()
 
 
-def rivals(deployment: Deployment) -> None:
+def rivals(deployment: Scenario) -> None:
     """Return two files at once, with one key in common, for a table that has another one."""
     deployment.look_beyond()
-    deployment.land_with("shop/orders/first.parquet", "1")
+    deployment.land_with(FIRST, "1")
     deployment.settle()
     deployment.land_with("shop/orders/a.parquet", "2", "3")
     deployment.land_with("shop/orders/b.parquet", "3", "4")
@@ -355,12 +293,12 @@ def test_of_two_rivals_one_is_published_whichever_process_hangs(others: Story, w
     told(rivals, lambda deployment: Fault(partial(others, deployment), when))
 
 
-def told(story: Story, fault: Callable[[Deployment], Fault]) -> None:
+def told(story: Story, fault: Callable[[Scenario], Fault]) -> None:
     """Run the story once for each of its calls, with a fault at that call."""
-    undisturbed = Deployment()
+    undisturbed = Scenario()
     story(undisturbed)
     for number, call in enumerate(undisturbed.journal.calls):
-        disturbed = Deployment()
+        disturbed = Scenario()
         disturbed.journal.strike_at(number, fault(disturbed))
         story(disturbed)
         check_promises(disturbed)
@@ -369,6 +307,6 @@ def told(story: Story, fault: Callable[[Deployment], Fault]) -> None:
         assert found.count(State.PUBLISHED) == len(found) - 1, f"at call {number}, {call}"
 
 
-def _runs_of(deployment: Deployment, landed: LandedObject) -> list[JobRun]:
+def _runs_of(deployment: Scenario, landed: LandedObject) -> list[JobRun]:
     id_ = deployment.ingestion(landed).id
     return [run for run in deployment.jobs.runs() if run.name.startswith(id_)]

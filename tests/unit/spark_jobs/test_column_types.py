@@ -49,7 +49,7 @@ def test_a_type_is_read_as_it_was_written(type_: Type) -> None:
         "`a`",
     ],
 )
-def test_what_is_no_type_is_refused(text: str) -> None:
+def test_a_malformed_type_is_refused(text: str) -> None:
     """An incomplete or malformed type raises ValueError, and nothing else."""
     with pytest.raises(ValueError, match=r"type|expected"):
         parse(text)
@@ -68,14 +68,14 @@ def test_every_type_fits_itself(type_: Type) -> None:
 
 
 @given(_NUMBERS, _NUMBERS, _NUMBERS)
-def test_what_fits_what_fits_fits(small: str, middle: str, large: str) -> None:
+def test_fitting_is_transitive(small: str, middle: str, large: str) -> None:
     """If one type fits a second and this fits a third, the first fits the third."""
     if fits(small, middle) and fits(middle, large):
         assert fits(small, large)
 
 
 @given(_NUMBERS, _NUMBERS)
-def test_what_fits_both_ways_holds_the_same(one: str, other: str) -> None:
+def test_only_equal_types_fit_both_ways(one: str, other: str) -> None:
     """Two different types never fit each other in both directions."""
     assert one == other or not (fits(one, other) and fits(other, one))
 
@@ -136,7 +136,7 @@ def test_names_that_differ_in_case_are_duplicates() -> None:
     assert [e.name for e in nested if e.kind is Kind.DUPLICATE] == ["a", "s.x"]
 
 
-def test_what_has_no_type_is_not_compared() -> None:
+def test_values_without_a_type_are_not_compared() -> None:
     """Text cells, and columns with only nulls, fit any type."""
     assert fits("", parse("struct<a:int>"))
     assert fits("void", "int")

@@ -49,7 +49,7 @@ def test_a_change_is_reported() -> None:
     ]
 
 
-def test_what_allows_no_null_is_made_to() -> None:
+def test_not_null_is_lifted() -> None:
     """NOT NULL is lifted, so that a bad row can reach the branch."""
     (change,) = grown(_THERE, _COLUMNS, ("id",))
     assert change.statement == "ALTER TABLE t ALTER COLUMN `id` DROP NOT NULL"

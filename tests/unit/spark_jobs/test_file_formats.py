@@ -93,7 +93,7 @@ def test_a_header_is_the_first_row_that_is_there() -> None:
         (b"PAR1\x15\x04", "Parquet"), (b"SQLite format 3\0", "SQLite"),
     ],
 )  # fmt: skip
-def test_what_is_no_text_is_named(head: bytes, described: str) -> None:
+def test_a_file_of_another_kind_is_named(head: bytes, described: str) -> None:
     """A file of another kind is refused with the name of that kind."""
     with pytest.raises(Permanent, match=described) as caught:
         check_text("csv", head, "UTF-8")

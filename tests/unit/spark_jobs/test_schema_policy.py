@@ -102,7 +102,7 @@ def test_a_column_of_a_text_format_is_added_as_string() -> None:
         ("s", "struct<a:time(6)>", "a table cannot have the type"),
     ],
 )
-def test_what_no_table_can_have_is_not_added(name: str, type_: str, why: str) -> None:
+def test_an_unusable_column_is_not_added(name: str, type_: str, why: str) -> None:
     """An unusable name, or a type that Iceberg lacks, is a finding with the reason."""
     columns = [("id", "bigint"), ("price", "decimal(10,2)"), (name, type_)]
     (finding,) = compare(columns, contract(extraColumns="add")).findings
@@ -118,7 +118,7 @@ def test_a_transform_reads_columns_as_the_file_has_them() -> None:
     assert list(types(found.columns).items()) == [*columns[:3], ("text", "string")]
 
 
-def test_what_an_earlier_file_added_may_be_there_or_not() -> None:
+def test_a_column_of_an_earlier_file_may_be_missing() -> None:
     """A column that only the table has gets the file's values or null; both are reported."""
     grown = contract(extraColumns="add")
     grown = replace(grown, columns=(*grown.columns, undeclared("note", "string")))

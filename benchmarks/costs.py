@@ -1,0 +1,107 @@
+"""Ingest files in a warm Spark, in turn with other work, and compare the costs."""
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakegate.jobspec import JobSpec
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport, Step, Verdict
+from spark_jobs import main as job
+from spark_jobs.spark.session import session_settings
+from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.storage import Storage
+from tests.services import Services, fresh_session, services, warm_spark
+
+_NOBODY = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The services and the warm Spark that all runs share; `attempts` numbers the ingestions."""
+
+    running: Services
+    spark: SparkSession
+    attempts: "count[int]" = field(default_factory=lambda: count(1))
+
+    def ingest(self, landed: LandedObject, table: str, version: str) -> tuple[JobSpec, AuditReport]:
+        """Ingest a file up to its report, under that version of the contract; the branch stays."""
+        spec = self.running.spec(landed, version, table, next(self.attempts))
+        fresh_session(self.spark)
+        job.main(spec.to_argument())
+        report = Storage.connect(spec).finished_report()
+        if report is None or report.verdict is not Verdict.PASSED:
+            raise RuntimeError(f"the benchmark's file did not pass: {report}")
+        return spec, report
+
+    def publish(self, landed: LandedObject, table: str, version: str) -> None:
+        """Ingest a file and publish it."""
+        _, report = self.ingest(landed, table, version)
+        catalog, base = self.running.catalog, report.base_hash
+        catalog.merge(report.branch, report.audited_hash, base, "Publish", {"bench": "1"})
+        catalog.delete_branch(report.branch)
+
+    def append(self, landed: LandedObject, table: str) -> None:
+        """Append the same file to main by Spark alone."""
+        file = self.on("main").read.parquet(f"s3a://{landed.bucket}/{landed.key}")
+        file.writeTo(f"lake.{table}").append()
+
+    def on(self, branch: str) -> SparkSession:
+        """Return a session whose catalog is a branch, with the publisher's rights."""
+        session = fresh_session(self.spark)
+        spec = replace(_NOBODY, branch=branch, nessie_uri=self.running.nessie_uri)
+        for name, value in session_settings(spec, self.running.tokens["publisher"]).items():
+            session.conf.set(name, value)
+        return session
+
+    def cost(self, work: Work) -> Step:
+        """Return the cost of some work, with nothing cached by an earlier one."""
+        self.spark.catalog.clearCache()
+        meter = Meter(self.spark)
+        with meter.step("work"):
+            work()
+        return meter.steps[0]
+
+    def compared(self, each: Mapping[str, Work], runs: int) -> dict[str, object]:
+        """Return the costs of all, and how many times the cost of the first each other one has.
+
+        They run in turn, so that noise meets all alike; the first turn is a warm-up.
+        """
+        turns = [{n: self.cost(work) for n, work in each.items()} for _ in range(runs + 1)][1:]
+        first, *others = each
+        costs = {name: shown(name, [turn[name] for turn in turns]) for name in each}
+        ratios = {name: ratio([(turn[name], turn[first]) for turn in turns]) for name in others}
+        for name, found in ratios.items():
+            print(f"{name} / {first}: {found:.3f}", flush=True)
+        return {"costs": costs, "ratios": ratios}
+
+
+@contextmanager
+def bench() -> Iterator[Bench]:
+    """Yield a bench with services of its own."""
+    with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
+        yield Bench(running, warm_spark(running))
+
+
+def ratio(pairs: Sequence[tuple[Step, Step]]) -> float:
+    """Return the median of the pairs' ratios of seconds."""
+    return statistics.median(one.seconds / other.seconds for one, other in pairs)
+
+
+def shown(name: str, steps: Sequence[Step]) -> dict[str, object]:
+    """Print and return the median of the seconds, and the other costs."""
+    seconds, last = statistics.median(step.seconds for step in steps), steps[-1]
+    print(
+        f"{name:>20}: {seconds:6.2f} s, {last.jobs:3} jobs, {last.rows:>12,} rows and "
+        f"{last.bytes / 1e6:6.1f} MB read, {last.shuffled / 1e6:6.1f} MB shuffled",
+        flush=True,
+    )
+    return {"seconds": seconds, "runs": [asdict(step) for step in steps]}

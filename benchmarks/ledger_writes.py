@@ -1,0 +1,80 @@
+"""The ledger's write units of files that share a group, counted over the fakes."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+from functions.adapters.ledger import Ledger
+from functions.adapters.ledger_groups import group_key, is_large
+from functions.adapters.ledger_items import to_item
+from functions.model.ingestion import Ingestion
+from lakegate.shared_run import MOST_FILES
+from tests.fakes.deployment import SETTINGS, Deployment
+from tests.fakes.ledger import FakeLedger
+from tests.fakes.write_units import Index, Item, units
+from tests.template import resource
+
+_TABLE = ""  # among the indexes
+# A transaction takes the table's units twice; an index is written later, outside it.
+_IN_A_TRANSACTION = 2
+_SHARED = replace(
+    SETTINGS, shared_runs=1, work_queue="http://sqs/work", job_run_queue="http://sqs/judged"
+)
+
+
+def units_a_file(files: int = MOST_FILES) -> float:
+    """Return the write units of each of so many files that one group publishes.
+
+    The writes of their slot, of which there is one a run, are not counted.
+    """
+    deployment = Deployment(_SHARED)
+    charged = Charged(deployment.clock.now)
+    deployment.ledger = charged
+    deployment.adapters = replace(deployment.adapters, ledger=cast(Ledger, charged))
+    for number in range(files):
+        deployment.land(f"shop/orders/2026/11/21/orders-{number:04}.parquet")
+    while deployment.waits:  # so that the run finds all of them at once
+        deployment.deliver()
+    deployment.settle()
+    return charged.units / files
+
+
+class Charged(FakeLedger):
+    """A ledger that adds up the write units of its items, and of those of large groups."""
+
+    def __init__(self, now: Callable[[], str]) -> None:
+        super().__init__(now)
+        described = resource("LedgerTable")["GlobalSecondaryIndexes"]
+        self._indexes = [Index.of(each) for each in described]
+        self._groups: dict[tuple[str, ...], Item] = {}
+        self.units = 0
+
+    def begin(self, ingestion: Ingestion) -> Ingestion:
+        """See Ledger.begin."""
+        is_new = not self.known([ingestion.id])
+        begun = super().begin(ingestion)
+        if is_new:
+            self._charge([None], [begun])
+        return begun
+
+    def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """See Ledger.save_all; `save` comes here as well."""
+        before = [to_item(self.get(each.id)) for each in ingestions]
+        saved = super().save_all(ingestions)
+        self._charge(before, saved)
+        for group in {each.group for each in saved if is_large(each.group)}:
+            if len(saved) > 1 or group not in self._groups:
+                self._charge_group(group)
+        return saved
+
+    def _charge(self, before: Sequence[Item | None], saved: Sequence[Ingestion]) -> None:
+        times = _IN_A_TRANSACTION if len(saved) > 1 else 1
+        for old, new in zip(before, saved, strict=True):
+            taken = units(old, to_item(new), self._indexes)
+            self.units += sum(taken.values()) + (times - 1) * taken[_TABLE]
+
+    def _charge_group(self, group: tuple[str, ...]) -> None:
+        item: Item = {"id": group_key(group), "ids": json.dumps(group)}
+        self.units += sum(units(self._groups.get(group), item, ()).values())
+        self._groups[group] = item

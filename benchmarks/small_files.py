@@ -1,0 +1,108 @@
+"""Small files for benchmarks: readings of sensors as Parquet, CSV and gzipped CSV."""
+
+import csv
+import gzip
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.results import parquet
+
+_ONE_BAD_IN = 100
+_BAD_VALUE = -1.0  # below the contract's minimum
+_KINDS = ("a", "b", "c")
+_FORMATS = {"parquet": "parquet", "csv": "csv", "csv.gz": "csv"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Files of one kind for one table: how their names end, and how many rows each has.
+
+    With `some_bad` one in a hundred, from the first on, has a row that breaks its contract.
+    """
+
+    table: str
+    ending: str
+    rows: int
+    some_bad: bool = False
+
+    @property
+    def contract(self) -> str:
+        """Return the table's contract, with checks of several tiers."""
+        return _CONTRACT.format(table=self.table, format=_FORMATS[self.ending])
+
+    def key(self, number: int) -> str:
+        """Return the key of a file."""
+        return f"{self.table.replace('.', '/')}/{number:06}.{self.ending}"
+
+    def is_bad(self, number: int) -> bool:
+        """Return whether a file breaks its contract."""
+        return self.some_bad and number % _ONE_BAD_IN == 0
+
+    def body(self, number: int) -> bytes:
+        """Return a file, always the same for its number, and another for each number and table."""
+        seed = [number, *self.table.encode()]
+        return _WRITERS[self.ending](_readings(seed, self.rows, bad=self.is_bad(number)))
+
+    def good_rows(self, files: int) -> int:
+        """Return how many rows so many files bring to main."""
+        return self.rows * sum(not self.is_bad(number) for number in range(files))
+
+
+def _readings(seed: list[int], rows: int, *, bad: bool) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    values = random.random(rows) * 1000
+    if bad:
+        values[rows // 2] = _BAD_VALUE
+    return {
+        "id": random.integers(0, 2**60, rows),
+        "sensor": [f"s{n}" for n in random.integers(0, 500, rows)],
+        "value": values,
+        "kind": random.choice(_KINDS, rows).tolist(),
+    }
+
+
+def _csv(columns: Mapping[str, Any]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+_WRITERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+    "parquet": parquet,
+    "csv": _csv,
+    "csv.gz": lambda columns: gzip.compress(_csv(columns), mtime=0),
+}
+
+_CONTRACT = """\
+kind: DataContract
+apiVersion: v3.1.0
+id: {table}
+version: 1.0.0
+status: active
+customProperties: [{{property: format, value: {format}}}]
+schema:
+  - name: {table}
+    logicalType: object
+    quality: [{{metric: rowCount, mustBeBetween: [1, 10000000]}}]
+    properties:
+      - name: id
+        logicalType: integer
+        physicalType: bigint
+        required: true
+        unique: true
+      - {{name: sensor, logicalType: string, logicalTypeOptions: {{pattern: "^s[0-9]+$"}}}}
+      - name: value
+        logicalType: number
+        physicalType: double
+        logicalTypeOptions: {{minimum: 0, maximum: 1000}}
+      - name: kind
+        logicalType: string
+        quality:
+          - {{metric: invalidValues, arguments: {{validValues: [a, b, c]}}, mustBe: 0}}
+"""

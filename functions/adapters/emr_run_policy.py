@@ -1,0 +1,159 @@
+"""The policy that narrows the job's role to one ingestion, or to the files of a shared run.
+
+A job run may do what both its role and this policy allow (EMR Serverless User Guide, "Execution
+IAM policy"). The text has at most 2,048 characters (API reference, JobRunExecutionIamPolicy), so it
+does not repeat what the role gives to every run, such as the secret and the log group.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from functions.settings import Settings
+from lakegate.batch import folder, tables_of
+from lakegate.jobspec import JobSpec
+from lakegate.shared_run import SharedRun
+
+MOST = 2048
+_LONGEST_PATH, _LONGEST_FOLDER = 120, 300
+# The API accepts no other characters. How IAM counts these is undocumented.
+_UNWRITABLE = re.compile(r"[^\x20-\x7e\xa0-\xff]+")
+_READ = ("s3:GetObject", "s3:GetObjectVersion")
+_WRITE = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload")
+_TAKE = (
+    *("sqs:ReceiveMessage", "sqs:DeleteMessage"),
+    *("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"),
+)
+_ALIKE = ("s3:ListBucket", "secretsmanager:GetSecretValue", "logs:*")
+
+
+def run_policy(spec: JobSpec, settings: Settings) -> str:
+    """Return the policy of one job run, as JSON of at most MOST characters.
+
+    The run may read its landed object, the contract, baselines and the job's code. It may write
+    keys that contain the ingestion's id (reports, staged copies, results, quarantine) and its
+    table; a re-audit only reads the table. It reads all tables only if its contract requires it. A
+    name that is too long, or has characters that a policy cannot have, is widened by `*`. A batch
+    with too many tables gets their namespaces, or all tables.
+    """
+    if spec.parts:
+        return next(text for text in _of_batch(spec, settings) if len(text) <= MOST)
+    without = _text(spec, settings, (), _tables([spec.table]))
+    landed = () if spec.reaudit_base else _landed(spec, settings, MOST - len(without))
+    return _text(spec, settings, landed, _tables([spec.table]))
+
+
+def shared_run_policy(run: SharedRun, settings: Settings) -> str:
+    """Return the policy of a shared run, as JSON of at most MOST characters.
+
+    Its files are not known yet, so it may read every landed object and contract, and write every
+    table and report. It takes files from its work queue, and sends to its verdict queue. It reads
+    no text of a change, since changes have runs of their own.
+    """
+    lake, landing = (f"{_s3(settings)}{b}/" for b in (run.lake_bucket, settings.landing_bucket))
+    written = [f"{lake}{path}/*" for path in ("warehouse", "reports", "staging")]
+    read = [f"{lake}{path}/*" for path in ("contracts", "baselines", _release(run, settings))]
+    statements = (
+        _allow(_READ, [f"{landing}*", *read]),
+        _allow(_WRITE, written),
+        _allow(_TAKE, [_queue(run.work_queue, settings)]),
+        _allow(("sqs:SendMessage",), [_queue(run.verdict_queue, settings)]),
+        _allow(_ALIKE, ["*"]),
+    )
+    return _compact({"Version": "2012-10-17", "Statement": statements})
+
+
+def _queue(address: str, settings: Settings) -> str:
+    """Return the ARN of the queue at an address, which ends with its account and name."""
+    account, name = address.split("/")[-2:]
+    return f"arn:{_partition(settings)}:sqs:*:{account}:{name}"
+
+
+def _of_batch(spec: JobSpec, settings: Settings) -> Iterator[str]:
+    """Yield the possible policies of a batch, narrowest first; it reads its whole folder."""
+    bucket = f"{_s3(settings)}{spec.landed.bucket}/"
+    landed = [f"{bucket}{literal(folder(spec.landed.key), _LONGEST_FOLDER)}*"]
+    names = tables_of(spec.parts)
+    spaces = dict.fromkeys(name.partition(".")[0] for name in names)
+    for places in (_tables(names), [f"warehouse/{space}/*" for space in spaces], ["warehouse/*"]):
+        yield _text(spec, settings, landed, places)
+
+
+def _tables(names: Iterable[str]) -> list[str]:
+    """Return the locations of tables; Nessie creates each in a folder `<table>_<uuid>`.
+
+    A table's name has no hyphen, so such a pattern matches no other table.
+    """
+    places = (literal(f"warehouse/{n.replace('.', '/')}", _LONGEST_PATH) for n in names)
+    return [f"{place}{end}" for place in places for end in ("_????????-*", "/*")]
+
+
+def _text(spec: JobSpec, settings: Settings, landed: Sequence[str], tables: Sequence[str]) -> str:
+    lake = f"{_s3(settings)}{spec.lake_bucket}/"
+    names = (spec.contract_key, f"baselines/{spec.table}.json")
+    read = [literal(name, _LONGEST_PATH) for name in names]
+    if spec.parts:
+        read = ["contracts/*", "baselines/*"]
+    read += [f"{_release(spec, settings)}/*"]
+    read += ["warehouse/*"] * spec.reads_others
+    written = [f"*{spec.ingestion}*"]
+    (read if spec.reaudit_base else written).extend(tables)
+    statements = (
+        _allow(_READ, [*landed, *(lake + path for path in read)]),
+        _allow(_WRITE, [lake + path for path in written]),
+        _allow(_ALIKE, ["*"]),
+    )
+    return _compact({"Version": "2012-10-17", "Statement": statements})
+
+
+def _allow(actions: Sequence[str], resources: Sequence[str]) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": actions, "Resource": resources}
+
+
+def _landed(spec: JobSpec, settings: Settings, room: int) -> Sequence[str]:
+    """Return the landed object and a control file beside it, within `room` characters of JSON."""
+    key, bucket = spec.landed.key, f"{_s3(settings)}{spec.landed.bucket}/"
+    both = (bucket + literal(key), f"{bucket}{literal(key)}.control.*")
+    if len(_compact(both)) <= room:
+        return both
+    return (bucket + literal(key, room - len(_compact([bucket]))),)
+
+
+def literal(text: str, most: int = 10_000) -> str:
+    """Return an IAM pattern for this exact text, in at most `most` characters of JSON.
+
+    Wildcards and characters that begin a variable are escaped (IAM User Guide, "Policy variables:
+    special characters"). Characters that cannot be written, and what exceeds the limit, become `*`.
+    """
+    pattern, size = "", 0
+    for part in re.findall(rf"{_UNWRITABLE.pattern}|.", text):
+        more = _escaped(part)
+        size += len(_compact(more)) - 2
+        if size > most - (more != "*"):
+            return f"{pattern.rstrip('*')}*"
+        pattern += more
+    return pattern
+
+
+def _escaped(part: str) -> str:
+    if part in ("*", "?", "$"):
+        return f"${{{part}}}"
+    return "*" if _UNWRITABLE.match(part) else part
+
+
+def _release(run: JobSpec | SharedRun, settings: Settings) -> str:
+    """Return the folder of the job's code in the lake bucket."""
+    return literal(settings.job_code.removeprefix(f"s3://{run.lake_bucket}/"))
+
+
+def _s3(settings: Settings) -> str:
+    return f"arn:{_partition(settings)}:s3:::"
+
+
+def _partition(settings: Settings) -> str:
+    return settings.emr_role_arn.split(":")[1]
+
+
+def _compact(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

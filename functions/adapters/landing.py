@@ -1,0 +1,124 @@
+"""Read the landing bucket, with all versions of its keys."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from functions.adapters.s3 import body_of, translated
+from lakegate import times
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject, object_version
+
+_LONGEST_MANIFEST = 64 << 10
+_PAGE = 1000  # the most that S3 lists at once
+_NOW = "9999"  # as a time
+
+
+class LostPosition(LakegateError):
+    """S3 cannot continue a listing there."""
+
+
+class Landing:
+    """The landing bucket."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        """Use boto3's `s3` client."""
+        self._client = client
+        self.bucket = bucket
+
+    def landed(self) -> Iterator[LandedObject]:
+        """Yield every version of every key that landed; delete markers are not objects."""
+        position = None
+        while position != "":
+            found, position = self.page(position or "")
+            yield from found
+
+    def page(self, position: str, most: int = _PAGE) -> tuple[list[LandedObject], str]:
+        """Return some landed versions after a position, and the position after them.
+
+        "" is the beginning and the end; versions are ordered by key. Raises LostPosition.
+        """
+        key, version = json.loads(position) if position else ("", "")
+        after = {"KeyMarker": key, "VersionIdMarker": version} if position else {}
+        with translated(self.bucket), _known_position(position):
+            page = self._client.list_object_versions(Bucket=self.bucket, MaxKeys=most, **after)
+        more = page["IsTruncated"]
+        following = json.dumps([page["NextKeyMarker"], page["NextVersionIdMarker"]]) if more else ""
+        return [self._landed(found) for found in page.get("Versions", [])], following
+
+    def newest(self, prefix: str, at: str = _NOW) -> dict[str, LandedObject]:
+        """Return the newest version of every key with this prefix, by key, without deleted keys.
+
+        `at` (ISO 8601, UTC) asks for the state at that time by S3's clock, which has whole seconds
+        and dates a multipart upload by its start. Changes within that second count, so an object
+        uploaded before is always found. In the worst case the result is the version that replaced
+        it within that second; then a later file that names it is held as a likely duplicate, and
+        its owner is alerted.
+        """
+        there: dict[str, dict[str, Any]] = {}
+        gone: dict[str, dict[str, Any]] = {}
+        with translated(f"{prefix}*"):
+            pages = self._client.get_paginator("list_object_versions").paginate(
+                Bucket=self.bucket, Prefix=prefix
+            )
+            for page in pages:
+                for newest, kind in ((there, "Versions"), (gone, "DeleteMarkers")):
+                    for found in page.get(kind, []):  # of a key the newest first
+                        if times.second(times.text(found["LastModified"])) <= times.second(at):
+                            newest.setdefault(found["Key"], found)
+        return {
+            key: self._landed(found)
+            for key, found in there.items()
+            if key not in gone or _rank(gone[key]) <= _rank(found)
+        }
+
+    def manifest(self, landed: LandedObject) -> tuple[bytes, str]:
+        """Return the text of a batch's manifest, and when it landed by S3's clock.
+
+        An event has the time when the upload was complete, which differs from a listing's. Raises
+        Missing where that version is gone, Permanent TOO_LARGE.
+        """
+        version = {} if landed.version == landed.etag else {"VersionId": landed.version}
+        with translated(landed.uri):
+            found = self._client.get_object(Bucket=self.bucket, Key=landed.key, **version)
+            body = body_of(found, landed.key, _LONGEST_MANIFEST)
+            return body, times.text(found["LastModified"])
+
+    def put(self, key: str, body: bytes) -> LandedObject:
+        """Put an object as an uploader does; return the landed object."""
+        with translated(key):
+            answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
+        etag = answer["ETag"].strip('"')
+        version = object_version(answer.get("VersionId"), etag)
+        return LandedObject(self.bucket, key, version, etag, len(body))
+
+    def _landed(self, found: dict[str, Any]) -> LandedObject:
+        etag = found["ETag"].strip('"')
+        return LandedObject(
+            bucket=self.bucket,
+            key=found["Key"],
+            version=object_version(found["VersionId"], etag),
+            etag=etag,
+            size=found["Size"],
+            landed_at=times.text(found["LastModified"]),
+        )
+
+
+@contextmanager
+def _known_position(position: str) -> Iterator[None]:
+    """Raise LostPosition if S3 refuses the position, for example since its version was deleted."""
+    try:
+        yield
+    except ClientError as error:
+        if position and error.response["Error"]["Code"] == "InvalidArgument":
+            raise LostPosition("LOST_POSITION", f"S3 does not list from there: {error}") from error
+        raise
+
+
+def _rank(found: dict[str, Any]) -> tuple[bool, datetime]:
+    """Return the sort key of a version among those of its key; the newest is the largest."""
+    return found["IsLatest"], found["LastModified"].replace(microsecond=0)

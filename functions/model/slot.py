@@ -1,0 +1,39 @@
+"""The slots of shared runs: each holds one run at a time."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lakegate import times
+
+_TRUSTED = timedelta(seconds=10)  # how long a run that was seen up counts as up
+_PREFIX = "shared-"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A slot, and the shared run that holds it.
+
+    `name` is the run's name and client token, `run` its id once it was started. `checked_at` is
+    when the run was last seen up, or given its name. `revision` counts the saves.
+    """
+
+    number: int
+    name: str = ""
+    run: str = ""
+    checked_at: str = ""
+    revision: int = 0
+
+    def is_trusted(self, now: str) -> bool:
+        """Return whether its run was up, or being started, a moment ago."""
+        return self.checked_at > times.text(datetime.fromisoformat(now) - _TRUSTED)
+
+
+def shared_name(number: int, now: str, token: str) -> str:
+    """Return the name of a slot's next run, which no run had before: `shared-0-<time>-<token>`."""
+    digits = "".join(filter(str.isdigit, now.partition("+")[0]))
+    return f"{_PREFIX}{number}-{digits}-{token}"
+
+
+def is_shared_name(name: str) -> bool:
+    """Return whether a job run of this name is a shared run."""
+    return name.startswith(_PREFIX)

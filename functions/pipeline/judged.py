@@ -1,0 +1,275 @@
+"""Record what a shared run found in the files that it had taken, and publish those that passed.
+
+The run's exit code says nothing about one file, so its report alone decides; the publisher counts
+the rows of each branch once more before it merges it (publish.py).
+
+    a report about one file → its verdict, as after a run of its own
+    reports of a group → all members wait, and all their reports name the group's branch:
+                         the branch becomes their common intent, in one conditional write
+                       → else the branch holds rows of a file that has another verdict:
+                         those that name it run again, and it is deleted
+    a file that must not share a run → the next attempt has a run of its own
+
+An ingestion takes a verdict only while it waits for one of this attempt. So whatever comes twice,
+late, or from two runs, each ingestion has one verdict and one intent.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from functions.adapters.all import Adapters
+from functions.adapters.emr import JobRun, RunState
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import Ingestion, Intent
+from functions.model.merge_commit import AlreadyPublished, require_unpublished
+from functions.pipeline.complete import (
+    Publish,
+    audited,
+    decide,
+    is_judged,
+    record_report,
+    record_verdict,
+    resume,
+    with_findings,
+)
+from functions.pipeline.finish import end_published, report_of
+from functions.pipeline.fresh_branch import settle_published
+from functions.pipeline.retry import run_again, run_all_again
+from functions.pipeline.submit import submit
+from functions.telemetry import logger
+from lakegate.errors import LakegateError, Permanent
+from lakegate.landing import WRITTEN_BY_JOBS, parse_report_key, parse_run_name, report_key
+from lakegate.report import AuditReport, Verdict
+from lakegate.shared_run import Judged
+
+_T = TypeVar("_T")
+
+
+def conclude_judged(adapters: Adapters, message: Judged) -> None:
+    """Complete the ingestions that a shared run judged: publish, reject, or run them again.
+
+    What fails for one does not hold up the others; then raise its LakegateError at the end.
+    """
+    recorded = record_judged(adapters, message)
+    units = {each.intent if each.group else each.id: each for each in recorded}
+    _all_of([partial(_resume, adapters, first) for first in units.values()])
+    now = adapters.ledger.together([each.id for each in recorded])
+    _all_of([partial(_resume, adapters, each) for each in now if each.unfinished])
+
+
+def _all_of(works: Iterable[Callable[[], _T]]) -> list[_T]:
+    """Do all of the work; return the results, or raise the first LakegateError at the end."""
+    done, failed = [], list[LakegateError]()
+    for work in works:
+        try:
+            done.append(work())
+        except LakegateError as error:
+            logger.warning("the others go on", extra={"why": error.message})
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    return done
+
+
+def _resume(adapters: Adapters, ingestion: Ingestion) -> None:
+    with logger.append_context_keys(ingestion=ingestion.id):
+        if is_judged(ingestion):
+            resume(adapters, ingestion)
+
+
+def resume_waiting(adapters: Adapters, waiting: Ingestion) -> Ingestion:
+    """Record the verdict of a file whose message was lost, or queue the file again."""
+    if report_of(adapters, waiting):
+        conclude_judged(adapters, Judged("", (waiting.report_key,)))
+    else:
+        submit(adapters, waiting)
+    return adapters.ledger.get(waiting.id)
+
+
+def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
+    """Record the verdicts only, so that all that passed can be published together.
+
+    Return the ingestions as they are then; only reports of those that await a verdict are read.
+    """
+    run = JobRun(_run_id(adapters, message.run), message.run, RunState.SUCCESS)
+    keys = {parse_report_key(key)[1:]: key for key in message.reports}
+    known = adapters.ledger.together([id_ for id_, _ in keys])
+    waiting = {i.id: i for i in known if i.awaits_shared_run and (i.id, i.attempt) in keys}
+    reports = {id_: _report(adapters, keys[id_, i.attempt]) for id_, i in waiting.items()}
+    of_groups = {id_: r for id_, i in waiting.items() if _is_of_group(i, r := reports[id_])}
+    groups = {r.group: r for r in of_groups.values() if r}
+    singles = [i for id_, i in waiting.items() if id_ not in of_groups]
+    works = [
+        # First, so that main refuses few branches.
+        *(partial(GroupVerdict(adapters, r, reports).record, run) for r in groups.values()),
+        *(partial(_record_single, adapters, i, reports[i.id], run) for i in singles),
+        *(partial(_run_alone, adapters, name) for name in message.alone),
+    ]
+    recorded = [i for i in known if i.id not in waiting]
+    return recorded + [i for found in _all_of(works) for i in found]
+
+
+def _is_of_group(waiting: Ingestion, report: AuditReport | None) -> bool:
+    """Return whether a report is about the attempt that awaits it, as a member of a group."""
+    if report is None or waiting.id not in report.group:
+        return False
+    return (report.ingestion, report.attempt) == (waiting.id, waiting.attempt)
+
+
+def _report(adapters: Adapters, key: str) -> AuditReport | None:
+    """Return the report, None if it is missing or cannot be read."""
+    try:
+        return adapters.lake.report(key)
+    except (Missing, Permanent) as error:
+        logger.warning("there is no such report", extra={"key": key, "why": error.message})
+        return None
+
+
+def _run_id(adapters: Adapters, name: str) -> str:
+    """Return the id of a shared run, "" once its slot holds another one."""
+    slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
+    return next((slot.run for slot in slots if slot.name == name), "")
+
+
+def _record_single(
+    adapters: Adapters, waiting: Ingestion, report: AuditReport | None, run: JobRun
+) -> list[Ingestion]:
+    """Record the verdict on one file; a report that is missing or unreadable is an error."""
+    try:
+        _require_new(adapters, [waiting])
+    except AlreadyPublished as found:
+        return [end_published(adapters, [waiting], found.commits[waiting.id])]
+    if report is None:  # or nobody can read it
+        failed = replace(run, state=RunState.FAILED)
+        return [record_verdict(adapters, waiting.but(job_run=run.id), failed)]
+    has_passed = report.verdict is Verdict.PASSED
+    ended = replace(run, state=RunState.SUCCESS if has_passed else RunState.FAILED)
+    if not report.group:
+        return [record_report(adapters, _with_branch(waiting, report, run), ended, report)]
+    # It is about another attempt. So the group's branch is no evidence, and nobody may merge it.
+    recorded = record_report(adapters, waiting.but(job_run=run.id), ended, report)
+    adapters.catalog.delete_branch(report.branch)
+    return [recorded]
+
+
+def _run_alone(adapters: Adapters, name: str) -> list[Ingestion]:
+    """Give a file that may have killed a run a run of its own."""
+    id_, attempt = parse_run_name(name)
+    ingestion = adapters.ledger.get(id_)
+    if not _awaits(ingestion, attempt):
+        return [ingestion]
+    logger.warning("it must not share a run again", extra={"ingestion": id_})
+    return [run_again(adapters, _alone(ingestion))]
+
+
+def _awaits(ingestion: Ingestion, attempt: int) -> bool:
+    return ingestion.awaits_shared_run and ingestion.attempt == attempt
+
+
+def _with_branch(ingestion: Ingestion, report: AuditReport, run: JobRun) -> Ingestion:
+    """Return the ingestion with the branch that the run created for it, if it is one of jobs."""
+    own = report.branch.startswith(f"{WRITTEN_BY_JOBS}{ingestion.table}/")
+    branch = report.branch if own else ""
+    return ingestion.but(branch=branch, base_hash=report.base_hash, job_run=run.id)
+
+
+def _require_new(adapters: Adapters, waiting: Sequence[Ingestion]) -> None:
+    """Raise AlreadyPublished if main has an earlier attempt, whose branch may have been merged.
+
+    Read after the new branch was created: main refuses that one if it publishes the earlier attempt
+    from now on.
+    """
+    if repeated := [each for each in waiting if each.base_hash]:
+        require_unpublished(adapters.catalog.log(), repeated)
+
+
+def _alone(member: Ingestion) -> Ingestion:
+    """Return the member as after a failure, so that it gets a run of its own."""
+    return member.but(failures=member.failures + 1)
+
+
+class GroupVerdict:
+    """The files whose rows a shared run appended to one branch."""
+
+    def __init__(
+        self,
+        adapters: Adapters,
+        report: AuditReport,
+        given: Mapping[str, AuditReport | None],
+    ) -> None:
+        """Use the report of any member; `given` are the reports that were read, by ingestion."""
+        self._adapters = adapters
+        self._any = report
+        self._given = given
+
+    def record(self, run: JobRun) -> list[Ingestion]:
+        """Make the branch the members' intent, or run again those that name it; return them."""
+        members = self._adapters.ledger.together(self._any.group)
+        intent = Intent(self._any.branch, self._any.audited_hash)
+        if any(member.intent == intent for member in members):
+            return [member for member in members if member.intent == intent]
+        reports = {each.id: self._report(each) for each in members}
+        mine = [each for each in members if self._is_named(each, reports[each.id])]
+        if len(mine) < len(self._any.group):
+            return self._run_again(mine)
+        return self._accept(run, [(each, report) for each in mine if (report := reports[each.id])])
+
+    def _report(self, member: Ingestion) -> AuditReport | None:
+        """Return the report of the member's attempt, None without one."""
+        if member.id in self._given:
+            return self._given[member.id]
+        return _report(self._adapters, report_key(member.table, member.id, member.attempt))
+
+    def _is_named(self, member: Ingestion, report: AuditReport | None) -> bool:
+        """Return whether it waits for a verdict, and its report names this branch."""
+        if report is None or not _awaits(member, report.attempt):
+            return False
+        return (report.branch, report.audited_hash, report.group) == (
+            self._any.branch,
+            self._any.audited_hash,
+            self._any.group,
+        )
+
+    def _accept(
+        self, run: JobRun, found: Sequence[tuple[Ingestion, AuditReport]]
+    ) -> list[Ingestion]:
+        adapters, members = self._adapters, [ingestion for ingestion, _ in found]
+        try:
+            _require_new(adapters, members)
+        except AlreadyPublished:
+            return self._run_again(members)
+        named = [
+            (with_findings(_with_branch(each, report, run), report), report)
+            for each, report in found
+        ]
+        tries = adapters.settings.max_crashes
+        if not all(isinstance(decide(each, run, report, tries), Publish) for each, report in named):
+            return self._run_again(members)
+        passed = [audited(adapters, each, report) for each, report in named]
+        held = {each.id for each in passed if each.duplicate_of and each.on_duplicate == "hold"}
+        if held:  # which need branches of their own until a person decides
+            return self._run_again([_alone(each) if each.id in held else each for each in members])
+        group = self._any.group if len(passed) > 1 else ()
+        return adapters.ledger.save_all([each.but(group=group) for each in passed])
+
+    def _run_again(self, members: Sequence[Ingestion]) -> list[Ingestion]:
+        """Run the members again on other branches; nobody can merge this one any more.
+
+        Those that main published are only recorded as published: the ledger had lost them.
+        """
+        logger.warning("a group is run again", extra={"branch": self._any.branch})
+        since = [member.but(base_hash=self._any.base_hash) for member in members]
+        if since:
+            self._settle(since)
+        self._adapters.catalog.delete_branch(self._any.branch)
+        return self._adapters.ledger.together([member.id for member in members])
+
+    def _settle(self, since: Sequence[Ingestion]) -> None:
+        try:
+            require_unpublished(self._adapters.catalog.log(), since)
+        except AlreadyPublished as found:
+            settle_published(self._adapters, since, found)
+        else:
+            run_all_again(self._adapters, since)

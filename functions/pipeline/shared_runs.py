@@ -1,0 +1,142 @@
+"""Have small files ingested by shared runs: queue them, and keep runs up that take them.
+
+    a file that may share a run → its job spec goes to the work queue; it has no branch yet
+    no run is up → start one; each slot holds one run, and changes by conditional writes only
+    a run ended while files wait → start the next
+    the queue is empty although files wait for it → their messages were lost: queue them again
+
+A message that comes twice does no harm: only the first report of an attempt counts, and only an
+ingestion that still waits takes a verdict (judged.py).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from math import ceil
+
+from functions.adapters.all import Adapters
+from functions.adapters.emr import JobRun, UnknownRun
+from functions.adapters.ledger import Moved
+from functions.model.ingestion import Ingestion, State
+from functions.model.slot import Slot, shared_name
+from functions.settings import Settings
+from functions.telemetry import logger, metrics
+from lakegate import times
+from lakegate.jobspec import JobSpec
+from lakegate.shared_run import SharedRun
+
+_FILES_PER_RUN = 1_000  # that wait before one more run is started
+_LONGEST_WAIT = timedelta(hours=1)  # after which a message counts as lost, whatever else waits
+
+
+def may_share(ingestion: Ingestion, settings: Settings) -> bool:
+    """Return whether a shared run may take it: a small file whose audit reads nothing else.
+
+    An attempt after a failure, or after an error, has a run of its own: it may have killed one.
+    """
+    if not settings.shared_runs or ingestion.isolation == "own" or ingestion.parts:
+        return False
+    if State.ERRORED in ingestion.times:
+        return False
+    return ingestion.state is State.LANDED and is_small(ingestion, settings.small_file_bytes)
+
+
+def is_small(ingestion: Ingestion, most: int) -> bool:
+    """Return whether small workers suffice: at most `most` bytes, and no other data to read.
+
+    Bytes do not say how much memory a file takes: after a failure it gets workers of full size.
+    """
+    if ingestion.failures or ingestion.change or ingestion.is_reaudit:
+        return False
+    if ingestion.checks_whole_table or ingestion.reads_others:
+        return False
+    return sum(part.size for part in ingestion.parts) + ingestion.landed.size <= most
+
+
+def queue(adapters: Adapters, ingestion: Ingestion, spec: JobSpec) -> Ingestion:
+    """Record that the ingestion waits for a shared run, and queue its job spec.
+
+    The run comes first: a failure to start it must not leave a message behind.
+    """
+    waiting = ingestion.step("queued", adapters.now(), is_shared=True)
+    saved = adapters.ledger.save(waiting)
+    keep_up(adapters, 0)
+    adapters.work.send(spec)
+    logger.info("queued for a shared run")
+    return saved
+
+
+def files_waiting(adapters: Adapters) -> int:
+    """Return about how many files wait in the work queue, none where no run takes them."""
+    return adapters.work.size() if adapters.settings.shared_runs else 0
+
+
+def is_lost(adapters: Adapters, ingestion: Ingestion, files: int) -> bool:
+    """Return whether the message of an ingestion is gone; `files` wait in the queue."""
+    longest_ago = times.text(datetime.fromisoformat(adapters.now()) - _LONGEST_WAIT)
+    return not files or ingestion.saved_at < longest_ago
+
+
+def slots_needed(adapters: Adapters) -> Iterator[int]:
+    """Yield the slots whose runs the waiting files need, none while no file waits."""
+    needed = ceil(files_waiting(adapters) / _FILES_PER_RUN)
+    yield from range(min(needed, adapters.settings.shared_runs))
+
+
+def keep_up(adapters: Adapters, number: int) -> None:
+    """Start a run in a slot unless it holds one that is up."""
+    try:
+        _fill(adapters, adapters.ledger.slot(number))
+    except Moved:
+        logger.info("another process keeps it up", extra={"slot": number})
+
+
+def run_ended(adapters: Adapters, run: JobRun) -> None:
+    """Free the slot of a shared run, and start the next one at once if files wait."""
+    metrics.add_metric("SharedRunsEnded", "Count", 1)
+    logger.info("a shared run ended", extra={"run": run.id, "run_state": run.state})
+    slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
+    for slot in [each for each in slots if each.run == run.id]:
+        free = adapters.ledger.save_slot(replace(slot, name="", run="", checked_at=""))
+        if adapters.work.size():
+            _start(adapters, free)
+
+
+def _fill(adapters: Adapters, slot: Slot) -> None:
+    """Start a run unless the slot's one is up. Raise Moved if another process was faster."""
+    now = adapters.now()
+    if slot.is_trusted(now):
+        return
+    if slot.run and not _has_ended(adapters, slot.run):
+        adapters.ledger.save_slot(replace(slot, checked_at=now))
+    else:  # of a run that was only named the starter may have died
+        _start(adapters, slot)
+
+
+def _has_ended(adapters: Adapters, run: str) -> bool:
+    try:
+        return adapters.jobs.get(run).has_ended
+    except UnknownRun:
+        return True
+
+
+def _start(adapters: Adapters, free: Slot) -> None:
+    """Start a run in the slot. Raise Moved if another process was faster."""
+    now, settings = adapters.now(), adapters.settings
+    name = shared_name(free.number, now, adapters.token())
+    slot = adapters.ledger.save_slot(replace(free, name=name, run="", checked_at=now))
+    run = adapters.jobs.start_shared(
+        SharedRun(
+            name=slot.name,
+            work_queue=settings.work_queue,
+            verdict_queue=settings.job_run_queue,
+            lake_bucket=settings.lake_bucket,
+            nessie_uri=settings.nessie_uri,
+            token_secret=settings.job_token_secret,
+            timeout_minutes=settings.job_timeout_minutes,
+            idle_seconds=settings.run_idle_seconds,
+        )
+    )
+    metrics.add_metric("SharedRunsStarted", "Count", 1)
+    logger.info("shared run started", extra={"run": run, "run_name": slot.name})
+    adapters.ledger.save_slot(replace(slot, run=run, checked_at=adapters.now()))

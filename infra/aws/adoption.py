@@ -1,0 +1,92 @@
+"""Take what survived a deleted stack into the next one.
+
+`lakegate destroy` reduces a stack to what holds data. Any other way to delete one, such as
+`osls remove`, leaves the buckets, the ledger and the logs without a stack, and their names taken.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from infra import template
+from infra.aws.site import Site
+from infra.aws.stack_plan import StackSpec, with_indexes
+from infra.cloudformation import Existing, translated
+from infra.template import RETAINED, Template
+from lakegate.errors import LakegateError
+
+_TABLE = "AWS::DynamoDB::Table"
+_LOGS = "AWS::Logs::LogGroup"
+_NAMED_BY = {
+    "AWS::S3::Bucket": "BucketName",
+    _TABLE: "TableName",
+    _LOGS: "LogGroupName",
+}
+
+
+def find(site: Site, wanted: StackSpec) -> list[Existing]:
+    """Return what a stack that does not exist could not create, as it is there already."""
+    if site.stacks.exists(wanted.stack):
+        return []
+    kept = [
+        Existing(name, resource["Type"], by, _named(resource["Properties"][by], site))
+        for name, resource in wanted.template["Resources"].items()
+        if resource.get("DeletionPolicy") in RETAINED and (by := _NAMED_BY.get(resource["Type"]))
+    ]
+    with translated("ADOPTION_FAILED", "cannot look for what an earlier stack left"):
+        return [each for each in kept if _is_there(site, each)]
+
+
+def adopt(site: Site, wanted: StackSpec) -> None:
+    """Create the stack from what is there already, if anything is. Raises LakegateError."""
+    found = find(site, wanted)
+    if not found:
+        return
+    data = ", ".join(each.id for each in found if each.type != _LOGS)
+    site.tell(f"an earlier stack left {data or 'its logs'}: the new one takes them back")
+    left = _as_it_is(site, template.alone(wanted.template, {each.name for each in found}), found)
+    parameters = {n: v for n, v in wanted.parameters.items() if n in left["Parameters"]}
+    source = site.artifacts.template(template.body(left))
+    planned = site.stacks.plan(wanted.stack, source, parameters, found)
+    if planned is None:
+        raise LakegateError("ADOPTION_FAILED", f"the stack {wanted.stack} takes nothing back")
+    site.stacks.carry_out(planned)
+
+
+def _as_it_is(site: Site, left: Template, found: Iterable[Existing]) -> Template:
+    """Return the template without outputs and without indexes that a table does not have yet.
+
+    CloudFormation makes neither while it takes resources in.
+    """
+    resources = dict(left["Resources"])
+    for each in found:
+        if each.type == _TABLE:
+            table = resources[each.name]
+            there = site.client("dynamodb").describe_table(TableName=each.id)["Table"]
+            names = {index["IndexName"] for index in there.get("GlobalSecondaryIndexes", [])}
+            resources[each.name] = {**table, "Properties": with_indexes(table["Properties"], names)}
+    return {k: v for k, v in left.items() if k != "Outputs"} | {"Resources": resources}
+
+
+def _named(name: str | Mapping[str, str], site: Site) -> str:
+    text = name if isinstance(name, str) else name["Fn::Sub"]
+    stage = site.stage
+    return text.replace("${Stage}", stage.name).replace("${AWS::AccountId}", stage.account)
+
+
+def _is_there(site: Site, each: Existing) -> bool:
+    match each.type:
+        case "AWS::S3::Bucket":
+            return site.artifacts.has_bucket(each.id)
+        case "AWS::DynamoDB::Table":
+            return _has_table(site.client("dynamodb"), each.id)
+        case _:
+            groups = site.client("logs").describe_log_groups(logGroupNamePrefix=each.id)
+            return each.id in [group["logGroupName"] for group in groups["logGroups"]]
+
+
+def _has_table(client: Any, name: str) -> bool:
+    try:
+        client.describe_table(TableName=name)
+    except client.exceptions.ResourceNotFoundException:
+        return False
+    return True

@@ -1,0 +1,138 @@
+"""What the account gives to EMR Serverless: zones and vCPUs; and how its application is stopped."""
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from infra.aws.site import Site
+from infra.cloudformation import Change, Tell, translated
+from lakegate.errors import LakegateError
+
+APPLICATION = "AWS::EMRServerless::Application"
+
+# EMR Serverless's zones in the regions that have others as well (EMR Serverless User Guide,
+# "Endpoints and quotas"). A zone's id is the same in every account, its name is not.
+_ZONES = {
+    "us-east-1": ("use1-az1", "use1-az2", "use1-az4", "use1-az5", "use1-az6"),
+    "us-west-1": ("usw1-az1", "usw1-az3"),
+    "ca-central-1": ("cac1-az1", "cac1-az2"),
+}
+_QUOTA = "L-D05C8A75"  # "Max concurrent vCPUs per account"; 16 in a new account
+_GB_OF_A_CPU = 4
+_PAUSE = 1.0
+_RESTS = ("CREATED", "STOPPED", "TERMINATED")
+
+
+def zones(site: Site) -> dict[str, str]:
+    """Return the parameters ZoneA and ZoneB, as deployed if the platform exists.
+
+    Raises LakegateError NO_ZONES if fewer than two zones have EMR Serverless.
+    """
+    if site.stacks.exists(site.stage.platform_stack):
+        deployed = site.stacks.parameters(site.stage.platform_stack)
+        return {name: deployed[name] for name in ("ZoneA", "ZoneB") if name in deployed}
+    with _translated("the region's availability zones", "ec2:DescribeAvailabilityZones"):
+        kinds = [{"Name": "zone-type", "Values": ["availability-zone"]}]
+        found = site.client("ec2").describe_availability_zones(Filters=kinds)["AvailabilityZones"]
+    names = {each["ZoneId"]: each["ZoneName"] for each in found if each["State"] == "available"}
+    fit = [names[id_] for id_ in sorted(names) if id_ in _ZONES.get(site.stage.region, names)]
+    if len(fit) < 2:
+        message = f"EMR Serverless needs two zones, and {site.stage.region} has {len(fit)} for you"
+        raise LakegateError("NO_ZONES", f"{message}: deploy to another region")
+    return {"ZoneA": fit[0], "ZoneB": fit[1]}
+
+
+def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters MaximumCpu, MaximumMemory and ConcurrentRuns, within the quota.
+
+    EMR Serverless starts a run when its driver fits, so runs without room for an executor would
+    wait for each other for ever. A run takes two workers at least, and full size is assumed.
+
+    Raises LakegateError BAD_SETTING if the settings allow too many runs, NO_CAPACITY if not even
+    one run fits into the quota.
+    """
+    known = {**defaults, **chosen}
+    wanted, cores = int(known["MaximumCpu"]), int(known["JobWorkerCores"])
+    quota = _quota(site)
+    cpus = min(wanted, quota)
+    runs = cpus // (2 * cores)
+    if runs == 0:
+        message = f"a run takes {2 * cores} vCPUs, and the account may use {quota} at a time"
+        raise LakegateError("NO_CAPACITY", f"{message}: {_request(2 * cores)}")
+    if int(chosen.get("ConcurrentRuns", runs)) > runs:
+        message = (
+            f"ConcurrentRuns is {chosen['ConcurrentRuns']}, and {cpus} vCPUs are enough for {runs}"
+            f" runs with a driver and an executor of {cores} vCPUs each: lower it, or raise"
+            " MaximumCpu and the quota"
+        )
+        raise LakegateError("BAD_SETTING", message)
+    if cpus < wanted:
+        site.tell(
+            f"the account may use {quota} vCPUs at a time, so {runs} runs: {_request(wanted)}"
+        )
+    return {
+        "MaximumCpu": str(cpus),
+        "MaximumMemory": chosen.get("MaximumMemory", str(_GB_OF_A_CPU * cpus)),
+        "ConcurrentRuns": chosen.get("ConcurrentRuns", str(runs)),
+    }
+
+
+def _quota(site: Site) -> int:
+    with _translated("the quota of EMR Serverless", "servicequotas:GetServiceQuota"):
+        found = site.client("service-quotas").get_service_quota(
+            ServiceCode="emr-serverless", QuotaCode=_QUOTA
+        )
+    return int(found["Quota"]["Value"])
+
+
+def _request(cpus: int) -> str:
+    return (
+        "request more with `aws service-quotas request-service-quota-increase"
+        f" --service-code emr-serverless --quota-code {_QUOTA} --desired-value {cpus}`"
+    )
+
+
+def release(site: Site, application: str) -> str:
+    """Return the release label of an application. Raises LakegateError EMR_UNAVAILABLE."""
+    with _translated("the EMR Serverless application", "emr-serverless:GetApplication"):
+        found = site.client("emr-serverless").get_application(applicationId=application)
+    return str(found["application"]["releaseLabel"])
+
+
+def stop_for(site: Site, changes: Iterable[Change], seconds: float) -> None:
+    """Stop the application if a change of the platform concerns it; the next run starts it again.
+
+    CloudFormation can neither change nor delete an application that is STARTED, which it stays for
+    its idle time. Runs are not cancelled: raises LakegateError IN_FLIGHT after `seconds`.
+    """
+    if not any(each.type == APPLICATION and each.action != "Add" for each in changes):
+        return
+    (id_,) = [
+        each.id
+        for each in site.stacks.resources(site.stage.platform_stack)
+        if each.type == APPLICATION
+    ]
+    with _translated("the EMR Serverless application", "emr-serverless:StopApplication"):
+        _stop(site.client("emr-serverless"), id_, time.monotonic() + seconds, site.tell)
+
+
+def _stop(client: Any, id_: str, deadline: float, tell: Tell) -> None:
+    """Stop the application once its runs have ended; it is asked again if it has a new run."""
+    refusal = ""
+    while client.get_application(applicationId=id_)["application"]["state"] not in _RESTS:
+        try:
+            client.stop_application(applicationId=id_)
+        except client.exceptions.ValidationException as error:
+            if not refusal:
+                tell("waiting until no job runs: the EMR Serverless application must be stopped")
+            refusal = str(error)
+        if time.monotonic() > deadline:
+            message = f"the EMR Serverless application cannot be stopped now: {refusal}"
+            raise LakegateError("IN_FLIGHT", f"{message}; run this again when no job runs")
+        time.sleep(_PAUSE)
+
+
+def _translated(what: str, right: str) -> AbstractContextManager[None]:
+    message = f"{what} cannot be read or changed; you need the right {right}"
+    return translated("EMR_UNAVAILABLE", message)

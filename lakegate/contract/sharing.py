@@ -1,0 +1,53 @@
+"""Ways to ingest the files of a contract: in a group, alone in a shared run, in a run of its own.
+
+A group is audited and appended together. All files of a group have one contract.
+"""
+
+from collections.abc import Callable
+
+from lakegate.contract.checks import Check, Metric
+from lakegate.contract.model import Contract
+
+_FORMATS = ("parquet", "csv", "tsv", "json")
+_ENCODINGS = ("UTF-8", "ISO-8859-1")
+_ALONE = {
+    Metric.ORPHAN: "looks its keys up in a table",
+    Metric.QUERY: "is a query",
+    Metric.CONTROL: "reads a control file",
+}
+
+
+def why_alone(contract: Contract) -> str:
+    """Return why each file of a contract needs an append of its own; "" if it needs none."""
+    encoding = contract.options.get("encoding", "UTF-8")
+    reasons = {
+        "its transform reads one file at a time": bool(contract.transform),
+        "a file may add columns to its table": contract.extra_columns == "add",
+        "a newer file replaces the rows of an older one": contract.on_new_version == "replace",
+        "a file with known bytes waits on a branch of its own": contract.on_duplicate == "hold",
+        f"files of the format {contract.format} are opened one at a time": (
+            contract.format not in _FORMATS
+        ),
+        f"files in {encoding} are read one at a time": encoding not in _ENCODINGS,
+    }
+    found = next((why for why, holds in reasons.items() if holds), "")
+    return found or _first(contract, lambda check: True)
+
+
+def why_own_run(contract: Contract) -> str:
+    """Return why each file of a contract has a job run of its own; "" if small ones share runs."""
+    if contract.isolation == "own":
+        return "its isolation is own"
+    return _first(contract, lambda c: c.checks_whole_table or c.reads_others(contract.table))
+
+
+def _first(contract: Contract, concerns: Callable[[Check], bool]) -> str:
+    """Return what the first such check needs besides its file; "" if none needs anything."""
+    found = ((check.id, _why(check)) for check in contract.checks if concerns(check))
+    return next((f"its check {id_} {why}" for id_, why in found if why), "")
+
+
+def _why(check: Check) -> str:
+    if check.checks_whole_table:
+        return "depends on the table's existing rows"
+    return _ALONE.get(check.basis.metric, "")

@@ -1,0 +1,132 @@
+"""EMR Serverless admits runs by their drivers, and its application is changed only when stopped."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from infra.aws import emr
+from infra.aws.site import Site, connect
+from infra.cloudformation import Change
+from infra.stage import Stage
+from lakegate.errors import LakegateError
+from tests.contract.aws import ACCOUNT
+from tests.contract.emr_service import APPLICATION, Service
+from tests.waiting import PATIENCE, eventually
+
+
+@pytest.fixture
+def service(own_service: Service) -> Service:
+    """Return a service with the default capacity."""
+    return own_service.start()
+
+
+def _site(service: Service, tell: Callable[[str], None]) -> Site:
+    """Return the site of a stage whose platform has the service's application."""
+    stacks = boto3.client("cloudformation", **ACCOUNT)
+    resource = {
+        "LogicalResourceId": "EmrApplication",
+        "PhysicalResourceId": APPLICATION,
+        "ResourceType": emr.APPLICATION,
+        "ResourceStatus": "CREATE_COMPLETE",
+        "LastUpdatedTimestamp": datetime.now(UTC),
+    }
+    stubber = Stubber(stacks)
+    stubber.add_response("list_stack_resources", {"StackResourceSummaries": [resource]})
+    stubber.activate()
+    known = {"cloudformation": stacks, "emr-serverless": service.client}
+    return connect(Stage("dev", "000000000000", "us-east-1"), known.get, tell)
+
+
+SMALL = "--conf spark.driver.cores=1 --conf spark.executor.cores=1"
+
+
+class TestCapacity:
+    def test_drivers_without_room_for_an_executor_wait_until_they_time_out(
+        self, own_service: Service
+    ) -> None:
+        """Four runs of default size fill 16 vCPUs with drivers: none of them ever does its work."""
+        flags = {"drivers": 4, "maximum-cpu": 16, "minute-seconds": 1}
+        service = own_service.start(**flags)
+        runs = [service.run("succeed", executionTimeoutMinutes=3) for _ in range(4)]
+        ends = {service.wait_for(run, "SUCCESS", "CANCELLED")["state"] for run in runs}
+        assert ends == {"CANCELLED"}
+
+    def test_whole_runs_that_fit_all_succeed(self, own_service: Service) -> None:
+        """A run waits, QUEUED, until its driver fits, and then until one executor does."""
+        service = own_service.start(**{"drivers": 4, "maximum-cpu": 5})
+        for run in [service.run_with(SMALL) for _ in range(4)]:
+            service.wait_for(run, "SUCCESS")
+
+    def test_the_bill_counts_each_worker_for_a_minute_at_least(self, service: Service) -> None:
+        """A driver and the three executors of EMR's default are billed, each for a minute."""
+        run = service.wait_for(service.run("succeed"), "SUCCESS")
+        assert run["billedResourceUtilization"]["vCPUHour"] == pytest.approx(16 / 60, rel=1e-4)
+        small = f"{SMALL} --conf spark.dynamicAllocation.maxExecutors=1"
+        run = service.wait_for(service.run_with(small), "SUCCESS")
+        assert run["billedResourceUtilization"]["vCPUHour"] == pytest.approx(2 / 60, rel=1e-4)
+
+
+class TestTheApplication:
+    def test_started_it_can_be_neither_changed_nor_deleted(self, own_service: Service) -> None:
+        """After a run it is STARTED and refuses; stopped, it can be changed and deleted."""
+        service = own_service.start()
+        service.wait_for(service.run("succeed"), "SUCCESS")
+        change = {"applicationId": APPLICATION, "clientToken": "a"}
+        refusal = service.client.exceptions.ValidationException
+        assert service.state() == "STARTED"
+        with pytest.raises(refusal, match="stopped"):
+            service.client.update_application(**change)
+        with pytest.raises(refusal, match="stopped"):
+            service.client.delete_application(applicationId=APPLICATION)
+        service.client.stop_application(applicationId=APPLICATION)
+        assert service.state() == "STOPPED"
+        service.client.update_application(**change)
+        service.client.delete_application(applicationId=APPLICATION)
+        with pytest.raises(refusal, match="TERMINATED"):
+            service.run("succeed")
+
+    def test_it_is_not_stopped_during_a_run(self, service: Service, tmp_path: Path) -> None:
+        """StopApplication is refused while a run is not complete."""
+        over = tmp_path / "over"
+        run = service.run("wait", str(over))
+        with pytest.raises(service.client.exceptions.ValidationException, match="not complete"):
+            service.client.stop_application(applicationId=APPLICATION)
+        over.touch()
+        service.wait_for(run, "SUCCESS")
+
+    def test_a_change_of_the_platform_waits_for_runs_and_stops_it(
+        self, own_service: Service, tmp_path: Path
+    ) -> None:
+        """A deployment that changes the application stops it once its runs have ended."""
+        service = own_service.start()
+        over = tmp_path / "over"
+        told: list[str] = []
+        run = service.run("wait", str(over))
+        change = Change("EmrApplication", emr.APPLICATION, "Modify")
+        with pytest.raises(LakegateError, match=r"IN_FLIGHT.*not complete"):
+            emr.stop_for(_site(service, told.append), [change], seconds=0)
+        assert told
+        emr.stop_for(_site(service, lambda _: over.touch()), [change], PATIENCE)
+        assert service.get(run)["state"] == "SUCCESS"
+        assert service.state() == "STOPPED"
+
+    @pytest.mark.parametrize(
+        ("kind", "action"), [("AWS::EC2::VPC", "Modify"), (emr.APPLICATION, "Add")]
+    )
+    def test_no_other_change_stops_it(self, service: Service, kind: str, action: str) -> None:
+        """A change of something else, or a new application, needs no stop."""
+        service.wait_for(service.run("succeed"), "SUCCESS")
+        emr.stop_for(_site(service, print), [Change("R", kind, action)], seconds=0)
+        assert service.state() == "STARTED"
+
+    def test_idle_it_stops_by_itself_and_a_run_starts_it_again(self, own_service: Service) -> None:
+        """After its idle minutes it is STOPPED; the next run makes it STARTED."""
+        service = own_service.start(**{"minute-seconds": 1, "idle-minutes": 1})
+        assert service.state() == "CREATED"
+        for _ in range(2):
+            service.wait_for(service.run("succeed"), "SUCCESS")
+            eventually(lambda: service.state() == "STOPPED")

@@ -1,0 +1,210 @@
+"""The ledger in DynamoDB reads consistently, and understands items of other releases."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+from boto3.dynamodb.types import TypeSerializer
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from functions.adapters.ledger import Ledger, Moved
+from functions.adapters.ledger_items import SCHEMA, to_item
+from functions.model.ingestion import State
+from functions.model.ingestion_summary import IngestionSummary
+from lakegate.errors import Transient
+from tests.contract.aws import ACCOUNT
+from tests.contract.test_ledger import PARTS, ids, ingestion, new_table
+from tests.fakes.clock import FakeClock
+
+
+@pytest.fixture
+def table() -> Iterator[Any]:
+    """Yield an empty table with the template's keys and indexes, in this process."""
+    with mock_aws():
+        yield new_table(boto3.resource("dynamodb", **ACCOUNT))
+
+
+@pytest.fixture
+def ledger(table: Any) -> Ledger:
+    """Return a ledger in the table."""
+    return Ledger(table, FakeClock().now)
+
+
+def test_an_item_of_an_older_release_is_read(table: Any, ledger: Ledger) -> None:
+    """An item of an older release is read with that release's meaning."""
+    begun = ledger.begin(ingestion(state=State.REJECTED))
+    added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version", "brief")
+    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
+    assert ledger.get(begun.id) == begun
+    assert list(ledger.open_failures()) == [IngestionSummary.of(begun)]
+
+
+def test_two_releases_at_once_lose_nothing(table: Any, ledger: Ledger) -> None:
+    """An older release keeps the fields that a newer one wrote."""
+    older = newer = ledger
+    begun = newer.begin(ingestion(parts=PARTS, group=("f" * 32,)))
+    written = {":added": ["of", "a", "newer", "release"]}
+    adding = {"UpdateExpression": "SET added = :added", "ExpressionAttributeValues": written}
+    table.update_item(Key={"id": begun.id}, **adding)
+    seen = older.get(begun.id).step("branched", "2026-03-01T13", state=State.BRANCHED)
+    (saved,) = older.save_all([replace(older.save(seen), state=State.IGNORED)])
+    item = table.get_item(Key={"id": begun.id})["Item"]
+    assert item["added"] == ["of", "a", "newer", "release"]
+    assert newer.get(begun.id) == saved
+    assert "unfinished" not in item  # what this release knows is as it says, also where it is gone
+
+
+def test_a_newer_releases_item_is_neither_read_nor_written(table: Any, ledger: Ledger) -> None:
+    """An item of an incompatible newer release is neither read nor written."""
+    begun = ledger.begin(ingestion(state=State.AUDITED, table="a.b"))
+    raising = {"UpdateExpression": "SET #schema = :newer", "ReturnValues": "ALL_NEW"}
+    names, values = {"#schema": "schema"}, {":newer": SCHEMA + 1}
+    raised = table.update_item(
+        Key={"id": begun.id},
+        ExpressionAttributeNames=names,
+        ExpressionAttributeValues=values,
+        **raising,
+    )
+    for call in (
+        lambda: ledger.get(begun.id),
+        lambda: ledger.begin(ingestion()),
+        lambda: ledger.waiting("a.b"),
+        lambda: list(ledger.unfinished("2027")),
+    ):
+        with pytest.raises(Transient, match=rf"NEWER_RELEASE.*{begun.id}.*deploy"):
+            call()
+    assert table.get_item(Key={"id": begun.id})["Item"] == raised["Attributes"]
+
+
+def test_an_item_has_only_what_is_not_as_usual(table: Any, ledger: Ledger) -> None:
+    """What has its default takes no space, and an item with every field is read the same."""
+    begun = ledger.begin(ingestion())
+    item = table.get_item(Key={"id": begun.id})["Item"]
+    assert not {"approval", "group", "actions", "branch", "discarded"} & item.keys()
+    usual = {"approval": "null", "group": "[]", "actions": "[]", "branch": "", "discarded": False}
+    table.put_item(Item=item | usual)
+    assert ledger.get(begun.id) == begun
+    assert list(ledger.open_failures()) == []
+
+
+def test_a_large_group_is_stored_once(table: Any, ledger: Ledger) -> None:
+    """Its ids are one item, which a process reads once; older releases leave the members alone."""
+    group = tuple(f"{number:032x}" for number in range(100))
+    members = [ledger.begin(ingestion(number)) for number in range(2)]
+    ledger.save_all([each.but(group=group) for each in members])
+    items = {each["id"]: each for each in table.scan()["Items"]}
+    (stored,) = (each for id_, each in items.items() if id_.startswith("group-"))
+    named = [items[each.id] for each in members]
+    assert {(each["group_item"], each["schema"]) for each in named} == {(stored["id"], SCHEMA)}
+    assert all(len(str(each)) < 1_500 for each in named)
+    table.delete_item(Key={"id": stored["id"]})
+    with pytest.raises(Transient, match="lacks the item group-"):
+        ledger.get(members[0].id)
+    ledger.save_all([each.but(group=group, revision=2) for each in members])
+    assert ledger.get(members[0].id).group == group
+
+
+def test_a_large_group_in_an_item_of_an_older_release_is_read(table: Any, ledger: Ledger) -> None:
+    """An older release stored all ids in each member's item."""
+    begun = ledger.begin(ingestion())
+    group = [f"{number:032x}" for number in range(100)]
+    item = table.get_item(Key={"id": begun.id})["Item"]
+    table.put_item(Item=item | {"group": json.dumps(group)})
+    assert ledger.get(begun.id).group == tuple(group)
+    ledger.save(ledger.get(begun.id))
+    assert ledger.get(begun.id).group == tuple(group)
+    assert "group" not in table.get_item(Key={"id": begun.id})["Item"]
+
+
+@pytest.mark.parametrize(
+    ("state", "announced"),
+    [(State.PUBLISHED, True), (State.REJECTED, True), (State.AUDITED, False)],
+)
+def test_an_end_before_there_were_consumers_is_not_announced(
+    table: Any, ledger: Ledger, state: State, announced: bool
+) -> None:
+    """Ingestions finished before there were consumers are not announced; later ones are."""
+    begun = ledger.begin(ingestion(state=state, alerted=True, cleaned=True))
+    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE announced")
+    assert ledger.get(begun.id).announced is announced
+    ledger.save(ledger.get(begun.id))
+    assert ids(ledger.unfinished("2026-03-02")) == [1] * (not announced)
+
+
+def test_decisions_are_based_on_consistent_reads(stubbed: tuple[Ledger, Stubber]) -> None:
+    """Every item that a decision is based on is read consistently, even one from an index."""
+    ledger, stubber = stubbed
+    id_, item = ingestion().id, to_item(ingestion())
+    wanted = {"ledger": {"Keys": [{"id": id_}], "ConsistentRead": True}}
+    item_asked = {"TableName": "ledger", "Key": {"id": id_}, "ConsistentRead": True}
+    stubber.add_response("get_item", {"Item": stored(item)}, item_asked)
+    assert ledger.get(id_) == ingestion()
+    stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
+    assert ledger.together([id_]) == [ingestion()]
+    only_id = {"ledger": {**wanted["ledger"], "ProjectionExpression": "id"}}
+    stubber.add_response("batch_get_item", found({"id": id_}), {"RequestItems": only_id})
+    assert ledger.known([id_], consistent=True) == {id_}
+    for read in (
+        lambda: ledger.versions(ingestion().landed),
+        lambda: list(ledger.same_content(ingestion(2))),
+    ):
+        stubber.add_response("query", {"Items": [stored(item)]})
+        stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})
+        assert read() == [ingestion()]
+
+
+def test_keys_that_an_answer_left_out_are_requested_again(stubbed: tuple[Ledger, Stubber]) -> None:
+    """Keys that an answer left out are requested again, unchanged."""
+    ledger, stubber = stubbed
+    first, second = ingestion(1), ingestion(2)
+    left = {"ledger": {"Keys": [{"id": second.id}], "ConsistentRead": True}}
+    keys = {"ledger": {"Keys": [stored({"id": second.id})], "ConsistentRead": True}}
+    stubber.add_response("batch_get_item", found(to_item(first)) | {"UnprocessedKeys": keys})
+    stubber.add_response("batch_get_item", found(to_item(second)), {"RequestItems": left})
+    assert ledger.together([first.id, second.id]) == [first, second]
+
+
+@pytest.mark.parametrize("code", ["TransactionConflict", "ThrottlingError"])
+def test_a_transaction_that_met_another_one_is_tried_again(
+    stubbed: tuple[Ledger, Stubber], code: str
+) -> None:
+    """Only a failed condition means that another process was faster; all else is transient."""
+    ledger, stubber = stubbed
+    both = [ingestion(1), ingestion(2)]
+    cancel(stubber, "None", code)
+    with pytest.raises(Transient, match="LEDGER_UNAVAILABLE"):
+        ledger.save_all(both)
+    cancel(stubber, code, "ConditionalCheckFailed")
+    with pytest.raises(Moved) as refusal:
+        ledger.save_all(both)
+    assert refusal.value.ids == {both[1].id}
+
+
+@pytest.fixture
+def stubbed() -> Iterator[tuple[Ledger, Stubber]]:
+    """Yield a ledger with stubbed answers, which compares its requests."""
+    table = boto3.resource("dynamodb", **ACCOUNT).Table("ledger")
+    with Stubber(table.meta.client) as stubber:
+        yield Ledger(table, FakeClock().now), stubber
+        stubber.assert_no_pending_responses()
+
+
+def stored(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item as DynamoDB sends it."""
+    return {name: TypeSerializer().serialize(value) for name, value in item.items()}
+
+
+def found(*items: dict[str, Any]) -> dict[str, Any]:
+    """Return DynamoDB's answer with these items."""
+    return {"Responses": {"ledger": [stored(item) for item in items]}}
+
+
+def cancel(stubber: Stubber, *codes: str) -> None:
+    """Make DynamoDB cancel the next transaction for these reasons."""
+    reasons = [{"Code": code} for code in codes]
+    name, answer = "TransactionCanceledException", {"CancellationReasons": reasons}
+    stubber.add_client_error("transact_write_items", name, modeled_fields=answer)

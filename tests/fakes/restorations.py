@@ -1,0 +1,41 @@
+"""The events of a story in which the catalog is restored to a backup."""
+
+from contextlib import suppress
+from enum import Enum
+
+from functions.operations.realign import realign
+from functions.operations.realignment import Kind
+from lakegate.errors import LakegateError
+from tests.fakes.backups import Backup, forget_the_lost, realigned
+from tests.fakes.faults import ProcessDied
+from tests.fakes.stage import Stage
+
+
+class Restoration(Enum):
+    """A step of a restoration."""
+
+    BACKUP = "the catalog is backed up"
+    RESTORE = "the catalog is restored to the backup"
+    REALIGN = "the command runs once, and may fail"
+    REALIGNED = "the command runs until it succeeds"
+    SETTLED = "a further run changes nothing"
+
+    def happen(self, stage: Stage) -> None:
+        """Apply the event; without a backup nothing is restored."""
+        deployment = stage.deployment
+        if self is Restoration.BACKUP and not stage.lost_entries:
+            stage.backup = Backup.of(deployment)
+        elif self is Restoration.RESTORE and stage.backup:
+            stage.backup.restore(deployment)
+        elif self is Restoration.REALIGN:
+            deployment.journal.part()
+            with suppress(LakegateError, ProcessDied):
+                list(realign(deployment.adapters))
+        elif self is Restoration.REALIGNED:
+            realigned(deployment)
+        elif self is Restoration.SETTLED:
+            deployment.settle()
+            forget_the_lost(deployment)  # the sweep may have announced them before the command
+            # A process that hung may have created its branch after the first run.
+            changed = set(realigned(deployment)) - {Kind.DELETE_BRANCHES}
+            assert not changed, f"a second run does {changed}"

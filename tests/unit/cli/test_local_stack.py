@@ -1,0 +1,53 @@
+"""`lakegate status` counts ingestions, and shows the shared runs."""
+
+import pytest
+
+from cli import terminal
+from cli.local_stack import counts
+from tests.fakes.deployment import Deployment
+from tests.fakes.faults import Fault, unavailable
+from tests.unit.cli.test_terminal import shown
+from tests.unit.pipeline.test_shared_runs import SHARED
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """Return a deployment with a published file, and two that wait for a shared run."""
+    made = Deployment(SHARED)
+    made.land("shop/orders/a.parquet")
+    made.settle()
+    for name in ("b", "c"):
+        made.land(f"shop/orders/{name}.parquet")
+    made.deliver()
+    return made
+
+
+def test_files_that_wait_are_counted_beside_the_runs(deployment: Deployment) -> None:
+    """Waiting files are landed ones, counted apart, with each run that is up."""
+    (run,) = deployment.jobs.shared_runs()
+    name = deployment.jobs.get(run).name
+    document = counts(deployment.adapters)
+    assert document["counts"]["landed"] == 2
+    assert document["counts"]["published"] == 1
+    up = [{"id": run, "name": name, "state": "RUNNING"}]
+    assert document["shared_runs"] == {"waiting": 2, "up": up, "problem": None}
+    text = shown(terminal.shared_runs(document["shared_runs"]))
+    assert text == f"files that wait for a shared run 2 shared run running, {name}, {run}"
+
+
+def test_runs_that_cannot_be_read_hide_nothing_else(deployment: Deployment) -> None:
+    """Without permission for EMR the files are counted, and the reason is shown."""
+    deployment.journal.strike("jobs.get", Fault(unavailable))
+    document = counts(deployment.adapters)
+    assert document["counts"]["published"] == 1
+    assert document["shared_runs"]["up"] is None
+    assert document["shared_runs"]["problem"] in shown(
+        terminal.shared_runs(document["shared_runs"])
+    )
+
+
+def test_a_deployment_without_shared_runs_has_none_to_show() -> None:
+    """Without shared runs nothing is shown of them."""
+    found = counts(Deployment().adapters)["shared_runs"]
+    assert found == {"waiting": 0, "up": [], "problem": None}
+    assert shown(terminal.shared_runs(found)) == ""

@@ -1,0 +1,64 @@
+"""The daily function expires on schedule, and discards one ingestion at a person's request."""
+
+import json
+from typing import Any
+
+import pytest
+
+from functions.expire import answer
+from lakegate.errors import Permanent
+from tests.fakes.job import rejected
+from tests.fakes.scenario import FIRST, Scenario
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+def asked(deployment: Scenario, ingestion: str, by: str = "Ann") -> dict[str, Any]:
+    """Return the answer to a person's request, as JSON brings it."""
+    event = {"do": "discard", "ingestion": ingestion, "by": by}
+    found: dict[str, Any] = json.loads(json.dumps(answer(deployment.adapters, event)))
+    return found
+
+
+def test_a_request_discards_one_ingestion(deployment: Scenario) -> None:
+    """The answer names the deleted files; branches and files are gone, and the ledger says who."""
+    deployment.ended(FIRST)
+    bad, other = (deployment.ended(f"shop/orders/{n}.parquet", script=rejected) for n in "ab")
+    found = asked(deployment, bad.id)
+    assert found["left"] == ""
+    assert {f"s3://lake/{key}" for key in deployment.lake.deleted} == set(found["files"])
+    assert found["files"]
+    now = deployment.ingestion(bad)
+    assert (now.discarded, now.actions[-1].by) == (True, "Ann")
+    assert deployment.catalog.branches("ingest/") == [other.branch]
+
+
+def test_a_refusal_is_an_answer(deployment: Scenario) -> None:
+    """A published ingestion and an unknown one are refused with a code and a message."""
+    published = deployment.ended(FIRST)
+    assert asked(deployment, published.id)["code"] == "NOT_FAILED"
+    assert "UNKNOWN_INGESTION" in asked(deployment, "0" * 32)["code"]
+    assert not deployment.lake.deleted
+
+
+def test_what_is_left_is_answered(deployment: Scenario) -> None:
+    """A file that could not be deleted is named, and the same request completes the discard."""
+    deployment.ended(FIRST)
+    bad = deployment.ended(script=rejected)
+    deployment.fail("lake.delete_objects")
+    assert asked(deployment, bad.id)["left"]
+    assert not asked(deployment, bad.id)["left"]
+
+
+def test_the_schedule_discards_nothing_recent(deployment: Scenario) -> None:
+    """The schedule's event, which has no `do`, expires only by age."""
+    deployment.ended(script=rejected)
+    event = {"source": "aws.events", "detail-type": "Scheduled Event"}
+    assert answer(deployment.adapters, event) == {"expired": 0, "left": 0}
+
+
+@pytest.mark.parametrize("event", [{"do": "publish", "ingestion": "a"}, {"do": "discard"}])
+def test_nothing_else_is_done(deployment: Scenario, event: dict[str, Any]) -> None:
+    """Any other request is refused."""
+    with pytest.raises(Permanent, match="UNKNOWN_REQUEST"):
+        answer(deployment.adapters, event)

@@ -1,0 +1,119 @@
+"""Shared runs: many files in one run, a verdict for each, each on main once."""
+
+from dataclasses import replace
+
+import pytest
+
+from functions.adapters.emr import RunState
+from functions.model.ingestion import State
+from lakegate.landing import LandedObject
+from tests.fakes.deployment import SETTINGS
+from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
+from tests.fakes.promises import check_promises
+from tests.fakes.scenario import Scenario
+
+SHARED = replace(
+    SETTINGS, shared_runs=1, work_queue="http://sqs/work", job_run_queue="http://sqs/r"
+)
+MANY = 30
+
+
+@pytest.fixture
+def deployment() -> Scenario:
+    return Scenario(SHARED)
+
+
+def land(deployment: Scenario, count: int = MANY, script: Script = passed) -> list[LandedObject]:
+    return [deployment.land(f"shop/orders/{n}.parquet", script=script) for n in range(count)]
+
+
+def test_one_run_and_one_merge_publish_many_files(deployment: Scenario) -> None:
+    """Files that wait together are published by one run and one commit on main."""
+    landed = land(deployment)
+    deployment.settle()
+    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
+    assert deployment.on_main(*landed) == [True] * MANY
+    assert len(deployment.jobs.shared_runs()) == 1
+    assert len(deployment.jobs.runs()) == 1
+    assert len({deployment.ingestion(each).merge_hash for each in landed}) == 1
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize("script", [rejected, errored, warned])
+def test_a_bad_file_changes_nothing_for_the_others(deployment: Scenario, script: Script) -> None:
+    """A file that fails has a verdict, a branch and an alert of its own."""
+    landed = land(deployment)
+    bad = deployment.land("shop/orders/bad.parquet", script=script)
+    deployment.settle()
+    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
+    alone = deployment.run("shop/returned.parquet", script=script)
+    assert alone
+    assert deployment.ingestion(bad).attempt == 1
+    assert {deployment.ingestion(each).attempt for each in landed} == {1}
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize("script", [crashed, crashed_once])
+def test_a_file_that_kills_the_run_ends_alone(deployment: Scenario, script: Script) -> None:
+    """The other files of its group are published after one more taking."""
+    landed = land(deployment)
+    bad = deployment.land("shop/orders/bad.parquet", script=script)
+    deployment.settle()
+    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
+    end = State.ERRORED if script is crashed else State.PUBLISHED
+    assert deployment.ingestion(bad).state is end
+    assert not deployment.ingestion(bad).is_shared
+    check_promises(deployment)
+
+
+def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None:
+    """Every message of a deployment may come again."""
+    landed = land(deployment)
+    deployment.settle()
+    deployment.send_all_again()
+    deployment.settle()
+    assert deployment.on_main(*landed) == [True] * MANY
+    check_promises(deployment)
+
+
+def test_lost_work_messages_are_replaced(deployment: Scenario) -> None:
+    """The sweep queues files again whose messages were lost."""
+    landed = land(deployment)
+    deployment.deliver()
+    deployment.work.lose()
+    deployment.settle()
+    assert deployment.states(*landed) == [State.PUBLISHED] * MANY
+    check_promises(deployment)
+
+
+def test_a_file_that_lands_as_the_run_ends_is_taken_by_the_next(deployment: Scenario) -> None:
+    """No file waits for a run that has ended."""
+    first = deployment.land("shop/orders/first.parquet")
+    deployment.settle()
+    (run,) = deployment.jobs.shared_runs()
+    second = deployment.land("shop/orders/second.parquet")
+    deployment.jobs.end(run, RunState.SUCCESS)
+    deployment.deliver()
+    deployment.send_job_run(run)
+    deployment.settle()
+    assert deployment.states(first, second) == [State.PUBLISHED] * 2
+
+
+def test_a_member_that_moved_makes_the_others_run_again(deployment: Scenario) -> None:
+    """A branch with rows of a file that has another verdict is never merged."""
+    landed = land(deployment)
+    deployment.deliver()
+    deployment.send_upload(landed[0])
+    deployment.deliver()  # its spec is queued twice
+    deployment.settle()
+    assert deployment.on_main(*landed) == [True] * MANY
+    check_promises(deployment)
+
+
+def test_one_sweep_queues_all_files_again_whose_messages_were_lost(deployment: Scenario) -> None:
+    """No file waits for another sweep because one before it was queued again."""
+    land(deployment)
+    deployment.deliver()
+    deployment.work.lose()
+    deployment.sweep()
+    assert deployment.work.size() == MANY

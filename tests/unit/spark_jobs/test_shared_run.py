@@ -1,0 +1,308 @@
+"""A shared run's loop over its work queue."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+import pytest
+
+from lakegate.errors import Transient
+from lakegate.jobspec import JobSpec
+from lakegate.landing import report_key, run_name
+from lakegate.limits import Limits
+from lakegate.shared_run import MOST_FILES, SharedRun
+from spark_jobs.shared_run import Clock, serve
+from spark_jobs.work_queue import HIDDEN_SECONDS
+from tests.fakes.work_queue import FakeQueues, FakeSeconds
+from tests.unit.lakegate.test_jobspec import SPEC
+from tests.waiting import eventually
+
+RUN = SharedRun("run-1", "work", "verdicts", "lake", "http://nessie", "secret", 60, 120)
+
+
+class Died(Exception):
+    """The end of a run's process."""
+
+
+def spec_of(number: int, table: str = "shop.orders", **other: Any) -> JobSpec:
+    """Return the job spec of a file."""
+    id_ = f"{number:032x}"
+    made = replace(SPEC, ingestion=id_, attempt=1, table=table, branch="", base_hash="")
+    return replace(made, report_key=report_key(table, id_, 1), **other)
+
+
+@dataclass
+class FakeFiles:
+    """The lake of several runs: `odd` files do not pass together, `deadly` ones end the process.
+
+    `failures` are the numbers of calls that fail, by ingestion, as storage is not there.
+    """
+
+    odd: set[str] = field(default_factory=set)
+    deadly: set[str] = field(default_factory=set)
+    failures: Counter[str] = field(default_factory=Counter)
+    reports: list[str] = field(default_factory=list)
+    markers: set[str] = field(default_factory=set)
+    groups: list[list[str]] = field(default_factory=list)
+    lasts: float = inf
+    meanwhile: Callable[[], object] = lambda: None
+
+    def seconds_left(self) -> float:
+        return self.lasts
+
+    def has_report(self, spec: JobSpec) -> bool:
+        return spec.report_key in self.reports
+
+    def is_marked(self, spec: JobSpec) -> bool:
+        return spec.report_key in self.markers
+
+    def mark(self, spec: JobSpec) -> None:
+        self.markers.add(spec.report_key)
+
+    def unmark(self, spec: JobSpec) -> None:
+        self.markers.remove(spec.report_key)
+
+    def ingest_together(self, specs: Sequence[JobSpec]) -> set[str]:
+        self.groups.append([spec.ingestion for spec in specs])
+        self.meanwhile()
+        self._fail(specs)
+        if any(spec.ingestion in self.deadly for spec in specs):
+            raise RuntimeError("Spark cannot")
+        passed = [spec for spec in specs if spec.ingestion not in self.odd]
+        self.reports += [spec.report_key for spec in passed]
+        return {run_name(spec.ingestion, spec.attempt) for spec in passed}
+
+    def ingest_alone(self, spec: JobSpec) -> None:
+        self.meanwhile()
+        self._fail([spec])
+        if spec.ingestion in self.deadly:
+            raise Died
+        self.reports.append(spec.report_key)
+
+    def _fail(self, specs: Sequence[JobSpec]) -> None:
+        for spec in specs:
+            if self.failures[spec.ingestion] > 0:
+                self.failures[spec.ingestion] -= 1
+                raise Transient("STORAGE_UNAVAILABLE", "S3 did not answer")
+
+
+@dataclass
+class World:
+    """Queues, files and clock of a test."""
+
+    clock: FakeSeconds = field(default_factory=FakeSeconds)
+    files: FakeFiles = field(default_factory=FakeFiles)
+
+    def __post_init__(self) -> None:
+        self.queues = FakeQueues(self.clock)
+
+    def put(self, *specs: JobSpec) -> None:
+        for spec in specs:
+            self.queues.put(spec.to_argument())
+
+    def serve(self, run: SharedRun = RUN, pause: float = 3600.0) -> None:
+        serve(run, self.queues, self.files, Clock(self.clock.now, self.clock.wait), pause)
+
+    @property
+    def named(self) -> list[str]:
+        """Return the keys of all reports that were named."""
+        return [key for judged in self.queues.judged for key in judged.reports]
+
+    @property
+    def alone(self) -> list[str]:
+        return [name for judged in self.queues.judged for name in judged.alone]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_what_waits_is_ingested_in_groups_and_named_once(world: World) -> None:
+    """Groups have files of one table and contract, at most 100; each report is named once."""
+    specs = [spec_of(n, f"shop.t{n % 2}") for n in range(250)]
+    world.put(*specs)
+    world.serve()
+    assert max(map(len, world.files.groups)) <= MOST_FILES
+    tables = {spec.ingestion: spec.table for spec in specs}
+    assert all(len({tables[id_] for id_ in group}) == 1 for group in world.files.groups)
+    assert sorted(world.named) == sorted(spec.report_key for spec in specs)
+    assert world.queues.waiting == 0
+    assert {judged.run for judged in world.queues.judged} == {"run-1"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"contract_version": "c2"},
+        {"contract_key": "contracts/other.yaml"},
+        {"limits": Limits(longest_line=5)},
+        {"null_unreadable": True},
+    ],
+)
+def test_files_with_other_terms_are_in_another_group(world: World, other: dict[str, Any]) -> None:
+    """Files share a group only if everything that decides how they are read is the same."""
+    world.put(spec_of(1), spec_of(2), spec_of(3, **other), spec_of(4, **other))
+    world.serve()
+    assert [len(group) for group in world.files.groups] == [2, 2]
+
+
+def test_a_file_that_does_not_pass_together_is_ingested_alone(world: World) -> None:
+    """Files that passed together are named first, at once; the others follow."""
+    world.files.odd = {spec_of(2).ingestion}
+    world.put(spec_of(1), spec_of(2), spec_of(3))
+    world.serve()
+    keys = [spec_of(n).report_key for n in (1, 3, 2)]
+    assert [judged.reports for judged in world.queues.judged] == [(keys[0], keys[1]), (keys[2],)]
+    assert world.files.markers == set()
+
+
+def test_a_run_ends_when_no_file_came_for_a_while(world: World) -> None:
+    """A run waits for files, 20 seconds at a time and never beyond its idle time."""
+    world.queues.put(spec_of(1).to_argument(), after=50)
+    world.serve()
+    assert world.named == [spec_of(1).report_key]
+    assert world.clock.at == 50 + RUN.idle_seconds
+    assert all(poll <= RUN.idle_seconds for poll in world.queues.polls)
+    assert world.queues.polls[-1] <= 20
+
+
+@pytest.mark.parametrize(("minutes", "taken"), [(60, 50), (8, 6)])
+def test_a_run_takes_no_file_near_its_end(world: World, minutes: int, taken: int) -> None:
+    """The last ten minutes, or the last quarter of a short run, are for what is in hand."""
+    for minute in range(minutes):
+        world.queues.put(spec_of(minute).to_argument(), after=60 * minute)
+    world.serve(replace(RUN, timeout_minutes=minutes))
+    assert len(world.named) == taken
+    assert world.clock.at <= 60 * taken
+
+
+def test_a_run_takes_no_file_when_its_token_ends(world: World) -> None:
+    """A run whose token lasts no longer than its last ten minutes takes nothing."""
+    world.put(spec_of(1))
+    world.files.lasts = 599
+    world.serve()
+    assert (world.named, world.queues.waiting) == ([], 1)
+
+
+def test_a_transient_error_puts_a_group_back(world: World) -> None:
+    """After a transient error the files come again soon, and each is reported once."""
+    world.files.failures[spec_of(1).ingestion] = 1
+    world.put(spec_of(1), spec_of(2), spec_of(3, "shop.other"))
+    world.serve()
+    assert world.named[0] == spec_of(3, "shop.other").report_key
+    assert sorted(world.named) == sorted(world.files.reports)
+    assert Counter(seconds for _, seconds in world.queues.hidden) == {5: 2}
+    assert len(world.files.reports) == 3
+
+
+def test_transient_errors_alone_give_no_file_a_run_of_its_own(world: World) -> None:
+    """A file whose tries all end with a transient error stays with the shared run."""
+    world.files.failures[spec_of(1).ingestion] = 9
+    world.put(spec_of(1))
+    world.serve()
+    assert (world.named, world.alone) == ([spec_of(1).report_key], [])
+
+
+def test_many_transient_errors_do_not_spin(world: World) -> None:
+    """The run rests after each error in a row, longer each time, up to a minute."""
+    world.files.failures[spec_of(1).ingestion] = 2
+    world.put(*(spec_of(n, f"shop.t{n}") for n in range(9)))
+    for n in range(9):
+        world.files.failures[spec_of(n).ingestion] = 1
+    world.serve()
+    assert world.clock.waits[:9] == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+def test_the_same_file_twice_in_hand_is_ingested_once(world: World) -> None:
+    """A file that two messages name is ingested once, and both messages are deleted."""
+    world.put(spec_of(1), spec_of(2), spec_of(1))
+    world.serve()
+    assert world.files.groups == [[spec_of(1).ingestion, spec_of(2).ingestion]]
+    assert (len(world.named), world.queues.waiting) == (2, 0)
+
+
+def test_an_unreadable_message_is_deleted(world: World) -> None:
+    """A message that is no job spec is deleted, and the others are ingested."""
+    for text in ("", "[]", "{", '{"ingestion": 1}'):
+        world.queues.put(text)
+    world.put(spec_of(1))
+    world.serve()
+    assert (world.named, world.queues.waiting) == ([spec_of(1).report_key], 0)
+
+
+def test_a_file_with_no_place_in_a_shared_run_gets_its_own(world: World) -> None:
+    """A change, a batch's manifest or a re-audit is left to a run of its own."""
+    world.put(spec_of(1, change=True), spec_of(2, reaudit_base="b" * 64))
+    world.serve()
+    assert sorted(world.alone) == sorted(run_name(spec_of(n).ingestion, 1) for n in (1, 2))
+    assert world.files.groups == []
+
+
+def test_a_file_that_ends_runs_holds_up_nobody(world: World) -> None:
+    """A file that ends two runs gets a run of its own; all others are reported once.
+
+    In the first run it was in a group, in the second it was alone in work.
+    """
+    bad = spec_of(5)
+    world.files.deadly = {bad.ingestion}
+    world.put(*(spec_of(n) for n in range(10)))
+    for _ in range(2):
+        with pytest.raises(Died):
+            world.serve()
+        world.clock.at += HIDDEN_SECONDS
+    world.serve()
+    assert world.alone == [run_name(bad.ingestion, 1)]
+    others = {spec_of(n).report_key for n in range(10) if n != 5}
+    assert set(world.named) == others
+    assert sorted(world.files.reports) == sorted(others)
+    assert world.queues.waiting == 0
+
+
+def test_a_file_with_a_report_is_not_ingested_again(world: World) -> None:
+    """A file that comes again after its report was written is named, and not ingested."""
+    world.put(spec_of(1))
+    world.queues.take(0)  # a run that died after it wrote the report
+    world.files.reports.append(spec_of(1).report_key)
+    world.clock.at += HIDDEN_SECONDS
+    world.serve()
+    assert world.named == world.files.reports == [spec_of(1).report_key]
+
+
+def test_what_is_in_hand_stays_hidden(world: World) -> None:
+    """A message is hidden again and again while its file is in work, and not after it."""
+    world.files.meanwhile = lambda: eventually(lambda: len(world.queues.hidden) > 3)
+    world.put(spec_of(1))
+    world.serve(pause=0.001)
+    assert {seconds for _, seconds in world.queues.hidden} == {HIDDEN_SECONDS}
+    assert world.named == [spec_of(1).report_key]
+
+
+def test_what_was_put_back_is_not_hidden_again(world: World) -> None:
+    """A message that was put back comes again after its five seconds, whatever else is in work."""
+    world.files.failures[spec_of(1).ingestion] = 1
+    world.put(spec_of(1), spec_of(2, "shop.other"))
+    after: list[list[tuple[str, int]]] = []
+
+    def meanwhile() -> None:
+        if ("m0", 5) in (hidden := world.queues.hidden) and not after:
+            at = hidden.index(("m0", 5))
+            eventually(lambda: len(hidden) > at + 3)
+            after.append(hidden[at + 1 :])
+
+    world.files.meanwhile = meanwhile
+    world.serve(pause=0.001)
+    assert {id_ for id_, _ in after[0]} == {"m1"}
+
+
+def test_the_runs_own_places_hold(world: World) -> None:
+    """Whatever a message says, the run uses its own lake, Nessie and secret."""
+    seen: list[JobSpec] = []
+    world.files.ingest_alone = seen.append  # type: ignore[method-assign,assignment]
+    world.put(spec_of(1, lake_bucket="theirs", token_secret="theirs", nessie_uri="http://theirs"))
+    world.serve()
+    assert [(s.lake_bucket, s.nessie_uri, s.token_secret) for s in seen] == [
+        ("lake", "http://nessie", "secret")
+    ]
