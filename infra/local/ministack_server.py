@@ -301,12 +301,12 @@ async def _run() -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    state = Path(os.environ["STATE_DIR"])
+    _note_requests(state.with_name("asked.jsonl"))  # first: it notes what IAM is asked at last
     _complete_iam()
     _take_numbers()
     _cut_versions()
-    state = Path(os.environ["STATE_DIR"])
     _remember_sessions(state.with_name("sessions.jsonl"))
-    _note_requests(state.with_name("asked.jsonl"))
     journal = _Journal(state)
     load = ministack._load_persisted_state  # noqa: SLF001
     saving: list[asyncio.Task[None]] = []
