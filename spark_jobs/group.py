@@ -80,7 +80,7 @@ def ingest_group(
             replaced = _released(members)
         if not replaced:
             with ThreadPoolExecutor(_THREADS) as threads:
-                return tuple(threads.map(lambda made: _stored(spark, *made), reports))
+                return tuple(threads.map(lambda made: _stored(*made), reports))
         left = [each for each in left if each.spec.ingestion not in replaced]
     return ()
 
@@ -252,5 +252,5 @@ def _share(step: Step, files: int) -> Step:
     )
 
 
-def _stored(spark: SparkSession, member: Member, made: AuditReport) -> AuditReport:
-    return member.storage.put_report(with_results(spark, member.storage, made))
+def _stored(member: Member, made: AuditReport) -> AuditReport:
+    return member.storage.put_report(with_results(member.storage, made))
