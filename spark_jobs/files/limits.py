@@ -39,6 +39,28 @@ class Compact:
         """Return the struct that begins here."""
         return {id_: self._value(kind, 1) for id_, kind in self._fields()}
 
+    def parts(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield each field of the struct that begins here: its id, its type, its value's bytes."""
+        for id_, type_ in self._fields():
+            start = self._at
+            self._value(type_, 1)
+            yield id_, type_, self._data[start : self._at]
+
+    def structs(self) -> Iterator[bytes]:
+        """Yield the bytes of each struct in the list that begins here."""
+        item, count = self._list()
+        for _ in range(count):
+            start = self._at
+            if item != _STRUCT:
+                raise ValueError("a list of structs has other items")
+            self._value(item, 1)
+            yield self._data[start : self._at]
+
+    def end(self) -> None:
+        """Raise ValueError if the data goes on."""
+        if self._at < len(self._data):
+            raise ValueError("it goes on after its end")
+
     def _fields(self) -> Iterator[tuple[int, int]]:
         id_ = 0
         while head := self._byte():
@@ -58,7 +80,9 @@ class Compact:
         return self._plain(type_)
 
     def _plain(self, type_: int) -> Any:
-        sizes = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
+        if type_ in (_TRUE, _FALSE):
+            return type_ == _TRUE
+        sizes = {_BYTE: 1, _DOUBLE: 8}
         if type_ not in sizes:
             raise ValueError(f"{type_} is not a type")
         return self._bytes(sizes[type_])
