@@ -8,21 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-
-@dataclass(frozen=True)
-class ColumnStatistics:
-    """What the rows of a file hold in one column.
-
-    `values` counts all of them, `nulls` and `nans` are among them; `nans` is None for other types
-    than floating ones. `low` and `high` are the least and the greatest value but these, None where
-    there is none: dates are days and timestamps microseconds since 1970.
-    """
-
-    values: int
-    nulls: int
-    nans: int | None
-    low: Any | None
-    high: Any | None
+from spark_jobs.audit.arrow_values import ColumnStatistics
 
 
 @dataclass(frozen=True)

@@ -1,100 +1,18 @@
 """Make a landed Parquet file a data file of the branch's table, without writing its pages again."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from spark_jobs.append import INGESTION, Opened, Target, committed
-from spark_jobs.data_file import ColumnStatistics, Field, scan_task
+from spark_jobs.audit.arrow_values import ColumnStatistics
+from spark_jobs.data_file import Field, scan_task
 from spark_jobs.errors import explain
-from spark_jobs.files.footer import file_end
 from spark_jobs.spark.jvm import JavaError, java_class
-from spark_jobs.storage import Storage, translated
-
-# The copy of the landed file, with another footer
-
-_SMALLEST_PART, _MOST_PARTS = 5 << 20, 10_000  # S3's limits of an upload in parts
-_PART = 256 << 20
-_AT_ONCE = 4
-
-
-def copy(
-    storage: Storage,
-    key: str,
-    footer_start: int,
-    footer: bytes,
-    body: bytes | None = None,
-    part: int = _PART,
-) -> int:
-    """Put the landed file with another footer at a key of the lake bucket; return its size.
-
-    A file whose bytes are at hand as `body` is put at once. Otherwise S3 itself copies the pages of
-    the landed version, in parts of about `part` bytes. Raises Permanent OBJECT_GONE, Transient.
-    """
-    end = file_end(footer)
-    if body is None and footer_start < _SMALLEST_PART:
-        body = storage.head(footer_start)
-    if body is not None:
-        storage.put(key, body[:footer_start] + end)
-    else:
-        _copy_parts(storage, key, _ranges(footer_start, part), end)
-    return footer_start + len(end)
-
-
-def _ranges(length: int, part: int) -> list[str]:
-    """Return the ranges of bytes to copy, each of S3's smallest size at least."""
-    count = min(-(-length // part), length // _SMALLEST_PART, _MOST_PARTS - 1)
-    starts = [length * n // count for n in range(count + 1)]
-    return [f"bytes={a}-{b - 1}" for a, b in pairwise(starts)]
-
-
-def _copy_parts(storage: Storage, key: str, ranges: Sequence[str], end: bytes) -> None:
-    source, etag = storage.source(), storage.spec.landed.etag
-
-    def copied(number: int) -> Mapping[str, Any]:
-        # The tag as well, as a bucket may keep no versions.
-        pinned = {"CopySource": source, "CopySourceIfMatch": etag}
-        part = storage.s3.upload_part_copy(
-            **upload, **pinned, PartNumber=number, CopySourceRange=ranges[number - 1]
-        )
-        return _part(number, part["CopyPartResult"])
-
-    with translated(storage.spec.landed.uri), _upload(storage, key) as upload:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            parts = list(pool.map(copied, range(1, len(ranges) + 1)))
-        last = len(ranges) + 1
-        parts.append(_part(last, storage.s3.upload_part(**upload, PartNumber=last, Body=end)))
-        storage.s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": parts})
-
-
-@contextmanager
-def _upload(storage: Storage, key: str) -> Iterator[dict[str, str]]:
-    """Provide the parameters of an upload in parts; a failure leaves nothing of it behind."""
-    where = {"Bucket": storage.spec.lake_bucket, "Key": key}
-    upload = where | {"UploadId": storage.s3.create_multipart_upload(**where)["UploadId"]}
-    try:
-        yield upload
-    except BaseException:
-        with suppress(ClientError, BotoCoreError):  # S3's own rule clears it away later
-            storage.s3.abort_multipart_upload(**upload)
-        raise
-
-
-def _part(number: int, result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part as the upload's end names it: with the tag and the checksum that S3 gave it."""
-    given = {name: value for name, value in result.items() if name.startswith("Checksum")}
-    return {"PartNumber": number, "ETag": result["ETag"], **given}
-
-
-# The table
 
 _ICEBERG_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 _METRICS = "org.apache.iceberg.MetricsConfig"

@@ -16,6 +16,7 @@ from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
+from spark_jobs.copying import SMALLEST_PART, copy_beginning
 from spark_jobs.files.sniff import is_gzip
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
@@ -78,6 +79,10 @@ class Storage:
     def tail(self, length: int) -> bytes:
         """Return the last `length` bytes of the landed version."""
         return self._range(f"bytes=-{length}")
+
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes of the landed version from `start`, fewer where it ends."""
+        return self._range(f"bytes={start}-{start + length - 1}")
 
     def control(self, format_: str) -> str:
         """Return the text of the control file beside the landed object, in its newest version.
@@ -186,6 +191,22 @@ class Storage:
         """Return the address of a key in the lake bucket."""
         return f"s3://{self.spec.lake_bucket}/{key}"
 
+    def copy(self, address: str, length: int, end: bytes) -> int:
+        """Put the landed version's first `length` bytes, and then `end`, at an address.
+
+        The address is in the lake bucket. Returns the size of the copy.
+        """
+        landed, key = self.spec.landed, self.key(address)
+        if length < SMALLEST_PART:
+            self.put(key, self.head(length) + end)
+        else:
+            # The tag as well, as a bucket may keep no versions.
+            source = {"CopySource": self.source(), "CopySourceIfMatch": landed.etag}
+            with translated(landed.uri):
+                target = {"Bucket": self.spec.lake_bucket, "Key": key}
+                copy_beginning(self.s3, source, target, length, end)
+        return length + len(end)
+
     def key(self, address: str) -> str:
         """Return the key of an address in the lake bucket. Raises ValueError for another bucket."""
         bucket, _, key = address.partition("://")[2].partition("/")
@@ -239,6 +260,10 @@ class Held(Storage):
     def tail(self, length: int) -> bytes:
         """Return the last `length` bytes."""
         return self.body[-length:]
+
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start`, fewer where the file ends."""
+        return self.body[start : start + length]
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:

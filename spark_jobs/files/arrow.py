@@ -16,7 +16,7 @@ from spark_jobs.files.source import Bytes
 _MAGIC = b"PAR1"
 
 
-class MustRewrite(Exception):  # noqa: N818 - nothing is wrong with the file
+class MustRewrite(Exception):
     """A file cannot be registered as it is; the text says why, for the report."""
 
 

@@ -125,7 +125,8 @@ class Compact:
 # Field ids of parquet.thrift: FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 _ROW_GROUPS, _CHUNKS, _ROWS, _META = 4, 1, 3, 3
 _VALUES, _UNPACKED, _PACKED, _DATA, _DICTIONARY = 5, 6, 7, 9, 11
-_END = 8  # bytes after the footer: its length, and the magic
+FOOTER_END = 8  # bytes after the footer: its length, and the magic
+_USUAL_FOOTER = 64 * 1024  # bytes that one request reads, and most footers do not exceed
 
 
 def check_columns(count: int, limits: Limits) -> None:
@@ -159,26 +160,36 @@ def check_array(size: int, limits: Limits) -> None:
         raise Permanent("TOO_LARGE", message)
 
 
-def check_parquet(file: Bytes, limits: Limits) -> int:
-    """Refuse a Parquet file whose footer is invalid or exceeds the limits.
+def parquet_footer(file: Bytes) -> bytes:
+    """Return a Parquet file's footer, without its length and the magic.
+
+    Raises Permanent CORRUPT_FILE if the file is too short for it.
+    """
+    end = file.tail(min(_USUAL_FOOTER, file.size))
+    length = int.from_bytes(end[-FOOTER_END:][:4], "little")
+    if length + FOOTER_END > file.size:
+        raise _damaged("its footer is longer than the file")
+    whole = end if length + FOOTER_END <= len(end) else file.tail(length + FOOTER_END)
+    return whole[-length - FOOTER_END : -FOOTER_END]
+
+
+def check_parquet(footer: bytes, size: int, limits: Limits) -> int:
+    """Refuse a Parquet file of so many bytes whose footer is invalid or exceeds the limits.
 
     Returns the size of its uncompressed pages in bytes. Raises Permanent CORRUPT_FILE,
     TOO_MANY_ROWS or ZIP_BOMB.
     """
-    length = int.from_bytes(file.tail(_END)[:4], "little")
-    if length + _END > file.size:
-        raise _damaged("its footer is longer than the file")
     rows = unpacked = 0
     try:
-        for group in Compact(file.tail(length + _END)[:-_END]).items(_ROW_GROUPS):
+        for group in Compact(footer).items(_ROW_GROUPS):
             rows += group[_ROWS]
-            unpacked += sum(_checked(c[_META], group[_ROWS], file.size) for c in group[_CHUNKS])
+            unpacked += sum(_checked(c[_META], group[_ROWS], size) for c in group[_CHUNKS])
     except (ValueError, LookupError, TypeError) as error:
         raise _damaged(f"its footer cannot be read: {error!r}") from error
     check_rows(rows, limits)
     if unpacked > limits.largest_unpacked:
         message = (
-            f"{file.size:,} bytes of Parquet uncompress to {unpacked:,}, more than the limit "
+            f"{size:,} bytes of Parquet uncompress to {unpacked:,}, more than the limit "
             f"LargestUnpacked of {limits.largest_unpacked:,}: this may be a zip bomb"
         )
         raise Permanent("ZIP_BOMB", message)

@@ -67,13 +67,16 @@ _OLD_WRITERS = (b"parquet-mr", b"impala")
 _SPARK, _LEGACY = b"org.apache.spark.version", b"org.apache.spark.legacyDateTime"
 
 
+def why_never(contract: Contract) -> str:
+    """Return why the rows of all files of a contract must be written again; "" if need not be."""
+    return next(_of_contract(contract), "")
+
+
 def why_rewritten(footer: bytes, contract: Contract) -> str:
     """Return why a file's rows must be written again; "" if it can be a data file as it is.
 
     The file with this footer is within the limits (`check_parquet`).
     """
-    if reason := next(_of_contract(contract), ""):
-        return reason
     read = Compact(footer)
     try:
         described = read.struct()
@@ -90,6 +93,8 @@ def _of_contract(contract: Contract) -> Iterator[str]:
         yield f"its format is {contract.format}"
     if contract.transform:
         yield "its contract has a transform"
+    if contract.extra_columns == "add":
+        yield "its contract adds columns to the table"
 
 
 def _of_footer(footer: dict[int, Any], contract: Contract) -> Iterator[str]:

@@ -1,0 +1,154 @@
+"""Find the landed Parquet files that fit their table as they are, and enter copies of them.
+
+All checks that Arrow can answer are measured in the pass that decodes every value, before anything
+is written. A file that this module declines is read and appended by Spark, which also says what is
+wrong with it: so nothing is ever refused here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, Protocol
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from lakegate.errors import Permanent
+from lakegate.limits import Limits
+from spark_jobs.append import Opened, Target
+from spark_jobs.audit import tier_arrow
+from spark_jobs.audit.run import Measured, RowCounts
+from spark_jobs.audit.tier_arrow import Pass
+from spark_jobs.files.arrow import ArrowFile, MustRewrite
+from spark_jobs.files.footer import file_end, with_field_ids
+from spark_jobs.files.limits import FOOTER_END, check_columns, check_parquet, parquet_footer
+from spark_jobs.files.registrable import why_never, why_rewritten
+from spark_jobs.files.source import Bytes
+from spark_jobs.register import Layout, data_file, layout, new_location, register
+
+_COPIES = 8  # at once
+
+
+class LandedBytes(Bytes, Protocol):
+    """A landed object's bytes, as `storage.Storage`."""
+
+    def copy(self, address: str, length: int, end: bytes) -> int:
+        """Put its first `length` bytes, and then `end`, at an address; return the copy's size."""
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A landed file that fits its table as it is, and the findings over all its rows.
+
+    Its pages end where its own footer begins, at `pages_end`.
+    """
+
+    landed: LandedBytes
+    file: ArrowFile
+    pages_end: int
+    found: Pass
+    measured: Mapping[str, Measured]
+
+    @property
+    def rows(self) -> RowCounts:
+        """Return the file's row counts: every row is readable, and none is quarantined."""
+        return RowCounts(self.found.rows, bad=0, quarantined=0)
+
+
+def examine(landed: LandedBytes, contract: Contract, limits: Limits) -> Fitting:
+    """Return the file with all findings of one pass over its values.
+
+    Raises MustRewrite if Spark must append its rows, LakegateError if it cannot be requested.
+    """
+    footer = _footer(landed, contract, limits)
+    file = _opened(landed, footer, contract, limits)
+    names = [column.name for column in contract.columns]
+    groups = range(file.metadata.num_row_groups)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        passes = threads.map(
+            lambda number: tier_arrow.measure(file.row_group(number, names), contract), groups
+        )
+        found = reduce(add, passes)
+    measured = tier_arrow.measures(found, contract)
+    _require_plain(found, measured, contract)
+    return Fitting(landed, file, landed.size - len(footer) - FOOTER_END, found, measured)
+
+
+def _footer(landed: LandedBytes, contract: Contract, limits: Limits) -> bytes:
+    """Return the footer of a file that can be registered by its description."""
+    if reason := why_never(contract):
+        raise MustRewrite(reason)
+    try:
+        footer = parquet_footer(landed)
+        check_parquet(footer, landed.size, limits)
+    except Permanent as error:  # Spark's reader says what is wrong
+        raise MustRewrite(error.message) from error
+    if reason := why_rewritten(footer, contract):
+        raise MustRewrite(reason)
+    return footer
+
+
+def _opened(landed: LandedBytes, footer: bytes, contract: Contract, limits: Limits) -> ArrowFile:
+    names = [column.name for column in contract.columns]
+    try:
+        check_columns(len(names), limits)
+        return ArrowFile(landed, with_field_ids(footer, {n: i for i, n in enumerate(names, 1)}))
+    except (Permanent, ValueError) as error:
+        raise MustRewrite(str(error)) from error
+
+
+def _require_plain(found: Pass, measured: Mapping[str, Measured], contract: Contract) -> None:
+    """Raise MustRewrite if a row may have to stay out of the table, or a text is no text."""
+    if found.undecodable:
+        raise MustRewrite(f"{', '.join(sorted(found.undecodable))} is not UTF-8")
+    for check in contract.checks:
+        if check.quarantine and (check.id not in measured or measured[check.id].value):
+            raise MustRewrite(f"{check.id} may quarantine rows")
+
+
+def enter(
+    spark: SparkSession,
+    opened: Opened,
+    files: Sequence[Fitting],
+    contract: Contract,
+    ingestion: str,
+    branch: Target,
+) -> tuple[list[Any], str]:
+    """Append copies of the files in one commit that names the ingestion.
+
+    Returns their data files (`org.apache.iceberg.DataFile`) in order, and the commit's hash. Raises
+    MustRewrite if the table cannot take files as they are, else as `register.register`.
+    """
+    where = layout(spark, opened.table, contract)
+    if where.obstacle:
+        raise MustRewrite(where.obstacle)
+    with ThreadPoolExecutor(_COPIES) as threads:
+        located = [(each, new_location(opened.table, f"{uuid4()}.parquet")) for each in files]
+        sizes = threads.map(lambda both: _copied(both[0], both[1], where), located)
+        made = [
+            data_file(
+                spark,
+                where,
+                location,
+                size,
+                each.found.rows,
+                each.found.columns,
+                each.file.metadata,
+            )
+            for (each, location), size in zip(located, sizes, strict=True)
+        ]
+    added, audited_hash = register(opened, made, ingestion, branch)
+    by_location = {str(file.location()): file for file in added}
+    if by_location.keys() != {location for _, location in located}:
+        raise Permanent("COUNT_MISMATCH", "the commit has other files than were registered")
+    return [by_location[location] for _, location in located], audited_hash
+
+
+def _copied(each: Fitting, location: str, where: Layout) -> int:
+    """Put a copy of the file with the table's field ids at an address; return its size."""
+    footer = with_field_ids(each.file.footer, where.ids)
+    return each.landed.copy(location, each.pages_end, file_end(footer))
