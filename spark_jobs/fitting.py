@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, Protocol
 from uuid import uuid4
@@ -66,16 +66,18 @@ def examine(landed: LandedBytes, contract: Contract, limits: Limits) -> Fitting:
     """
     footer = _footer(landed, contract, limits)
     file = _opened(landed, footer, contract, limits)
-    names = [column.name for column in contract.columns]
     groups = range(file.metadata.num_row_groups)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        passes = threads.map(
-            lambda number: tier_arrow.measure(file.row_group(number, names), contract), groups
-        )
-        found = reduce(add, passes)
+        inside = map if len(groups) == 1 else threads.map
+        found = reduce(add, inside(partial(_pass, file, contract), groups))
     measured = tier_arrow.measures(found, contract)
     _require_plain(found, measured, contract)
     return Fitting(landed, file, landed.size - len(footer) - FOOTER_END, found, measured)
+
+
+def _pass(file: ArrowFile, contract: Contract, number: int) -> Pass:
+    names = [column.name for column in contract.columns]
+    return tier_arrow.measure(file.row_group(number, names), contract)
 
 
 def _footer(landed: LandedBytes, contract: Contract, limits: Limits) -> bytes:
