@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
 from lakegate.limits import Limits
 from spark_jobs.append import Opened, Target
 from spark_jobs.audit import tier_arrow
@@ -29,8 +30,11 @@ from spark_jobs.files.limits import FOOTER_END, check_columns, check_parquet, pa
 from spark_jobs.files.registrable import why_never, why_rewritten
 from spark_jobs.files.source import Bytes
 from spark_jobs.register import Layout, data_file, layout, new_location, register
+from spark_jobs.spark.jvm import JavaError
+from spark_jobs.storage import Storage
 
 _COPIES = 8  # at once
+_MOST_HERE = 512 << 20  # bytes that the driver decodes itself
 
 
 class LandedBytes(Bytes, Protocol):
@@ -59,20 +63,60 @@ class Fitting:
         return RowCounts(self.found.rows, bad=0, quarantined=0)
 
 
-def examine(landed: LandedBytes, contract: Contract, limits: Limits) -> Fitting:
+def examine(
+    landed: LandedBytes,
+    contract: Contract,
+    limits: Limits,
+    spark: SparkSession | None = None,
+    most_here: int = _MOST_HERE,
+) -> Fitting:
     """Return the file with all findings of one pass over its values.
 
-    Raises MustRewrite if Spark must append its rows, LakegateError if it cannot be requested.
+    The row groups of an object with more than `most_here` bytes, unpacked, are spread over the
+    tasks of `spark`. Raises MustRewrite if Spark must append its rows, LakegateError if it cannot
+    be requested.
     """
     footer = _footer(landed, contract, limits)
     file = _opened(landed, footer, contract, limits)
     groups = range(file.metadata.num_row_groups)
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        inside = map if len(groups) == 1 else threads.map
-        found = reduce(add, inside(partial(_pass, file, contract), groups))
+    sizes = (file.metadata.row_group(number).total_byte_size for number in groups)
+    if spark and isinstance(landed, Storage) and sum(sizes) > most_here:
+        passes = _passes_in_tasks(spark, landed.spec, file.footer, contract, groups)
+    else:
+        passes = _passes(file, contract, groups)
+    found = reduce(add, passes)
     measured = tier_arrow.measures(found, contract)
     _require_plain(found, measured, contract)
     return Fitting(landed, file, landed.size - len(footer) - FOOTER_END, found, measured)
+
+
+def _passes(file: ArrowFile, contract: Contract, groups: range) -> list[Pass]:
+    work = partial(_pass, file, contract)
+    if len(groups) == 1:
+        return [work(0)]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(work, groups))
+
+
+def _passes_in_tasks(
+    spark: SparkSession, spec: JobSpec, footer: bytes, contract: Contract, groups: range
+) -> list[Pass]:
+    work = partial(_pass_or_reason, spec, footer, contract)
+    try:
+        found = spark.sparkContext.parallelize(groups, len(groups)).map(work).collect()
+    except JavaError as error:
+        raise MustRewrite("Spark's tasks cannot decode it") from error
+    if reasons := [each for each in found if isinstance(each, str)]:
+        raise MustRewrite(reasons[0])
+    return [each for each in found if isinstance(each, Pass)]
+
+
+def _pass_or_reason(spec: JobSpec, footer: bytes, contract: Contract, number: int) -> Pass | str:
+    """Return the findings over a row group, or why Spark must append it: a task cannot raise it."""
+    try:
+        return _pass(ArrowFile(Storage.connect(spec), footer), contract, number)
+    except MustRewrite as why:
+        return str(why)
 
 
 def _pass(file: ArrowFile, contract: Contract, number: int) -> Pass:

@@ -106,7 +106,7 @@ class _Ingestion:
     def registered(self) -> _Appended:
         """Measure the file with Arrow, and register a copy of it. Raises MustRewrite."""
         with self.meter.step("open"):
-            file = examine(self.storage, self.contract, self.spec.limits)
+            file = examine(self.storage, self.contract, self.spec.limits, self.spark)
         with self.meter.step("append"):
             table = open_table(self.spark, self.spec, self.branch, self.contract)
             files, audited_hash = enter(
