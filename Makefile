@@ -109,7 +109,7 @@ bench-steps: setup ## Count one file's requests to S3 and Nessie, and time its s
 fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
 	@.venv/bin/python -m benchmarks.damage
 
-package: setup ## Build the Lambdas' zip under build/
+package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 	@.venv/bin/python -m infra.package
 
 # Locked for the Lambdas' platform; the hashes are those of every platform's files.
@@ -122,6 +122,7 @@ lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest ve
 	@.venv/bin/python -m infra.versions > build/versions.txt
 	@$(LOCK) 3.11 pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
 	@$(LOCK) 3.13 pyproject.toml -c requirements-dev.txt -o requirements.txt
+	@$(LOCK) 3.11 --group job -c requirements-dev.txt -o requirements-job.txt
 	@$(LOCK) 3.11 --group build -c requirements-dev.txt -o requirements-build.txt
 	@$(LOCK) 3.11 --group bench -c requirements-dev.txt -o requirements-bench.txt
 	@$(LOCK) 3.11 --group deploy -o requirements-deploy.txt

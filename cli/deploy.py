@@ -146,7 +146,8 @@ def deploy(
     stack_plan.refuse_unknown(chosen, (_APP, _PLATFORM))
     production = stack_plan.is_production(chosen)
     own = own_platform or has_own_platform(site)
-    order = _Order(site, package.build(ROOT, tell), chosen, own)
+    built = package.build(ROOT, tell, processors=package.architecture(chosen))
+    order = _Order(site, built, chosen, own)
     if dry_run:
         _rehearse(order)
         return
@@ -257,7 +258,7 @@ def _probe(order: _Order, adapters: Adapters, seconds: float) -> None:
     if site.artifacts.has_job_file(order.package, done):
         return
     measured = probe.measure(adapters, DEFAULT, seconds, site.tell)
-    probe.require_sound(measured)
+    probe.require_sound(measured, package.job_versions(ROOT))
     site.artifacts.put_job_file(order.package, done, json.dumps(measured.document()).encode())
 
 

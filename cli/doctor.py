@@ -30,7 +30,7 @@ from infra.aws.site import JOB_RELEASE, PLATFORM, Facts, choices
 from infra.local import settings
 from infra.package import Package
 from infra.stage import Stage
-from infra.versions import EMR_RELEASE_LABEL, LAMBDA_PYTHON, NESSIE
+from infra.versions import EMR_RELEASE_LABEL, NESSIE
 from lakegate.limits import Limits
 
 # The checks from outside a deployment's network.
@@ -185,18 +185,26 @@ def _inputs(found: Deployment, stage: Stage) -> DoctorInputs:
     limits = found.settings.limits
     lake = Lake(boto3.client("s3"), found.settings.lake_bucket, limits=limits)
     adapters = found.adapters()  # boto3 creates clients safely in one thread only
-    python = lambda_python.of_local_stack() if found.local else LAMBDA_PYTHON
     return DoctorInputs(
         stage=stage,
         settings=found.settings,
         aws=AwsView(),
         facts=lambda: facts.read((*PLATFORM, JOB_RELEASE)),
         parameters=lambda: _parameters(found, stage),
-        package=cache(lambda: package.build(ROOT, progress_printer(), python)),
+        package=cache(lambda: _package(found, stage)),
         contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS, limits),
         in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
         shared_runs=lambda: shared_runs(adapters),
     )
+
+
+def _package(found: Deployment, stage: Stage) -> Package:
+    """Return this checkout's package for the stage, or for the local stack."""
+    tell = progress_printer()
+    if found.local:
+        return package.build(ROOT, tell, lambda_python.of_local_stack())
+    chosen = choices(ROOT / "stages" / f"{stage.name}.yml")
+    return package.build(ROOT, tell, processors=package.architecture(chosen))
 
 
 def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:

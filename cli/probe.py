@@ -12,12 +12,13 @@ import boto3
 import typer
 from rich.table import Table
 
-from access.deployment import find
+from access.deployment import ROOT, find
 from cli import terminal
 from cli.local_stack import Tell, progress_printer
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.settings import Settings
+from infra.package import job_versions
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
@@ -61,7 +62,7 @@ def probe(
     for each in document["runs"]:
         terminal.out().print(_table(each))
     terminal.out().print(f"{output} has all findings and names no account: you may send it.")
-    require_sound(probes[0])
+    require_sound(probes[0], job_versions(ROOT))
 
 
 def measure(adapters: Adapters, master: str, seconds: float, tell: Tell) -> Probe:
@@ -81,9 +82,12 @@ def measure(adapters: Adapters, master: str, seconds: float, tell: Tell) -> Prob
     return Probe(master, _findings(spec, found.details), described)
 
 
-def require_sound(found: Probe) -> None:
-    """Raise LakegateError PROBE_FAILED with all problems that would make every job fail."""
-    if wrong := list(problems(found.findings)):
+def require_sound(found: Probe, versions: Mapping[str, str]) -> None:
+    """Raise LakegateError PROBE_FAILED with all problems that would make every job fail.
+
+    `versions` are those of the libraries that the job takes along, and of their Python.
+    """
+    if wrong := list(problems(found.findings, versions)):
         message = "jobs cannot work on this runtime:\n    " + "\n    ".join(wrong)
         raise LakegateError("PROBE_FAILED", message)
 

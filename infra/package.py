@@ -1,4 +1,4 @@
-"""Build what is deployed: the Lambdas' zip, and the job's entry point and packages.
+"""Build what is deployed: the Lambdas' zip, and the job's entry point, packages and libraries.
 
 The same inputs give the same bytes, so a hash names a release, and an existing file is not built
 again. `build/` may be deleted at any time.
@@ -11,29 +11,42 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import uv
 
 from infra import lambda_python
 from infra.local.jars import cached
-from infra.versions import AVRO_JAR, LAMBDA_PYTHON
+from infra.versions import AVRO_JAR, LAMBDA_PYTHON, PYTHON
 from lakegate.errors import LakegateError
-from lakegate.jobspec import JOB_FILES
+from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
 
 # They only colour the output of pynessie's and pyiceberg's command lines.
 LEFT_OUT = ("markdown-it-py", "mdurl", "pygments", "rich")
 # Programs, and files that only other interpreters than CPython load.
 _UNUSED = ("bin/*", "zstandard/_cffi*")
+# A third of the wheels: tests, what only compilers read, second copies of libraries, and access to
+# servers, which the job has in boto3 and Spark.
+_UNUSED_BY_JOB = (
+    *("bin/*", "**/tests/**/*", "**/*.[ah]", "**/*.p[xy][di]", "**/*.pyx"),
+    *("pyarrow/include*/**/*", "pyarrow/src/**/*", "pyarrow/_pyarrow_cpp_tests*"),
+    *("pyarrow/*flight*", "pyarrow/*_s3*"),
+    *("pyarrow/libarrow_python*.so", "pyarrow/libarrow_python*.so.*.*"),
+    *("numpy/distutils/**/*", "numpy/f2py/**/*"),
+)
 _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
 # Lambda's Amazon Linux 2023 has glibc 2.34, but so new a machine is not needed to run it locally;
 # tests/deploy/test_stack.py checks what the chosen files really need.
 _PLATFORM = "x86_64-manylinux_2_28"
+# The processors of job runs, of which the platform's template takes the first unless told
+# otherwise. EMR's image is Amazon Linux 2023, too.
+ARM64, X86_64 = "ARM64", "X86_64"
+_JOB_PLATFORMS = {ARM64: "aarch64-manylinux_2_28", X86_64: _PLATFORM}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -49,31 +62,71 @@ class Package:
         """Return the hash of the Lambdas' zip."""
         return _digest(self.lambda_zip.read_bytes())
 
-    @property
+    @cached_property
     def job_release(self) -> str:
         """Return the hash of the job's files."""
         return _digest(*(file.read_bytes() for file in self.job_files))
 
 
-def build(root: Path, tell: Callable[[str], None], version: str = LAMBDA_PYTHON) -> Package:
+@dataclass(frozen=True)
+class _Libraries:
+    """Libraries to install, the Python and the platform that load them, and what they lack."""
+
+    of: str
+    requirements: str
+    python: str
+    platform: str
+    unused: tuple[str, ...]
+
+
+def build(
+    root: Path,
+    tell: Callable[[str], None],
+    version: str = LAMBDA_PYTHON,
+    processors: str = X86_64,
+) -> Package:
     """Build everything from the checkout at `root` into its `build/`, unless it is current.
 
-    `version` is the Python that will run the functions. Raises LakegateError if a package cannot be
-    installed.
+    `version` is the Python that will run the functions, `processors` are those that will run the
+    job. Raises LakegateError if a package cannot be installed.
     """
     into = root / "build"
-    libraries = _libraries(root, into, version, tell)
+    requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
+    wanted = _Libraries("the Lambdas' libraries", requirements, version, _PLATFORM, _UNUSED)
+    libraries = _built(wanted, into, tell)
     zipped = into / ("lambda.zip" if version == LAMBDA_PYTHON else f"lambda-{version}.zip")
     _once(zipped, _inputs(root, _LAMBDA_CODE, libraries), partial(_lambda_zip, root, libraries))
-    package = Package(zipped, _job_files(root, into / "job", libraries))
+    job_files = _job_files(root, into / "job", libraries)
+    package = Package(zipped, (*job_files, job_libraries(root, into, processors, tell)))
     release = package.job_release.encode()  # which serverless.yml reads
     _once(into / "job-release.txt", _digest(release), partial(_write, release))
     return package
 
 
+def architecture(chosen: Mapping[str, str]) -> str:
+    """Return the processors of a stage's job runs, which its settings may choose."""
+    return chosen.get("Architecture", ARM64)
+
+
+def job_versions(root: Path) -> dict[str, str]:
+    """Return the versions of the libraries that the job takes along, and of their Python."""
+    text = (root / "requirements-job.txt").read_text()
+    return {"python": PYTHON, **dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))}
+
+
+def job_libraries(root: Path, into: Path, processors: str, tell: Callable[[str], None]) -> Path:
+    """Return a zip of the libraries that the job takes along. Raises LakegateError BAD_SETTING."""
+    if processors not in _JOB_PLATFORMS:
+        known = " or ".join(_JOB_PLATFORMS)
+        raise LakegateError("BAD_SETTING", f"Architecture is {processors}: it must be {known}")
+    requirements = (root / "requirements-job.txt").read_text()
+    of, platform = f"the job's libraries for {processors}", _JOB_PLATFORMS[processors]
+    return _built(_Libraries(of, requirements, PYTHON, platform, _UNUSED_BY_JOB), into, tell)
+
+
 def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
     """Return the job's entry point, its packages, and the jar that EMR's Spark does not load."""
-    main, packages, avro = (into / name for name in JOB_FILES)
+    main, packages, avro = (into / name for name in (MAIN, PACKAGES, AVRO))
     _once(packages, _inputs(root, _JOB_CODE, libraries), partial(_job_zip, root, libraries))
     for out, source in ((main, root / "spark_jobs" / "main.py"), (avro, cached(AVRO_JAR))):
         content = source.read_bytes()
@@ -81,21 +134,20 @@ def _job_files(root: Path, into: Path, libraries: Path) -> tuple[Path, ...]:
     return main, packages, avro
 
 
-def _libraries(root: Path, into: Path, version: str, tell: Callable[[str], None]) -> Path:
-    """Return a zip of the installed requirements, named by them and by their Python."""
-    requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
-    compiler = lambda_python.interpreter(version)
-    kind = f"{_PLATFORM} {version} {'compiled' if compiler else 'source'}"
-    made = into / f"libraries-{_digest(requirements.encode(), kind.encode())}.zip"
+def _built(wanted: _Libraries, into: Path, tell: Callable[[str], None]) -> Path:
+    """Return a zip of installed libraries, in a folder named by all that they depend on."""
+    compiler = lambda_python.interpreter(wanted.python)
+    kind = (wanted.platform, wanted.python, "compiled" if compiler else "source", *wanted.unused)
+    digest = _digest(wanted.requirements.encode(), " ".join(kind).encode())
+    made = into / f"libraries-{digest}" / LIBRARIES
     if not made.exists():
-        tell(f"packaging the Lambdas' libraries for Python {version}")
+        tell(f"packaging {wanted.of}, for Python {wanted.python}")
         if not compiler:
-            tell(f"without byte code, so they start later: no Python {version} is here")
+            tell(f"without byte code, so they start later: no Python {wanted.python} is here")
         made.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=into) as name:
             work = Path(name)
-            (work / "requirements.txt").write_text(requirements)
-            _install(work / "requirements.txt", work / "tree", version)
+            _install(wanted, work / "tree", work / "requirements.txt")
             if compiler:
                 _compile(work / "tree", compiler)
             _zip_tree(work / "tree", work / "zip")
@@ -110,17 +162,18 @@ def _without(names: Collection[str], requirements: str) -> str:
     return "".join(block for block in blocks if block.partition("==")[0] not in names)
 
 
-def _install(requirements: Path, into: Path, version: str) -> None:
+def _install(wanted: _Libraries, into: Path, requirements: Path) -> None:
+    requirements.write_text(wanted.requirements)
     command = [uv.find_uv_bin(), "pip", "install", "--quiet", "--only-binary", ":all:"]
-    command += ["--python-version", version, "--python-platform", _PLATFORM]
+    command += ["--python-version", wanted.python, "--python-platform", wanted.platform]
     command += ["--no-deps", "--require-hashes", "--target", str(into), "-r", str(requirements)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
-        raise LakegateError(
-            "PACKAGING_FAILED", f"the Lambdas' libraries cannot be installed:\n{run.stderr.strip()}"
-        )
-    for unused in (file for pattern in _UNUSED for file in into.glob(pattern)):
-        unused.unlink()
+        message = f"{wanted.of} cannot be installed:\n{run.stderr.strip()}"
+        raise LakegateError("PACKAGING_FAILED", message)
+    for file in [file for pattern in wanted.unused for file in into.glob(pattern)]:
+        if file.is_file():
+            file.unlink()
 
 
 def _compile(tree: Path, python: str) -> None:
@@ -170,7 +223,7 @@ def _add_all(archive: zipfile.ZipFile, files: Iterable[tuple[str, bytes]]) -> No
 
 def _inputs(root: Path, packages: Iterable[str], libraries: Path) -> str:
     inputs = [name.encode() + content for name, content in _code(root, packages)]
-    return _digest(libraries.name.encode(), *inputs)
+    return _digest(libraries.parent.name.encode(), *inputs)
 
 
 def _once(out: Path, inputs: str, make: Callable[[Path], None]) -> None:
@@ -194,4 +247,4 @@ def _digest(*parts: bytes) -> str:
 
 
 if __name__ == "__main__":
-    build(Path(__file__).resolve().parents[1], print)
+    build(Path(__file__).resolve().parents[1], print, processors=architecture({}))

@@ -11,7 +11,9 @@ from lakegate.limits import DEFAULTS, Limits
 from lakegate.text import load_json
 
 # The files of a release of the job's code.
-JOB_FILES = (MAIN, PACKAGES, AVRO) = ("main.py", "lakegate_job.zip", "spark-avro.jar")
+JOB_FILES = (MAIN, PACKAGES, AVRO, LIBRARIES) = (
+    *("main.py", "lakegate_job.zip", "spark-avro.jar", "libraries.zip"),
+)
 
 
 @dataclass(frozen=True)

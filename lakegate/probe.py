@@ -5,7 +5,8 @@ from typing import Any
 
 FORMAT = "lakegate-probe-1"
 DEFAULT, LOCAL_MASTER = "default", "local[*]"
-_OLDEST_PYTHON = (3, 11)
+# The findings about the libraries that the job takes along, on each kind of worker.
+DRIVER, EXECUTOR = "libraries_of_driver", "libraries_of_executor"
 
 
 def probe_key(probe: str) -> str:
@@ -13,16 +14,41 @@ def probe_key(probe: str) -> str:
     return f"staging/{probe}/findings.json"
 
 
-def problems(findings: Mapping[str, Any]) -> Iterator[str]:
+def problems(findings: Mapping[str, Any], versions: Mapping[str, str]) -> Iterator[str]:
     """Yield what would make every job fail on this runtime, each with a remedy.
 
-    `findings` maps each measurement to its values, or to `error` if it failed.
+    `findings` maps each measurement to its values, or to `error` if it failed. `versions` are those
+    of the libraries that the job takes along, and of the `python` that can load them.
     """
     for name, values in findings.items():
-        if isinstance(values, Mapping) and "error" in values:
+        if isinstance(values, Mapping) and "error" in values and name not in (DRIVER, EXECUTOR):
             yield f"{name} could not be measured: {values['error']}"
-    version = findings.get("python", {}).get("version", "3.11")
-    if tuple(map(int, version.split(".")[:2])) < _OLDEST_PYTHON:
-        yield f"the runtime has Python {version}, and jobs need 3.11: choose another EmrRelease"
-    if "boto3" not in findings.get("python", {}).get("packages", {"boto3": ""}):
+    python = findings.get("python", {})
+    wanted = versions["python"]
+    if not f"{python.get('version', wanted)}.".startswith(f"{wanted}."):
+        yield (
+            f"the runtime has Python {python['version']}, and the job's libraries are for {wanted}:"
+            " choose another EmrRelease"
+        )
+    if "boto3" not in python.get("packages", {"boto3": ""}):
         yield "the runtime has no boto3, which jobs need: choose another EmrRelease"
+    for name in (DRIVER, EXECUTOR):
+        yield from _of_libraries(name, findings.get(name, {}), versions)
+
+
+def _of_libraries(
+    name: str, found: Mapping[str, Any], versions: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield how the libraries on a worker differ from those that the job takes along."""
+    wrong = [
+        f"{package} is {found.get(package, 'missing')}, not {version}"
+        for package, version in versions.items()
+        if package != "python" and found.get(package) != version
+    ]
+    if wrong:
+        place = name.removeprefix("libraries_of_")
+        yield (
+            f"the {place} does not have the job's libraries: {found.get('error', '; '.join(wrong))}"
+            f"\n    They are for Python {versions['python']} and one kind of processor: let"
+            " Architecture in stages/STAGE.yml be the application's, and deploy again."
+        )

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
-from lakegate.probe import LOCAL_MASTER
+from lakegate.probe import DRIVER, EXECUTOR, LOCAL_MASTER
 from lakegate.text import one_line
 from spark_jobs.spark import jvm
 from spark_jobs.spark.session import CATALOG, open_session, require_rest_catalog
@@ -23,6 +23,7 @@ _ACCOUNT = re.compile(r"\d{12}")  # findings are sent to strangers
 _JARS = re.compile(r"(avro|hadoop-aws|iceberg|parquet|s3|spark-core).*\.jar$")
 _IMAGE = Path("/usr/share/aws")
 _COPIED_BYTES = 8 * 1024 * 1024
+_ROWS = 1000
 
 
 def probe(spec: JobSpec, storage: Storage, began: float) -> None:
@@ -31,11 +32,13 @@ def probe(spec: JobSpec, storage: Storage, began: float) -> None:
     `began` is when the job's first line ran, in seconds since 1970.
     """
     findings: dict[str, Any] = {"began": began, "python": _tried(_python)}
+    findings[DRIVER] = _tried(_libraries)
     spark = SparkSession.builder
     if spec.probe == LOCAL_MASTER:
         spark = spark.master(LOCAL_MASTER)
     session = spark.getOrCreate()
     findings["spark"] = _tried(lambda: _spark(session, began))
+    findings[EXECUTOR] = _tried(lambda: _on_executor(session))
     findings["java"] = _tried(lambda: _java(session))
     findings["jars"] = _tried(lambda: _jars(session))
     findings["iceberg"] = _tried(lambda: _iceberg(session))
@@ -61,6 +64,34 @@ def _python() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "packages": dict(sorted(packages.items())),
     }
+
+
+def _libraries() -> dict[str, Any]:
+    """Return the versions of the libraries that the job takes along, after a use of them."""
+    started = time.monotonic()
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    written = pa.table({"number": np.arange(_ROWS), "text": [str(n) for n in range(_ROWS)]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(written, sink, compression="zstd")
+    read = pq.read_table(pa.BufferReader(sink.getvalue()))
+    if read != written or pc.sum(read["number"]).as_py() != sum(range(_ROWS)):
+        raise ValueError("a Parquet file was read otherwise than it was written")
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+        "seconds": round(time.monotonic() - started, 2),
+    }
+
+
+def _on_executor(spark: SparkSession) -> dict[str, Any]:
+    """Return the libraries that a task finds."""
+    tasks = spark.sparkContext.parallelize([0], 1)
+    return dict(tasks.map(lambda _: _libraries()).first())
 
 
 def _spark(spark: SparkSession, began: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy
 from functions.settings import Settings
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.jobspec import AVRO, MAIN, PACKAGES, JobSpec
+from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
 from lakegate.landing import run_name
 from lakegate.shared_run import SharedRun
 
@@ -54,6 +54,8 @@ class JobRun:
 # Each job run carries all of its configuration, because the application's own defaults may change.
 # GetJobRun shows it to everybody with read access, so it contains no secret.
 
+# Where driver and executors unpack the libraries, in the directory that they start in.
+_UNPACKED = "libraries"
 _STREAMS = {"SPARK_DRIVER": ["STDERR", "STDOUT"], "SPARK_EXECUTOR": ["STDERR", "STDOUT"]}
 
 
@@ -98,6 +100,10 @@ def _spark_settings(size: "WorkerSize", settings: Settings) -> dict[str, str]:
         "spark.task.reaper.enabled": "true",
         "spark.task.reaper.killTimeout": "60s",
         "spark.jars": ",".join(filter(None, (f"{settings.job_code}/{AVRO}", settings.job_jars))),
+        # Spark unpacks it before Python starts, and appends this path to its own (adr/0034).
+        "spark.archives": f"{settings.job_code}/{LIBRARIES}#{_UNPACKED}",
+        "spark.emr-serverless.driverEnv.PYTHONPATH": f"./{_UNPACKED}",
+        "spark.executorEnv.PYTHONPATH": f"./{_UNPACKED}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # The only catalog is Nessie, not Glue.
         "spark.sql.catalogImplementation": "in-memory",

@@ -102,7 +102,10 @@ class TestARun:
         parameters = (
             f"--conf spark.a=1 --conf 'spark.b=x y' --py-files {tmp_path}/a.zip,{tmp_path}/b.py"
             " --conf spark.executor.memory=2g --executor-cores 4"
+            f" --conf spark.archives={tmp_path}/c.zip#c --conf spark.executorEnv.PYTHONPATH=./c"
+            " --conf spark.emr-serverless.driverEnv.PYTHONPATH=./c"
         )
+        (tmp_path / "c.zip").touch()
         run_id = service.run_with(parameters)
         service.wait_for(run_id, "SUCCESS")
         order = service.order(run_id)
@@ -117,12 +120,13 @@ class TestARun:
             ("--conf 'open", "sparkSubmitParameters"),
             ("--jars /opt/none.jar", "none.jar"),
             ("--conf spark.jars=/usr/share/aws/iceberg/lib/iceberg.jar", "iceberg.jar"),
+            ("--conf spark.archives=/opt/none.zip#libraries", "none.zip"),
         ],
     )
     def test_fails_on_wrong_parameters(
         self, service: Service, parameters: str, reason: str
     ) -> None:
-        """Unsupported parameters and missing jars fail the run and are not ignored."""
+        """Unsupported parameters, missing jars and missing archives fail the run."""
         run = service.wait_for(service.run_with(parameters), "FAILED", "SUCCESS")
         assert reason in run["stateDetails"]
 

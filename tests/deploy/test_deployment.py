@@ -111,7 +111,8 @@ class Aws:
 def aws(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(_STUBS, root, dirs_exist_ok=True)
-    (root / "requirements.txt").write_text("")
+    for name in ("requirements.txt", "requirements-job.txt"):
+        (root / name).write_text("")
     for name in ("lakegate", "spark_jobs"):
         shutil.copytree(_ROOT / name, root / name)
     aws = Aws(account, root)

@@ -16,7 +16,10 @@ from infra.template import read
 from tests.deploy.bare import ROOT, STAGE, Cloud
 
 FIRST = "npm run deploy -- --stage local --own-platform"
-_FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
+_FILES = (
+    *("template.yaml", "serverless.yml", "package.json"),
+    *("requirements.txt", "requirements-job.txt"),
+)
 # These disable telemetry and update checks, and make osls poll more often than every 5 s.
 _ENVIRONMENT = {
     "SAM_CLI_TELEMETRY": "0",
@@ -40,7 +43,7 @@ class Checkout:
     def of(cls, cloud: Cloud, root: Path) -> "Checkout":
         """Return a copy of this checkout under `root`, with the settings that the cloud needs."""
         assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
-        package.build(ROOT, print)
+        package.build(ROOT, print, processors=package.architecture({}))
         for name in (*_packages(), "contracts", "build"):
             shutil.copytree(ROOT / name, root / name)
         for name in _FILES:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -168,6 +170,8 @@ def test_the_probe_measures_the_runtime_of_jobs(gate: Gate, tmp_path: Path) -> N
         assert run["catalog"] == {"class": "org.apache.iceberg.rest.RESTCatalog"}
         assert run["iceberg"]["version"]
         assert run["python"]["packages"]["boto3"]
+        assert run["libraries_of_driver"]["pyarrow"] == pa.__version__
+        assert run["libraries_of_executor"]["numpy"] == np.__version__
         assert run["copy"]["seconds"] > 0
         assert run["seconds"]["created_to_first_line"] > 0
         assert run["spark"]["seconds_to_first_task"] > 0

@@ -27,7 +27,8 @@ Update- and DeleteApplication. Each run has one attempt; a request for more is r
 A run is admitted when its driver fits into the capacity, and then waits, RUNNING, for its first
 executor ("Job run states"). The application is STARTED until it is idle or stopped; meanwhile it
 refuses changes and its deletion (API reference, UpdateApplication and DeleteApplication). Local
-files that a run names must exist on this machine, as EMR's image must have them.
+files that a run names must exist on this machine, as EMR's image must have them. Jars and archives
+must be there; a run finds the libraries of this machine's environment.
 
 Where details are not in botocore's service model they follow AWS's documentation: the states "Job
 run states", queueing "Job concurrency and queuing for an EMR Serverless application", events

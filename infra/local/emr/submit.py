@@ -4,11 +4,11 @@ import argparse
 import hashlib
 import shlex
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -16,8 +16,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 # Sizes mean nothing here: the driver has the whole machine.
 _SIZES = ("driver-cores", "driver-memory", "executor-cores", "executor-memory", "num-executors")
 _OF_THE_DRIVER = (
-    *("spark.driver.", "spark.executor.", "spark.dynamicAllocation."),
-    *("spark.jars", "spark.sql.extensions", "spark.sql.catalogImplementation"),
+    *("spark.driver.", "spark.executor.", "spark.executorEnv.", "spark.dynamicAllocation."),
+    *("spark.jars", "spark.archives", "spark.emr-serverless."),
+    *("spark.sql.extensions", "spark.sql.catalogImplementation"),
 )
 # The defaults of EMR Serverless for Spark (User Guide, "Spark job properties").
 _CORES, _EXECUTORS = 4, 3
@@ -29,11 +30,14 @@ class CannotSubmit(Exception):
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parsed `sparkSubmitParameters`; `conf` is without settings for a driver of its own."""
+    """The parsed `sparkSubmitParameters`; `conf` is without settings for a driver of its own.
+
+    `needed` are jars and archives, which only have to exist: the driver has its own.
+    """
 
     conf: dict[str, str]
     py_files: tuple[str, ...]
-    jars: tuple[str, ...]
+    needed: tuple[str, ...]
     workers: "Workers"
 
 
@@ -68,9 +72,9 @@ def parameters(text: str) -> Parameters:
         workers = _workers(conf)
     except ValueError as error:
         raise CannotSubmit(f"sparkSubmitParameters: {error}") from error
-    jars = [*given.jars, conf.get("spark.jars", "")]
+    needed = _listed([*given.jars, *(conf.get(f"spark.{it}", "") for it in ("jars", "archives"))])
     kept = {name: value for name, value in conf.items() if not name.startswith(_OF_THE_DRIVER)}
-    return Parameters(kept, _listed(given.py_files), _listed(jars), workers)
+    return Parameters(kept, _listed(given.py_files), needed, workers)
 
 
 DEFAULT_WORKERS = Workers(_CORES, _CORES, _EXECUTORS)
@@ -104,14 +108,13 @@ def order(
 ) -> dict[str, Any]:
     """Return the driver's order after downloading all files in S3 into `store`.
 
-    `environment` has the run's own credentials, if any. Jars only have to exist: the driver has its
-    own. Raises CannotSubmit, also for a missing jar.
+    `environment` has the run's own credentials, if any. Raises CannotSubmit, also for a missing jar
+    or archive.
     """
     given = parameters(spark_submit.get("sparkSubmitParameters", ""))
     s3 = _s3(environment)
-    for uri in given.jars:
-        if not _local(uri, store, s3).exists():
-            raise CannotSubmit(f"java.nio.file.NoSuchFileException: {uri}")
+    for uri in given.needed:
+        _require(uri.partition("#")[0], s3)
     return {
         "entry_point": str(_local(spark_submit["entryPoint"], store, s3)),
         "arguments": spark_submit.get("entryPointArguments", []),
@@ -121,6 +124,15 @@ def order(
     }
 
 
+def _require(uri: str, s3: Any) -> None:
+    """Raise CannotSubmit unless the file exists and may be read."""
+    place = urlsplit(uri)
+    if place.scheme in ("s3", "s3a"):
+        _asked(uri, s3.head_object, place)
+    elif not Path(place.path).exists():
+        raise CannotSubmit(f"java.nio.file.NoSuchFileException: {uri}")
+
+
 def _local(uri: str, store: Path, s3: Any) -> Path:
     """Return the local file; one from S3 lies in a directory named by its content."""
     place = urlsplit(uri)
@@ -128,7 +140,7 @@ def _local(uri: str, store: Path, s3: Any) -> Path:
         return Path(place.path).absolute()
     if place.scheme not in ("s3", "s3a"):
         raise CannotSubmit(f"{uri} is neither in S3 nor a file of this machine")
-    content = _content(uri, s3, place.netloc, place.path.lstrip("/"))
+    content = _asked(uri, s3.get_object, place)["Body"].read()
     directory = store / hashlib.sha256(content).hexdigest()[:32]
     file = directory / PurePosixPath(place.path).name
     if not file.exists():
@@ -139,9 +151,9 @@ def _local(uri: str, store: Path, s3: Any) -> Path:
     return file
 
 
-def _content(uri: str, s3: Any, bucket: str, key: str) -> bytes:
+def _asked(uri: str, ask: Callable[..., Any], place: SplitResult) -> Any:
     try:
-        return s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        return ask(Bucket=place.netloc, Key=place.path.lstrip("/"))
     except (BotoCoreError, ClientError) as error:
         raise CannotSubmit(f"{uri} cannot be read: {error}") from error
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from functions.adapters.emr_run_policy import MOST, run_policy, shared_run_policy
 from lakegate.batch import BatchFile
-from lakegate.jobspec import JobSpec
+from lakegate.jobspec import JOB_FILES, JobSpec
 from lakegate.landing import LandedObject
 from lakegate.shared_run import SharedRun
 from tests.fakes.deployment import SETTINGS
@@ -178,7 +178,8 @@ def test_a_run_reads_its_contract_its_baselines_and_its_code() -> None:
     """A run reads the contract, baselines and code of its own table and release only."""
     run = narrowed(spec())
     mine = ("contracts/shop.orders.yaml", "baselines/shop.orders.json")
-    for key in (*mine, "jobs/0123456789abcdef/main.py", "jobs/0123456789abcdef/spark-avro.jar"):
+    code = (f"jobs/0123456789abcdef/{name}" for name in JOB_FILES)
+    for key in (*mine, *code):
         assert run.may("s3:GetObject", lake(key)), key
     assert run.may("s3:GetObject", landing("shop/orders/a.csv.control.json"))
     for key in ("contracts/shop.others.yaml", "baselines/a.b.json", "jobs/fedcba/main.py"):
@@ -299,7 +300,7 @@ def test_a_shared_run_does_for_every_table_what_a_run_does_for_its_own(shared: I
     """A shared run reads what landed, contracts and baselines; it writes tables and reports."""
     for table in ("orders", "customers"):
         read = (f"contracts/shop.{table}.yaml", f"baselines/shop.{table}.json")
-        for key in (*read, "jobs/0123456789abcdef/main.py"):
+        for key in (*read, *(f"jobs/0123456789abcdef/{name}" for name in JOB_FILES)):
             assert shared.may("s3:GetObject", lake(key)), key
             assert not shared.may("s3:PutObject", lake(key)), key
         report = f"reports/shop.{table}/a/1.json"

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from infra import template
 from infra.lambda_python import interpreter
-from infra.package import Package, build
+from infra.package import Package, architecture, build
 from infra.versions import AVRO_JAR, LAMBDA_PYTHON, PYTHON
 from lakegate.errors import LakegateError
 
+ROOT = Path(__file__).resolve().parents[3]
 _WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -20,7 +22,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def checkout(root: Path) -> Path:
-    """Return a small checkout: two libraries to install and one that is left out."""
+    """Return a small checkout: libraries for the functions, of which one is left out, and one."""
     files = {
         "lakegate/__init__.py": "",
         "functions/__init__.py": "",
@@ -31,8 +33,12 @@ def checkout(root: Path) -> Path:
         (root / name).write_text(text)
     yaml = {"yaml/__init__.py": "PURE = True", "yaml/_yaml.so": "machine code"}
     wheels = [wheel(root, "demo", {"demo.py": "A = 1"}), wheel(root, "pyyaml", yaml)]
-    lines = ["--no-index", f"--find-links {root}", *wheels, requirement("rich", b"not to be had")]
-    (root / "requirements.txt").write_text("\n".join(lines) + "\n")
+    wheels.append(requirement("rich", b"not to be had"))
+    arrow = ("__init__.py", "tests/test_a.py", "flight.py", "include/a.h", "lib.pyx", "a/b/tests/c")
+    job = [wheel(root, "pyarrow", {f"pyarrow/{file}": "" for file in arrow})]
+    for name, lines in (("requirements", wheels), ("requirements-job", job)):
+        text = "\n".join(["--no-index", f"--find-links {root}", *lines])
+        (root / f"{name}.txt").write_text(f"{text}\n")
     return root
 
 
@@ -78,8 +84,9 @@ def test_the_same_checkout_gives_the_same_bytes(tmp_path: Path) -> None:
     """Two clones, at other paths and other times, build files of the same hash."""
     one, two = checkout(tmp_path / "one"), checkout(tmp_path / "two")
     # A clone's requirements do not have this line: it is where this test keeps wheels.
-    text = (two / "requirements.txt").read_text()
-    (two / "requirements.txt").write_text(text.replace(str(two), str(one)))
+    for requirements in two.glob("requirements*.txt"):
+        text = requirements.read_text()
+        requirements.write_text(text.replace(str(two), str(one)))
     for file in two.rglob("*.py"):
         os.utime(file, (0, 0))
         file.chmod(0o600)
@@ -175,6 +182,41 @@ def test_the_job_has_the_jar_that_its_spark_lacks(root: Path) -> None:
     content = job_file(build(root, quiet), "spark-avro.jar").read_bytes()
 
     assert hashlib.sha256(content).hexdigest() == AVRO_JAR.sha256
+
+
+def test_the_job_takes_its_libraries_along_without_what_it_never_loads(root: Path) -> None:
+    """The release has the wheels' modules with byte code, without tests, headers and servers."""
+    found = contents(job_file(build(root, quiet), "libraries.zip"))
+
+    arrow = {name for name in found if name.startswith("pyarrow/")}
+    assert arrow == {"pyarrow/__init__.py", "pyarrow/__pycache__/__init__.cpython-311.pyc"}
+    assert "pyarrow-1.0.dist-info/METADATA" in found
+
+
+def test_other_libraries_are_another_release_of_the_job_alone(root: Path) -> None:
+    """A changed library of the job gives its files a new address, and leaves the functions'."""
+    first = releases(build(root, quiet))
+    changed = wheel(root, "pyarrow", {"pyarrow/__init__.py": "CHANGED = True"})
+    lines = ["--no-index", f"--find-links {root}", changed, ""]
+    (root / "requirements-job.txt").write_text("\n".join(lines))
+
+    second = releases(build(root, quiet))
+
+    assert (first[0] == second[0], first[1] == second[1]) == (True, False)
+
+
+def test_the_processors_are_those_of_the_stage(root: Path) -> None:
+    """A stage's libraries are for the processors of its runs, and others are refused."""
+    platform = template.defaults(template.read(ROOT / "infra" / "platform.yml"))
+    assert architecture({}) == platform["Architecture"]
+    assert architecture({"Architecture": "X86_64"}) == "X86_64"
+    folders = {
+        job_file(build(root, quiet, processors=each), "libraries.zip").parent
+        for each in ("ARM64", "X86_64")
+    }
+    assert len(folders) == 2
+    with pytest.raises(LakegateError, match=r"RISCV.*ARM64 or X86_64"):
+        build(root, quiet, processors="RISCV")
 
 
 @pytest.mark.parametrize("wrong", [rf" \\\n    --hash=sha256:{'0' * 64}", ""])

@@ -17,7 +17,8 @@ ROLES = APP.roles()
 LANDING, LAKE = APP.arn("LandingBucket"), APP.arn("LakeBucket")
 UUID = "0f0e0d0c-1111-2222-3333-444455556666"
 IN_LAKE = (
-    *("contracts/shop.orders.yaml", "jobs/0123456789abcdef/main.py", "changes/shop.orders/a.json"),
+    *("contracts/shop.orders.yaml", "changes/shop.orders/a.json"),
+    *("jobs/0123456789abcdef/main.py", "jobs/0123456789abcdef/libraries.zip"),
     *("reports/shop.orders/a/1.json", "baselines/shop.orders.json", "staging/a/1/file.csv"),
     *(f"warehouse/shop/orders_{UUID}/data/a.parquet", "anything"),
     f"warehouse/shop/orders_{UUID}/metadata/a.avro",
@@ -140,6 +141,9 @@ def test_the_job_reads_what_landed_and_writes_tables_and_reports() -> None:
     assert not job.may("s3:GetObject", "arn:aws:s3:::lakegate-other-landing/a.csv")
     written = [path for path in IN_LAKE if job.may("s3:PutObject", lake(path))]
     assert {path.split("/")[0] for path in written} == {"warehouse", "reports", "staging"}
+    for path in IN_LAKE:
+        if path.startswith("jobs/"):
+            assert job.may("s3:GetObject", lake(path)), path
     assert not job.may("s3:GetObject", lake("anything"))
 
 

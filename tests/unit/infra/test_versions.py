@@ -86,3 +86,10 @@ def test_lambdas_and_laptop_run_the_same() -> None:
     """The Lambdas' packages have the same versions here."""
     assert locked("requirements.txt").items() <= locked("requirements-dev.txt").items()
     assert locked("requirements-build.txt").items() <= locked("requirements-dev.txt").items()
+
+
+def test_the_job_s_libraries_are_those_of_the_tests() -> None:
+    """The libraries that the job takes along have the same versions here, and need no others."""
+    job = locked("requirements-job.txt")
+    assert set(job) == {"numpy", "pyarrow"}
+    assert job.items() <= locked("requirements-dev.txt").items()

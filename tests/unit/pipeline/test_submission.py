@@ -31,6 +31,9 @@ def test_the_code_is_that_of_the_release() -> None:
     given = parameters()
     assert given[given.index("--py-files") + 1] == "s3://lake/jobs/1/lakegate_job.zip"
     assert "spark.jars=s3://lake/jobs/1/spark-avro.jar" in given
+    assert "spark.archives=s3://lake/jobs/1/libraries.zip#libraries" in given
+    for worker in ("emr-serverless.driverEnv", "executorEnv"):
+        assert f"spark.{worker}.PYTHONPATH=./libraries" in given
     given = parameters(job_jars="s3://own/a.jar,s3://own/b.jar")
     assert "spark.jars=s3://lake/jobs/1/spark-avro.jar,s3://own/a.jar,s3://own/b.jar" in given
 
