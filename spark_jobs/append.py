@@ -67,6 +67,7 @@ _TABLE_PROPERTIES = {
     "commit.manifest-merge.enabled": "true",  # pyiceberg's default is not to
     "write.metadata.metrics.max-inferred-column-defaults": "1000",
 }
+INGESTION = "lakegate.ingestion"  # the property of a snapshot that names its ingestion
 # A range-distributed write would run its input twice, and the audit would count every row twice.
 _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
 
@@ -169,16 +170,24 @@ def append(
 
     Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
     the branch has main's rows and these rows only. Raises Permanent CORRUPT_FILE when the rows turn
-    out to be unreadable; nothing is committed then. Raises Transient when another writer committed
-    on the branch, Permanent COUNT_MISMATCH when the commit and its manifests differ.
+    out to be unreadable; nothing is committed then. Otherwise raises as `committed`.
     """
     writer = rows.writeTo(table_name(contract.table))
     for option, value in _WRITE_OPTIONS.items():
         writer = writer.option(option, value)
     try:
-        writer.option("snapshot-property.lakegate.ingestion", ingestion).append()
+        writer.option(f"snapshot-property.{INGESTION}", ingestion).append()
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
+    return committed(opened, branch)
+
+
+def committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
+    """Return the data files that the run's commit added, and the commit's hash.
+
+    Raises Transient when another writer committed on the branch, Permanent COUNT_MISMATCH when the
+    commit and its manifests differ.
+    """
     opened.table.refresh()
     audited_hash = branch.own_commit(opened.at)  # last: nothing can have come before the refresh
     files = tuple(iceberg.added_files(opened.table))

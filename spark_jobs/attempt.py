@@ -86,7 +86,7 @@ def _with_results(storage: Storage, report: AuditReport) -> AuditReport:
         return report
     if report.parts:
         return replace(report, parts=tuple(_with_results(storage, part) for part in report.parts))
-    return with_results(SparkSession.builder.getOrCreate(), storage, report)
+    return with_results(storage, report)
 
 
 def wait_for_token(

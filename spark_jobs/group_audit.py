@@ -61,7 +61,7 @@ class _Audit:
             path: Passed(each.rows.read, results)
             for path, each in found.items()
             if each.rows.read == opened.declared.get(path)
-            and _is_clean(each, results := self._results(each))
+            and is_clean(each, results := self._results(each))
         }
         return Audited(opened.rows, passed)
 
@@ -131,7 +131,8 @@ def _require_fault(error: Exception) -> None:
         raise reason from error
 
 
-def _is_clean(found: FileMeasures, results: Sequence[CheckResult]) -> bool:
+def is_clean(found: FileMeasures, results: Sequence[CheckResult]) -> bool:
+    """Return if a file passed cleanly."""
     outcome, _ = verdict.verdict(results)
     of_rows = [each for each in results if each.status is Status.WARN and each.metric in OF_ROWS]
     odd = found.rows.bad or found.rows.quarantined or found.repeats or of_rows

@@ -1,8 +1,8 @@
 """Run an ingestion: open the landed object, append it, audit it and return the report."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,11 +17,13 @@ from lakegate.report import AuditReport, DataFile, Verdict
 from spark_jobs import append
 from spark_jobs.append import Opened, Target, append_observed, open_table, with_undeclared
 from spark_jobs.audit import tiers, verdict
-from spark_jobs.audit.run import RowCounts, Run
+from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
 from spark_jobs.errors import masking_errors
-from spark_jobs.files.open import Bytes, Source, open_file
+from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.parquet import Engine
+from spark_jobs.fitting import LandedBytes, enter, examine
 from spark_jobs.nessie_branch import Branch
 from spark_jobs.report import errored, report, write_quarantine
 from spark_jobs.spark import iceberg
@@ -31,7 +33,7 @@ from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 
 
-class LandedFile(Bytes, Protocol):
+class LandedFile(LandedBytes, Protocol):
     """The landed object and its contract, as `storage.Storage`."""
 
     def contract(self) -> Contract:
@@ -47,6 +49,20 @@ class LandedFile(Bytes, Protocol):
 WriteQuarantine = Callable[[DataFrame, str, Any], tuple[DataFile, ...]]
 
 
+@dataclass(frozen=True)
+class _Appended:
+    """The rows of a file on its branch, and all that the audit needs; `observed` is by check id.
+
+    `source` is the opened file if Spark read it.
+    """
+
+    table: Opened
+    run: Run
+    rows: RowCounts
+    observed: Mapping[str, Measured]
+    source: Source | None = None
+
+
 def ingest(
     spec: JobSpec,
     storage: LandedFile,
@@ -56,37 +72,92 @@ def ingest(
 ) -> AuditReport:
     """Append one landed object to its branch, and audit it there.
 
+    A file that fits its table is registered as it is; of others Spark appends the rows.
     `write_quarantine` gets the rows to quarantine, the start of the run, and the table. Without it
     these rows are not written. Raises Permanent when the file cannot be read or appended, Transient
     when a retry may help.
     """
     meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
     stall_guard = cancel_when_stalled(spark, spec.limits.longest_stall)
-    with masking_errors(contract), stall_guard, storage.pinned() as path:
-        with meter.step("open"):
-            declared = with_undeclared(spark, contract)
-            source = engine.read(lambda: open_file(spark, path, declared, storage, spec.limits))
+    ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, engine)
+    with masking_errors(contract), stall_guard:
+        try:
+            appended = ingestion.registered()
+        except MustRewrite as why:
+            engine.notes["write"] = f"rewritten: {why}"
+            with storage.pinned() as path:
+                return ingestion.rewritten(path, write_quarantine)
+        engine.notes["write"] = "registered"
+        return ingestion.audited(appended)
+
+
+@dataclass(frozen=True)
+class _Ingestion:
+    """The way of one landed object to the report about it."""
+
+    spec: JobSpec
+    storage: LandedFile
+    spark: SparkSession
+    branch: Target
+    contract: Contract
+    meter: Meter
+    engine: Engine
+
+    def registered(self) -> _Appended:
+        """Measure the file with Arrow, and register a copy of it. Raises MustRewrite."""
+        with self.meter.step("open"):
+            file = examine(self.storage, self.contract, self.spec.limits, self.spark)
+        with self.meter.step("append"):
+            table = open_table(self.spark, self.spec, self.branch, self.contract)
+            files, audited_hash = enter(
+                self.spark, table, [file], self.contract, self.spec.ingestion, self.branch
+            )
+        return _Appended(table, self._run(table, files, audited_hash), file.rows, file.measured)
+
+    def _run(self, table: Opened, files: Sequence[Any], audited_hash: str) -> Run:
+        of = self.spark, self.spec, self.branch.token, self.contract
+        return Run(*of, table.table, tuple(files), audited_hash)
+
+    def rewritten(self, path: str, write_quarantine: WriteQuarantine | None) -> AuditReport:
+        """Have Spark append the rows of the file at `path`, and return the report."""
+        spec, spark, read = self.spec, self.spark, self.engine.read
+        with self.meter.step("open"):
+            declared = with_undeclared(spark, self.contract)
+            source = read(lambda: open_file(spark, path, declared, self.storage, spec.limits))
         if source.findings:
             checks, why = verdict.refused_columns(source.findings)
             refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}
-            return report(spec, meter, contract, **refused)
-        contract = replace(contract, columns=source.columns)
-        with meter.step("append"):
-            table = open_table(spark, spec, branch, contract)
-            run, rows, observed = engine.read(
-                lambda: append_observed(spec, branch, source, contract, table)
+            return report(spec, self.meter, self.contract, **refused)
+        contract = replace(self.contract, columns=source.columns)
+        with self.meter.step("append"):
+            table = open_table(spark, spec, self.branch, contract)
+            run, rows, observed = read(
+                lambda: append_observed(spec, self.branch, source, contract, table)
             )
-            written = _written(run, rows, source, table)
+        return self.audited(_Appended(table, run, rows, observed, source), write_quarantine)
+
+    def audited(
+        self, appended: _Appended, write_quarantine: WriteQuarantine | None = None
+    ) -> AuditReport:
+        """Answer the checks that are still open, and return the report."""
+        run, rows, source, meter = appended.run, appended.rows, appended.source, self.meter
         with meter.step("quarantine"):
-            write = rows.quarantined and write_quarantine
-            records = _quarantined(source, rows, run, write, meter) if write else ()
+            write = rows.quarantined and source and write_quarantine
+            records = _quarantined(source, rows, run, write, meter) if write and source else ()
         with meter.step("audit"):
-            results = tiers.audit(run, rows, observed, storage.baselines)
+            results = tiers.audit(run, rows, appended.observed, self.storage.baselines)
         with meter.step("samples"):
             results = with_samples(results, run, source)
-    outcome, reason = verdict.verdict(results)
-    found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
-    return report(spec, meter, contract, engine=engine.notes, **written, **found)
+        outcome, reason = verdict.verdict(results)
+        found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
+        return report(
+            self.spec,
+            meter,
+            run.contract,
+            engine=self.engine.notes,
+            **_written(appended),
+            **found,
+        )
 
 
 def _quarantined(
@@ -102,7 +173,9 @@ def _quarantined(
     return files
 
 
-def _written(run: Run, rows: RowCounts, source: Source, table: Opened) -> dict[str, Any]:
+def _written(appended: _Appended) -> dict[str, Any]:
+    run, rows, source = appended.run, appended.rows, appended.source
+    changes = source.changes if source else ()
     return {
         "audited_hash": run.audited_hash,
         "rows_read": rows.read,
@@ -111,8 +184,8 @@ def _written(run: Run, rows: RowCounts, source: Source, table: Opened) -> dict[s
         "rows_nulled": rows.bad if rows.nulled else 0,
         "rows_written": rows.written,
         "files": tuple(map(iceberg.data_file, run.files)),
-        "source_rows": source.source_rows,
-        "schema_changes": (*source.changes, *table.changes),
+        "source_rows": source.source_rows if source else 0,
+        "schema_changes": (*changes, *appended.table.changes),
     }
 
 

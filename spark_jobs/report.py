@@ -3,12 +3,17 @@
 import json
 import secrets
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
+from io import BytesIO
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import __version__ as spark_version
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakegate.audit_tables import QUARANTINE, RESULTS, HistoryTable, of_run, results, run_id
@@ -63,29 +68,25 @@ def report(
 # place, because it may neither rename nor delete.
 
 _ICEBERG = "org.apache.iceberg"
-_JACKSON = "com.fasterxml.jackson.databind"
+_ARROW = {
+    "string": pa.string(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+}
 
 
-def parquet_bytes(spark: SparkSession, schema: str, rows: str, run_ts: str) -> bytes:
-    """Return rows as a Parquet file with Iceberg's field ids.
-
-    `schema` is Iceberg's schema and `rows` a list of objects, both as JSON. All rows get the time
-    `run_ts`. Integers must be `long` in the schema.
-    """
-    load = partial(java_class, spark)
-    columns = load(f"{_ICEBERG}.SchemaParser").fromJson(schema)
-    row = load(f"{_ICEBERG}.data.GenericRecord").create(columns)
-    row.setField("run_ts", load("java.time.OffsetDateTime").parse(run_ts))
-    out = load(f"{_ICEBERG}.inmemory.InMemoryOutputFile")()
-    factory = load(f"{_ICEBERG}.data.GenericAppenderFactory")(columns)
-    appender = factory.newAppender(out, load(f"{_ICEBERG}.FileFormat").PARQUET)
-    # All rows in one call, because a call per value is slow.
-    mapper = load(f"{_JACKSON}.ObjectMapper")()
-    mapper.configure(load(f"{_JACKSON}.DeserializationFeature").USE_LONG_FOR_INTS, True)
-    for values in mapper.readValue(rows, load("java.lang.Class").forName("java.util.List")):
-        appender.add(row.copy(values))
-    appender.close()
-    return bytes(out.toByteArray())
+def parquet_bytes(table: HistoryTable, rows: Sequence[Mapping[str, Any]], run_ts: str) -> bytes:
+    """Return rows as a Parquet file with Iceberg's field ids; all rows get the time `run_ts`."""
+    fields = [
+        pa.field(each["name"], _ARROW[each["type"]], metadata={"PARQUET:field_id": str(each["id"])})
+        for each in json.loads(table.file_schema)["fields"]
+    ]
+    moment = {"run_ts": datetime.fromisoformat(run_ts)}
+    made = pa.Table.from_pylist([{**row, **moment} for row in rows], pa.schema(fields))
+    out = BytesIO()
+    pq.write_table(made, out, compression="zstd", store_schema=False)
+    return out.getvalue()
 
 
 def write_files(rows: DataFrame, schema: str, folder: str, table: Any) -> list[DataFile]:
@@ -138,17 +139,14 @@ def _metadata(schema: str, folder: str, table: str) -> str:
 # place in the lake and names the files in its report. The publisher registers them.
 
 
-def with_results(spark: SparkSession, storage: Storage, report: AuditReport) -> AuditReport:
+def with_results(storage: Storage, report: AuditReport) -> AuditReport:
     """Write the report's rows for RESULTS to a file; return the report with that file.
 
     Raises Transient when it cannot be written.
     """
     key = f"{_prefix(RESULTS, storage)}.parquet"
     rows = list(results(report))
-    try:
-        body = parquet_bytes(spark, RESULTS.file_schema, json.dumps(rows), report.started_at)
-    except jvm.JavaError as error:
-        raise explain(error, "the run's results cannot be written") from error
+    body = parquet_bytes(RESULTS, rows, report.started_at)
     storage.put(key, body)
     file = DataFile(storage.address(key), len(rows), len(body))
     return replace(report, records=(*report.records, file))

@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 from typing import Protocol
 
@@ -137,6 +137,7 @@ class _Server:
     clock: Clock
     hand: _Hand
     failures: int = 0  # in a row
+    told: set[str] = field(default_factory=set)  # names of attempts whose reports it named
 
     def serve(self) -> None:
         margin = 60 * min(_MARGIN_MINUTES, self.run.timeout_minutes / 4)
@@ -166,12 +167,17 @@ class _Server:
 
     def _work(self, messages: Sequence[Waiting]) -> None:
         taken = self._readable(messages)
-        fresh = [each for each in taken if not each.comes_again and _may_share(each.spec)]
+        fresh = [each for each in taken if self._is_fresh(each)]
         for group in _groups(fresh):
             self._in_time(self._work_on_group, group)
         for each in taken:
             if each not in fresh:
                 self._in_time(self._work_on_one, [each])
+
+    def _is_fresh(self, taken: Taken) -> bool:
+        """Return if a group may take it: one file that has its report would spoil the group."""
+        again = taken.comes_again or taken.name in self.told
+        return not again and _may_share(taken.spec)
 
     def _in_time(self, work: Callable[[Sequence[Taken]], None], taken: Sequence[Taken]) -> None:
         if self.clock.now() < self.end:
@@ -253,6 +259,7 @@ class _Server:
         except Transient as error:
             self._fail([*reported, *alone], error)
             return
+        self.told.update(each.name for each in reported)
         self._delete([message for each in (*reported, *alone) for message in each.messages])
         self.failures = 0
 

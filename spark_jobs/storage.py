@@ -16,6 +16,7 @@ from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
+from spark_jobs.copying import SMALLEST_PART, copy_beginning
 from spark_jobs.files.sniff import is_gzip
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
@@ -46,7 +47,7 @@ class Storage:
 
     def nessie_token(self) -> str:
         """Return the job's bearer token for Nessie."""
-        with _translated(self.spec.token_secret):
+        with translated(self.spec.token_secret):
             found = self.secrets.get_secret_value(SecretId=self.spec.token_secret)
             return str(found["SecretString"])
 
@@ -55,7 +56,7 @@ class Storage:
         spec = self.spec
         where = {"Bucket": spec.lake_bucket, "Key": spec.contract_key}
         version = {"VersionId": spec.contract_version} if spec.contract_version else {}
-        with _translated(spec.contract_key):
+        with translated(spec.contract_key):
             body = self.s3.get_object(**where, **version)["Body"].read()
         return parse(body.decode(), spec.contract_key, spec.limits)
 
@@ -67,7 +68,7 @@ class Storage:
     def change(self) -> Change:
         """Return the change that the run makes. Raises Permanent."""
         spec = self.spec
-        with _translated(spec.landed.uri):
+        with translated(spec.landed.uri):
             found = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
             return Change.from_json(found["Body"].read(), spec.landed.key)
 
@@ -79,6 +80,10 @@ class Storage:
         """Return the last `length` bytes of the landed version."""
         return self._range(f"bytes=-{length}")
 
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes of the landed version from `start`, fewer where it ends."""
+        return self._range(f"bytes={start}-{start + length - 1}")
+
     def control(self, format_: str) -> str:
         """Return the text of the control file beside the landed object, in its newest version.
 
@@ -87,7 +92,7 @@ class Storage:
         landed = self.spec.landed
         key = f"{landed.key}.control.{format_}"
         try:
-            with _translated(key):
+            with translated(key):
                 found = self.s3.get_object(Bucket=landed.bucket, Key=key)["Body"].read(_LONGEST)
             return str(found.decode("utf-8-sig"))
         except Permanent as error:
@@ -99,8 +104,8 @@ class Storage:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open a stream of the landed version."""
-        with _translated(self.spec.landed.uri):
-            body = self.s3.get_object(**self._source())["Body"]
+        with translated(self.spec.landed.uri):
+            body = self.s3.get_object(**self.source())["Body"]
             with body:
                 yield body
 
@@ -129,16 +134,16 @@ class Storage:
     def _copied(self, name: str) -> str:
         spec = self.spec
         key = f"staging/{spec.ingestion}/{spec.attempt}/{name}"
-        with _translated(spec.landed.uri):
+        with translated(spec.landed.uri):
             # Copying tags as well would need more rights.
             bare = {"TaggingDirective": "REPLACE"}
-            self.s3.copy(self._source(), spec.lake_bucket, key, ExtraArgs=bare)
+            self.s3.copy(self.source(), spec.lake_bucket, key, ExtraArgs=bare)
         return f"s3a://{spec.lake_bucket}/{key}"  # S3 itself clears staging/ away, after a day
 
     def _is_newest(self) -> bool:
         landed = self.spec.landed
         try:
-            with _translated(landed.uri):
+            with translated(landed.uri):
                 newest = self.s3.head_object(Bucket=landed.bucket, Key=landed.key)
         except Permanent:  # a delete marker hides the key, and not the version that landed
             return False
@@ -146,7 +151,7 @@ class Storage:
 
     def report(self, key: str) -> AuditReport:
         """Return the report under a key in the lake bucket. Raises Permanent without one."""
-        with _translated(key):
+        with translated(key):
             found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
             return AuditReport.from_json(found["Body"].read(), key)
 
@@ -154,7 +159,7 @@ class Storage:
         """Return the measures of the table's published runs; empty without any run."""
         key = baselines_key(self.spec.table)
         try:
-            with _translated(key):
+            with translated(key):
                 found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
                 return Baselines.from_json(found["Body"].read())
         except Permanent as error:
@@ -175,7 +180,7 @@ class Storage:
         """Write the report once; if another try was faster, return its report instead."""
         where = {"Bucket": self.spec.lake_bucket, "Key": self.spec.report_key}
         try:
-            with _translated(self.spec.report_key):
+            with translated(self.spec.report_key):
                 body = report.to_json().encode()
                 self.s3.put_object(**where, Body=body, IfNoneMatch="*")
         except Permanent:
@@ -186,30 +191,54 @@ class Storage:
         """Return the address of a key in the lake bucket."""
         return f"s3://{self.spec.lake_bucket}/{key}"
 
+    def copy(self, address: str, length: int, end: bytes) -> int:
+        """Put the landed version's first `length` bytes, and then `end`, at an address.
+
+        The address is in the lake bucket. Returns the size of the copy.
+        """
+        landed, key = self.spec.landed, self.key(address)
+        if length < SMALLEST_PART:
+            self.put(key, self.head(length) + end)
+        else:
+            # The tag as well, as a bucket may keep no versions.
+            source = {"CopySource": self.source(), "CopySourceIfMatch": landed.etag}
+            with translated(landed.uri):
+                target = {"Bucket": self.spec.lake_bucket, "Key": key}
+                copy_beginning(self.s3, source, target, length, end)
+        return length + len(end)
+
+    def key(self, address: str) -> str:
+        """Return the key of an address in the lake bucket. Raises ValueError for another bucket."""
+        bucket, _, key = address.partition("://")[2].partition("/")
+        if bucket != self.spec.lake_bucket:
+            raise ValueError(f"{address} is not in the lake bucket")
+        return key
+
     def put(self, key: str, body: bytes) -> None:
         """Put an object into the lake bucket."""
-        with _translated(key):
+        with translated(key):
             self.s3.put_object(Bucket=self.spec.lake_bucket, Key=key, Body=body)
 
     def stored(self, key: str) -> int:
         """Return the size of an object in the lake bucket in bytes, 0 without one."""
         try:
-            with _translated(key):
+            with translated(key):
                 found = self.s3.head_object(Bucket=self.spec.lake_bucket, Key=key)
                 return int(found["ContentLength"])
         except Permanent:
             return 0
 
-    def _range(self, wanted: str) -> bytes:
-        if not self.size:
-            return b""  # no range can be had of nothing
-        with _translated(self.spec.landed.uri):
-            return bytes(self.s3.get_object(**self._source(), Range=wanted)["Body"].read())
-
-    def _source(self) -> dict[str, str]:
+    def source(self) -> dict[str, str]:
+        """Return S3's parameters for the landed version."""
         landed = self.spec.landed
         source = {"Bucket": landed.bucket, "Key": landed.key}
         return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
+
+    def _range(self, wanted: str) -> bytes:
+        if not self.size:
+            return b""  # no range can be had of nothing
+        with translated(self.spec.landed.uri):
+            return bytes(self.s3.get_object(**self.source(), Range=wanted)["Body"].read())
 
 
 @dataclass(frozen=True)
@@ -232,6 +261,10 @@ class Held(Storage):
         """Return the last `length` bytes."""
         return self.body[-length:]
 
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start`, fewer where the file ends."""
+        return self.body[start : start + length]
+
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open a stream of the landed version."""
@@ -251,7 +284,8 @@ def _extension(key: str) -> str:
 
 
 @contextmanager
-def _translated(what: str) -> Iterator[None]:
+def translated(what: str) -> Iterator[None]:
+    """Raise boto3's errors as Permanent OBJECT_GONE or as Transient; `what` was requested."""
     try:
         yield
     except ClientError as error:

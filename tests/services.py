@@ -1,6 +1,7 @@
 """Real services for tests and benchmarks of the job alone: Nessie, S3, and a warm Spark."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ def services(home: Path) -> Iterator[Services]:
 
 def warm_spark(services: Services) -> SparkSession:
     """Return a running Spark that reads S3 from the services."""
-    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
     builder = SparkSession.builder.master("local[2]")
     for name, value in {
         "spark.jars": spark_jars(),

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -61,6 +62,12 @@ class Landed(LocalFile):
     def contract(self) -> Contract:
         """Return the contract."""
         return self.agreed
+
+    def copy(self, address: str, length: int, end: bytes) -> int:
+        """Put its first `length` bytes, and then `end`, at an address; return the copy's size."""
+        made = Path(urlsplit(address).path)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        return made.write_bytes(self.head(length) + end)
 
     def baselines(self) -> Baselines:
         """Return no baselines: nothing was published, so drift checks are skipped."""

@@ -22,6 +22,7 @@ from lakegate.contract.reading.settings import (
     ON_DUPLICATE,
     ON_NEW_VERSION,
     SCHEMA_FORMATS,
+    WRITE,
     Quarantine,
     batch_prefixes,
     landing_prefix,
@@ -67,9 +68,10 @@ class Contract:
     alerts show no row of the data. `on_duplicate` decides on a file with the bytes of an earlier
     one: "publish", or "hold" for a person to decide; `on_new_version` decides if new bytes under a
     key "add" their rows or "replace" those of the key's earlier versions. `isolation` says if files
-    may take part in "shared" runs, or have runs of their "own". `batches` are the prefixes of the
-    manifests that may bring the table's files. `nested` are the columns within columns.
-    `quarantine` limits the rows that may be quarantined. If a file has other columns than
+    may take part in "shared" runs, or have runs of their "own". `write` says if a file that needs
+    no change may "register" as a data file of the table, or must "rewrite" its rows. `batches` are
+    the prefixes of the manifests that may bring the table's files. `nested` are the columns within
+    columns. `quarantine` limits the rows that may be quarantined. If a file has other columns than
     `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that an extra one
     is left out ("drop") or added to the table ("add") and a missing one is "null".
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
@@ -90,6 +92,7 @@ class Contract:
     on_duplicate: str = "publish"
     on_new_version: str = "add"
     isolation: str = "shared"
+    write: str = "register"
     batches: tuple[str, ...] = ()
     nested: tuple[Column, ...] = ()
     quarantine: Quarantine | None = None
@@ -189,6 +192,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
         on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
         isolation=settings.choice("isolation", ISOLATION, default="shared"),
+        write=settings.choice("write", WRITE, default="register"),
         batches=batch_prefixes(settings),
         nested=tuple(
             inner.column for p in properties for part in p.within for inner in part.walk()

@@ -40,6 +40,16 @@ class Keys:
         """Return the number of rows beyond the first of each key."""
         return self.rows - self.repeated
 
+    @property
+    def note(self) -> str:
+        """Return the repeated keys in words, `1 key on 2 rows`; "" if no key repeats."""
+        return f"{in_words(self.repeated)} on {self.rows:,} rows" if self.repeated else ""
+
+
+def in_words(count: int) -> str:
+    """Return a number of keys in words."""
+    return "1 key" if count == 1 else f"{count:,} keys"
+
 
 def of_check(columns: Sequence[str], contract: Contract) -> list[Expression]:
     """Return the key columns of a check, nested ones too."""

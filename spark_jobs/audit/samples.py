@@ -22,7 +22,7 @@ Samples = tuple[Mapping[str, str | None], ...]
 
 
 def with_samples(
-    results: Sequence[CheckResult], run: Run, source: Source
+    results: Sequence[CheckResult], run: Run, source: Source | None
 ) -> tuple[CheckResult, ...]:
     """Return the results; the first failed checks have sample rows where the contract allows it.
 
@@ -40,12 +40,12 @@ def with_samples(
     )
 
 
-def _samples(result: CheckResult, check: Check | None, run: Run, source: Source) -> Samples:
-    if result.id == READABLE:
+def _samples(result: CheckResult, check: Check | None, run: Run, source: Source | None) -> Samples:
+    if source and result.id == READABLE:
         return _bad_rows(source, run.contract)
     if check is None or check.metric not in OF_ROWS:
         return ()
-    rows = source.rows if check.quarantine else run.rows
+    rows = source.rows if source and check.quarantine else run.rows
     return _broken_rows(rows, check, run.contract, in_table=not check.quarantine)
 
 

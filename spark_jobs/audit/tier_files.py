@@ -116,7 +116,7 @@ def _of_keys(found: Found, checks: Sequence[Check]) -> Iterator[tuple[str, Measu
             yield check.id, Measured(distinct, rows, Tier.KEYS)
             continue
         of = found[f"covered_{n}"] if _is_share(check) else rows
-        note = _note(check, checks[:n])
+        note = unique_part(check, checks[:n])
         yield check.id, Measured(found[f"keys_{n}"] - distinct, of, Tier.KEYS, note=note)
 
 
@@ -125,7 +125,7 @@ def _is_share(check: Check) -> bool:
     return any(each.unit is Unit.PERCENT for each in expected)
 
 
-def _note(check: Check, before: Sequence[Check]) -> str:
+def unique_part(check: Check, before: Sequence[Check]) -> str:
     """Return which part of a key is unique alone, among the keys without duplicates before it."""
     own = frozenset(check.columns)
     for each in before:

@@ -160,13 +160,8 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
 
 
 def _note(found: keys.Keys, known: int | None) -> str:
-    within = f"{_key_count(found.repeated)} on {found.rows:,} rows" if found.repeated else ""
-    before = f"{_key_count(known)} already in the table" if known else ""
-    return ", ".join(filter(None, (within, before)))
-
-
-def _key_count(count: int) -> str:
-    return "1 key" if count == 1 else f"{count:,} keys"
+    before = f"{keys.in_words(known)} already in the table" if known else ""
+    return ", ".join(filter(None, (found.note, before)))
 
 
 def _distinct(audit: _KeyAudit, check: Check) -> int:

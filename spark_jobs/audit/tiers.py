@@ -1,4 +1,4 @@
-"""The audit's six tiers: the first tier that can answer a check does.
+"""The audit's seven tiers: the first tier that can answer a check does.
 
 | # | tier      | runs in                              | costs                                     |
 |---|-----------|--------------------------------------|-------------------------------------------|
@@ -8,6 +8,7 @@
 | 4 | scan      | `tier_scan`                          | a pass over the new files per 60 checks   |
 | 5 | keys      | `tier_keys` (and SQL, control files) | a job per check                           |
 | 6 | history   | `compare_with_history`               | one S3 object with earlier measures       |
+| 7 | arrow     | `tier_arrow`                         | the decoded file, instead of tiers 2 to 5 |
 
 Tiers 1 and 3 run while the file is opened and appended, before the others.
 """

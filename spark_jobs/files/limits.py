@@ -39,6 +39,28 @@ class Compact:
         """Return the struct that begins here."""
         return {id_: self._value(kind, 1) for id_, kind in self._fields()}
 
+    def parts(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield each field of the struct that begins here: its id, its type, its value's bytes."""
+        for id_, type_ in self._fields():
+            start = self._at
+            self._value(type_, 1)
+            yield id_, type_, self._data[start : self._at]
+
+    def structs(self) -> Iterator[bytes]:
+        """Yield the bytes of each struct in the list that begins here."""
+        item, count = self._list()
+        for _ in range(count):
+            start = self._at
+            if item != _STRUCT:
+                raise ValueError("a list of structs has other items")
+            self._value(item, 1)
+            yield self._data[start : self._at]
+
+    def end(self) -> None:
+        """Raise ValueError if the data goes on."""
+        if self._at < len(self._data):
+            raise ValueError("it goes on after its end")
+
     def _fields(self) -> Iterator[tuple[int, int]]:
         id_ = 0
         while head := self._byte():
@@ -58,7 +80,9 @@ class Compact:
         return self._plain(type_)
 
     def _plain(self, type_: int) -> Any:
-        sizes = {_TRUE: 0, _FALSE: 0, _BYTE: 1, _DOUBLE: 8}
+        if type_ in (_TRUE, _FALSE):
+            return type_ == _TRUE
+        sizes = {_BYTE: 1, _DOUBLE: 8}
         if type_ not in sizes:
             raise ValueError(f"{type_} is not a type")
         return self._bytes(sizes[type_])
@@ -101,7 +125,8 @@ class Compact:
 # Field ids of parquet.thrift: FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 _ROW_GROUPS, _CHUNKS, _ROWS, _META = 4, 1, 3, 3
 _VALUES, _UNPACKED, _PACKED, _DATA, _DICTIONARY = 5, 6, 7, 9, 11
-_END = 8  # bytes after the footer: its length, and the magic
+FOOTER_END = 8  # bytes after the footer: its length, and the magic
+_USUAL_FOOTER = 64 * 1024  # bytes that one request reads, and most footers do not exceed
 
 
 def check_columns(count: int, limits: Limits) -> None:
@@ -135,26 +160,36 @@ def check_array(size: int, limits: Limits) -> None:
         raise Permanent("TOO_LARGE", message)
 
 
-def check_parquet(file: Bytes, limits: Limits) -> int:
-    """Refuse a Parquet file whose footer is invalid or exceeds the limits.
+def parquet_footer(file: Bytes) -> bytes:
+    """Return a Parquet file's footer, without its length and the magic.
+
+    Raises Permanent CORRUPT_FILE if the file is too short for it.
+    """
+    end = file.tail(min(_USUAL_FOOTER, file.size))
+    length = int.from_bytes(end[-FOOTER_END:][:4], "little")
+    if length + FOOTER_END > file.size:
+        raise _damaged("its footer is longer than the file")
+    whole = end if length + FOOTER_END <= len(end) else file.tail(length + FOOTER_END)
+    return whole[-length - FOOTER_END : -FOOTER_END]
+
+
+def check_parquet(footer: bytes, size: int, limits: Limits) -> int:
+    """Refuse a Parquet file of so many bytes whose footer is invalid or exceeds the limits.
 
     Returns the size of its uncompressed pages in bytes. Raises Permanent CORRUPT_FILE,
     TOO_MANY_ROWS or ZIP_BOMB.
     """
-    length = int.from_bytes(file.tail(_END)[:4], "little")
-    if length + _END > file.size:
-        raise _damaged("its footer is longer than the file")
     rows = unpacked = 0
     try:
-        for group in Compact(file.tail(length + _END)[:-_END]).items(_ROW_GROUPS):
+        for group in Compact(footer).items(_ROW_GROUPS):
             rows += group[_ROWS]
-            unpacked += sum(_checked(c[_META], group[_ROWS], file.size) for c in group[_CHUNKS])
+            unpacked += sum(_checked(c[_META], group[_ROWS], size) for c in group[_CHUNKS])
     except (ValueError, LookupError, TypeError) as error:
         raise _damaged(f"its footer cannot be read: {error!r}") from error
     check_rows(rows, limits)
     if unpacked > limits.largest_unpacked:
         message = (
-            f"{file.size:,} bytes of Parquet uncompress to {unpacked:,}, more than the limit "
+            f"{size:,} bytes of Parquet uncompress to {unpacked:,}, more than the limit "
             f"LargestUnpacked of {limits.largest_unpacked:,}: this may be a zip bomb"
         )
         raise Permanent("ZIP_BOMB", message)

@@ -17,7 +17,7 @@ from lakegate.limits import Limits
 from spark_jobs.errors import EngineFault, Quoting, explain
 from spark_jobs.files import columnar
 from spark_jobs.files.columnar import ConvertedColumn, typed_source
-from spark_jobs.files.limits import check_columns, check_parquet
+from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.spark import jvm
 from spark_jobs.spark.jvm import class_name
@@ -147,7 +147,7 @@ def read_parquet(
     Raises Permanent CORRUPT_FILE, UNREADABLE_TYPE or a limit's code; Transient when storage does
     not respond.
     """
-    if check_parquet(file, limits) <= limits.largest_by_rows:
+    if check_parquet(parquet_footer(file), file.size, limits) <= limits.largest_by_rows:
         read_by_rows(spark)
     return source_of(spark, [path], describe(spark, path, limits), contract)
 

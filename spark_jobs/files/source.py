@@ -49,6 +49,9 @@ class Bytes(Protocol):
     def tail(self, length: int) -> bytes:
         """Return the last `length` bytes."""
 
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start`, fewer where the file ends."""
+
     def open(self) -> AbstractContextManager[BinaryIO]:
         """Open a stream of all bytes."""
 
@@ -74,6 +77,12 @@ class LocalFile:
         with self.open() as file:
             file.seek(max(self.size - length, 0))
             return file.read()
+
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start`, fewer where the file ends."""
+        with self.open() as file:
+            file.seek(start)
+            return file.read(length)
 
     def open(self) -> BinaryIO:
         """Open a stream of all bytes."""

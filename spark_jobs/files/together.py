@@ -15,7 +15,13 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files import csv, json, parquet, sniff
-from spark_jobs.files.limits import Compact, check_columns, check_line, check_parquet
+from spark_jobs.files.limits import (
+    Compact,
+    check_columns,
+    check_line,
+    check_parquet,
+    parquet_footer,
+)
 from spark_jobs.files.source import FILE, Bytes
 from spark_jobs.files.text_lines import check_gzip, read_lines
 from spark_jobs.schema.compare import compare
@@ -30,7 +36,6 @@ ONE_FILE_A_TASK = {
 _SCHEMA, _ROW_GROUPS, _PROPERTIES, _WRITER = 2, 4, 5, 6
 _ROWS, _REPETITION, _KEY = 3, 3, 1
 _REPEATED = 2
-_FOOTER_END = 8
 Files = Mapping[str, Bytes]  # by address
 
 
@@ -99,12 +104,12 @@ def _parquet(
 def _footer(file: Bytes, limits: Limits) -> list[_Footer]:
     """Return the file's footer; nothing for a file to be opened alone."""
     try:
-        if check_parquet(file, limits) > limits.largest_by_rows:
+        whole = parquet_footer(file)
+        if check_parquet(whole, file.size, limits) > limits.largest_by_rows:
             return []
     except Permanent:
         return []
-    length = int.from_bytes(file.tail(_FOOTER_END)[:4], "little")
-    footer = Compact(file.tail(length + _FOOTER_END)[:-_FOOTER_END]).struct()
+    footer = Compact(whole).struct()
     if any(element.get(_REPETITION) == _REPEATED for element in footer[_SCHEMA]):
         return []  # its levels are checked one file at a time
     names = frozenset(each[_KEY] for each in footer.get(_PROPERTIES, ()))

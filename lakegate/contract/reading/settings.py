@@ -20,6 +20,7 @@ ON_NEW_VERSION = ("add", "replace")
 EXTRA_COLUMNS = ("fail", "drop", "add")
 MISSING_COLUMNS = ("fail", "null")
 ISOLATION = ("shared", "own")
+WRITE = ("register", "rewrite")
 
 _SETTINGS = (
     "landingPrefix",
@@ -29,6 +30,7 @@ _SETTINGS = (
     "onDuplicate",
     "onNewVersion",
     "isolation",
+    "write",
     "batches",
     "quarantine",
     "extraColumns",

@@ -15,7 +15,14 @@ from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files.avro import count_rows as count_avro
 from spark_jobs.files.csv import count_rows
-from spark_jobs.files.limits import Compact, check_array, check_columns, check_parquet, check_rows
+from spark_jobs.files.limits import (
+    Compact,
+    check_array,
+    check_columns,
+    check_parquet,
+    check_rows,
+    parquet_footer,
+)
 from spark_jobs.files.parquet import count_begun
 from spark_jobs.files.sniff import check_text
 from spark_jobs.files.source import LocalFile
@@ -35,7 +42,8 @@ def refusal(tmp_path: Path) -> Callable[..., str]:
         file = tmp_path / "file.parquet"
         file.write_bytes(body)
         try:
-            check_parquet(LocalFile(file), limits)
+            landed = LocalFile(file)
+            check_parquet(parquet_footer(landed), landed.size, limits)
         except Permanent as refusal:
             return refusal.code
         return ""
@@ -166,6 +174,9 @@ class Packed:
 
     def head(self, length: int) -> bytes:
         return self.body[:length]
+
+    def range(self, start: int, length: int) -> bytes:
+        return self.body[start : start + length]
 
     def tail(self, length: int) -> bytes:
         return self.body[-length:]

@@ -224,6 +224,21 @@ def test_the_same_file_twice_in_hand_is_ingested_once(world: World) -> None:
     assert (len(world.named), world.queues.waiting) == (2, 0)
 
 
+def test_a_copy_of_a_message_spoils_no_group(world: World) -> None:
+    """A file whose message comes twice, the second time with others, is in one group only."""
+    first, others = spec_of(1), [spec_of(number) for number in (2, 3)]
+    world.files.meanwhile = lambda: (
+        world.put(first, *others) if len(world.files.groups) == 1 else None
+    )
+    world.put(first, spec_of(4))
+    world.serve()
+    assert world.files.groups == [
+        [first.ingestion, spec_of(4).ingestion],
+        [s.ingestion for s in others],
+    ]
+    assert world.named.count(first.report_key) == 2
+
+
 def test_an_unreadable_message_is_deleted(world: World) -> None:
     """A message that is no job spec is deleted, and the others are ingested."""
     for text in ("", "[]", "{", '{"ingestion": 1}'):

@@ -1,0 +1,180 @@
+"""Columns of decoded Arrow data: their values, statistics and sums. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakegate.contract.columns import Column
+
+FLOATING, INTEGERS = ("float", "double"), ("int", "bigint")
+# The Arrow types in which values are compared; a decimal's are its own.
+_TYPES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.int32(),
+    "timestamp": pa.int64(),
+    "timestamp_ntz": pa.int64(),
+}
+_LARGEST_SUM, _LARGEST_INTEGER = 10**38, 1 << 63
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """A column's statistics as Iceberg's manifests hold them: its rows, its nulls, its extremes.
+
+    `low` and `high` leave out nulls and NaN, and are None without another value. Dates are days and
+    timestamps microseconds since 1970. `nans` is None for types without NaN. A zero is -0.0 as
+    `low` and 0.0 as `high`, because Iceberg orders them.
+    """
+
+    values: int
+    nulls: int
+    nans: int | None
+    low: Any | None
+    high: Any | None
+
+    def __add__(self, other: "ColumnStatistics") -> "ColumnStatistics":
+        lows = [low for low in (self.low, other.low) if low is not None]
+        highs = [high for high in (self.high, other.high) if high is not None]
+        nans = None if self.nans is None or other.nans is None else self.nans + other.nans
+        low, high = min(lows, default=None), max(highs, default=None)
+        return ColumnStatistics(
+            self.values + other.values, self.nulls + other.nulls, nans, low, high
+        )
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column's values, with dates as days and timestamps as microseconds since 1970."""
+
+    column: Column
+    array: pa.ChunkedArray
+    statistics: ColumnStatistics
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum in units of the last digit, of so many values, each at most `largest` away from 0."""
+
+    units: int
+    values: int
+    largest: int
+
+    def __add__(self, other: "Total") -> "Total":
+        return Total(
+            self.units + other.units,
+            self.values + other.values,
+            max(self.largest, other.largest),
+        )
+
+    @property
+    def is_sure(self) -> bool:
+        """Return if no order of addition exceeds the 38 digits that Spark adds up."""
+        return self.values * self.largest < _LARGEST_SUM
+
+    def sum(self, places: int) -> Decimal | None:
+        """Return the sum of numbers with so many decimal places; None without a value."""
+        units = tuple(map(int, str(abs(self.units))))
+        return Decimal((int(self.units < 0), units, -places)) if self.values else None
+
+    def mean(self, places: int) -> float | None:
+        """Return the mean as Spark rounds it: the sum to a double, and then the quotient."""
+        return self.units / 10**places / self.values if self.values else None
+
+
+def is_plain(column: Column) -> bool:
+    """Return if this is a column of the table with single values."""
+    return len(column.steps) == 1 and (column.type in _TYPES or is_decimal(column))
+
+
+def read_values(column: Column, array: pa.ChunkedArray) -> Values | None:
+    """Return a column's values; None if some are no valid UTF-8."""
+    if column.type == "string":
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            return None
+    plain = array.cast(arrow_type(column))
+    return Values(column, plain, _statistics(column, plain))
+
+
+def is_addable(column: Column) -> bool:
+    """Return if `total` takes this plain column: floats have sums that depend on their order."""
+    return column.type in INTEGERS or is_decimal(column)
+
+
+def without_negative_zero(array: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return floats with 0.0 in place of each -0.0, which Arrow otherwise tells apart in sets."""
+    return pc.add(array, pa.scalar(0.0, array.type))
+
+
+def scale(column: Column) -> int:
+    """Return a decimal's digits after the point, 0 for an integer."""
+    return digits(column)[1] if is_decimal(column) else 0
+
+
+def _statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
+    floating = column.type in FLOATING
+    nans = trues(pc.is_nan(array)) if floating else 0
+    low = high = None
+    if nans + array.null_count < len(array):
+        low, high = pc.min_max(array).as_py().values()
+    if floating and low is not None:
+        low, high = low or -0.0, high or 0.0
+    return ColumnStatistics(len(array), array.null_count, nans if floating else None, low, high)
+
+
+def arrow_type(column: Column) -> pa.DataType:
+    """Return the type in which a plain column's values are compared."""
+    return pa.decimal128(*digits(column)) if is_decimal(column) else _TYPES[column.type]
+
+
+def is_decimal(column: Column) -> bool:
+    """Return if the column holds decimals."""
+    return column.type.startswith("decimal(")
+
+
+def digits(column: Column) -> tuple[int, int]:
+    """Return a decimal's digits: all, and those after the point."""
+    precision, _, after = column.type[len("decimal(") : -1].partition(",")
+    return int(precision), int(after or 0)
+
+
+def trues(mask: pa.ChunkedArray) -> int:
+    """Return how many values of a mask are true."""
+    return int(pc.sum(mask, min_count=0).as_py())
+
+
+def total(values: Values) -> Total:
+    """Return the sum of integers or decimals; it is right if it `is_sure`."""
+    found, after = values.statistics, scale(values.column)
+    present = found.values - found.nulls
+    if not present:
+        return Total(0, 0, 0)
+    largest = max(abs(_units(end, after)) for end in (found.low, found.high))
+    summed = Total(0, present, largest)
+    if not summed.is_sure:
+        return summed
+    array = values.array
+    if values.column.type in INTEGERS and present * largest >= _LARGEST_INTEGER:
+        array = array.cast(pa.decimal128(19, 0))  # a sum of integers would wrap around
+    added: int | Decimal = pc.sum(array).as_py()  # type: ignore[assignment]
+    return Total(_units(added, after), present, largest)
+
+
+def _units(number: int | Decimal, after: int) -> int:
+    """Return a number of so many digits after the point in units of the last one."""
+    if isinstance(number, int):
+        return number
+    sign, written, exponent = number.as_tuple()
+    units = int("".join(map(str, written))) * 10 ** (after + int(exponent))
+    return -units if sign else units

@@ -1,0 +1,184 @@
+"""Describe a registered file for Iceberg's manifests: its sizes, counts and bounds. Pure."""
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from spark_jobs.audit.arrow_values import ColumnStatistics
+
+
+@dataclass(frozen=True)
+class Field:
+    """A table's column: its field id, its type in Iceberg, and how its metrics are kept.
+
+    `mode` is Iceberg's: none, counts, truncate(n) or full.
+    """
+
+    id: int
+    type: str
+    mode: str
+
+
+def scan_task(
+    location: str,
+    size: int,
+    rows: int,
+    fields: Mapping[str, Field],
+    columns: Mapping[str, ColumnStatistics],
+    metadata: Any,
+    spec_id: int,
+) -> str:
+    """Return a scan of one data file as JSON, as Iceberg's ScanTaskParser reads it.
+
+    `metadata` is the file's (`pyarrow.parquet.FileMetaData`); `fields` and `columns` are by the
+    names of its columns. The file is in no partition.
+    """
+    file = {
+        "spec-id": spec_id,
+        "content": "DATA",
+        "file-path": location,
+        "file-format": "PARQUET",
+        "partition": {},
+        "file-size-in-bytes": size,
+        "record-count": rows,
+        **_metrics(fields, columns, column_sizes(metadata)),
+        "split-offsets": split_offsets(metadata),
+        "sort-order-id": 0,
+    }
+    return json.dumps(
+        {
+            "task-type": "file-scan-task",
+            "schema": {"type": "struct", "schema-id": 0, "fields": []},
+            "spec": {"spec-id": spec_id, "fields": []},
+            "data-file": file,
+            "start": 0,
+            "length": size,
+            "residual-filter": True,
+        }
+    )
+
+
+def column_sizes(metadata: Any) -> dict[str, int]:
+    """Return the size of each column in a Parquet file, compressed, in bytes."""
+    sizes: dict[str, int] = {}
+    for chunk in (chunk for group in _groups(metadata) for chunk in group):
+        sizes[chunk.path_in_schema] = (
+            sizes.get(chunk.path_in_schema, 0) + chunk.total_compressed_size
+        )
+    return sizes
+
+
+def split_offsets(metadata: Any) -> list[int]:
+    """Return where the row groups of a Parquet file begin: at their first column's first page."""
+    firsts = [group[0] for group in _groups(metadata)]
+    return sorted(
+        min(filter(None, (first.dictionary_page_offset, first.data_page_offset)))
+        for first in firsts
+    )
+
+
+def _groups(metadata: Any) -> Iterable[list[Any]]:
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        yield [group.column(n) for n in range(group.num_columns)]
+
+
+def _metrics(
+    fields: Mapping[str, Field], columns: Mapping[str, ColumnStatistics], sizes: Mapping[str, int]
+) -> dict[str, Any]:
+    kept = {name: field for name, field in fields.items() if field.mode != "none"}
+    found = {field.id: columns[name] for name, field in kept.items()}
+    bounds = {field.id: bounds_of(field, columns[name]) for name, field in kept.items()}
+    return {
+        "column-sizes": _map({fields[name].id: size for name, size in sizes.items()}),
+        "value-counts": _map({id_: each.values for id_, each in found.items()}),
+        "null-value-counts": _map({id_: each.nulls for id_, each in found.items()}),
+        "nan-value-counts": _map({id_: each.nans for id_, each in found.items()}),
+        "lower-bounds": _map({id_: _hex(low) for id_, (low, _) in bounds.items()}),
+        "upper-bounds": _map({id_: _hex(high) for id_, (_, high) in bounds.items()}),
+    }
+
+
+def _map(values: Mapping[int, Any]) -> dict[str, list[Any]]:
+    """Return a map from field ids as Iceberg writes it in JSON, without those that are None."""
+    known = {id_: value for id_, value in sorted(values.items()) if value is not None}
+    return {"keys": list(known), "values": list(known.values())}
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else value.hex().upper()
+
+
+# Bounds (specification, appendix D: "Single-value serialization")
+
+_Bounds = tuple[bytes | None, bytes | None]
+_TRUNCATE = re.compile(r"truncate\((\d+)\)")
+_LAST_CHARACTER, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
+
+
+def bounds_of(field: Field, found: ColumnStatistics) -> _Bounds:
+    """Return the bounds of a column as bytes, as far as the mode of its metrics wants them."""
+    if field.mode == "counts" or found.low is None or found.high is None:
+        return None, None
+    low, high = found.low, found.high
+    if field.type in ("float", "double"):  # for Iceberg -0.0 is less than 0.0, for others equal
+        low, high = low or -0.0, high or 0.0
+    limit = _TRUNCATE.fullmatch(field.mode)
+    if limit and field.type == "string":
+        low, high = low[: int(limit[1])], _text_above(high, int(limit[1]))
+    if limit and field.type == "binary":
+        low, high = low[: int(limit[1])], _bytes_above(high, int(limit[1]))
+    write = _serializer(field.type)
+    return write(low), None if high is None else write(high)
+
+
+def _text_above(text: str, length: int) -> str | None:
+    """Return the least text of at most `length` characters that is not less; None without one."""
+    if len(text) <= length:
+        return text
+    for at in range(length - 1, -1, -1):
+        above = ord(text[at]) + 1
+        above = _SURROGATES[1] + 1 if above == _SURROGATES[0] else above
+        if above <= _LAST_CHARACTER:
+            return text[:at] + chr(above)
+    return None
+
+
+def _bytes_above(value: bytes, length: int) -> bytes | None:
+    if len(value) <= length:
+        return value
+    kept = value[:length].rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def _decimal(value: Decimal, scale: int) -> bytes:
+    unscaled = int(value.scaleb(scale))
+    # Two's complement in the fewest bytes, as Java writes it.
+    length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
+    return unscaled.to_bytes(length, "big", signed=True)
+
+
+_FORMATS = {
+    "boolean": "?",
+    "int": "<i",
+    "date": "<i",
+    "long": "<q",
+    "timestamp": "<q",
+    "timestamptz": "<q",
+    "float": "<f",
+    "double": "<d",
+}
+
+
+def _serializer(type_: str) -> Callable[[Any], bytes]:
+    if type_.startswith("decimal"):
+        scale = int(type_.rstrip(")").rpartition(",")[2])
+        return lambda value: _decimal(value, scale)
+    if type_ == "string":
+        return lambda value: bytes(value.encode())
+    if type_ == "binary":
+        return bytes
+    return lambda value: struct.pack(_FORMATS[type_], value)

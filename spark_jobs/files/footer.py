@@ -1,0 +1,107 @@
+"""Give a Parquet footer the field ids of an Iceberg table. Pure.
+
+A Parquet file's footer is a struct in Thrift's compact protocol (parquet.thrift: FileMetaData).
+Iceberg's readers find columns by the field ids in it. The footer is at the end of the file, so
+another footer changes no position of a page.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from spark_jobs.files.limits import Compact
+
+# Field ids and types of parquet.thrift: FileMetaData, SchemaElement, KeyValue.
+_SCHEMA, _KEY_VALUES, _ENCRYPTION, _SIGNING_KEY = 2, 5, 8, 9
+_NAME, _CHILDREN, _FIELD_ID = 4, 5, 9
+_KEY = 1
+_I32, _STRUCT = 5, 12
+_MAGIC = b"PAR1"
+
+# What an earlier writer noted about its own schema. It says other field ids, or types that Iceberg
+# does not have, such as times in a zone other than UTC: pyarrow and older pyiceberg believe it
+# rather than the columns' own description.
+_OTHER_SCHEMAS = (b"ARROW:schema", b"iceberg.schema")
+
+_Part = tuple[int, int, bytes]
+
+
+def file_end(footer: bytes) -> bytes:
+    """Return how a Parquet file with this footer ends: the footer, its length and the magic."""
+    return footer + len(footer).to_bytes(4, "little") + _MAGIC
+
+
+def with_field_ids(footer: bytes, ids: Mapping[str, int]) -> bytes:
+    """Return the footer with the field id of each column of the schema, by the column's exact name.
+
+    All else stays as it was, but for notes on schemas that contradict it. Raises ValueError for a
+    footer that cannot be read, with nested columns, with other columns than `ids`, or encrypted.
+    """
+    read = Compact(footer)
+    parts = list(read.parts())
+    read.end()
+    found = [id_ for id_, _, _ in parts]
+    if found.count(_SCHEMA) != 1 or len(set(found)) < len(found):
+        raise ValueError("a field is missing, or there twice")
+    if {_ENCRYPTION, _SIGNING_KEY} & set(found):
+        raise ValueError("the file is encrypted")
+    return _struct((id_, type_, _changed(id_, value, ids)) for id_, type_, value in parts)
+
+
+def _changed(id_: int, value: bytes, ids: Mapping[str, int]) -> bytes:
+    if id_ == _SCHEMA:
+        return _list(_schema(list(Compact(value).structs()), ids))
+    if id_ == _KEY_VALUES:
+        return _list(each for each in Compact(value).structs() if not _is_other_schema(each))
+    return value
+
+
+def _schema(elements: list[bytes], ids: Mapping[str, int]) -> list[bytes]:
+    """Return the schema's elements, the root first, with the columns' field ids."""
+    root, *columns = elements
+    described = [Compact(each).struct() for each in columns]
+    if any(each.get(_CHILDREN) for each in described):
+        raise ValueError("a column is nested")
+    names = [each[_NAME].decode() for each in described]
+    if sorted(names) != sorted(ids) or Compact(root).struct().get(_CHILDREN) != len(columns):
+        raise ValueError("its columns are not those of the table")
+    return [root, *(_with_id(each, ids[n]) for each, n in zip(columns, names, strict=True))]
+
+
+def _with_id(element: bytes, field_id: int) -> bytes:
+    kept = [part for part in Compact(element).parts() if part[0] != _FIELD_ID]
+    return _struct(sorted([*kept, (_FIELD_ID, _I32, _zigzag(field_id))], key=lambda part: part[0]))
+
+
+def _is_other_schema(key_value: bytes) -> bool:
+    return Compact(key_value).struct().get(_KEY) in _OTHER_SCHEMAS
+
+
+# Thrift's compact protocol, written
+
+
+def _struct(parts: Iterable[_Part]) -> bytes:
+    out, last = bytearray(), 0
+    for id_, type_, value in parts:
+        is_short = 0 < id_ - last < 16  # the difference from the field before
+        out += bytes([(id_ - last) << 4 | type_]) if is_short else bytes([type_]) + _zigzag(id_)
+        out += value
+        last = id_
+    return bytes(out) + b"\0"
+
+
+def _list(structs: Iterable[bytes]) -> bytes:
+    items = list(structs)
+    count = len(items)
+    head = bytes([count << 4 | _STRUCT]) if count < 15 else bytes([0xF0 | _STRUCT]) + _varint(count)
+    return head + b"".join(items)
+
+
+def _zigzag(value: int) -> bytes:
+    return _varint(value << 1 if value >= 0 else ~(value << 1))
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])

@@ -1,0 +1,182 @@
+"""Decide if a landed Parquet file can be a data file of an Iceberg table as it is. Pure.
+
+Such a file is what Iceberg's own writer could have written, or what all of Iceberg's readers read
+alike. They know fewer types than Spark's reader, and convert nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lakegate.contract.columns import Column
+from lakegate.contract.model import Contract
+from spark_jobs.files.limits import Compact
+
+LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as a reader may hold one in memory
+
+# Field ids of parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, KeyValue.
+_SCHEMA, _ROWS, _ROW_GROUPS, _KEY_VALUES, _WRITER, _ENCRYPTION, _SIGNING_KEY = 2, 3, 4, 5, 6, 8, 9
+_CHUNKS, _GROUP_SIZE, _GROUP_ROWS = 1, 2, 3
+_FILE_PATH, _META, _COLUMN_KEY, _ENCRYPTED_META = 1, 3, 8, 9
+_META_TYPE, _META_ENCODINGS, _META_CODEC = 1, 2, 4
+_KEY, _VALUE = 1, 2
+# SchemaElement
+_TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL = (
+    *(1, 2, 3, 4, 5, 6, 7, 8),
+    10,
+)
+_REPEATED = 2
+
+_CODECS = {0: "none", 1: "snappy", 2: "gzip", 6: "zstd"}
+# Plain, the two of dictionaries, and the two of levels. Not every reader knows newer ones.
+_ENCODINGS = {0, 2, 3, 4, 8}
+
+# A column's description: the physical type, the logical type, and the older "converted type".
+_BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTE_ARRAY, _FIXED = 0, 1, 2, 4, 5, 6, 7
+_Annotation = tuple[Mapping[int, Any] | None, int | None]
+_NOT: _Annotation = (None, None)
+
+
+def _whole(bits: int, converted: int) -> tuple[_Annotation, ...]:
+    signed = {10: {1: bytes([bits]), 2: True}}
+    return _NOT, (signed, converted), (signed, None), (None, converted)
+
+
+def _either(logical: Mapping[int, Any], converted: int) -> tuple[_Annotation, ...]:
+    return (logical, converted), (logical, None), (None, converted)
+
+
+_MICROSECONDS: Mapping[int, Any] = {2: {}}
+_UTC = {8: {1: True, 2: _MICROSECONDS}}
+_LOCAL = {8: {1: False, 2: _MICROSECONDS}}
+_TYPES: Mapping[str, tuple[int, tuple[_Annotation, ...]]] = {
+    "boolean": (_BOOLEAN, (_NOT,)),
+    "int": (_INT32, _whole(32, 17)),
+    "bigint": (_INT64, _whole(64, 18)),
+    "float": (_FLOAT, (_NOT,)),
+    "double": (_DOUBLE, (_NOT,)),
+    "string": (_BYTE_ARRAY, _either({1: {}}, 0)),
+    "binary": (_BYTE_ARRAY, (_NOT,)),
+    "date": (_INT32, _either({6: {}}, 6)),
+    "timestamp": (_INT64, _either(_UTC, 10)),
+    "timestamp_ntz": (_INT64, ((_LOCAL, 10), (_LOCAL, None))),  # 10 alone means UTC
+}
+_OF_DECIMALS = 5
+_DAYS = ("date", "timestamp", "timestamp_ntz")
+# Their days before 15 October 1582 may be of the Julian calendar, which Iceberg does not have.
+_OLD_WRITERS = (b"parquet-mr", b"impala")
+_SPARK, _LEGACY = b"org.apache.spark.version", b"org.apache.spark.legacyDateTime"
+
+
+def why_never(contract: Contract) -> str:
+    """Return why the rows of all files of a contract must be written again; "" if need not be."""
+    return next(_of_contract(contract), "")
+
+
+def why_rewritten(footer: bytes, contract: Contract) -> str:
+    """Return why a file's rows must be written again; "" if it can be a data file as it is.
+
+    The file with this footer is within the limits (`check_parquet`).
+    """
+    read = Compact(footer)
+    try:
+        described = read.struct()
+        read.end()
+        return next(_of_footer(described, contract), "")
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        return f"its footer cannot be understood: {error!r}"
+
+
+def _of_contract(contract: Contract) -> Iterator[str]:
+    if contract.write == "rewrite":
+        yield "its contract has write: rewrite"
+    if contract.format != "parquet":
+        yield f"its format is {contract.format}"
+    if contract.transform:
+        yield "its contract has a transform"
+    if contract.extra_columns == "add":
+        yield "its contract adds columns to the table"
+
+
+def _of_footer(footer: dict[int, Any], contract: Contract) -> Iterator[str]:
+    yield from _of_encryption(footer)
+    yield from _of_columns(footer[_SCHEMA], contract)
+    yield from _of_calendar(footer, contract)
+    yield from _of_row_groups(footer)
+
+
+def _of_encryption(footer: dict[int, Any]) -> Iterator[str]:
+    chunks = list(_chunks(footer))
+    if {_ENCRYPTION, _SIGNING_KEY} & footer.keys() or any(
+        {_COLUMN_KEY, _ENCRYPTED_META} & chunk.keys() for chunk in chunks
+    ):
+        yield "it is encrypted or signed"
+    if any(_FILE_PATH in chunk for chunk in chunks):
+        yield "its columns are in other files"
+
+
+def _of_columns(schema: list[dict[int, Any]], contract: Contract) -> Iterator[str]:
+    elements = schema[1:]  # after the root
+    if any(each.get(_CHILDREN) or each[_REPETITION] == _REPEATED for each in elements):
+        yield "it has nested or repeated columns"
+    if sorted(each[_NAME].decode() for each in elements) != sorted(
+        column.name for column in contract.columns
+    ):
+        yield "its columns are not exactly the contract's"
+    named = {each[_NAME].decode(): each for each in elements}
+    for column in contract.columns:
+        if not _fits(named[column.name], column):
+            yield f"its column {column.name} is not {column.type} as Iceberg writes it"
+
+
+def _fits(element: dict[int, Any], column: Column) -> bool:
+    annotation = (element.get(_LOGICAL), element.get(_CONVERTED))
+    if column.kind == "decimal":
+        return annotation[1] in (None, _OF_DECIMALS) and _fits_decimal(element, column)
+    type_, annotations = _TYPES.get(column.type, (None, ()))
+    return element[_TYPE] == type_ and annotation in annotations
+
+
+def _fits_decimal(element: dict[int, Any], column: Column) -> bool:
+    """Return if an element is a decimal of the column's precision and scale.
+
+    Iceberg writes few digits as integers, many as bytes; its readers go by the physical type.
+    """
+    digits = column.type.removeprefix("decimal(").removesuffix(")").split(",")
+    precision, scale = int(digits[0]), int(digits[1])
+    logical = element.get(_LOGICAL, {_OF_DECIMALS: {1: scale, 2: precision}})
+    longest = {_INT32: 9, _INT64: 18}.get(element[_TYPE], 0)
+    if element[_TYPE] == _FIXED:
+        longest = len(str(1 << (8 * element[_LENGTH] - 1))) - 1
+    return (
+        logical == {_OF_DECIMALS: {1: scale, 2: precision}}
+        and (element.get(_SCALE, 0), element.get(_PRECISION)) == (scale, precision)
+        and precision <= longest
+    )
+
+
+def _of_calendar(footer: dict[int, Any], contract: Contract) -> Iterator[str]:
+    notes = {each[_KEY]: each.get(_VALUE, b"") for each in footer.get(_KEY_VALUES, ())}
+    by_spark, writer = notes.get(_SPARK, b""), footer.get(_WRITER, b"")
+    unsure = not by_spark and (not writer or writer.startswith(_OLD_WRITERS))
+    legacy = _LEGACY in notes or by_spark.startswith((b"1.", b"2."))
+    if (unsure or legacy) and any(column.type in _DAYS for column in contract.columns):
+        yield "its writer may have counted days by the Julian calendar"
+
+
+def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
+    groups = footer[_ROW_GROUPS]
+    if not footer[_ROWS]:
+        yield "it has no rows"
+    if sum(group[_GROUP_ROWS] for group in groups) != footer[_ROWS]:
+        yield "its footer counts its rows in two ways"
+    if any(group[_GROUP_SIZE] > LARGEST_ROW_GROUP for group in groups):
+        yield f"it has a row group of more than {LARGEST_ROW_GROUP:,} bytes"
+    chunks = [chunk[_META] for chunk in _chunks(footer)]
+    if any(chunk[_META_CODEC] not in _CODECS for chunk in chunks):
+        yield f"its compression is not one of {', '.join(_CODECS.values())}"
+    if any(not _ENCODINGS.issuperset(chunk[_META_ENCODINGS]) for chunk in chunks):
+        yield "it has an encoding that not all readers know"
+
+
+def _chunks(footer: dict[int, Any]) -> Iterator[dict[int, Any]]:
+    return (chunk for group in footer[_ROW_GROUPS] for chunk in group[_CHUNKS])

@@ -1,0 +1,200 @@
+"""Find the landed Parquet files that fit their table as they are, and enter copies of them.
+
+All checks that Arrow can answer are measured in the pass that decodes every value, before anything
+is written. A file that this module declines is read and appended by Spark, which also says what is
+wrong with it: so nothing is ever refused here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
+from typing import Any, Protocol
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.limits import Limits
+from spark_jobs.append import Opened, Target
+from spark_jobs.audit import tier_arrow
+from spark_jobs.audit.run import Measured, RowCounts
+from spark_jobs.audit.tier_arrow import Pass
+from spark_jobs.files.arrow import ArrowFile, MustRewrite
+from spark_jobs.files.footer import file_end, with_field_ids
+from spark_jobs.files.limits import FOOTER_END, check_columns, check_parquet, parquet_footer
+from spark_jobs.files.registrable import why_never, why_rewritten
+from spark_jobs.files.source import Bytes
+from spark_jobs.register import Layout, data_file, layout, new_location, register
+from spark_jobs.spark.jvm import JavaError
+from spark_jobs.storage import Storage
+
+_COPIES = 8  # at once
+_MOST_HERE = 512 << 20  # bytes that the driver decodes itself
+
+
+class LandedBytes(Bytes, Protocol):
+    """A landed object's bytes, as `storage.Storage`."""
+
+    def copy(self, address: str, length: int, end: bytes) -> int:
+        """Put its first `length` bytes, and then `end`, at an address; return the copy's size."""
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A landed file that fits its table as it is, and the findings over all its rows.
+
+    Its pages end where its own footer begins, at `pages_end`.
+    """
+
+    landed: LandedBytes
+    file: ArrowFile
+    pages_end: int
+    found: Pass
+    measured: Mapping[str, Measured]
+
+    @property
+    def rows(self) -> RowCounts:
+        """Return the file's row counts: every row is readable, and none is quarantined."""
+        return RowCounts(self.found.rows, bad=0, quarantined=0)
+
+
+def examine(
+    landed: LandedBytes,
+    contract: Contract,
+    limits: Limits,
+    spark: SparkSession | None = None,
+    most_here: int = _MOST_HERE,
+) -> Fitting:
+    """Return the file with all findings of one pass over its values.
+
+    The row groups of an object with more than `most_here` bytes, unpacked, are spread over the
+    tasks of `spark`. Raises MustRewrite if Spark must append its rows, LakegateError if it cannot
+    be requested.
+    """
+    footer = _footer(landed, contract, limits)
+    file = _opened(landed, footer, contract, limits)
+    groups = range(file.metadata.num_row_groups)
+    sizes = (file.metadata.row_group(number).total_byte_size for number in groups)
+    if spark and isinstance(landed, Storage) and sum(sizes) > most_here:
+        passes = _passes_in_tasks(spark, landed.spec, file.footer, contract, groups)
+    else:
+        passes = _passes(file, contract, groups)
+    found = reduce(add, passes)
+    measured = tier_arrow.measures(found, contract)
+    _require_plain(found, measured, contract)
+    return Fitting(landed, file, landed.size - len(footer) - FOOTER_END, found, measured)
+
+
+def _passes(file: ArrowFile, contract: Contract, groups: range) -> list[Pass]:
+    work = partial(_pass, file, contract)
+    if len(groups) == 1:
+        return [work(0)]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(work, groups))
+
+
+def _passes_in_tasks(
+    spark: SparkSession, spec: JobSpec, footer: bytes, contract: Contract, groups: range
+) -> list[Pass]:
+    work = partial(_pass_or_reason, spec, footer, contract)
+    try:
+        found = spark.sparkContext.parallelize(groups, len(groups)).map(work).collect()
+    except JavaError as error:
+        raise MustRewrite("Spark's tasks cannot decode it") from error
+    if reasons := [each for each in found if isinstance(each, str)]:
+        raise MustRewrite(reasons[0])
+    return [each for each in found if isinstance(each, Pass)]
+
+
+def _pass_or_reason(spec: JobSpec, footer: bytes, contract: Contract, number: int) -> Pass | str:
+    """Return the findings over a row group, or why Spark must append it: a task cannot raise it."""
+    try:
+        return _pass(ArrowFile(Storage.connect(spec), footer), contract, number)
+    except MustRewrite as why:
+        return str(why)
+
+
+def _pass(file: ArrowFile, contract: Contract, number: int) -> Pass:
+    names = [column.name for column in contract.columns]
+    return tier_arrow.measure(file.row_group(number, names), contract)
+
+
+def _footer(landed: LandedBytes, contract: Contract, limits: Limits) -> bytes:
+    """Return the footer of a file that can be registered by its description."""
+    if reason := why_never(contract):
+        raise MustRewrite(reason)
+    try:
+        footer = parquet_footer(landed)
+        check_parquet(footer, landed.size, limits)
+    except Permanent as error:  # Spark's reader says what is wrong
+        raise MustRewrite(error.message) from error
+    if reason := why_rewritten(footer, contract):
+        raise MustRewrite(reason)
+    return footer
+
+
+def _opened(landed: LandedBytes, footer: bytes, contract: Contract, limits: Limits) -> ArrowFile:
+    names = [column.name for column in contract.columns]
+    try:
+        check_columns(len(names), limits)
+        return ArrowFile(landed, with_field_ids(footer, {n: i for i, n in enumerate(names, 1)}))
+    except (Permanent, ValueError) as error:
+        raise MustRewrite(str(error)) from error
+
+
+def _require_plain(found: Pass, measured: Mapping[str, Measured], contract: Contract) -> None:
+    """Raise MustRewrite if a row may have to stay out of the table, or a text is no text."""
+    if found.undecodable:
+        raise MustRewrite(f"{', '.join(sorted(found.undecodable))} is not UTF-8")
+    for check in contract.checks:
+        if check.quarantine and (check.id not in measured or measured[check.id].value):
+            raise MustRewrite(f"{check.id} may quarantine rows")
+
+
+def enter(
+    spark: SparkSession,
+    opened: Opened,
+    files: Sequence[Fitting],
+    contract: Contract,
+    ingestion: str,
+    branch: Target,
+) -> tuple[list[Any], str]:
+    """Append copies of the files in one commit that names the ingestion.
+
+    Returns their data files (`org.apache.iceberg.DataFile`) in order, and the commit's hash. Raises
+    MustRewrite if the table cannot take files as they are, else as `register.register`.
+    """
+    where = layout(spark, opened.table, contract)
+    if where.obstacle:
+        raise MustRewrite(where.obstacle)
+    with ThreadPoolExecutor(_COPIES) as threads:
+        located = [(each, new_location(opened.table, f"{uuid4()}.parquet")) for each in files]
+        sizes = threads.map(lambda both: _copied(both[0], both[1], where), located)
+        made = [
+            data_file(
+                spark,
+                where,
+                location,
+                size,
+                each.found.rows,
+                each.found.columns,
+                each.file.metadata,
+            )
+            for (each, location), size in zip(located, sizes, strict=True)
+        ]
+    added, audited_hash = register(opened, made, ingestion, branch)
+    by_location = {str(file.location()): file for file in added}
+    if by_location.keys() != {location for _, location in located}:
+        raise Permanent("COUNT_MISMATCH", "the commit has other files than were registered")
+    return [by_location[location] for _, location in located], audited_hash
+
+
+def _copied(each: Fitting, location: str, where: Layout) -> int:
+    """Put a copy of the file with the table's field ids at an address; return its size."""
+    footer = with_field_ids(each.file.footer, where.ids)
+    return each.landed.copy(location, each.pages_end, file_end(footer))

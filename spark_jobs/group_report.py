@@ -1,0 +1,80 @@
+"""Report the files of a group: what they have in common, and each one's own results."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark import __version__ as spark_version
+
+from lakegate.contract.model import Contract
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport, Step, Verdict
+from spark_jobs.group_audit import Passed
+from spark_jobs.report import report, with_results
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.storage import Storage
+
+_THREADS = 8
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A file whose rows are on the group's branch, in one data file (Iceberg's `DataFile`)."""
+
+    storage: Storage
+    passed: Passed
+    file: Any
+
+
+@dataclass(frozen=True)
+class Group:
+    """The files of one commit. `spec` names the group's branch, `engine` says how it was made."""
+
+    spec: JobSpec
+    contract: Contract
+    audited_hash: str
+    changes: tuple[str, ...]
+    meter: Meter
+    files: Sequence[Entered]
+    engine: Mapping[str, str]
+
+    def store(self) -> list[AuditReport]:
+        """Put each file's report and results into the lake bucket; return the reports."""
+        with ThreadPoolExecutor(_THREADS) as threads:
+            return list(threads.map(self._stored, self.files))
+
+    def _stored(self, file: Entered) -> AuditReport:
+        storage = file.storage
+        return storage.put_report(with_results(storage, self._report(file)))
+
+    def _report(self, file: Entered) -> AuditReport:
+        """Return a file's report; its cost is its share of the group's."""
+        spec = replace(file.storage.spec, branch=self.spec.branch, base_hash=self.spec.base_hash)
+        return report(
+            spec,
+            self.meter,
+            self.contract,
+            verdict=Verdict.PASSED,
+            checks=file.passed.results,
+            audited_hash=self.audited_hash,
+            rows_read=file.passed.rows,
+            rows_written=file.passed.rows,
+            files=(iceberg.data_file(file.file),),
+            schema_changes=self.changes,
+            steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
+            engine={"spark": spark_version, **self.engine},
+            group=tuple(each.storage.spec.ingestion for each in self.files),
+        )
+
+
+def _share(step: Step, files: int) -> Step:
+    return Step(
+        step.name,
+        round(step.seconds / files, 4),
+        step.jobs,
+        step.rows // files,
+        step.bytes // files,
+        step.shuffled // files,
+    )

@@ -1,0 +1,97 @@
+"""Parquet files that become data files of their table, and those that Spark appends."""
+
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pyarrow as pa
+import pytest
+
+from lakegate.report import Verdict
+from spark_jobs.fitting import examine
+from spark_jobs.storage import Storage
+from tests.spark.conftest import GOOD, Job, changed, parquet
+from tests.spark.test_group import _ingest, _specs
+
+pytestmark = pytest.mark.spark
+Contract = Callable[..., str]
+
+
+def _way(report: Any) -> str:
+    return str(report.engine["write"])
+
+
+def test_a_fitting_file_is_registered(job: Job, contract: Contract, table: str) -> None:
+    """It has the rows that Spark would write, and the report names way, tier and one data file."""
+    report = job.ingest(changed(), contract(), table)
+    assert (report.verdict, _way(report)) == (Verdict.PASSED, "registered")
+    assert {check.tier for check in report.checks} == {"file", "arrow"}
+    assert (len(report.files), report.rows_read, report.rows_written) == (1, 3, 3)
+    rows = job.rows(table, report.branch)
+    assert [list(row.values()) for row in rows] == [
+        list(row) for row in zip(*GOOD.values(), strict=True)
+    ]
+
+
+def test_a_second_file_is_registered_beside_the_first(
+    job: Job, contract: Contract, table: str
+) -> None:
+    """A registered file finds the columns of a table that exists, whatever their order."""
+    job.publish(job.ingest(changed(), contract(), table))
+    other = {name: GOOD[name] for name in reversed(GOOD)}
+    report = job.ingest(parquet({**other, "id": [4, 5, 6]}), contract(), table)
+    assert _way(report) == "registered"
+    rows = job.rows(table, report.branch)
+    assert sorted(row["id"] for row in rows) == [1, 2, 3, 4, 5, 6]
+    assert sorted(str(row["day"]) for row in rows) == sorted(2 * [str(day) for day in GOOD["day"]])
+
+
+@pytest.mark.parametrize(
+    ("why", "columns"),
+    [
+        ("its column id is not bigint", {"id": pa.array([1, 2, 3], pa.int32())}),
+        ("name is not UTF-8", {"name": pa.array([b"n1", b"\xff", None]).view(pa.string())}),
+    ],
+)
+def test_any_other_file_is_rewritten(
+    job: Job, contract: Contract, table: str, why: str, columns: dict[str, Any]
+) -> None:
+    """Spark appends or rejects a file that does not fit, and the report says why."""
+    report = job.ingest(changed(**columns), contract(), table)
+    assert report.engine.get("write", "").startswith(f"rewritten: {why}")
+
+
+def test_a_file_that_fails_is_registered_with_samples(
+    job: Job, contract: Contract, table: str
+) -> None:
+    """A rejected file's branch has its rows, and the report shows those that broke the check."""
+    report = job.ingest(changed(amount=[0.0, 100.5, None]), contract(), table)
+    assert (report.verdict, _way(report)) == (Verdict.REJECTED, "registered")
+    (failed,) = report.failed
+    assert (failed.id, failed.tier, failed.counted) == ("amount.invalidValues", "arrow", 1)
+    assert [row["amount"] for row in failed.samples] == ["100.5"]
+    assert len(job.rows(table, report.branch)) == 3
+
+
+def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str) -> None:
+    """The row groups of a large file are measured in Spark's tasks as in the driver."""
+    body = parquet({**GOOD, "id": [1, 2, 2]}, row_group_size=1)
+    spec = job.spec(job.services.land(f"{table}/large", body), contract(), table)
+    storage = Storage(spec, job.services.s3, boto3.client("secretsmanager"))
+    here = examine(storage, storage.contract(), spec.limits)
+    there = examine(storage, storage.contract(), spec.limits, job.warm_spark, most_here=0)
+    assert there.found.columns == here.found.columns
+    assert there.measured == here.measured
+    assert here.file.metadata.num_row_groups == 3
+
+
+def test_a_group_is_registered_and_appended(job: Job, contract: Contract, table: str) -> None:
+    """Files that fit share one commit, files that do not share another, and each has its report."""
+    packed = {"use_dictionary": False, "column_encoding": {"id": "DELTA_BINARY_PACKED"}}
+    bodies = {f"fits {n}": changed(id=[n, n + 10, n + 20]) for n in (1, 2)}
+    bodies |= {f"packed {n}": parquet({**GOOD, "id": [7, 8, n]}, **packed) for n in (1, 2)}
+    reports = _ingest(job, _specs(job, bodies, contract(), table))
+    assert [_way(report) for report in reports] == ["registered"] * 2 + ["rewritten"] * 2
+    assert [len(report.group) for report in reports] == [2] * 4
+    assert len({report.branch for report in reports}) == 2
+    assert sorted(row["id"] for row in job.rows(table, reports[0].branch)) == [1, 2, 11, 12, 21, 22]
