@@ -209,7 +209,7 @@ def _store_limits() -> Iterator[Limit]:
     advice = "a larger machine for it and its PostgreSQL"
     yield "Nessie as measured here", why, 60 / STEPS.nessie, advice
     why = f"{REQUESTS.hottest} of {_PARTITION:,} write units a second"
-    advice = "nothing yet: spread the key `unfinished`"
+    advice = "nothing yet: spread the key `landed_day`"
     yield "the ledger's busiest key", why, 60 * _PARTITION / REQUESTS.hottest, advice
     why = f"{REQUESTS.puts} of {_PUTS:,} PUTs a second"
     advice = "S3 splits prefixes by itself, in minutes"

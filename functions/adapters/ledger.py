@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import date, timedelta
-from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, Key
 
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
 from functions.adapters.ledger_groups import Groups
-from functions.adapters.ledger_items import BATCHES, GROUP, from_item, size, to_item
-from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.adapters.ledger_items import BATCHES, GROUP, SILENT, from_item, size, to_item
+from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
 from functions.model.slot import Slot
@@ -114,30 +113,37 @@ class Ledger:
         return {str(item["id"]) for item in self._batches(ids, ProjectionExpression="id", **read)}
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
-        """Yield ingestions with a step still due, last saved before `before` (ISO 8601)."""
-        condition = Key("unfinished").eq("yes") & Key("saved_at").lt(before)
-        return self._pages(
-            self._table.query, IndexName="unfinished", KeyConditionExpression=condition
-        )
+        """Yield ingestions with a step still due, last saved before `before` (ISO 8601).
+
+        The earliest landing comes first. An ingestion added a moment ago may be missing.
+        """
+        found = self._listed("due", Key("unfinished").eq("yes"))
+        return (each for each in found if each.unfinished and each.saved_at < before)
 
     def needs_recording(self) -> Iterator[Ingestion]:
         """Yield finished ingestions whose results main's tables may lack, earliest save first.
 
         An ingestion saved a moment ago may be missing.
         """
-        condition = Key("unrecorded").eq("yes")
-        return self._pages(
-            self._table.query, IndexName="unrecorded", KeyConditionExpression=condition
-        )
+        return self._unrecorded(Key("unrecorded").eq("yes"))
+
+    def silent(self, since: str) -> Iterator[Ingestion]:
+        """Yield ingestions that ended without a report and were saved since then (ISO 8601).
+
+        An ingestion saved a moment ago may be missing.
+        """
+        return self._unrecorded(Key("unrecorded").eq(SILENT) & Key("saved_at").gt(since))
 
     def in_state(self, state: State) -> Iterator[Ingestion]:
-        """Yield the ingestions in one state, newest landing first."""
-        return self._pages(
-            self._table.query,
-            IndexName="by_state",
-            KeyConditionExpression=Key("state").eq(state.value),
-            ScanIndexForward=False,
-        )
+        """Yield the ingestions in one state, in no order.
+
+        The published and the ignored, of whom nobody reads many, are found by reading all.
+        """
+        if state in ALERTED:
+            return self._listed("failed", Key("state").eq(state.value))
+        if state in IN_FLIGHT:
+            return (each for each in self.unfinished("9999") if each.state is state)
+        return self._pages(self._table.scan, FilterExpression=Attr("state").eq(state.value))
 
     def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
         """Yield what landed from `since` to before `until` (ISO 8601, UTC), newest first.
@@ -161,17 +167,17 @@ class Ledger:
         found = (
             self._items(
                 self._table.query,
-                IndexName="by_state",
+                IndexName="failed",
                 KeyConditionExpression=Key("state").eq(state.value),
                 # Items of an older release lack these.
                 FilterExpression=Attr("discarded").ne(True)
                 & (Attr("superseded_by").not_exists() | Attr("superseded_by").eq("")),
                 ProjectionExpression="id, brief",
-                Limit=_BATCH,
             )
             for state in ALERTED
         )
-        return merge(*(map(self._summary, each) for each in found), key=lambda each: each.landed_at)
+        open_ = map(self._summary, chain.from_iterable(found))
+        yield from sorted(open_, key=lambda each: each.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
         """Return the audited ingestions of a table, and those with priority, in no order.
@@ -191,15 +197,13 @@ class Ledger:
         condition = Key("etag").eq(ingestion.landed.etag)
         index = self._items(
             self._table.query,
-            IndexName="by_etag",
+            IndexName="by_content",
             KeyConditionExpression=condition,
             ProjectionExpression="id, #size",
             ExpressionAttributeNames={"#size": "size"},
         )
         ids = (i["id"] for i in index if i["size"] == ingestion.landed.size)
-        others = (id_ for id_ in ids if id_ != ingestion.id)
-        while some := list(islice(others, _BATCH)):
-            yield from self.together(some)
+        yield from self._as_saved(id_ for id_ in ids if id_ != ingestion.id)
 
     def versions(self, landed: LandedObject) -> list[Ingestion]:
         """Return the ingestions of a landed object's key, in no order, each as last saved.
@@ -254,6 +258,20 @@ class Ledger:
             IngestionSummary.from_json(item["brief"])
             if "brief" in item
             else IngestionSummary.of(self.get(item["id"]))
+        )
+
+    def _listed(self, index: str, condition: Any) -> Iterator[Ingestion]:
+        """Yield what an index lists, as last saved."""
+        keys = self._items(self._table.query, IndexName=index, KeyConditionExpression=condition)
+        return self._as_saved(key["id"] for key in keys)
+
+    def _as_saved(self, ids: Iterator[str]) -> Iterator[Ingestion]:
+        while some := list(islice(ids, _BATCH)):
+            yield from self.together(some)
+
+    def _unrecorded(self, condition: Any) -> Iterator[Ingestion]:
+        return self._pages(
+            self._table.query, IndexName="unrecorded", KeyConditionExpression=condition
         )
 
     def _queue(self, queue: str) -> Iterator[Ingestion]:

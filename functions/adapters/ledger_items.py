@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from functions.adapters.ledger_groups import group_key, is_large
-from functions.model.ingestion import IN_FLIGHT, Action, Approval, Ingestion, State
+from functions.model.ingestion import ALERTED, IN_FLIGHT, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
 from lakegate.change import Change
@@ -22,6 +22,7 @@ from lakegate.report import Reason
 SCHEMA = 2
 _WITHOUT_GROUP_ITEMS = 1  # the schema of items that need no more
 GROUP = "group_item"  # the attribute with the id of a large group's item (ledger_groups.py)
+SILENT = "silent"  # the value of `unrecorded` of what ended without a report
 BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
 _JSON = (
@@ -63,7 +64,6 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
     if is_large(ingestion.group):
         item |= {GROUP: group_key(item.pop("group")), "schema": SCHEMA}
     landed = dataclasses.asdict(item.pop("landed"))
-    reason = ingestion.reason
     item |= landed
     if not item["etag"]:
         del item["etag"]  # a key of an index, where "" is refused
@@ -74,15 +74,25 @@ def to_item(ingestion: Ingestion) -> dict[str, Any]:
         "landed_day": landed["landed_at"][:10],
         "brief": IngestionSummary.of(ingestion).to_json(),
     }
-    if reason:
-        item |= {"reason_code": reason.code, "reason": reason.message}
+    if ingestion.reason:
+        item["reason"] = ingestion.reason.message
+    return item | _keys(ingestion)
+
+
+def _keys(ingestion: Ingestion) -> dict[str, str]:
+    """Return the keys of the sparse indexes that the ingestion is in."""
+    found = {}
+    if ingestion.reason or ingestion.state in ALERTED:
+        found["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
     if ingestion.unfinished:
-        item["unfinished"] = "yes"
+        found["unfinished"] = "yes"
     if ingestion.needs_recording:
-        item["unrecorded"] = "yes"
+        found["unrecorded"] = "yes"
+    elif ingestion.is_silent:
+        found["unrecorded"] = SILENT
     if ingestion.is_waiting and ingestion.tables:
-        item["queue"] = BATCHES if ingestion.parts else ingestion.table
-    return item
+        found["queue"] = BATCHES if ingestion.parts else ingestion.table
+    return found
 
 
 def size(ingestion: Ingestion) -> int:

@@ -31,6 +31,8 @@ NOT_STARTED = (State.LANDED, State.BRANCHED)
 ALERTED = (State.REJECTED, State.ERRORED)
 ANNOUNCED = (State.PUBLISHED, *ALERTED)
 UNNEEDED = (State.PUBLISHED, State.IGNORED)  # their branches can be deleted
+# The reasons of final states without a report, which may still come later.
+WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 _MOST_ACTIONS = 20
 _RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
 
@@ -320,6 +322,12 @@ class Ingestion:
         That waits until all else is done: to note it would disturb a process that finishes it.
         """
         return not self.unfinished and bool(self.table) and self.recorded < self.attempt
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether its last run is over, as far as is known, and left no report."""
+        code = self.reason.code if self.reason else ""
+        return self.state is State.ERRORED and code in WITHOUT_REPORT
 
     def under(self, terms: ContractTerms) -> "Ingestion":
         """Return it with the terms of a contract."""

@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import islice, takewhile
+from itertools import islice
 
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, Overwritten
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.complete import WITHOUT_REPORT
 from functions.pipeline.finish import report_of, save_unmoved
 from functions.pipeline.fresh_branch import merge_fresh_branch
 from functions.pipeline.seed import SEEDING, is_seeded
@@ -130,16 +129,14 @@ def batches(adapters: Adapters) -> Iterator[list[Ingestion]]:
 
 
 def late_reports(adapters: Adapters) -> Iterator[Ingestion]:
-    """Yield ingestions of the last day that ended without a report which has come since.
+    """Yield ingestions that ended, in the last day, without a report which has come since.
 
     A driver may go on after EMR Serverless said that its run has failed.
     """
     since = times.text(datetime.fromisoformat(adapters.now()) - _LATEST)
-    errored = adapters.ledger.in_state(State.ERRORED)  # the newest landing first
-    for each in takewhile(lambda each: each.landed.landed_at > since, errored):
-        is_silent = each.reason is not None and each.reason.code in WITHOUT_REPORT
+    for each in adapters.ledger.silent(since):
         is_seen = each.times.get(_LATE, "") >= each.ended_at or each.recorded < each.attempt
-        if is_silent and not is_seen and any(_runs(adapters, _unrecorded(each))):
+        if not is_seen and any(_runs(adapters, _unrecorded(each))):
             yield each
 
 

@@ -29,8 +29,6 @@ from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 # may allow an ingestion that failed to be published. If the job then has to run again, the approval
 # holds for the failed checks that it names, and for no others.
 
-# The reasons of final states without a report, which may still come later.
-WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 _OUT_OF_MEMORY = "OUT_OF_MEMORY"
 # The report has all of it; an item of the ledger is read often, and has 400 KB at most.
 _MOST_CHECKS, _MOST_COLUMNS, _LONGEST = 20, 5, 250

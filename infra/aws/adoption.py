@@ -9,12 +9,13 @@ from typing import Any
 
 from infra import template
 from infra.aws.site import Site
-from infra.aws.stack_plan import StackSpec, with_indexes
+from infra.aws.stack_plan import StackSpec
 from infra.cloudformation import Existing, translated
 from infra.template import RETAINED, Template
 from lakegate.errors import LakegateError
 
 _TABLE = "AWS::DynamoDB::Table"
+_INDEXES = "GlobalSecondaryIndexes"
 _LOGS = "AWS::Logs::LogGroup"
 _NAMED_BY = {
     "AWS::S3::Bucket": "BucketName",
@@ -53,18 +54,26 @@ def adopt(site: Site, wanted: StackSpec) -> None:
 
 
 def _as_it_is(site: Site, left: Template, found: Iterable[Existing]) -> Template:
-    """Return the template without outputs and without indexes that a table does not have yet.
+    """Return the template without outputs, and with the indexes that the tables have.
 
-    CloudFormation makes neither while it takes resources in.
+    CloudFormation neither makes outputs nor changes indexes while it takes resources in.
     """
     resources = dict(left["Resources"])
     for each in found:
         if each.type == _TABLE:
             table = resources[each.name]
             there = site.client("dynamodb").describe_table(TableName=each.id)["Table"]
-            names = {index["IndexName"] for index in there.get("GlobalSecondaryIndexes", [])}
-            resources[each.name] = {**table, "Properties": with_indexes(table["Properties"], names)}
+            resources[each.name] = {**table, "Properties": _indexed(table["Properties"], there)}
     return {k: v for k, v in left.items() if k != "Outputs"} | {"Resources": resources}
+
+
+def _indexed(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table's properties with the indexes that it has, wanted or not."""
+    names = ("IndexName", "KeySchema", "Projection")
+    indexes = [{k: each[k] for k in names} for each in there.get(_INDEXES, [])]
+    kept = {name: value for name, value in wanted.items() if name != _INDEXES}
+    kept |= {_INDEXES: indexes} if indexes else {}
+    return kept | {"AttributeDefinitions": there["AttributeDefinitions"]}
 
 
 def _named(name: str | Mapping[str, str], site: Site) -> str:

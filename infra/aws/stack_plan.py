@@ -3,67 +3,92 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
+
+from botocore.waiter import WaiterModel, create_waiter_with_client
 
 from infra import template
 from infra.aws import emr
 from infra.aws.site import JOB_RELEASE, Site
-from infra.cloudformation import Change, Plan
+from infra.cloudformation import Change, Plan, translated
 from infra.package import Package
 from infra.stage import Stage
 from infra.template import Template
 from lakegate.errors import LakegateError
 
-# DynamoDB creates one new index of a table in an update.
+# CloudFormation creates or deletes one index of a table in an update ("AWS::DynamoDB::Table").
 
 _TABLE = "AWS::DynamoDB::Table"
 _INDEXES = "GlobalSecondaryIndexes"
+_SETTLED = {
+    "operation": "DescribeTable",
+    "delay": 5,
+    "maxAttempts": 720,
+    "acceptors": [
+        {
+            "state": "success",
+            "matcher": "path",
+            "argument": f"length(Table.{_INDEXES}[?IndexStatus && IndexStatus!='ACTIVE'] || `[]`)",
+            "expected": 0,
+        }
+    ],
+}
 
 
-def steps(deployed: Template, wanted: Template) -> list[Template]:
-    """Return the templates to deploy before the wanted one, each with one more index.
+@dataclass(frozen=True)
+class _Index:
+    """An index of the table with this logical id; `attributes` are those of the table."""
 
-    It is empty if no table has more than one new index: that one comes with the wanted template.
+    table: str
+    described: Mapping[str, Any]
+    attributes: Sequence[Mapping[str, str]]
+
+
+def steps(deployed: Template, wanted: "StackSpec") -> list["StackSpec"]:
+    """Return the stacks to deploy before the wanted one, each with one index more or less.
+
+    The new indexes come first, while all else stays: the functions must find theirs at any time.
+    Then comes all else, and last the old indexes go.
     """
-    found = []
-    for name, table in wanted["Resources"].items():
-        old = deployed["Resources"].get(name, {})
-        if table["Type"] == old.get("Type") == _TABLE:
-            for properties in _between(old["Properties"], table["Properties"]):
-                resources = {**deployed["Resources"], name: {**old, "Properties": properties}}
-                deployed = {**deployed, "Resources": resources}
-                found.append(deployed)
-    return found
+    new = accumulate(_missing(deployed, wanted.template), _with, initial=deployed)
+    old = accumulate(_missing(wanted.template, deployed), _with, initial=wanted.template)
+    return [
+        *(unchanged(wanted.stack, each) for each in [*new][1:]),
+        *(replace(wanted, template=each) for each in [*old][:0:-1]),
+    ]
 
 
-def _between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the table's properties with one new index after the other, all but the last."""
-    indexes = list(old.get(_INDEXES, []))
-    known = {index["IndexName"] for index in indexes}
-    for index in [each for each in new.get(_INDEXES, []) if each["IndexName"] not in known][:-1]:
-        indexes = [*indexes, index]
-        yield _indexed(old, indexes, new["AttributeDefinitions"])
+def _missing(here: Template, there: Template) -> Iterator[_Index]:
+    """Yield the indexes that a table has there, and not here."""
+    for name, table in there["Resources"].items():
+        same = here["Resources"].get(name, {})
+        if table["Type"] == same.get("Type") == _TABLE:
+            known = {each["IndexName"] for each in same["Properties"].get(_INDEXES, [])}
+            for each in table["Properties"].get(_INDEXES, []):
+                if each["IndexName"] not in known:
+                    yield _Index(name, each, table["Properties"]["AttributeDefinitions"])
 
 
-def with_indexes(table: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return a table's properties with these of its indexes alone."""
-    indexes = [index for index in table.get(_INDEXES, []) if index["IndexName"] in names]
-    found = _indexed(table, indexes, table["AttributeDefinitions"])
-    return found if indexes else {k: v for k, v in found.items() if k != _INDEXES}
-
-
-def _indexed(
-    table: Mapping[str, Any], indexes: Sequence[Mapping[str, Any]], attributes: Sequence[Any]
-) -> dict[str, Any]:
-    """Return the table's properties with these indexes and the attributes that are keys.
-
-    DynamoDB refuses an attribute that is not a key.
-    """
-    keys = [*table["KeySchema"], *(key for each in indexes for key in each["KeySchema"])]
+def _with(found: Template, index: _Index) -> Template:
+    """Return the template with one index more; a table has no attribute but its keys."""
+    table = found["Resources"][index.table]
+    properties = table["Properties"]
+    attributes = {
+        each["AttributeName"]: each
+        for each in (*properties["AttributeDefinitions"], *index.attributes)
+    }
+    indexes = [*properties.get(_INDEXES, []), index.described]
+    keys = [*properties["KeySchema"], *(key for each in indexes for key in each["KeySchema"])]
     names = {key["AttributeName"] for key in keys}
-    used = [each for each in attributes if each["AttributeName"] in names]
-    return {**table, _INDEXES: indexes, "AttributeDefinitions": used}
+    changed = {
+        **properties,
+        _INDEXES: indexes,
+        "AttributeDefinitions": [each for name, each in attributes.items() if name in names],
+    }
+    resources = {**found["Resources"], index.table: {**table, "Properties": changed}}
+    return {**found, "Resources": resources}
 
 
 # A deployment neither removes nor replaces resources that hold data.
@@ -219,8 +244,8 @@ def deploy_stack(site: Site, wanted: StackSpec) -> None:
 def make_way(site: Site, wanted: StackSpec) -> Plan | None:
     """Return the plan of a deployment that loses nothing, None if there is nothing to change.
 
-    A table's new indexes but the last are made already: CloudFormation makes one at a time. Raises
-    LakegateError WOULD_LOSE_DATA.
+    If a table's indexes change, all is deployed already, except that the last old one is still
+    there. Raises LakegateError WOULD_LOSE_DATA.
     """
     planned = plan(site, wanted)
     if planned:
@@ -235,15 +260,27 @@ def make_way(site: Site, wanted: StackSpec) -> Plan | None:
 
 
 def _index_by_index(site: Site, wanted: StackSpec) -> bool:
-    """Create a table's new indexes but the last; return whether there were any."""
+    """Deploy what comes before the wanted stack, one index at a time; return whether any did."""
     if not site.stacks.exists(wanted.stack):
         return False
-    between = steps(site.stacks.template(wanted.stack), wanted.template)
+    between = steps(site.stacks.template(wanted.stack), wanted)
     for number, step in enumerate(between, 1):
-        site.tell(f"a table's new indexes, one at a time: {number} of {len(between) + 1}")
-        if planned := plan(site, unchanged(wanted.stack, step)):
+        site.tell(f"a table's indexes change, one at a time: update {number} of {len(between)}")
+        if planned := plan(site, step):
             site.stacks.carry_out(planned)
+        _await_indexes(site, wanted.stack)
     return bool(between)
+
+
+def _await_indexes(site: Site, stack: str) -> None:
+    """Wait until all indexes of a stack's tables can be used: CloudFormation need not wait."""
+    client = site.client("dynamodb")
+    model = WaiterModel({"version": 2, "waiters": {"IndexesSettled": _SETTLED}})
+    waiter = create_waiter_with_client("IndexesSettled", model, client)
+    with translated("DEPLOYMENT_FAILED", "a table's index is not ready: run this again to go on"):
+        for each in site.stacks.resources(stack):
+            if each.type == _TABLE:
+                waiter.wait(TableName=each.id)
 
 
 def deploy_platform(site: Site, wanted: StackSpec) -> None:

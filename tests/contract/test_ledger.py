@@ -306,8 +306,8 @@ def test_due_is_what_has_a_step_left(
 
 
 def test_the_recent_is_not_due(ledger: AnyLedger, clock: FakeClock) -> None:
-    """Due are only those last saved before the given time, oldest first."""
-    for number in (1, 2, 3):
+    """Due are only those last saved before the given time, earliest landing first."""
+    for number in (2, 1, 3):
         ledger.begin(ingestion(number))
         clock.pass_(60)
     assert ids(ledger.unfinished("2026-03-01T12:02:00.000+00:00")) == [1, 2]
@@ -330,13 +330,31 @@ def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
 
 
 def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
-    """Each state lists its current ingestions, newest landing first."""
-    for number in (2, 3, 1):
-        ledger.begin(ingestion(number))
-    ledger.save(replace(ledger.get(ingestion(2).id), state=State.REJECTED))
-    assert ids(ledger.in_state(State.LANDED)) == [3, 1]
-    assert ids(ledger.in_state(State.REJECTED)) == [2]
-    assert ids(ledger.in_state(State.PUBLISHED)) == []
+    """Each state lists its current ingestions, whatever is still due and why it failed."""
+    done = {"alerted": True, "announced": True}
+    ledger.save_search(Search.first("2026-03-01"))
+    for number in range(20):
+        ledger.begin(ingestion(number, **done if number % 2 else {}))
+    for number, state in enumerate([*State, *State]):
+        reason = Reason(f"CODE {number}", "why") if state is not State.ERRORED else None
+        ledger.save(replace(ledger.get(ingestion(number).id), state=state, reason=reason))
+    found = {state: sorted(ids(ledger.in_state(state))) for state in State}
+    assert found.pop(State.LANDED) == [0, 8, 16, 17, 18, 19]
+    others = enumerate([*State][1:], 1)
+    assert found == {state: [number, number + 8] for number, state in others}
+
+
+def test_the_silent_are_listed(ledger: AnyLedger, clock: FakeClock) -> None:
+    """Listed are those that ended without a report and were saved since then."""
+    reasons = ["NO_REPORT", "JOB_FAILED", "CHECKS_FAILED", "JOB_LOST"]
+    for number, code in enumerate(reasons):
+        ledger.begin(ingestion(number, table="a.b", alerted=True, announced=True))
+        ended = ledger.get(ingestion(number).id).but(state=State.ERRORED, reason=Reason(code, ""))
+        ledger.save(ended.but(recorded=1) if number else ended)
+        clock.pass_(60)
+    assert ids(ledger.silent("2026-03-01T12")) == [1, 3]
+    assert ids(ledger.silent("2026-03-01T12:02:00.000+00:00")) == [3]
+    assert ids(ledger.needs_recording()) == [0]
 
 
 def test_landed_objects_are_listed_in_brief(ledger: AnyLedger) -> None:

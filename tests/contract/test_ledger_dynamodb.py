@@ -151,6 +151,7 @@ def test_decisions_are_based_on_consistent_reads(stubbed: tuple[Ledger, Stubber]
     for read in (
         lambda: ledger.versions(ingestion().landed),
         lambda: list(ledger.same_content(ingestion(2))),
+        lambda: list(ledger.unfinished("2027")),
     ):
         stubber.add_response("query", {"Items": [stored(item)]})
         stubber.add_response("batch_get_item", found(item), {"RequestItems": wanted})

@@ -21,7 +21,7 @@ from functions.downstream.refresh_lease import Lease, RefreshLeases
 from functions.model.alert import Alert
 from functions.model.announcement import Refresh
 from functions.model.commits import Checkpoint
-from functions.model.ingestion import Intent
+from functions.model.ingestion import Intent, State
 from functions.notifications.email import Topic
 from functions.notifications.interactions import ActionQueue, ActionRequest
 from functions.notifications.slack import Place, SlackAlerts
@@ -55,6 +55,8 @@ def ledger(dynamodb: Any) -> Calls:
         lambda: found.get("x"),
         lambda: found.known(["x"]),
         lambda: list(found.unfinished("2026")),
+        lambda: list(found.silent("2026")),
+        lambda: list(found.in_state(State.PUBLISHED)),
         lambda: list(found.all()),
         lambda: list(found.same_content(ingestion())),
         lambda: found.versions(ingestion().landed),

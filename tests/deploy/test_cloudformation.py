@@ -141,11 +141,11 @@ def test_what_is_retained_is_built_upon_again(stacks: Stacks, client: Client) ->
     assert client("dynamodb").scan(TableName="reduced")["Count"] == 1
 
 
-def test_new_indexes_come_one_by_one(client: Client) -> None:
-    """Two new indexes of a table are two updates, because DynamoDB creates one at a time."""
+def test_indexes_come_and_go_one_by_one(client: Client) -> None:
+    """Each index that comes or goes is an update of its own, and the items stay."""
     told: list[str] = []
     site = connect(STAGE, client, told.append)
-    for indexes in ((), ("by_a", "by_b")):
+    for indexes in ((), ("by_a", "by_b"), ("by_b", "by_c", "by_d"), ("by_d",)):
         whole = json.loads(body("indexed")["TemplateBody"])
         properties = whole["Resources"]["Table"]["Properties"]
         names = [index.removeprefix("by_") for index in indexes]
@@ -162,10 +162,17 @@ def test_new_indexes_come_one_by_one(client: Client) -> None:
                 for name in names
             ]
         deploy_stack(site, StackSpec("indexed", whole, {"Name": "indexed"}))
+        table = client("dynamodb").describe_table(TableName="indexed")["Table"]
+        found = {index["IndexName"] for index in table.get("GlobalSecondaryIndexes", [])}
+        assert found == set(indexes)
+        item = {"id": {"S": "kept"}, "a": {"S": "1"}, "d": {"S": "1"}}
+        client("dynamodb").put_item(TableName="indexed", Item=item)
 
-    table = client("dynamodb").describe_table(TableName="indexed")["Table"]
-    assert {index["IndexName"] for index in table["GlobalSecondaryIndexes"]} == {"by_a", "by_b"}
-    assert len([line for line in told if line.endswith("indexed: UPDATE_COMPLETE")]) == 2
+    condition = {"KeyConditionExpression": "d = :d", "ExpressionAttributeValues": {":d": item["d"]}}
+    query = client("dynamodb").query
+    assert query(TableName="indexed", IndexName="by_d", **condition)["Items"] == [item]
+    updates = [line for line in told if line.startswith("a table's indexes change")]
+    assert len(updates) == 2 + 3 + 2
 
 
 def test_a_large_template_goes_by_way_of_s3(stacks: Stacks, client: Client) -> None:

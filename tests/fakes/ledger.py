@@ -16,6 +16,7 @@ from lakegate.landing import LandedObject
 
 _LARGEST_TRANSACTION = 4 * 1024**2
 _SAVED_AT = attrgetter("saved_at")
+_LANDED_AT = attrgetter("landed.landed_at")
 
 
 class FakeLedger:
@@ -70,16 +71,20 @@ class FakeLedger:
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """See Ledger.unfinished."""
         due = [i for i in self._index() if i.unfinished and i.saved_at < before]
-        yield from sorted(due, key=_SAVED_AT)
+        yield from sorted(due, key=_LANDED_AT)
 
     def needs_recording(self) -> Iterator[Ingestion]:
         """See Ledger.needs_recording."""
         yield from sorted((i for i in self._index() if i.needs_recording), key=_SAVED_AT)
 
+    def silent(self, since: str) -> Iterator[Ingestion]:
+        """See Ledger.silent."""
+        found = [i for i in self._index() if i.is_silent and not i.needs_recording]
+        yield from sorted((i for i in found if i.saved_at > since), key=_SAVED_AT)
+
     def in_state(self, state: State) -> Iterator[Ingestion]:
         """See Ledger.in_state."""
-        found = [i for i in self._index() if i.state is state]
-        yield from sorted(found, key=lambda i: i.landed.landed_at, reverse=True)
+        yield from [i for i in self._index() if i.state is state]
 
     def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
         """See Ledger.landed."""

@@ -40,6 +40,7 @@ ONLY_COMMANDS = {
     "lake.checkpoint",
     "lake.put_checkpoint",
     "lake.is_gone",
+    "ledger.in_state",
     "ledger.landed",
     "ledger.open_failures",
     "ledger.all",

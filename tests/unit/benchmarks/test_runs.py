@@ -182,5 +182,11 @@ def test_a_file_in_a_large_group_costs_little_more_than_one_alone() -> None:
     assert units_a_file(1) < units_a_file(100) < units_a_file(10)
 
 
+@pytest.mark.parametrize(("files", "most"), [(1, 26), (10, 41), (100, 35)])
+def test_a_file_takes_few_write_units(files: int, most: float) -> None:
+    """No save pays for more index entries than docs/adr/0035-ledger-indexes.md says."""
+    assert units_a_file(files) <= most
+
+
 def indexes() -> list[Index]:
     return [Index.of(each) for each in resource("LedgerTable")["GlobalSecondaryIndexes"]]

@@ -1,8 +1,8 @@
-"""New indexes of the ledger come one by one."""
+"""The indexes of the ledger come and go one by one."""
 
 from typing import Any
 
-from infra.aws.stack_plan import steps
+from infra.aws.stack_plan import StackSpec, steps
 
 
 def template(*indexes: str, **more: Any) -> dict[str, Any]:
@@ -21,18 +21,32 @@ def template(*indexes: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_each_step_has_one_index_more_and_nothing_else_that_is_new() -> None:
-    """Three new indexes need two updates before the final template."""
+def between(deployed: dict[str, Any], wanted: dict[str, Any]) -> list[StackSpec]:
+    return steps(deployed, StackSpec("ledger", wanted, {"Stage": "dev"}))
+
+
+def test_each_step_has_one_index_more_or_less() -> None:
+    """New indexes come before anything else that is new, and old ones go after it."""
     queue = {"Queue": {"Type": "AWS::SQS::Queue"}}
+    found = between(template("a", "b", "c"), template("c", "d", "e", **queue))
 
-    assert steps(template("a"), template("a", "b", "c", "d", **queue)) == [
-        template("a", "b"),
-        template("a", "b", "c"),
+    assert [each.template for each in found] == [
+        template("a", "b", "c", "d"),
+        template("a", "b", "c", "d", "e"),
+        template("c", "d", "e", "a", "b", **queue),
+        template("c", "d", "e", "a", **queue),
     ]
+    assert [dict(each.parameters) for each in found] == [{}, {}, {"Stage": "dev"}, {"Stage": "dev"}]
+    assert {each.stack for each in found} == {"ledger"}
 
 
-def test_one_new_index_comes_with_all_else() -> None:
-    """With one new index or none, and for a new table, nothing is deployed in between."""
-    assert steps(template("a"), template("a", "b")) == []
-    assert steps(template("a", "b"), template("a")) == []
-    assert steps({"Resources": {}}, template("a", "b", "c")) == []
+def test_what_is_new_finds_its_index() -> None:
+    """The first index of a table is there before all else, too."""
+    (step,) = between(template(), template("a", Queue={"Type": "AWS::SQS::Queue"}))
+    assert step.template == template("a")
+
+
+def test_other_changes_need_no_step() -> None:
+    """With the same indexes, in any order, and for a new table, nothing is deployed in between."""
+    assert between(template("a", "b"), template("b", "a")) == []
+    assert between({"Resources": {}}, template("a", "b", "c")) == []
