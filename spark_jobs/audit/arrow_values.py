@@ -158,17 +158,15 @@ def total(values: Values) -> Total:
     """Return the sum of integers or decimals; it is right if it `is_sure`."""
     found, after = values.statistics, scale(values.column)
     present = found.values - found.nulls
-    if not present:
-        return Total(0, 0, 0)
-    largest = max(abs(_units(end, after)) for end in (found.low, found.high))
+    ends = [end for end in (found.low, found.high) if end is not None]
+    largest = max((abs(_units(end, after)) for end in ends), default=0)
     summed = Total(0, present, largest)
-    if not summed.is_sure:
+    if not (present and summed.is_sure):
         return summed
     array = values.array
     if values.column.type in INTEGERS and present * largest >= _LARGEST_INTEGER:
         array = array.cast(pa.decimal128(19, 0))  # a sum of integers would wrap around
-    added: int | Decimal = pc.sum(array).as_py()  # type: ignore[assignment]
-    return Total(_units(added, after), present, largest)
+    return Total(_units(pc.sum(array).as_py(), after), present, largest)
 
 
 def _units(number: int | Decimal, after: int) -> int:
