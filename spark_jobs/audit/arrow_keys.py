@@ -113,11 +113,11 @@ def _mixed(columns: Sequence[pa.ChunkedArray]) -> _Array:
     mixed = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         mixed ^= _words(column)
-        _mix(mixed)
+        mix(mixed)
     return mixed
 
 
-def _mix(words: _Array) -> None:
+def mix(words: _Array) -> None:
     """Spread each word's bits, in place; different words stay different."""
     words *= _FACTOR
     words ^= words >> _HALF
@@ -153,7 +153,7 @@ def _chunk_words(chunk: pa.Array) -> _Array:
 def _decimal_words(halves: _Array, precision: int) -> _Array:
     low = halves[:, 0].copy()
     if precision > _EXACT_DIGITS:
-        _mix(low)
+        mix(low)
         low ^= halves[:, 1]
     return low
 
@@ -199,7 +199,7 @@ def _add_words(hashed: _Array, text: _Array, starts: _Array, sizes: _Array) -> N
         if short.any():
             word &= _MASKS[np.minimum(left, 8)]
         mixed = hashed[rows] ^ word
-        _mix(mixed)
+        mix(mixed)
         hashed[rows] = mixed
 
 

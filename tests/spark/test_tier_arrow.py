@@ -265,7 +265,7 @@ def _compare(
 ) -> Iterator[tuple[Check, Measured | None, Measured]]:
     """Yield a random check, what this tier says on a random table and what Spark says.
 
-    The tier's number is of a whole table or of three parts of it.
+    The tier's number is of a whole table, in one chunk or three, or of three parts of it.
     """
     contract = _contract(random)
     tables = [_table(random, random.choice((1, 2, 5, 30, 60))) for _ in range(_FILES)]
@@ -277,9 +277,9 @@ def _compare(
 
 
 def _passed(random: Random, table: pa.Table, contract: Contract) -> tier_arrow.Pass:
-    if random.random() < 0.5:
-        return tier_arrow.measure(table, contract)
     parts = [table.slice(0, 1), table.slice(1, 20), table.slice(21)]
+    if random.random() < 0.5:
+        return tier_arrow.measure(random.choice((table, pa.concat_tables(parts))), contract)
     first, *others = (tier_arrow.measure(part, contract) for part in parts)
     for other in others:
         first += pickle.loads(pickle.dumps(other))  # noqa: S301 - our own
