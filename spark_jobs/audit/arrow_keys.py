@@ -48,10 +48,7 @@ def hashes(columns: Sequence[pa.ChunkedArray]) -> Hashes:
     same = ordered[1:] == ordered[:-1]
     if exact or not same.any():
         return Hashes((ordered,), exact, _counts(ordered))
-    repeated = ordered[1:][same]
-    rows = np.flatnonzero(
-        complete & _among(by_row, repeated[np.append(True, np.diff(repeated) > 0)])
-    )
+    rows = np.flatnonzero(complete & _among(by_row, ordered[1:][same]))
     return Hashes((ordered,), exact, _grouped(columns, rows, len(ordered)))
 
 
@@ -71,7 +68,7 @@ def _counts(ordered: _Array) -> Keys:
 
 
 def _among(by_row: _Array, ordered: _Array) -> _Array:
-    """Return which rows have one of these hashes."""
+    """Return which rows have one of these hashes, of which some may be given more than once."""
     few = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     at = np.searchsorted(few, by_row)
     at[at == len(few)] = 0

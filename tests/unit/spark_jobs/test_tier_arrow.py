@@ -199,6 +199,7 @@ ALL = {
     "local": "timestamp_ntz",
     "tags": "array<string>",
     "raw": "binary",
+    "flag": "boolean",
 }
 
 
@@ -218,6 +219,7 @@ ALL = {
         check(Metric.NULL, "tags[]"),
         check(DISTINCT, "n", "tags"),
         check(Metric.INVALID, "raw", rule=Rule(min_length=1)),
+        check(Metric.INVALID, "flag", rule=Rule(minimum="true")),
         check(Metric.INVALID, "s", rule=Rule(pattern="(?=a)")),
         check(Metric.INVALID, "s", rule=Rule(max_length=2**40)),
         *(
