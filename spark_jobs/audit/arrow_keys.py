@@ -48,10 +48,7 @@ def hashes(columns: Sequence[pa.ChunkedArray]) -> Hashes:
     same = ordered[1:] == ordered[:-1]
     if exact or not same.any():
         return Hashes((ordered,), exact, _counts(ordered))
-    repeated = ordered[1:][same]
-    rows = np.flatnonzero(
-        complete & _among(by_row, repeated[np.append(True, np.diff(repeated) > 0)])
-    )
+    rows = np.flatnonzero(complete & _among(by_row, ordered[1:][same]))
     return Hashes((ordered,), exact, _grouped(columns, rows, len(ordered)))
 
 
@@ -71,7 +68,7 @@ def _counts(ordered: _Array) -> Keys:
 
 
 def _among(by_row: _Array, ordered: _Array) -> _Array:
-    """Return which rows have one of these hashes."""
+    """Return which rows have one of these hashes, of which some may be given more than once."""
     few = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     at = np.searchsorted(few, by_row)
     at[at == len(few)] = 0
@@ -113,11 +110,11 @@ def _mixed(columns: Sequence[pa.ChunkedArray]) -> _Array:
     mixed = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         mixed ^= _words(column)
-        _mix(mixed)
+        mix(mixed)
     return mixed
 
 
-def _mix(words: _Array) -> None:
+def mix(words: _Array) -> None:
     """Spread each word's bits, in place; different words stay different."""
     words *= _FACTOR
     words ^= words >> _HALF
@@ -153,7 +150,7 @@ def _chunk_words(chunk: pa.Array) -> _Array:
 def _decimal_words(halves: _Array, precision: int) -> _Array:
     low = halves[:, 0].copy()
     if precision > _EXACT_DIGITS:
-        _mix(low)
+        mix(low)
         low ^= halves[:, 1]
     return low
 
@@ -199,7 +196,7 @@ def _add_words(hashed: _Array, text: _Array, starts: _Array, sizes: _Array) -> N
         if short.any():
             word &= _MASKS[np.minimum(left, 8)]
         mixed = hashed[rows] ^ word
-        _mix(mixed)
+        mix(mixed)
         hashed[rows] = mixed
 
 

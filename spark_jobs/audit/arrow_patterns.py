@@ -16,7 +16,8 @@ from lakegate.ecma_patterns import BOUNDARY, NO_BOUNDARY, PatternUnsupported, ja
 from lakegate.pattern_tree import BEGIN, END, All, Either, One, Repeat, Tree, tree
 
 _UNTRANSLATED = ("(?=", "(?!", BOUNDARY, NO_BOUNDARY)
-_MEMBER = re.compile(r"\\x\{([0-9a-f]+)\}|\\([dDwW])|\\([^\w])|\\(_)|([^\\])", re.DOTALL)
+_MEMBER = re.compile(r"\\x\{([0-9a-f]+)\}|\\([dDwW])|\\([\W_nr])|([^\\])", re.DOTALL)
+_LINE_ENDS = {"\\n": 10, "\\r": 13}
 _LAST, _FIRST_SURROGATE, _LAST_SURROGATE, _SECOND_PLANE = 0x10FFFF, 0xD800, 0xDFFF, 0x10000
 _NAMED = {"d": [(48, 57)], "w": [(48, 57), (65, 90), (95, 95), (97, 122)]}
 _Ranges = list[tuple[int, int]]
@@ -29,7 +30,7 @@ def re2_pattern(pattern: str) -> str | None:
         if any(token in _UNTRANSLATED for token in java_tokens(pattern)):
             return None
         found = _written(tree(pattern))
-        pc.match_substring_regex(pa.array([], pa.string()), found)
+        pc.match_substring_regex(pa.array([""]), found)  # compiles it
     except (PatternUnsupported, pa.ArrowInvalid):  # RE2 limits the size of a pattern
         return None
     return found
@@ -99,11 +100,13 @@ def _member(inner: str, at: int) -> tuple[int | _Ranges, int]:
     found = _MEMBER.match(inner, at)
     if not found:  # such as \p{L}
         raise PatternUnsupported("engines differ in the characters of a category")
-    point, named, *plain = found.groups()
+    point, named, escaped, plain = found.groups()
     if named:
         ranges = _NAMED[named.lower()]
         return (_others(ranges) if named.isupper() else ranges), found.end()
-    return (int(point, 16) if point else ord(next(filter(None, plain)))), found.end()
+    if point:
+        return int(point, 16), found.end()
+    return _LINE_ENDS.get(found[0], ord(escaped or plain)), found.end()
 
 
 def _merged(ranges: Iterator[tuple[int, int]]) -> _Ranges:

@@ -124,6 +124,8 @@ def _has_only_known(rule: Rule, column: Column) -> bool:
     lengths = [size for size in (rule.min_length, rule.max_length) if size is not None]
     if (patterns or lengths) and column.type != "string":
         return False
+    if rule.bounds and column.type == "boolean":
+        return False
     if None in patterns or any(size > _LARGEST_SIZE for size in lengths):
         return False
     if rule.multiple_of is not None and not (

@@ -63,23 +63,19 @@ class Values:
 
 @dataclass(frozen=True)
 class Total:
-    """A sum in units of the last digit, of so many values, each at most `largest` away from 0."""
+    """A sum of so many values, in units of the last digit; no order of addition exceeds `bound`."""
 
     units: int
     values: int
-    largest: int
+    bound: int
 
     def __add__(self, other: "Total") -> "Total":
-        return Total(
-            self.units + other.units,
-            self.values + other.values,
-            max(self.largest, other.largest),
-        )
+        return Total(self.units + other.units, self.values + other.values, self.bound + other.bound)
 
     @property
     def is_sure(self) -> bool:
         """Return if no order of addition exceeds the 38 digits that Spark adds up."""
-        return self.values * self.largest < _LARGEST_SUM
+        return self.bound < _LARGEST_SUM
 
     def sum(self, places: int) -> Decimal | None:
         """Return the sum of numbers with so many decimal places; None without a value."""
@@ -158,17 +154,14 @@ def total(values: Values) -> Total:
     """Return the sum of integers or decimals; it is right if it `is_sure`."""
     found, after = values.statistics, scale(values.column)
     present = found.values - found.nulls
-    if not present:
-        return Total(0, 0, 0)
-    largest = max(abs(_units(end, after)) for end in (found.low, found.high))
-    summed = Total(0, present, largest)
-    if not summed.is_sure:
-        return summed
+    ends = [end for end in (found.low, found.high) if end is not None]
+    bound = present * max((abs(_units(end, after)) for end in ends), default=0)
+    if not present or bound >= _LARGEST_SUM:
+        return Total(0, present, bound)
     array = values.array
-    if values.column.type in INTEGERS and present * largest >= _LARGEST_INTEGER:
+    if values.column.type in INTEGERS and bound >= _LARGEST_INTEGER:
         array = array.cast(pa.decimal128(19, 0))  # a sum of integers would wrap around
-    added: int | Decimal = pc.sum(array).as_py()  # type: ignore[assignment]
-    return Total(_units(added, after), present, largest)
+    return Total(_units(pc.sum(array).as_py(), after), present, bound)
 
 
 def _units(number: int | Decimal, after: int) -> int:
