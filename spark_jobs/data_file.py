@@ -107,7 +107,7 @@ def _metrics(
     found = {field.id: columns[name] for name, field in kept.items()}
     bounds = {field.id: bounds_of(field, columns[name]) for name, field in kept.items()}
     return {
-        "column-sizes": _map({fields[name].id: size for name, size in sizes.items()}),
+        "column-sizes": _map({field.id: sizes[name] for name, field in kept.items()}),
         "value-counts": _map({id_: each.values for id_, each in found.items()}),
         "null-value-counts": _map({id_: each.nulls for id_, each in found.items()}),
         "nan-value-counts": _map({id_: each.nans for id_, each in found.items()}),

@@ -98,7 +98,12 @@ def by_arrow() -> Mapping[str, bytes]:
         "bloom filters": written(ROWS, bloom_filter_options={"text": {"ndv": 9}}),
         "no dictionary": written(ROWS, use_dictionary=False),
         "many row groups": written(many, row_group_size=2),
-        "pages of version 2": written(ROWS, data_page_version="2.0"),
+        "pages of version 2": written(
+            ROWS,
+            data_page_version="2.0",
+            use_dictionary=["text", "big"],
+            column_encoding={"flag": "PLAIN"},
+        ),
         "integer decimals": written(ROWS, store_decimal_as_integer=True),
         "no Arrow schema": written(ROWS, store_schema=False),
         "gzip": written(ROWS, compression="gzip"),

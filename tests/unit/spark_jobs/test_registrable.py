@@ -142,6 +142,26 @@ def test_other_encodings_are_rewritten(column: pa.Array, type_: str, encoding: s
     assert "encoding" in why(column, type_, **options)
 
 
+def test_booleans_in_runs_are_rewritten() -> None:
+    """RLE, in which levels always are, is refused for booleans, with or without a count of pages."""
+    flags = pa.table({"c": [True, None]})
+    for version, part in (("1.0", ""), ("2.0", "encoding")):
+        found = reason(written(flags, data_page_version=version), contract({"c": "boolean"}))
+        assert part in found
+        assert bool(found) == bool(part)
+    pages, footer = thrift.footer(written(flags, data_page_version="2.0"))
+    _chunk(footer)[3][1].pop(13)
+    uncounted = thrift.with_footer(pages, footer)
+    assert "encoding" in reason(uncounted, contract({"c": "boolean"}))
+
+
+def test_a_footer_need_not_count_pages() -> None:
+    """Without a count of pages by encoding, the encodings of levels are known as such."""
+    pages, footer = thrift.footer(written(pa.table({"c": [1, None]})))
+    _chunk(footer)[3][1].pop(13)
+    assert reason(thrift.with_footer(pages, footer), contract({"c": "bigint"})) == ""
+
+
 def test_a_file_without_rows_is_rewritten() -> None:
     """A file without rows is no data file."""
     assert why(pa.array([], pa.int64()), "bigint") == "it has no rows"
