@@ -169,7 +169,8 @@ def _bytes_above(value: bytes, length: int) -> bytes | None:
 
 
 def _decimal(value: Decimal, scale: int) -> bytes:
-    unscaled = int(value.scaleb(scale))
+    numerator, denominator = value.as_integer_ratio()  # exact, unlike Decimal's own arithmetic
+    unscaled = numerator * 10**scale // denominator
     # Two's complement in the fewest bytes, as Java writes it.
     length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return unscaled.to_bytes(length, "big", signed=True)

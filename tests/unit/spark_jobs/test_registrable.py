@@ -143,7 +143,7 @@ def test_other_encodings_are_rewritten(column: pa.Array, type_: str, encoding: s
 
 
 def test_booleans_in_runs_are_rewritten() -> None:
-    """RLE, in which levels always are, is refused for booleans, with or without a count of pages."""
+    """RLE, in which levels always are, is refused for booleans, with a count of pages or not."""
     flags = pa.table({"c": [True, None]})
     for version, part in (("1.0", ""), ("2.0", "encoding")):
         found = reason(written(flags, data_page_version=version), contract({"c": "boolean"}))
