@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 SMALLEST_PART = 5 << 20  # S3's limit for all parts but the last
 _MOST_PARTS = 10_000
-_PART = 256 << 20
+USUAL_PART = 256 << 20
 _AT_ONCE = 4
 
 
@@ -20,7 +20,7 @@ def copy_beginning(
     target: Mapping[str, str],
     length: int,
     end: bytes,
-    part: int = _PART,
+    part: int = USUAL_PART,
 ) -> None:
     """Put the first `length` bytes of an object, `SMALLEST_PART` at least, and then `end`.
 

@@ -93,7 +93,7 @@ def _metrics(
     found = {field.id: columns[name] for name, field in kept.items()}
     bounds = {field.id: bounds_of(field, columns[name]) for name, field in kept.items()}
     return {
-        "column-sizes": _map({fields[name].id: size for name, size in sizes.items()}),
+        "column-sizes": _map({field.id: sizes[name] for name, field in kept.items()}),
         "value-counts": _map({id_: each.values for id_, each in found.items()}),
         "null-value-counts": _map({id_: each.nulls for id_, each in found.items()}),
         "nan-value-counts": _map({id_: each.nans for id_, each in found.items()}),
@@ -155,7 +155,8 @@ def _bytes_above(value: bytes, length: int) -> bytes | None:
 
 
 def _decimal(value: Decimal, scale: int) -> bytes:
-    unscaled = int(value.scaleb(scale))
+    numerator, denominator = value.as_integer_ratio()  # exact, unlike Decimal's own arithmetic
+    unscaled = numerator * 10**scale // denominator
     # Two's complement in the fewest bytes, as Java writes it.
     length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return unscaled.to_bytes(length, "big", signed=True)

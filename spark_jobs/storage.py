@@ -16,7 +16,7 @@ from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport
-from spark_jobs.copying import SMALLEST_PART, copy_beginning
+from spark_jobs.copying import SMALLEST_PART, USUAL_PART, copy_beginning
 from spark_jobs.files.sniff import is_gzip
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
@@ -191,10 +191,11 @@ class Storage:
         """Return the address of a key in the lake bucket."""
         return f"s3://{self.spec.lake_bucket}/{key}"
 
-    def copy(self, address: str, length: int, end: bytes) -> int:
+    def copy(self, address: str, length: int, end: bytes, part: int = USUAL_PART) -> int:
         """Put the landed version's first `length` bytes, and then `end`, at an address.
 
-        The address is in the lake bucket. Returns the size of the copy.
+        The address is in the lake bucket. S3 copies many bytes itself, in parts of about `part`.
+        Returns the size of the copy.
         """
         landed, key = self.spec.landed, self.key(address)
         if length < SMALLEST_PART:
@@ -204,7 +205,7 @@ class Storage:
             source = {"CopySource": self.source(), "CopySourceIfMatch": landed.etag}
             with translated(landed.uri):
                 target = {"Bucket": self.spec.lake_bucket, "Key": key}
-                copy_beginning(self.s3, source, target, length, end)
+                copy_beginning(self.s3, source, target, length, end, part)
         return length + len(end)
 
     def key(self, address: str) -> str:

@@ -43,7 +43,10 @@ def with_field_ids(footer: bytes, ids: Mapping[str, int]) -> bytes:
         raise ValueError("a field is missing, or there twice")
     if {_ENCRYPTION, _SIGNING_KEY} & set(found):
         raise ValueError("the file is encrypted")
-    return _struct((id_, type_, _changed(id_, value, ids)) for id_, type_, value in parts)
+    try:
+        return _struct((id_, type_, _changed(id_, value, ids)) for id_, type_, value in parts)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"a field has an unexpected type: {error!r}") from error
 
 
 def _changed(id_: int, value: bytes, ids: Mapping[str, int]) -> bytes:

@@ -17,7 +17,8 @@ LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as a reader may hold one in
 _SCHEMA, _ROWS, _ROW_GROUPS, _KEY_VALUES, _WRITER, _ENCRYPTION, _SIGNING_KEY = 2, 3, 4, 5, 6, 8, 9
 _CHUNKS, _GROUP_SIZE, _GROUP_ROWS = 1, 2, 3
 _FILE_PATH, _META, _COLUMN_KEY, _ENCRYPTED_META = 1, 3, 8, 9
-_META_TYPE, _META_ENCODINGS, _META_CODEC = 1, 2, 4
+_META_TYPE, _META_ENCODINGS, _META_CODEC, _META_PAGES = 1, 2, 4, 13
+_PAGE_TYPE, _PAGE_ENCODING = 1, 2
 _KEY, _VALUE = 1, 2
 # SchemaElement
 _TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL = (
@@ -27,8 +28,9 @@ _TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _
 _REPEATED = 2
 
 _CODECS = {0: "none", 1: "snappy", 2: "gzip", 6: "zstd"}
-# Plain, the two of dictionaries, and the two of levels. Not every reader knows newer ones.
-_ENCODINGS = {0, 2, 3, 4, 8}
+# Plain, and the two of dictionaries. Iceberg's reader by batches fails on others, such as newer
+# ones, and RLE where it is not of levels but of a boolean column.
+_ENCODINGS, _OF_LEVELS, _DICTIONARY_PAGE = {0, 2, 8}, {3, 4}, 2
 
 # A column's description: the physical type, the logical type, and the older "converted type".
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTE_ARRAY, _FIXED = 0, 1, 2, 4, 5, 6, 7
@@ -174,8 +176,17 @@ def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
     chunks = [chunk[_META] for chunk in _chunks(footer)]
     if any(chunk[_META_CODEC] not in _CODECS for chunk in chunks):
         yield f"its compression is not one of {', '.join(_CODECS.values())}"
-    if any(not _ENCODINGS.issuperset(chunk[_META_ENCODINGS]) for chunk in chunks):
+    if not all(_ENCODINGS.issuperset(_encodings(chunk)) for chunk in chunks):
         yield "it has an encoding that not all readers know"
+
+
+def _encodings(chunk: dict[int, Any]) -> set[int]:
+    """Return the encodings of a column's values, as far as they differ from those of levels."""
+    if _META_PAGES in chunk:
+        data = (page for page in chunk[_META_PAGES] if page[_PAGE_TYPE] != _DICTIONARY_PAGE)
+        return {page[_PAGE_ENCODING] for page in data}
+    of_levels = set() if chunk[_META_TYPE] == _BOOLEAN else _OF_LEVELS
+    return set(chunk[_META_ENCODINGS]) - of_levels
 
 
 def _chunks(footer: dict[int, Any]) -> Iterator[dict[int, Any]]:

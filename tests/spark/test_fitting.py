@@ -38,7 +38,7 @@ def test_a_second_file_is_registered_beside_the_first(
 ) -> None:
     """A registered file finds the columns of a table that exists, whatever their order."""
     job.publish(job.ingest(changed(), contract(), table))
-    other = {name: GOOD[name] for name in reversed(GOOD)}
+    other = dict(reversed(list(GOOD.items())))
     report = job.ingest(parquet({**other, "id": [4, 5, 6]}), contract(), table)
     assert _way(report) == "registered"
     rows = job.rows(table, report.branch)

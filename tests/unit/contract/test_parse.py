@@ -283,7 +283,7 @@ def test_missing_settings_have_defaults() -> None:
     assert (contract.options, contract.allow_samples) == ({}, True)
     assert (contract.owner, contract.channel) == ("", "")
     assert (contract.on_duplicate, contract.on_new_version) == ("publish", "add")
-    assert contract.batches == ()
+    assert (contract.isolation, contract.write, contract.batches) == ("shared", "register", ())
     assert contract.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -294,6 +294,13 @@ def test_a_contract_says_what_a_file_that_comes_again_means() -> None:
         "- {property: onNewVersion, value: replace}"
     )
     assert (contract.on_duplicate, contract.on_new_version) == ("hold", "replace")
+
+
+def test_a_contract_may_have_all_rows_written_again() -> None:
+    """`write: rewrite` is read, and requires nothing else of rows than the default does."""
+    rewriting = parsed(settings="- {property: write, value: rewrite}")
+    assert rewriting.write == "rewrite"
+    assert rewriting.requirements_digest == parsed().requirements_digest
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,279 @@
+"""Landed Parquet files that can be data files as they are, and the reasons of all others."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakegate.contract.model import Contract, parse
+from spark_jobs.files import registrable
+from spark_jobs.files.registrable import why_rewritten
+from tests.fakes import lying_parquet, thrift
+from tests.fakes.parquet_files import ROWS, SPARK_TYPES, by_arrow, by_duckdb, footer_of, written
+from tests.spark.measuring import contract_of
+
+_LOGICAL = {"string": "string", "binary": "string", "int": "integer", "bigint": "integer"}
+_LOGICAL |= {name: name for name in ("boolean", "date", "timestamp")}
+_LOGICAL |= {"timestamp_ntz": "timestamp"}
+
+
+def contract(types: dict[str, str], **settings: Any) -> Contract:
+    """Return a contract whose columns have these types."""
+    columns = [
+        {"name": name, "logicalType": _LOGICAL.get(type_, "number"), "physicalType": type_}
+        for name, type_ in types.items()
+    ]
+    return parse(contract_of(columns, [{"metric": "rowCount", "mustBe": 1}], **settings), "a test")
+
+
+ALL = contract(SPARK_TYPES)
+
+
+def reason(file: bytes, wanted: Contract) -> str:
+    """Return why a file's rows must be written again."""
+    return why_rewritten(footer_of(file)[1], wanted)
+
+
+def why(column: pa.Array, type_: str, **options: Any) -> str:
+    """Return why a file with the column `c` must be written again for a type in the contract."""
+    return reason(written(pa.table({"c": column}), **options), contract({"c": type_}))
+
+
+@pytest.mark.parametrize("name", by_arrow())
+def test_arrows_files_are_registered(name: str) -> None:
+    """Files of Arrow's writer with the contract's types are registered."""
+    assert reason(by_arrow()[name], ALL) == ""
+
+
+def test_duckdbs_files_are_registered(tmp_path: Path) -> None:
+    """Files of DuckDB's writer are registered, unless they have encodings of its version 2."""
+    assert reason(by_duckdb(ROWS, tmp_path), ALL) == ""
+    assert "encoding" in reason(by_duckdb(ROWS, tmp_path, ", PARQUET_VERSION v2"), ALL)
+
+
+def test_columns_may_come_in_any_order() -> None:
+    """Columns are found by their names."""
+    backwards = ROWS.select(ROWS.column_names[::-1])
+    assert reason(written(backwards), ALL) == ""
+
+
+_INTS = pa.array([1, None])
+
+
+@pytest.mark.parametrize(
+    ("column", "type_"),
+    [
+        (_INTS.cast("int8"), "int"),
+        (_INTS.cast("int16"), "int"),
+        (_INTS.cast("int32"), "bigint"),
+        (_INTS.cast("int64"), "int"),
+        (_INTS.cast("uint32"), "int"),
+        (_INTS.cast("uint32"), "bigint"),
+        (_INTS.cast("uint64"), "bigint"),
+        (_INTS.cast("int64"), "decimal(9,2)"),
+        (_INTS.cast("int64"), "boolean"),
+        (_INTS.cast("int64"), "timestamp"),
+        (_INTS.cast("int32"), "date"),
+        (_INTS.cast("float32"), "double"),
+        (_INTS.cast("float64"), "float"),
+        (pa.array([None], pa.float16()), "float"),
+        (pa.nulls(1), "int"),
+        (pa.array([None], pa.decimal128(9, 2)), "decimal(10,2)"),
+        (pa.array([None], pa.decimal128(9, 2)), "decimal(9,3)"),
+        (pa.array([None], pa.decimal128(9, 0)), "int"),
+        (pa.array([b"x"]), "string"),
+        (pa.array(["x"]), "binary"),
+        (pa.array([b"x"], pa.binary(1)), "binary"),
+        (pa.array([None], pa.uuid()), "string"),
+        (pa.array([1], pa.timestamp("us")), "timestamp"),
+        (pa.array([1], pa.timestamp("us", "UTC")), "timestamp_ntz"),
+        (pa.array([1], pa.timestamp("ms", "UTC")), "timestamp"),
+        (pa.array([1], pa.timestamp("ns", "UTC")), "timestamp"),
+        (pa.array([1], pa.timestamp("us", "UTC")), "bigint"),
+        (pa.array([1], pa.timestamp("us", "UTC")), "date"),
+        (pa.array([1], pa.time64("us")), "bigint"),
+        (pa.array([1], pa.date32()), "int"),
+    ],
+)
+def test_another_type_is_rewritten(column: pa.Array, type_: str) -> None:
+    """Nothing that would need a conversion is registered, however small."""
+    assert why(column, type_) == f"its column c is not {type_} as Iceberg writes it"
+
+
+def test_times_of_96_bits_are_rewritten() -> None:
+    """Times in INT96, which no Iceberg writer makes, are written again."""
+    column = pa.array([1], pa.timestamp("us", "UTC"))
+    assert "not timestamp" in why(column, "timestamp", use_deprecated_int96_timestamps=True)
+
+
+@pytest.mark.parametrize("type_", [pa.list_(pa.int64()), pa.struct({"a": pa.int64()})])
+def test_nested_columns_are_rewritten(type_: pa.DataType) -> None:
+    """A nested column is written again."""
+    assert "nested" in why(pa.array([None], type_), "bigint")
+
+
+@pytest.mark.parametrize("names", [["C"], ["c", "d"], ["d"]])
+def test_other_columns_are_rewritten(names: list[str]) -> None:
+    """A column more, a column less or a name in another case: the rows are written again."""
+    file = written(pa.table({name: [1] for name in names}))
+    assert "not exactly" in reason(file, contract({"c": "bigint"}))
+
+
+@pytest.mark.parametrize("codec", ["brotli", "lz4"])
+def test_other_codecs_are_rewritten(codec: str) -> None:
+    """A codec that not every reader has is replaced."""
+    assert "compression" in why(_INTS, "bigint", compression=codec)
+
+
+@pytest.mark.parametrize(
+    ("column", "type_", "encoding"),
+    [
+        (_INTS, "bigint", "DELTA_BINARY_PACKED"),
+        (pa.array(["a"]), "string", "DELTA_BYTE_ARRAY"),
+        (pa.array(["a"]), "string", "DELTA_LENGTH_BYTE_ARRAY"),
+        (_INTS.cast("float64"), "double", "BYTE_STREAM_SPLIT"),
+    ],
+)
+def test_other_encodings_are_rewritten(column: pa.Array, type_: str, encoding: str) -> None:
+    """An encoding that not every reader has is replaced."""
+    options = {"use_dictionary": False, "column_encoding": {"c": encoding}}
+    assert "encoding" in why(column, type_, **options)
+
+
+def test_booleans_in_runs_are_rewritten() -> None:
+    """RLE, in which levels always are, is refused for booleans, with a count of pages or not."""
+    flags = pa.table({"c": [True, None]})
+    for version, part in (("1.0", ""), ("2.0", "encoding")):
+        found = reason(written(flags, data_page_version=version), contract({"c": "boolean"}))
+        assert part in found
+        assert bool(found) == bool(part)
+    pages, footer = thrift.footer(written(flags, data_page_version="2.0"))
+    _chunk(footer)[3][1].pop(13)
+    uncounted = thrift.with_footer(pages, footer)
+    assert "encoding" in reason(uncounted, contract({"c": "boolean"}))
+
+
+def test_a_footer_need_not_count_pages() -> None:
+    """Without a count of pages by encoding, the encodings of levels are known as such."""
+    pages, footer = thrift.footer(written(pa.table({"c": [1, None]})))
+    _chunk(footer)[3][1].pop(13)
+    assert reason(thrift.with_footer(pages, footer), contract({"c": "bigint"})) == ""
+
+
+def test_a_file_without_rows_is_rewritten() -> None:
+    """A file without rows is no data file."""
+    assert why(pa.array([], pa.int64()), "bigint") == "it has no rows"
+
+
+def test_a_large_row_group_is_rewritten() -> None:
+    """A row group that a reader may be unable to hold is written again in smaller ones."""
+    group = 6, registrable.LARGEST_ROW_GROUP
+    assert _changed_reason(lambda footer: lying_parquet.groups(footer)[0].update({2: group})) == ""
+    larger = 6, registrable.LARGEST_ROW_GROUP + 1
+    found = _changed_reason(lambda footer: lying_parquet.groups(footer)[0].update({2: larger}))
+    assert "row group" in found
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda footer: footer.update({8: (12, {})}), "encrypted"),
+        (lambda footer: footer.update({9: (8, b"key")}), "signed"),
+        (lambda footer: _chunk(footer).update({8: (12, {1: (12, {})})}), "encrypted"),
+        (lambda footer: _chunk(footer).update({9: (8, b"hidden")}), "encrypted"),
+        (lambda footer: _chunk(footer).update({1: (8, b"other.parquet")}), "other files"),
+        (lambda footer: footer.update({3: (6, 4)}), "counts its rows in two ways"),
+        (lambda footer: footer.pop(4), "cannot be understood"),
+        (lambda footer: footer.update({4: (5, 1)}), "cannot be understood"),
+        (lambda footer: _elements(footer)[0].update({3: (5, 2)}), "repeated"),
+        (lambda footer: _elements(footer)[0].update({6: (5, 10)}), "not bigint"),
+        (lambda footer: _elements(footer)[1].update({4: (8, b"id")}), "not exactly"),
+    ],
+)
+def test_a_strange_footer_is_rewritten(change: Callable[[Any], Any], part: str) -> None:
+    """Encryption, data in other files and contradictions are left to Spark."""
+    assert part in _changed_reason(change)
+
+
+def _changed_reason(change: Callable[[Any], Any]) -> str:
+    file = lying_parquet.changed(lambda footer: change(footer) and None)
+    return reason(file, contract({"id": "bigint", "name": "string"}))
+
+
+def _elements(footer: Any) -> list[Any]:
+    return list(footer[2][1][1][1:])
+
+
+def _chunk(footer: Any) -> Any:
+    return lying_parquet.groups(footer)[0][1][1][1][0]
+
+
+_OLD = pa.table({"day": pa.array([1], pa.date32())})
+
+
+@pytest.mark.parametrize(
+    ("writer", "notes", "is_sure"),
+    [
+        (b"parquet-cpp-arrow version 26.0.1", {}, True),
+        (b"parquet-mr version 1.17.0 (build 1)", {b"org.apache.spark.version": b"4.1.1"}, True),
+        (b"parquet-mr version 1.17.0 (build 1)", {b"org.apache.spark.version": b"3.0.0"}, True),
+        (b"parquet-mr version 1.10.1 (build 1)", {b"org.apache.spark.version": b"2.4.8"}, False),
+        (
+            b"parquet-mr version 1.17.0 (build 1)",
+            {b"org.apache.spark.version": b"3.5.0", b"org.apache.spark.legacyDateTime": b""},
+            False,
+        ),
+        (b"parquet-mr version 1.8.1 (build 1)", {}, False),
+        (b"impala version 2.0", {}, False),
+        (b"", {}, False),
+        (None, {}, False),
+    ],
+)
+def test_an_unsure_calendar_is_rewritten(
+    writer: bytes | None, notes: dict[bytes, bytes], is_sure: bool
+) -> None:
+    """Where Spark would convert days or refuse to guess, files with dates are not registered."""
+    for table, type_ in ((_OLD, "date"), (pa.table({"day": [1]}), "bigint")):
+        noted = table.replace_schema_metadata(notes)
+        pages, footer = thrift.footer(written(noted))
+        footer.pop(6)
+        if writer is not None:
+            footer[6] = 8, writer
+        file = thrift.with_footer(pages, footer)
+        found = reason(file, contract({"day": type_}))
+        assert ("calendar" in found) is (type_ == "date" and not is_sure)
+
+
+@pytest.mark.parametrize(
+    ("settings", "part"),
+    [
+        ({"write": "rewrite"}, "write: rewrite"),
+        ({"write": "register"}, ""),
+        ({"transform": "SELECT c FROM file"}, "transform"),
+        ({"format": "orc"}, "format is orc"),
+    ],
+)
+def test_a_contract_may_need_new_rows(settings: dict[str, str], part: str) -> None:
+    """A transform, another format or the setting `write: rewrite` need rows to be written."""
+    found = reason(written(pa.table({"c": [1]})), contract({"c": "bigint"}, **settings))
+    assert part in found
+    assert bool(found) == bool(part)
+
+
+def test_decimals_may_be_whole_numbers_or_bytes() -> None:
+    """A decimal is accepted in each form that Iceberg's readers know, at any precision."""
+    for precision in range(1, 39):
+        for whole in (True, False):
+            column = pa.array([None], pa.decimal128(precision, 1))
+            found = why(column, f"decimal({precision},1)", store_decimal_as_integer=whole)
+            assert found == ""
+
+
+def test_a_decimal_in_too_few_bytes_is_rewritten() -> None:
+    """A decimal whose bytes cannot hold its digits contradicts itself."""
+    pages, footer = thrift.footer(written(pa.table({"c": pa.array([1], pa.decimal128(9, 2))})))
+    footer[2][1][1][1][2] = 5, 3
+    file = thrift.with_footer(pages, footer)
+    assert "not decimal(9,2)" in reason(file, contract({"c": "decimal(9,2)"}))
