@@ -199,7 +199,7 @@ class Storage:
         """
         landed, key = self.spec.landed, self.key(address)
         if length < SMALLEST_PART:
-            self.put(key, self.head(length) + end)
+            self.put(key, (self.head(length) if length else b"") + end)
         else:
             # The tag as well, as a bucket may keep no versions.
             source = {"CopySource": self.source(), "CopySourceIfMatch": landed.etag}
