@@ -87,6 +87,7 @@ def test_ids_are_replaced() -> None:
     before = written(ROWS.cast(pa.schema(fields)))
     assert set(found_ids(before).values()) == {7}
     assert_only_ids_differ(before, identified(before, _IDS), _IDS)
+    assert identified(before, _IDS) == identified(written(ROWS), _IDS)  # none is there twice
 
 
 def test_notes_that_are_no_schema_are_kept() -> None:
@@ -131,7 +132,7 @@ def test_a_schema_of_unknown_fields_is_kept() -> None:
     """Fields of a later format stay where they are, before and after the id."""
     _, metadata = thrift.footer(lying_parquet.parquet())
     element = metadata[_SCHEMA][1][1][1]
-    element[40] = 8, b"later"
+    element |= {25: (8, b"later"), 40: (8, b"later")}  # the first 16 after the id
     metadata[99] = 8, b"later"
     after = thrift.read_struct(
         io.BytesIO(with_field_ids(thrift.written(metadata), {"id": 1, "name": 2}))
