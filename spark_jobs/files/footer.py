@@ -10,10 +10,14 @@ from collections.abc import Iterable, Mapping
 from spark_jobs.files.limits import Compact
 
 # Field ids and types of parquet.thrift: FileMetaData, SchemaElement, KeyValue.
-_SCHEMA, _KEY_VALUES, _ENCRYPTION, _SIGNING_KEY = 2, 5, 8, 9
+_SCHEMA, _ROW_GROUPS, _KEY_VALUES, _ENCRYPTION, _SIGNING_KEY = 2, 4, 5, 8, 9
 _NAME, _CHILDREN, _FIELD_ID = 4, 5, 9
 _KEY = 1
 _I32, _STRUCT = 5, 12
+# RowGroup, ColumnChunk, ColumnMetaData. What a writer says about values may be wrong, and a reader
+# that believes it leaves rows out: statistics, page indexes, bloom filters.
+_CHUNKS, _META = 1, 3
+_PAGE_INDEXES, _SAYINGS = {4, 5, 6, 7}, {12, 14, 15, 16, 17}
 _MAGIC = b"PAR1"
 
 # What an earlier writer noted about its own schema. It says other field ids, or types that Iceberg
@@ -32,7 +36,8 @@ def file_end(footer: bytes) -> bytes:
 def with_field_ids(footer: bytes, ids: Mapping[str, int]) -> bytes:
     """Return the footer with the field id of each column of the schema, by the column's exact name.
 
-    All else stays as it was, but for notes on schemas that contradict it. Raises ValueError for a
+    It has no statistics, indexes and bloom filters, and no notes on schemas that contradict it. All
+    else stays as it was. Raises ValueError for a
     footer that cannot be read, with nested columns, with other columns than `ids`, or encrypted.
     """
     read = Compact(footer)
@@ -52,6 +57,8 @@ def with_field_ids(footer: bytes, ids: Mapping[str, int]) -> bytes:
 def _changed(id_: int, value: bytes, ids: Mapping[str, int]) -> bytes:
     if id_ == _SCHEMA:
         return _list(_schema(list(Compact(value).structs()), ids))
+    if id_ == _ROW_GROUPS:
+        return _list(map(_plain_group, Compact(value).structs()))
     if id_ == _KEY_VALUES:
         return _list(each for each in Compact(value).structs() if not _is_other_schema(each))
     return value
@@ -72,6 +79,27 @@ def _schema(elements: list[bytes], ids: Mapping[str, int]) -> list[bytes]:
 def _with_id(element: bytes, field_id: int) -> bytes:
     kept = [part for part in Compact(element).parts() if part[0] != _FIELD_ID]
     return _struct(sorted([*kept, (_FIELD_ID, _I32, _zigzag(field_id))], key=lambda part: part[0]))
+
+
+def _plain_group(row_group: bytes) -> bytes:
+    """Return a row group that says nothing about its values."""
+    parts = Compact(row_group).parts()
+    return _struct((i, t, _plain_chunks(v) if i == _CHUNKS else v) for i, t, v in parts)
+
+
+def _plain_chunks(chunks: bytes) -> bytes:
+    return _list(
+        _struct((i, t, _without(v, _SAYINGS) if i == _META else v) for i, t, v in parts)
+        for parts in map(_kept, Compact(chunks).structs())
+    )
+
+
+def _kept(chunk: bytes) -> list[_Part]:
+    return [part for part in Compact(chunk).parts() if part[0] not in _PAGE_INDEXES]
+
+
+def _without(struct: bytes, fields: set[int]) -> bytes:
+    return _struct(part for part in Compact(struct).parts() if part[0] not in fields)
 
 
 def _is_other_schema(key_value: bytes) -> bool:

@@ -224,9 +224,10 @@ def _calendar(metadata: Any) -> dict[str, str]:
     Old writers (Hive, Impala, Spark 2) used the Julian calendar, all others the Gregorian. Where
     the file does not say which, Spark must fail instead of guessing.
     """
-    written_by = str(metadata.getCreatedBy())
+    written_by = metadata.getCreatedBy()
     by_spark = metadata.getKeyValueMetaData().containsKey("org.apache.spark.version")
-    unsure = written_by.startswith(("parquet-mr", "impala", "null")) and not by_spark
+    unknown = not written_by or str(written_by).startswith(("parquet-mr", "impala"))
+    unsure = unknown and not by_spark
     mode = "EXCEPTION" if unsure else "CORRECTED"
     return {"datetimeRebaseMode": mode, "int96RebaseMode": mode}
 

@@ -1,4 +1,4 @@
-"""The footer of a landed Parquet file gets a table's field ids, and nothing else changes."""
+"""The footer of a landed Parquet file gets a table's field ids, and loses what may be wrong."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,9 @@ from tests.fakes import lying_parquet, thrift
 from tests.fakes.parquet_files import ROWS, SCHEMA, by_arrow, by_duckdb, footer_of, written
 
 _IDS = {name: 2**31 - 1 - n * n * 1000 for n, name in enumerate(SCHEMA.names)}
-_FIELD_ID, _SCHEMA, _NOTES = 9, 2, 5
+_FIELD_ID, _SCHEMA, _ROW_GROUPS, _NOTES = 9, 2, 4, 5
+_CHUNKS, _META = 1, 3  # of a row group, of a column chunk
+_INDEXES, _SAYINGS = (4, 5, 6, 7), (12, 14, 15, 16, 17)
 _OTHER_SCHEMAS = (b"ARROW:schema", b"iceberg.schema")
 
 
@@ -27,11 +29,16 @@ def identified(file: bytes, ids: Mapping[str, int]) -> bytes:
 
 
 def assert_only_ids_differ(before: bytes, after: bytes, ids: Mapping[str, int]) -> None:
-    """Assert that pages are the same bytes, and footers the same but for ids and schema notes."""
+    """Assert that pages are the same bytes, and footers the same but for what must go.
+
+    The changed footer must have nothing that says which values are in a page.
+    """
     pages, plain = thrift.footer(before)
     pages_after, changed = thrift.footer(after)
     assert pages_after == pages
     assert found_ids(after) == ids
+    assert _forget(changed) == 0
+    _forget(plain)
     for metadata in (plain, changed):
         for element in metadata[_SCHEMA][1][1]:
             element.pop(_FIELD_ID, None)
@@ -40,6 +47,16 @@ def assert_only_ids_differ(before: bytes, after: bytes, ids: Mapping[str, int]) 
             kept = [note for note in notes if note[1][1] not in _OTHER_SCHEMAS]
             metadata[_NOTES] = type_, (kind, kept)
     assert plain == changed
+
+
+def _forget(metadata: dict[int, Any]) -> int:
+    """Remove statistics, indexes and bloom filters; return how many there were."""
+    removed = 0
+    for group in metadata[_ROW_GROUPS][1][1]:
+        for chunk in group[_CHUNKS][1][1]:
+            removed += sum(chunk.pop(field, None) is not None for field in _INDEXES)
+            removed += sum(chunk[_META][1].pop(field, None) is not None for field in _SAYINGS)
+    return removed
 
 
 def found_ids(file: bytes) -> dict[str, int]:

@@ -253,7 +253,7 @@ def test_an_unsure_calendar_is_rewritten(
         ({"write": "register"}, ""),
         ({"transform": "SELECT c FROM file"}, "transform"),
         ({"format": "orc"}, "format is orc"),
-        ({"extra_columns": "add"}, "adds columns"),
+        ({"extraColumns": "add"}, "adds columns"),
     ],
 )
 def test_a_contract_may_need_new_rows(settings: dict[str, str], part: str) -> None:
