@@ -99,6 +99,7 @@ def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Appl
         return
     client = request.getfixturevalue("client")
     (tmp_path / "spark-avro.jar").touch()
+    (tmp_path / "libraries.zip").touch()
     settings = replace(LOCAL, job_code=str(tmp_path))
     jobs = Jobs(client, settings)
     yield Application(
