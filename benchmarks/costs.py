@@ -11,9 +11,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, ingestion_id, report_key
 from lakegate.report import AuditReport, Step, Verdict
 from spark_jobs import main as job
+from spark_jobs.group import ingest_group
 from spark_jobs.spark.session import session_settings
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
@@ -49,6 +50,18 @@ class Bench:
         catalog.merge(report.branch, report.audited_hash, base, "Publish", {"bench": "1"})
         catalog.delete_branch(report.branch)
 
+    def publish_together(self, landed: Sequence[LandedObject], like: JobSpec) -> None:
+        """Ingest files as one group of a shared run, and publish them; `like` is any job spec."""
+        attempt = next(self.attempts)
+        storages = [Storage(_alike(like, each, attempt), self.running.s3, None) for each in landed]
+        reports = ingest_group(self.spark, storages, self.running.tokens["job"])
+        if len(reports) != len(landed):
+            raise RuntimeError(f"only {len(reports)} of {len(landed)} files passed together")
+        catalog, first = self.running.catalog, reports[0]
+        found = {"bench": "1"}
+        catalog.merge(first.branch, first.audited_hash, first.base_hash, "Publish", found)
+        catalog.delete_branch(first.branch)
+
     def append(self, landed: LandedObject, table: str) -> None:
         """Append the same file to main by Spark alone."""
         file = self.on("main").read.parquet(f"s3a://{landed.bucket}/{landed.key}")
@@ -82,6 +95,20 @@ class Bench:
         for name, found in ratios.items():
             print(f"{name} / {first}: {found:.3f}", flush=True)
         return {"costs": costs, "ratios": ratios}
+
+
+def _alike(like: JobSpec, landed: LandedObject, attempt: int) -> JobSpec:
+    """Return the job spec of another file of the same table, without a branch."""
+    id_ = ingestion_id(landed)
+    return replace(
+        like,
+        landed=landed,
+        ingestion=id_,
+        attempt=attempt,
+        report_key=report_key(like.table, id_, attempt),
+        branch="",
+        base_hash="",
+    )
 
 
 @contextmanager

@@ -66,6 +66,24 @@ class Requests:
     logged: float = 4.0
 
 
+@dataclass(frozen=True)
+class Shared:
+    """A shared run's work on a file of 2 MB that fits its table, and its workers.
+
+    `alone` and `together` are the driver's seconds for a file that arrives alone, and for each file
+    of a group of 100 (make bench-append). Its driver takes `vcpus` and `gigabytes`, and so does one
+    executor for each run's first minute, since Spark runs no job for such files. Of both kinds
+    `requests` are those of each file.
+    """
+
+    alone: float = 0.43
+    together: float = 0.05
+    vcpus: int = 1
+    gigabytes: int = 4
+    requests_alone: Requests = Requests(writes=26, puts=11, gets=30, nessie=30, messages=12)
+    requests_together: Requests = Requests(writes=34, puts=4, gets=6, nessie=2, messages=8)
+
+
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
 ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 

@@ -20,6 +20,7 @@ from benchmarks.parameters import (
     Aws,
     Requests,
     Settings,
+    Shared,
     Steps,
 )
 from benchmarks.simulate import SCENARIOS, Scenario
@@ -28,12 +29,12 @@ from functions.operations.forgotten import PAGES
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
 ENDPOINTS, ALARMS, _SECRETS = 4, 37, 7
 QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
-STEPS, AWS, SETTINGS, REQUESTS = Steps(), Aws.known(), Settings(), Requests()
+STEPS, AWS, SETTINGS, REQUESTS, SHARED = Steps(), Aws.known(), Settings(), Requests(), Shared()
+_IDLE = 60.0  # RunIdleSeconds as shipped
 _MILLION = 1_000_000
 _LAMBDA_GB = 0.5
 _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
-_MOST_SHARED = 50
 VERSIONS_A_PAGE = 1000  # at most (API reference, "ListObjectVersions")
 _LOOKUP = 0.5  # read units of an item, as BatchGetItem reads it for the sweep
 _PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
@@ -72,16 +73,40 @@ def run_dollars(seconds: float, megabytes: float = 2.0) -> float:
     return max(seconds, _SHORTEST_RUN) / 3600 * an_hour
 
 
-def bill(files: int = 1, megabytes: float = 2.0, files_a_run: int = 1) -> list[Line]:
-    """Return what so many files of that size cost, without what costs by the hour."""
-    seconds = max(run_seconds(files_a_run, megabytes), _SHORTEST_RUN) * files / files_a_run
-    hours, millions, gigabytes = seconds / 3600, files / _MILLION, files * megabytes / 1024
-    lambdas = files * (STEPS.upload + STEPS.judge + STEPS.merge + STEPS.record)
-    asked, price = REQUESTS, PRICES
-    vcpus, memory = SETTINGS.workers(files_a_run * megabytes)
+def bill(files: int = 1, megabytes: float = 2.0) -> list[Line]:
+    """Return what so many files of that size cost with a run each, without what is by the hour."""
+    hours = files * max(run_seconds(1, megabytes), _SHORTEST_RUN) / 3600
+    vcpus, memory = SETTINGS.workers(megabytes)
+    lambdas = STEPS.upload + STEPS.judge + STEPS.merge + STEPS.record
+    return [*_emr(vcpus, memory, hours), *_others(REQUESTS, files, megabytes, lambdas)]
+
+
+def shared_bill(files: int, group: int) -> list[Line]:
+    """Return what files of 2 MB in shared runs cost, which land evenly over a month in groups.
+
+    A run is up while files come, and `_IDLE` seconds more.
+    """
+    is_alone = group == 1
+    asked = SHARED.requests_alone if is_alone else SHARED.requests_together
+    work = SHARED.alone if is_alone else SHARED.together
+    hours = min(HOURS, files / group * (_IDLE + group * work) / 3600)
+    lambdas = STEPS.upload + (STEPS.judge + STEPS.merge + STEPS.record) / group
+    workers = SHARED.vcpus, SHARED.gigabytes
+    return [*_emr(*workers, hours), *_others(asked, files, 2.0, lambdas)]
+
+
+def _emr(vcpus: int, memory: int, hours: float) -> list[Line]:
     return [
-        Line("EMR Serverless, vCPUs", vcpus * hours, "vCPU hours", price.emr_vcpu_hour),
-        Line("EMR Serverless, memory", memory * hours, "GB hours", price.emr_gb_hour),
+        Line("EMR Serverless, vCPUs", vcpus * hours, "vCPU hours", PRICES.emr_vcpu_hour),
+        Line("EMR Serverless, memory", memory * hours, "GB hours", PRICES.emr_gb_hour),
+    ]
+
+
+def _others(asked: Requests, files: int, megabytes: float, lambdas: float) -> list[Line]:
+    """Return what files cost beside EMR, given the seconds of Lambdas for each."""
+    millions, price = files / _MILLION, PRICES
+    gigabytes, seconds = files * megabytes / 1024, files * lambdas
+    return [
         Line("DynamoDB, writes", asked.writes * millions, "million", price.dynamodb_write_m),
         Line("DynamoDB, reads", asked.reads * millions, "million", price.dynamodb_read_m),
         Line("S3, PUT and LIST", asked.puts * millions, "million", price.s3_put_m),
@@ -89,7 +114,7 @@ def bill(files: int = 1, megabytes: float = 2.0, files_a_run: int = 1) -> list[L
         Line("SQS", asked.messages * millions, "million", price.sqs_request_m),
         Line("EventBridge", millions, "million", price.event_m),
         Line("Lambda, requests", 3 * millions, "million", price.lambda_request_m),
-        Line("Lambda, time", _LAMBDA_GB * lambdas, "GB seconds", price.lambda_gb_second),
+        Line("Lambda, time", _LAMBDA_GB * seconds, "GB seconds", price.lambda_gb_second),
         Line("Logs", asked.logged * millions, "GB", price.logs_gb),
         Line("S3, kept a month twice", 2 * gigabytes, "GB months", price.s3_gb_month),
     ]
@@ -120,8 +145,8 @@ def in_short() -> Iterator[str]:
     vcpus, memory = SETTINGS.workers(2.0)
     shipped, new = SETTINGS.vcpus // SETTINGS.run_vcpus, SETTINGS.at_once(AWS)
     yield (
-        f"* **EMR Serverless is {emr:.0%} of the bill.** The run of a file of at most "
-        f"{SETTINGS.small_megabytes:.0f} MB takes {vcpus} vCPUs and {memory} GB for at least the "
+        f"* **With a run for each file, EMR Serverless is {emr:.0%} of the bill.** The run of a "
+        f"file of at most {SETTINGS.small_megabytes:.0f} MB takes {vcpus} vCPUs and {memory} GB for at least the "
         f"minute that is charged: ${run_dollars(0):.4f}. A larger one takes {SETTINGS.run_vcpus} "
         f"vCPUs and {SETTINGS.run_gigabytes} GB: ${run_dollars(0, 100):.3f}."
     )
@@ -131,6 +156,12 @@ def in_short() -> Iterator[str]:
         f"is room for {shipped}. On a new account ({AWS.account_vcpus} vCPUs) it is "
         f"{60 * new / run:.1f}."
     )
+    least, most = (total(shared_bill(_MILLION, group)) for group in (MOST_TOGETHER, 1))
+    yield (
+        f"* **Small files share job runs** (`SharedRuns`, [record](adr/0033-shared-runs.md)): a "
+        f"million cost [${least:,.0f} to ${most:,.0f}](#what-shared-runs-cost), if they fit their "
+        f"table. All other figures are for files with a run each, as with `SharedRuns: 0`."
+    )
     yield (
         f"* Prices are list prices of {REGION} on {DATE}, never read from a bill. Workers kept "
         f"warm cost ${run_dollars(3600):.2f} an hour for each run that they are for."
@@ -139,18 +170,13 @@ def in_short() -> Iterator[str]:
 
 def sizes() -> Iterator[str]:
     """Yield the costs of other sizes and numbers."""
-    cases = (
-        ("a file of 2 MB", 1, 2.0, 1),
-        ("a file of 1 GB", 1, 1024.0, 1),
-        ("a GB in files of 2 MB", 512, 2.0, 1),
-        ("a GB in files of 2 MB, 50 a run", 512, 2.0, 50),
-        ("a million files of 2 MB, 50 a run", _MILLION, 2.0, 50),
-    )
-    rows = (
-        (name, f"${total(bill(files, megabytes, shared)):,.4g}")
-        for name, files, megabytes, shared in cases
-    )
-    return _table("what", "costs", rows=rows)
+    costs = {
+        "a file of 2 MB": bill(1),
+        "a file of 1 GB": bill(1, 1024.0),
+        "a GB in files of 2 MB": bill(512),
+    }
+    rows = ((name, f"${total(lines):,.4g}") for name, lines in costs.items())
+    return _table("what, with a run each", "costs", rows=rows)
 
 
 def places() -> Iterator[str]:
@@ -220,16 +246,16 @@ def _store_limits() -> Iterator[Limit]:
 
 
 def shared() -> Iterator[str]:
-    """Yield what sharing job runs would save, by the table's files a minute."""
-    columns = ("files of a table a minute", "files a run", "a run", "a million files")
-    yield from _table(*columns, rows=map(_sharing, (0.0, 0.1, 1.0, 2.0, 10.0, 100.0)))
+    """Yield what a million files cost in shared runs, by how many land at once."""
+    columns = ("a million files of 2 MB in a month, landing", "EMR", "all", "EMR is up")
+    groups = {"one by one": 1, "10 at once": 10, "100 at once": MOST_TOGETHER}
+    yield from _table(*columns, rows=(_sharing(name, n) for name, n in groups.items()))
 
 
-def _sharing(rate: float) -> tuple[str, ...]:
-    files = min(1 + rate * SETTINGS.linger / 60, _MOST_SHARED)
-    seconds = run_seconds(files)
-    dollars = run_dollars(seconds) / files * _MILLION
-    return f"{rate:g}", f"{files:.1f}", f"{seconds:.0f} s", f"${dollars:,.0f}"
+def _sharing(name: str, group: int) -> tuple[str, ...]:
+    vcpus, memory, *others = shared_bill(_MILLION, group)
+    emr, hours = total([vcpus, memory]), vcpus.quantity / SHARED.vcpus
+    return name, f"${emr:,.0f}", f"${emr + total(others):,.0f}", f"{hours:,.0f} h"
 
 
 def searched() -> Iterator[str]:

@@ -47,7 +47,7 @@ def main() -> None:
     count = options.files
     logger.setLevel("CRITICAL")
     with tempfile.TemporaryDirectory() as home, started(Path(home), **_LOGS) as gate:
-        gate.put_contract(contract(_TABLE, "parquet"))
+        gate.put_contract(contract(_TABLE, "parquet", "shared"))
         _ingest(gate, 2)  # warms up
         before = _requests(gate.home)
         done = _ingest(gate, count)

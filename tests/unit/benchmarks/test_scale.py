@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from benchmarks import scale, simulate
+from benchmarks.ledger_writes import units_a_file
 from benchmarks.parameters import ITEM, Aws, Settings
 from benchmarks.scale import (
     ALARMS,
@@ -22,6 +23,7 @@ from benchmarks.scale import (
     Line,
     bill,
     run_dollars,
+    shared_bill,
     total,
 )
 from functions.adapters.landing import Landing
@@ -172,11 +174,18 @@ def test_the_idle_price_is_written_once() -> None:
 
 
 def test_a_bill_is_the_sum_of_its_lines() -> None:
-    """Twice the files cost twice as much; files of one run share its minute."""
+    """Twice the files cost twice as much; files of a group share a run's waiting."""
     assert Line("x", 3, "hours", 0.5).dollars == 1.5
     assert total(bill(2)) == 2 * total(bill(1))
     assert run_dollars(1) == run_dollars(60) == run_dollars(120) / 2
-    assert total(bill(10, files_a_run=10)) < total(bill(10)) / 5
+    alone, together = (total(shared_bill(1_000, group)) for group in (1, 100))
+    assert together < alone < total(bill(1_000))
+
+
+def test_a_shared_runs_writes_are_those_that_are_counted() -> None:
+    """The bill of shared runs has the ledger's write units of a file alone and in a group."""
+    assert round(units_a_file(1)) == scale.SHARED.requests_alone.writes
+    assert round(units_a_file(100)) == scale.SHARED.requests_together.writes
 
 
 def test_the_document_shows_what_is_computed() -> None:
