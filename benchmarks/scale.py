@@ -146,9 +146,9 @@ def in_short() -> Iterator[str]:
     shipped, new = SETTINGS.vcpus // SETTINGS.run_vcpus, SETTINGS.at_once(AWS)
     yield (
         f"* **With a run for each file, EMR Serverless is {emr:.0%} of the bill.** The run of a "
-        f"file of at most {SETTINGS.small_megabytes:.0f} MB takes {vcpus} vCPUs and {memory} GB for at least the "
-        f"minute that is charged: ${run_dollars(0):.4f}. A larger one takes {SETTINGS.run_vcpus} "
-        f"vCPUs and {SETTINGS.run_gigabytes} GB: ${run_dollars(0, 100):.3f}."
+        f"file of at most {SETTINGS.small_megabytes:.0f} MB takes {vcpus} vCPUs and {memory} GB "
+        f"for at least the minute that is charged: ${run_dollars(0):.4f}. A larger one takes "
+        f"{SETTINGS.run_vcpus} vCPUs and {SETTINGS.run_gigabytes} GB: ${run_dollars(0, 100):.3f}."
     )
     yield (
         f"* **With a run for each file, a deployment as shipped does {60 * shipped / run:.1f} a "
