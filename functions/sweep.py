@@ -33,6 +33,7 @@ from functions.telemetry import logger, metrics
 from functions.wiring import CONFIG, adapters
 from lakegate import times
 from lakegate.errors import LakegateError, Transient
+from lakegate.landing import LandedObject, ingestion_id
 
 _T = TypeVar("_T")
 _KINDS = (
@@ -55,7 +56,7 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
     missed = forgotten(adapters, before, pages, everything=everything)
     tasks = (
         # First, so that every dead letter's ingestion is in the ledger.
-        _each("forgotten", missed, partial(take_in, adapters)),
+        _each("forgotten", missed, partial(_take_in, adapters)),
         _each("dead_letters", uploads.read(), partial(_redeliver, adapters, uploads, upload)),
         _each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
         _each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _post_again)),
@@ -101,6 +102,12 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
             yield listed
     lost = counted(restore(adapters, [each.landed for each in begun], begun))
     yield from (listed for listed in begun if listed.id not in lost)
+
+
+def _take_in(adapters: Adapters, landed: LandedObject) -> None:
+    """Take in an object, unless its event came since it was listed: a burst takes its time."""
+    if not adapters.ledger.known([ingestion_id(landed)], consistent=True):
+        take_in(adapters, landed)
 
 
 def _resume(adapters: Adapters, listed: Ingestion) -> None:

@@ -137,7 +137,7 @@ class _Server:
     clock: Clock
     hand: _Hand
     failures: int = 0  # in a row
-    told: set[str] = field(default_factory=set)  # names of attempts whose reports it named
+    told: set[str] = field(default_factory=set)  # attempts whose reports it named: copies are done
 
     def serve(self) -> None:
         margin = 60 * min(_MARGIN_MINUTES, self.run.timeout_minutes / 4)
@@ -166,18 +166,15 @@ class _Server:
             return []
 
     def _work(self, messages: Sequence[Waiting]) -> None:
-        taken = self._readable(messages)
-        fresh = [each for each in taken if self._is_fresh(each)]
+        readable = self._readable(messages)
+        self._delete([m for each in readable if each.name in self.told for m in each.messages])
+        taken = [each for each in readable if each.name not in self.told]
+        fresh = [each for each in taken if not each.comes_again and _may_share(each.spec)]
         for group in _groups(fresh):
             self._in_time(self._work_on_group, group)
         for each in taken:
             if each not in fresh:
                 self._in_time(self._work_on_one, [each])
-
-    def _is_fresh(self, taken: Taken) -> bool:
-        """Return if a group may take it: one file that has its report would spoil the group."""
-        again = taken.comes_again or taken.name in self.told
-        return not again and _may_share(taken.spec)
 
     def _in_time(self, work: Callable[[Sequence[Taken]], None], taken: Sequence[Taken]) -> None:
         if self.clock.now() < self.end:
@@ -264,6 +261,8 @@ class _Server:
         self.failures = 0
 
     def _delete(self, messages: Sequence[Waiting]) -> None:
+        if not messages:
+            return
         self.hand.drop(messages)
         try:
             self.queues.delete(messages)

@@ -8,6 +8,7 @@ from functions.adapters.emr import RunState
 from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import Alert
 from functions.model.ingestion import State
+from functions.pipeline.intake import take_in
 from functions.sweep import sweep
 from tests.fakes import messages
 from tests.fakes.faults import Fault, unavailable
@@ -47,6 +48,22 @@ def test_a_second_sweep_finds_nothing_to_do(deployment: Scenario) -> None:
     """Finished ingestions stay unchanged."""
     deployment.ended()
     assert deployment.sweep() == NOTHING
+
+
+def test_an_event_may_come_while_the_sweep_lists(deployment: Scenario) -> None:
+    """An object whose event comes after the sweep listed it is taken in by its event alone."""
+    deployment.land(KEY)
+    late = deployment.land("shop/orders/b.parquet")
+    events = [late]
+
+    def come(call: str) -> tuple[Fault, ...]:
+        if call == "ledger.begin" and events:
+            take_in(deployment.adapters, events.pop())
+        return ()
+
+    deployment.journal.pause = come
+    deployment.sweep()
+    assert deployment.journal.calls.count("ledger.begin") == 2
 
 
 def test_recent_objects_are_left_to_their_events(deployment: Scenario) -> None:

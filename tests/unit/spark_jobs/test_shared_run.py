@@ -225,7 +225,7 @@ def test_the_same_file_twice_in_hand_is_ingested_once(world: World) -> None:
 
 
 def test_a_copy_of_a_message_spoils_no_group(world: World) -> None:
-    """A file whose message comes twice, the second time with others, is in one group only."""
+    """A file whose message comes twice, the second time with others, is named and deleted once."""
     first, others = spec_of(1), [spec_of(number) for number in (2, 3)]
     world.files.meanwhile = lambda: (
         world.put(first, *others) if len(world.files.groups) == 1 else None
@@ -236,7 +236,7 @@ def test_a_copy_of_a_message_spoils_no_group(world: World) -> None:
         [first.ingestion, spec_of(4).ingestion],
         [s.ingestion for s in others],
     ]
-    assert world.named.count(first.report_key) == 2
+    assert (world.named.count(first.report_key), world.queues.waiting) == (1, 0)
 
 
 def test_an_unreadable_message_is_deleted(world: World) -> None:
