@@ -80,8 +80,8 @@ class Shared:
     together: float = 0.05
     vcpus: int = 1
     gigabytes: int = 4
-    requests_alone: Requests = Requests(writes=26, puts=11, gets=30, nessie=30, messages=12)
-    requests_together: Requests = Requests(writes=34, puts=4, gets=6, nessie=2, messages=8)
+    requests_alone: Requests = Requests(writes=26, puts=10, gets=20, nessie=35, messages=12)
+    requests_together: Requests = Requests(writes=34, puts=5, gets=6, nessie=4, messages=8)
 
 
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
