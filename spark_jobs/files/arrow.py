@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.files.footer import MAGIC, file_end
 from spark_jobs.files.source import Bytes
-
-_MAGIC = b"PAR1"
 
 
 class MustRewrite(Exception):
@@ -33,9 +32,9 @@ class ArrowFile:
     metadata: pq.FileMetaData = field(init=False)
 
     def __post_init__(self) -> None:
-        ended = _MAGIC + self.footer + len(self.footer).to_bytes(4, "little") + _MAGIC
+        without_pages = MAGIC + file_end(self.footer)
         try:
-            object.__setattr__(self, "metadata", pq.read_metadata(io.BytesIO(ended)))
+            object.__setattr__(self, "metadata", pq.read_metadata(io.BytesIO(without_pages)))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
 

@@ -18,7 +18,7 @@ _I32, _STRUCT = 5, 12
 # that believes it leaves rows out: statistics, page indexes, bloom filters.
 _CHUNKS, _META = 1, 3
 _PAGE_INDEXES, _SAYINGS = {4, 5, 6, 7}, {12, 14, 15, 16, 17}
-_MAGIC = b"PAR1"
+MAGIC = b"PAR1"
 
 # What an earlier writer noted about its own schema. It says other field ids, or types that Iceberg
 # does not have, such as times in a zone other than UTC: pyarrow and older pyiceberg believe it
@@ -30,7 +30,7 @@ _Part = tuple[int, int, bytes]
 
 def file_end(footer: bytes) -> bytes:
     """Return how a Parquet file with this footer ends: the footer, its length and the magic."""
-    return footer + len(footer).to_bytes(4, "little") + _MAGIC
+    return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
 def with_field_ids(footer: bytes, ids: Mapping[str, int]) -> bytes:
