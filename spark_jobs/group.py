@@ -55,14 +55,13 @@ def _groups(
 ) -> Iterator[Group]:
     meter = Meter(spark)
     with meter.step("audit"):
-        sorted_out = sort_out(files, contract)
-    rest = list(sorted_out.others)
-    if sorted_out.clean:
+        clean, others = sort_out(files, contract)
+    if clean:
         try:
-            yield register_together(spark, meter, sorted_out.clean, contract, token)
+            yield register_together(spark, meter, clean, contract, token)
         except MustRewrite:
-            rest += [each.storage for each in sorted_out.clean]
-    yield from append_together(spark, rest, contract, token)
+            others += [each.storage for each in clean]
+    yield from append_together(spark, others, contract, token)
 
 
 def _fetched(storages: Sequence[Storage]) -> list[Storage]:

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from secrets import token_hex
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Observation, SparkSession
@@ -14,13 +13,11 @@ from pyspark.sql import functions as F
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.landing import group_branch
-from spark_jobs import append
+from spark_jobs.append import append
 from spark_jobs.files.source import BAD_ROW, FILE
 from spark_jobs.group_audit import SETTINGS, Audited, audit_together
-from spark_jobs.group_report import Entered, Group
-from spark_jobs.nessie_branch import Branch
-from spark_jobs.spark.session import CATALOG, another_session, require_rest_catalog
+from spark_jobs.group_report import Entered, Group, GroupTable, spec_like
+from spark_jobs.spark.session import another_session
 from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Replaced, Storage
@@ -37,16 +34,6 @@ class _Member:
     storage: Storage
     pin: AbstractContextManager[str]
     path: str
-
-
-@dataclass(frozen=True)
-class _Written:
-    """The group's commit on its branch; `files` are the data files by the landed one's address."""
-
-    spec: JobSpec
-    audited_hash: str
-    files: Mapping[str, Any]
-    changes: tuple[str, ...]
 
 
 def append_together(
@@ -99,8 +86,7 @@ def _appended(
 ) -> list[Group]:
     if not members:
         return []
-    first = members[0].storage.spec
-    spec = replace(first, branch=group_branch(first.table, token_hex(8)))
+    spec = spec_like(members[0].storage.spec)
     session = another_session(spark, spec, token)
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
@@ -126,35 +112,31 @@ def _passed(
     if not audited.passed:
         return []
     with meter.step("append"):
-        written = _append(session, spec, audited, contract, token)
+        table = GroupTable.open(session, spec, contract, token)
+        made, audited_hash = _append(table, audited, contract)
     entered = [
-        Entered(member.storage, audited.passed[member.path], written.files[member.path])
+        Entered(member.storage, audited.passed[member.path], made[member.path])
         for member in members
         if member.path in audited.passed
     ]
-    of = written.spec, contract, written.audited_hash, written.changes
-    return [Group(*of, meter, entered, {"write": "rewritten"})]
+    return [Group(table, contract, audited_hash, meter, entered, {"write": "rewritten"})]
 
 
-def _append(
-    session: SparkSession, spec: JobSpec, audited: Audited, contract: Contract, token: str
-) -> _Written:
-    """Append the rows of the files that passed in one commit. Raises Permanent, Transient."""
-    branch = Branch(spec.nessie_uri, spec.branch, token)
-    spec = replace(spec, base_hash=branch.create())
-    require_rest_catalog(session, CATALOG)
-    opened = append.open_table(session, spec, branch, contract)
+def _append(table: GroupTable, audited: Audited, contract: Contract) -> tuple[dict[str, Any], str]:
+    """Append the rows of the files that passed in one commit.
+
+    Returns the data file of each landed file's address, and the commit's hash. Raises Permanent,
+    Transient.
+    """
     tasks = Observation("tasks")
     rows = audited.rows.where(F.col(FILE).isin(*audited.passed))
     rows = rows.withColumn(_TASK, F.spark_partition_id())
     rows = rows.observe(tasks, F.collect_set(F.struct(_TASK, FILE)).alias("pairs"))
-    name = spec.branch.rpartition("/")[2]
-    made, audited_hash = append.append(
-        rows.drop(BAD_ROW, FILE, _TASK), opened, contract, name, branch
-    )
+    rows_only = rows.drop(BAD_ROW, FILE, _TASK)
+    made, audited_hash = append(rows_only, table.opened, contract, table.name, table.branch)
     files = _by_landed_file(made, tasks.get["pairs"])
     _require_same_rows(files, audited)
-    return _Written(spec, audited_hash, files, opened.changes)
+    return files, audited_hash
 
 
 def _by_landed_file(made: Sequence[Any], pairs: Sequence[Any]) -> dict[str, Any]:

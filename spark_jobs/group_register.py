@@ -2,24 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import cache
-from secrets import token_hex
+from dataclasses import dataclass
+from functools import cache, partial
 
 from pyspark.sql import SparkSession
 
 from lakegate.contract.checks import Metric
 from lakegate.contract.model import Contract
-from lakegate.landing import group_branch
-from spark_jobs.append import open_table
+from lakegate.drift import Baselines
+from lakegate.report import CheckResult
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.tier_files import FileMeasures
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.fitting import Fitting, enter, examine
 from spark_jobs.group_audit import Passed, is_clean
-from spark_jobs.group_report import Entered, Group
-from spark_jobs.nessie_branch import Branch
-from spark_jobs.spark.session import CATALOG, another_session, require_rest_catalog
+from spark_jobs.group_report import Entered, Group, GroupTable, spec_like
+from spark_jobs.spark.session import another_session
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 
@@ -35,43 +33,39 @@ class Clean:
     passed: Passed
 
 
-@dataclass(frozen=True)
-class SortedOut:
-    """The files to register, and those of which Arrow cannot tell whether they pass."""
+def sort_out(files: Sequence[Storage], contract: Contract) -> tuple[list[Clean], list[Storage]]:
+    """Audit the files with Arrow.
 
-    clean: list[Clean] = field(default_factory=list)
-    others: list[Storage] = field(default_factory=list)
-
-
-def sort_out(files: Sequence[Storage], contract: Contract) -> SortedOut:
-    """Audit the files with Arrow; leave out those that do not pass cleanly.
-
-    Raises LakegateError.
+    Returns those that passed cleanly, and those of which only Spark can tell whether they pass; a
+    file that did not pass is in neither. Raises LakegateError.
     """
-    found = SortedOut()
-    baselines = cache(files[0].baselines)
     with ThreadPoolExecutor(_THREADS) as threads:
-        for storage, fitting in zip(files, threads.map(_examined(contract), files), strict=True):
-            if isinstance(fitting, MustRewrite) or any(
-                check.id not in fitting.measured for check in contract.checks
-            ):
-                found.others.append(storage)
-                continue
-            results = verdict.judge(contract, fitting.rows, fitting.measured)
-            results = tiers.compare_with_history(results, contract, fitting.measured, baselines)
-            if is_clean(_measures(fitting, contract), results):
-                found.clean.append(Clean(storage, fitting, Passed(fitting.rows.read, results)))
-    return found
+        examined = list(threads.map(partial(_examined, contract), files))
+    baselines = cache(files[0].baselines)
+    decided = [(file, each) for file, each in zip(files, examined, strict=True) if each]
+    judged = [(file, each, _results(each, contract, baselines)) for file, each in decided]
+    clean = [
+        Clean(file, each, Passed(each.rows.read, results))
+        for file, each, results in judged
+        if is_clean(_measures(each, contract), results)
+    ]
+    return clean, [file for file, each in zip(files, examined, strict=True) if not each]
 
 
-def _examined(contract: Contract) -> Callable[[Storage], Fitting | MustRewrite]:
-    def examined(storage: Storage) -> Fitting | MustRewrite:
-        try:
-            return examine(storage, contract, storage.spec.limits)
-        except MustRewrite as why:
-            return why
+def _examined(contract: Contract, storage: Storage) -> Fitting | None:
+    """Return the file with a measure for every check; None if only Spark has them all."""
+    try:
+        found = examine(storage, contract, storage.spec.limits)
+    except MustRewrite:
+        return None
+    return found if all(check.id in found.measured for check in contract.checks) else None
 
-    return examined
+
+def _results(
+    found: Fitting, contract: Contract, baselines: Callable[[], Baselines]
+) -> tuple[CheckResult, ...]:
+    results = verdict.judge(contract, found.rows, found.measured)
+    return tiers.compare_with_history(results, contract, found.measured, baselines)
 
 
 def _measures(fitting: Fitting, contract: Contract) -> FileMeasures:
@@ -87,16 +81,13 @@ def register_together(
 
     Raises LakegateError, and MustRewrite if the table takes no files as they are.
     """
-    first = files[0].storage.spec
-    spec = replace(first, branch=group_branch(first.table, token_hex(8)))
-    branch = Branch(spec.nessie_uri, spec.branch, token)
-    spec = replace(spec, base_hash=branch.create())
+    spec = spec_like(files[0].storage.spec)
     session = another_session(spark, spec, token)
-    require_rest_catalog(session, CATALOG)
     with meter.step("append"):
-        opened = open_table(session, spec, branch, contract)
-        name, fitting = spec.branch.rpartition("/")[2], [each.fitting for each in files]
-        made, audited_hash = enter(session, opened, fitting, contract, name, branch)
+        table = GroupTable.open(session, spec, contract, token)
+        fitting = [each.fitting for each in files]
+        made, audited_hash = enter(
+            session, table.opened, fitting, contract, table.name, table.branch
+        )
     entered = [Entered(each.storage, each.passed, m) for each, m in zip(files, made, strict=True)]
-    engine = {"write": "registered"}
-    return Group(spec, contract, audited_hash, opened.changes, meter, entered, engine)
+    return Group(table, contract, audited_hash, meter, entered, {"write": "registered"})

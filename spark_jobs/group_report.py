@@ -1,22 +1,57 @@
-"""Report the files of a group: what they have in common, and each one's own results."""
+"""The commit of a group on a branch of its own, and the reports of its files."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from typing import Any
 
 from pyspark import __version__ as spark_version
+from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
+from lakegate.landing import group_branch
 from lakegate.report import AuditReport, Step, Verdict
+from spark_jobs.append import Opened, open_table
 from spark_jobs.group_audit import Passed
+from spark_jobs.nessie_branch import Branch
 from spark_jobs.report import report, with_results
 from spark_jobs.spark import iceberg
+from spark_jobs.spark.session import CATALOG, require_rest_catalog
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 
 _THREADS = 8
+
+
+def spec_like(file: JobSpec) -> JobSpec:
+    """Return the spec of one more group of such files: its branch has a new name."""
+    return replace(file, branch=group_branch(file.table, token_hex(8)))
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """The table that takes a group's files, opened on the group's branch."""
+
+    spec: JobSpec
+    branch: Branch
+    opened: Opened
+
+    @classmethod
+    def open(
+        cls, session: SparkSession, spec: JobSpec, contract: Contract, token: str
+    ) -> "GroupTable":
+        """Create the branch off main, and open or make the table on it. Raises LakegateError."""
+        branch = Branch(spec.nessie_uri, spec.branch, token)
+        spec = replace(spec, base_hash=branch.create())
+        require_rest_catalog(session, CATALOG)
+        return cls(spec, branch, open_table(session, spec, branch, contract))
+
+    @property
+    def name(self) -> str:
+        """Return the name of the group's commit."""
+        return self.spec.branch.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -30,12 +65,11 @@ class Entered:
 
 @dataclass(frozen=True)
 class Group:
-    """The files of one commit. `spec` names the group's branch, `engine` says how it was made."""
+    """The files of one commit; `engine` says how it was made."""
 
-    spec: JobSpec
+    table: GroupTable
     contract: Contract
     audited_hash: str
-    changes: tuple[str, ...]
     meter: Meter
     files: Sequence[Entered]
     engine: Mapping[str, str]
@@ -51,7 +85,8 @@ class Group:
 
     def _report(self, file: Entered) -> AuditReport:
         """Return a file's report; its cost is its share of the group's."""
-        spec = replace(file.storage.spec, branch=self.spec.branch, base_hash=self.spec.base_hash)
+        of = self.table.spec
+        spec = replace(file.storage.spec, branch=of.branch, base_hash=of.base_hash)
         return report(
             spec,
             self.meter,
@@ -62,7 +97,7 @@ class Group:
             rows_read=file.passed.rows,
             rows_written=file.passed.rows,
             files=(iceberg.data_file(file.file),),
-            schema_changes=self.changes,
+            schema_changes=self.table.opened.changes,
             steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
             engine={"spark": spark_version, **self.engine},
             group=tuple(each.storage.spec.ingestion for each in self.files),
