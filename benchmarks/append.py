@@ -1,9 +1,10 @@
 """Compare a plain Spark append with the complete ingestion of the same file.
 
-`python -m benchmarks.append [--rows N …] [--runs N] [--group N]`: in one warm Spark, alternating,
-into one table: Spark's own append of a Parquet file to main, and the complete ingestion of that
-file: branch, job (read, enter, audit of five checks, report), merge, branch deleted. Then the
-ingestion of a group of files of the first size, beside appends of a tenth as many.
+`python -m benchmarks.append [--rows N …] [--runs N] [--group N]`: in one warm Spark, in turn:
+Spark's own append of a Parquet file to main, that of pyiceberg with pyarrow, and the complete
+ingestion of that file: branch, job (read, enter, audit of five checks, report), merge, branch
+deleted. Then the ingestion of a group of files of the first size, beside appends of a tenth as
+many.
 """
 
 import argparse
@@ -13,7 +14,10 @@ from typing import cast
 import numpy as np
 
 from benchmarks.costs import Bench, Work, bench
+from benchmarks.landings import main as main_branch
+from benchmarks.peers import read
 from benchmarks.results import parquet, written
+from lakegate.landing import LandedObject
 
 _TABLE = "bench.readings"
 _CONTRACT = f"""
@@ -59,11 +63,21 @@ def _compared(bench: Bench, rows: int, runs: int) -> dict[str, object]:
     version = bench.running.put_contract(_TABLE, _CONTRACT)
     bench.publish(landed, _TABLE, version)  # makes the table
     print(f"{rows:,} rows")
-    each = {
+    each: dict[str, Work] = {
         "plain append": partial(bench.append, landed, _TABLE),
+        "pyiceberg": _by_pyiceberg(bench, landed),
         "whole ingestion": partial(bench.publish, landed, _TABLE, version),
     }
     return {"rows": rows, "bytes": len(body), **bench.compared(each, runs)}
+
+
+def _by_pyiceberg(bench: Bench, landed: LandedObject) -> Work:
+    """Return what appends the file to a table of its own, without a JVM and without an audit."""
+    catalog = main_branch(bench.running.nessie_uri, bench.running.tokens["publisher"])
+    schema = read(bench.running.s3, landed).schema
+    catalog.create_table(f"{_TABLE}_{landed.size}", schema)
+    table = catalog.load_table(f"{_TABLE}_{landed.size}")
+    return lambda: table.append(read(bench.running.s3, landed))
 
 
 def _group(bench: Bench, rows: int, files: int, runs: int) -> dict[str, object]:

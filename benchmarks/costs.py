@@ -84,16 +84,16 @@ class Bench:
         return meter.steps[0]
 
     def compared(self, each: Mapping[str, Work], runs: int) -> dict[str, object]:
-        """Return the costs of all, and how many times the cost of the first each other one has.
+        """Return the costs of all, and how many times the cost of each other one the last has.
 
         They run in turn, so that noise meets all alike; the first turn is a warm-up.
         """
         turns = [{n: self.cost(work) for n, work in each.items()} for _ in range(runs + 1)][1:]
-        first, *others = each
+        *others, last = each
         costs = {name: shown(name, [turn[name] for turn in turns]) for name in each}
-        ratios = {name: ratio([(turn[name], turn[first]) for turn in turns]) for name in others}
+        ratios = {name: ratio([(turn[last], turn[name]) for turn in turns]) for name in others}
         for name, found in ratios.items():
-            print(f"{name} / {first}: {found:.3f}", flush=True)
+            print(f"{last} / {name}: {found:.3f}", flush=True)
         return {"costs": costs, "ratios": ratios}
 
 

@@ -153,15 +153,15 @@ def check_rows(gate: Gate, kind: Kind, files: int) -> None:
 
 def rows_on_main(gate: Gate, table: str) -> int:
     """Return how many rows a table has, by its snapshot's summary."""
-    snapshot = main(gate, gate.stack.reader_token).load_table(table).current_snapshot()
+    snapshot = main(gate.stack.nessie, gate.stack.reader_token).load_table(table).current_snapshot()
     return int(snapshot.summary["total-records"]) if snapshot and snapshot.summary else 0
 
 
-def main(gate: Gate, token: str) -> RestCatalog:
-    """Return the Iceberg catalog at main, with the rights of a token."""
+def main(nessie: str, token: str) -> RestCatalog:
+    """Return the Iceberg catalog of a Nessie at main, with the rights of a token."""
     return RestCatalog(
         "lake",
-        uri=f"{gate.stack.iceberg}/main",
+        uri=f"{nessie}/iceberg/main",
         token=token,
         **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
     )

@@ -23,6 +23,12 @@ from tests.services import Services, warm_spark
 Append = Callable[[LandedObject], object]
 
 
+def read(s3: Any, landed: LandedObject) -> pa.Table:
+    """Return a landed Parquet file's rows, as pyarrow reads them."""
+    found = s3.get_object(Bucket=landed.bucket, Key=landed.key)
+    return pq.read_table(io.BytesIO(found["Body"].read()))
+
+
 @dataclass(frozen=True)
 class Files:
     """Landed files, and the catalog and storage by which a peer appends them."""
@@ -39,16 +45,11 @@ class Files:
         token = (gate.home / "keys" / "publisher.token").read_text()
         newest = gate.adapters.landing.newest(f"{kind.table.replace('.', '/')}/")
         landed = [newest[kind.key(number)] for number in range(files)]
-        return cls(gate, landed, token, main(gate, token), boto3.client("s3"))
-
-    def read(self, landed: LandedObject) -> pa.Table:
-        """Return a file's rows."""
-        found = self.s3.get_object(Bucket=landed.bucket, Key=landed.key)
-        return pq.read_table(io.BytesIO(found["Body"].read()))
+        return cls(gate, landed, token, main(gate.stack.nessie, token), boto3.client("s3"))
 
     def create(self, table: str) -> None:
         """Make an empty table on main for these files."""
-        self.catalog.create_table(table, self.read(self.landed[0]).schema)
+        self.catalog.create_table(table, read(self.s3, self.landed[0]).schema)
 
     def seconds(self, table: str, append: Append) -> float:
         """Return the seconds to append all, one by one. Raises SystemExit if rows are missing."""
@@ -56,7 +57,7 @@ class Files:
         for each in self.landed:
             append(each)
         seconds = time.perf_counter() - begin
-        wanted = sum(self.read(each).num_rows for each in self.landed)
+        wanted = sum(read(self.s3, each).num_rows for each in self.landed)
         if (found := rows_on_main(self.gate, table)) != wanted:
             raise SystemExit(f"{table} has {found} rows on main instead of {wanted}")
         return seconds
@@ -80,7 +81,7 @@ def beside_plain_appends(gate: Gate, kind: Kind, files: int, seconds: float) -> 
 def _by_pyiceberg(files: Files, name: str) -> float:
     files.create(name)
     table = files.catalog.load_table(name)
-    return files.seconds(name, lambda each: table.append(files.read(each)))
+    return files.seconds(name, lambda each: table.append(read(files.s3, each)))
 
 
 def _by_spark(files: Files, name: str) -> float:

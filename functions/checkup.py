@@ -88,11 +88,11 @@ def _main(probes: Probes) -> Finding:
 
 
 def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
-    settings, own, aws = probes.settings, probes.own, probes.aws
+    settings, aws = probes.settings, probes.aws
     yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
     table = settings.ledger_table
     yield Check("ledger", lambda: [aws_checks.of_ledger(aws.table(table))], _RIGHTS)
-    carrying = (own.upload_queue, settings.job_run_queue, settings.alert_queue)
+    carrying = (settings.upload_queue, settings.job_run_queue, settings.alert_queue)
     for url in (*carrying, settings.announcement_queue):
         yield _queue_check(aws, url, aws_checks.of_queue)
     yield _queue_check(aws, settings.work_queue, aws_checks.of_work_queue)
@@ -115,7 +115,7 @@ def _queue_check(aws: AwsProbe, url: str, judge: Callable[[Queue], Finding]) -> 
 
 
 def _notifications(probes: Probes) -> Finding:
-    queue = probes.aws.queue(probes.own.upload_queue)
+    queue = probes.aws.queue(probes.settings.upload_queue)
     return aws_checks.of_notifications(
         probes.aws.notifications(probes.settings.landing_bucket), queue.arn
     )

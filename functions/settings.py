@@ -49,8 +49,9 @@ class Settings(FromEnvironment):
     """A deployment's settings; secrets by name only.
 
     `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
-    `alert_dead_letters`, `announcement_queue`, `upload_dead_letters` and `job_run_dead_letters` are
-    queue addresses. `alert_topic` is an additional SNS topic for alerts, "" without one.
+    `alert_dead_letters`, `announcement_queue`, `upload_dead_letters`, `job_run_dead_letters` and
+    `upload_queue` are queue addresses. `alert_topic` is an additional SNS topic for alerts, ""
+    without one.
     `clean_up_role_arn` is the role that may delete in the lake bucket; without it the caller's role
     deletes.
 
@@ -98,6 +99,7 @@ class Settings(FromEnvironment):
     job_log_group: str = ""
     shared_runs: int = 0
     run_idle_seconds: int = 60
+    upload_queue: str = ""
     work_queue: str = ""
     job_run_queue: str = ""
     max_branches: int = 20
@@ -171,10 +173,9 @@ class DigestSettings(FromEnvironment):
 
 @dataclass(frozen=True)
 class CheckupSettings(FromEnvironment):
-    """Further settings of the checkup: the deployment's `stage`, and the upload queue's address."""
+    """A further setting of the checkup: the deployment's stage."""
 
     stage: str
-    upload_queue: str
 
     def token_secret(self, role: str) -> str:
         """Return the name of the secret with the Nessie token of a role."""

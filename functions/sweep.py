@@ -36,6 +36,8 @@ from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, ingestion_id
 
 _T = TypeVar("_T")
+_FEW = 100  # events in the queue that are no backlog
+_LONGEST_WAIT = timedelta(hours=1)  # after which an event counts as lost, whatever else waits
 _KINDS = (
     *("dead_letters", "forgotten", "resumed", "runs"),
     *("late", "recorded", "deleted", "failed"),
@@ -53,7 +55,7 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
     before = times.text(now - timedelta(seconds=adapters.settings.grace_seconds))
     uploads, job_runs = adapters.upload_dead_letters, adapters.job_run_dead_letters
     alerts = adapters.alert_dead_letters
-    missed = forgotten(adapters, before, pages, everything=everything)
+    missed = _missed(adapters, before, pages, everything=everything)
     tasks = (
         # First, so that every dead letter's ingestion is in the ledger.
         _each("forgotten", missed, partial(_take_in, adapters)),
@@ -86,6 +88,20 @@ def _each(kind: str, items: Iterable[_T], work: Callable[[_T], object]) -> Itera
     except Exception:  # noqa: BLE001 - nor must the next kind
         logger.exception("the sweep could not list more items", extra={"kind": kind})
         yield "failed"
+
+
+def _missed(
+    adapters: Adapters, before: str, pages: int, *, everything: bool
+) -> Iterator[LandedObject]:
+    """Yield landed objects without an ingestion whose events are lost.
+
+    In a burst, events wait longer than the grace time: to take in their objects here as well would
+    only compete with on_upload.
+    """
+    if not everything and adapters.uploads.size() > _FEW:
+        now = datetime.fromisoformat(adapters.now())
+        before = min(before, times.text(now - _LONGEST_WAIT))
+    yield from forgotten(adapters, before, pages, everything=everything)
 
 
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:

@@ -16,7 +16,7 @@ from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
 from functions.adapters.secrets import Secret
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters, WorkQueue
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, Backlog, DeadLetters, WorkQueue
 from functions.settings import Settings
 from lakegate import times
 
@@ -54,6 +54,7 @@ def connect(settings: Settings, nessie: str = "") -> Adapters:
         catalog=Catalog(nessie, token),
         tables=cache(lambda: _tables(nessie, token, s3)),
         jobs=Jobs(boto3.client("emr-serverless", config=CONFIG), settings),
+        uploads=Backlog(sqs, settings.upload_queue),
         work=WorkQueue(sqs, settings.work_queue),
         alerts=AlertQueue(sqs, settings.alert_queue, has_topic=bool(settings.alert_topic)),
         announcements=AnnouncementQueue(sqs, settings.announcement_queue),

@@ -9,7 +9,7 @@ from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters, WorkQueue
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, Backlog, DeadLetters, WorkQueue
 from functions.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Adapters:
     catalog: Catalog
     tables: "Callable[[], Tables]"
     jobs: Jobs
+    uploads: Backlog
     work: WorkQueue
     alerts: AlertQueue
     announcements: AnnouncementQueue

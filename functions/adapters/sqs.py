@@ -143,25 +143,32 @@ class AnnouncementQueue:
             self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())
 
 
-class WorkQueue:
-    """The files that wait for a shared run."""
+class Backlog:
+    """A queue that other processes empty."""
 
     def __init__(self, client: Any, url: str) -> None:
         """Use boto3's `sqs` client."""
         self._client = client
         self._url = url
 
+    def size(self) -> int:
+        """Return about how many messages wait, those in hand included.
+
+        Raises Transient QUEUE_UNAVAILABLE.
+        """
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        with translated(self._url.rsplit("/", 1)[-1]):
+            found = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
+        return sum(int(found["Attributes"][name]) for name in names)
+
+
+class WorkQueue(Backlog):
+    """The files that wait for a shared run."""
+
     def send(self, spec: JobSpec) -> None:
         """Queue an attempt's job spec. Raises Transient QUEUE_UNAVAILABLE."""
         with translated("work"):
             self._client.send_message(QueueUrl=self._url, MessageBody=spec.to_argument())
-
-    def size(self) -> int:
-        """Return about how many files wait, those that a run has in hand included."""
-        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        with translated("work"):
-            found = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
-        return sum(int(found["Attributes"][name]) for name in names)
 
 
 def digest(text: str) -> str:

@@ -31,7 +31,7 @@ from tests.fakes.job import Script, passed, run_job
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.others import Others
-from tests.fakes.queues import FakeDeadLetters, FakeWorkQueue
+from tests.fakes.queues import FakeBacklog, FakeDeadLetters, FakeWorkQueue
 from tests.fakes.shared_job import SharedJob
 from tests.fakes.storage import FakeLake, FakeLanding
 
@@ -47,6 +47,7 @@ SETTINGS = Settings(
     job_code="s3://lake/jobs/1",
     alert_queue="http://sqs/alerts.fifo",
     announcement_queue="http://sqs/announcements",
+    upload_queue="http://sqs/uploads",
     upload_dead_letters="http://sqs/uploads-dead",
     job_run_dead_letters="http://sqs/job-runs-dead",
     alert_dead_letters="http://sqs/alerts-dead",
@@ -92,6 +93,7 @@ class Deployment:
         self.tables = FakeTables(self.catalog, self.lake.deleted)
         self.others = Others(self.catalog)
         self.jobs = FakeJobs(self.clock)
+        self.uploads = FakeBacklog(self._uploads_waiting)
         self.work = FakeWorkQueue()
         self.alerts = FakeAlerts()
         self.announcements = FakeAnnouncements()
@@ -366,7 +368,7 @@ class Deployment:
             name: watched(name, getattr(self, name))
             for name in (
                 *("landing", "lake", "ledger", "catalog"),
-                *("jobs", "work", "alerts", "announcements"),
+                *("jobs", "uploads", "work", "alerts", "announcements"),
             )
         }
         return Adapters(
@@ -391,6 +393,9 @@ class Deployment:
     def _next_token(self) -> str:
         self._tokens += 1
         return f"{self._tokens:06x}"
+
+    def _uploads_waiting(self) -> int:
+        return sum(message.work is upload for message in self._messages)
 
     def _send(self, work: Work, body: str, dead_letters: FakeDeadLetters) -> None:
         message = _Message(work, body, dead_letters)

@@ -8,7 +8,7 @@ from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters, WorkQueue
+from functions.adapters.sqs import AlertQueue, AnnouncementQueue, Backlog, DeadLetters, WorkQueue
 
 ADAPTERS: dict[str, type] = {
     "landing": Landing,
@@ -17,6 +17,7 @@ ADAPTERS: dict[str, type] = {
     "catalog": Catalog,
     "tables": Tables,
     "jobs": Jobs,
+    "uploads": Backlog,
     "work": WorkQueue,
     "alerts": AlertQueue,
     "announcements": AnnouncementQueue,

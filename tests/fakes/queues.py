@@ -1,10 +1,17 @@
 """Queues in memory: dead letters, and files that wait for a shared run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from functions.adapters.sqs import DeadLetter
 from lakegate.jobspec import JobSpec
+
+
+class FakeBacklog:
+    """A queue of which only the size is asked."""
+
+    def __init__(self, size: Callable[[], int]) -> None:
+        self.size = size
 
 
 class FakeDeadLetters:

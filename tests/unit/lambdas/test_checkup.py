@@ -29,10 +29,7 @@ from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.probes import FakeAws, FakeNessie
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-OWN = CheckupSettings(
-    stage="dev",
-    upload_queue="http://sqs/uploads",
-)
+OWN = CheckupSettings(stage="dev")
 CARRYING = ("uploads", "job-runs", "alerts", "announcements", "work")
 DEAD = ("uploads-dead", "job-runs-dead", "alerts-dead")
 GOOD = Expected("0.99.0", "label")

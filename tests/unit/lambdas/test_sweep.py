@@ -75,6 +75,16 @@ def test_recent_objects_are_left_to_their_events(deployment: Scenario) -> None:
     assert sweep(deployment.adapters) == NOTHING
 
 
+@pytest.mark.parametrize(("hours", "found"), [(0, 0), (2, 101)])
+def test_a_backlog_of_events_is_left_to_them(hours: int, found: int) -> None:
+    """While many events wait, an object is taken in without its event only after an hour."""
+    deployment = Scenario()
+    for number in range(101):
+        deployment.land(f"shop/orders/{number}.parquet")
+    deployment.clock.pass_(hours * 3600)
+    assert deployment.sweep()["forgotten"] == found
+
+
 def test_a_running_job_is_left_running(deployment: Scenario) -> None:
     """An ingestion with a running job stays unchanged, however long it runs."""
     landed = deployment.land(KEY)
