@@ -9,7 +9,7 @@ from functions.pipeline.complete import conclude, judge
 from functions.pipeline.events import ended_run, judged_files
 from functions.pipeline.judged import conclude_judged, record_judged
 from functions.sqs_handler import sqs_handler
-from functions.wiring import adapters
+from functions.wiring import adapters_of_batch
 
 
 def job_run(adapters: Adapters, body: str) -> None:
@@ -28,4 +28,4 @@ def job_run_judged(adapters: Adapters, body: str) -> None:
         judge(adapters, ended_run(body))
 
 
-handler = sqs_handler(job_run, adapters, first=job_run_judged, last=record_recent)
+handler = sqs_handler(job_run, adapters_of_batch, first=job_run_judged, last=record_recent)

@@ -4,7 +4,7 @@ from functions.adapters.all import Adapters
 from functions.pipeline.events import landed_objects
 from functions.pipeline.intake import take_in
 from functions.sqs_handler import sqs_handler
-from functions.wiring import adapters
+from functions.wiring import adapters_of_batch
 from lakegate.errors import Permanent
 from lakegate.text import one_line
 
@@ -26,4 +26,4 @@ def upload(adapters: Adapters, body: str) -> None:
         take_in(adapters, landed)
 
 
-handler = sqs_handler(upload, adapters)
+handler = sqs_handler(upload, adapters_of_batch)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from aws_lambda_powertools.utilities.batch import (
@@ -38,36 +39,40 @@ def sqs_handler(
 ) -> Handler:
     """Return a Lambda handler that does `work` for the body of each message of a batch.
 
-    It returns the messages to deliver again. `adapters` is called for each message, so that its
-    failure fails messages and not the Lambda. `first` runs for every message before any `work`; its
-    failures are ignored, as `work` repeats them. `last` runs once at the end, and its failure fails
-    no message.
+    It returns the messages to deliver again. `adapters` is called once for a batch, and where it
+    fails for each message, so that its failure fails messages and not the Lambda. `first` runs for
+    every message before any `work`; its failures are ignored, as `work` repeats them. `last` runs
+    once at the end, and its failure fails no message.
     """
-
-    def process(record: SQSRecord) -> None:
-        try:
-            work(adapters(), record.body)
-        except Exception:
-            body = record.body[:_LOGGED]
-            logger.exception("this message will be delivered again", extra={"body": body})
-            raise
 
     @logger.inject_lambda_context
     @metrics.log_metrics
     def handler(event: dict[str, Any], context: LambdaContext) -> Any:
+        of_batch = cache(adapters)
         for record in event["Records"]:
             with suppress(Exception):  # `work` raises and logs it again
-                first(adapters(), record["body"])
+                first(of_batch(), record["body"])
         answer = process_partial_response(
             event=event,
-            record_handler=process,
+            record_handler=partial(_process, work, of_batch),
             processor=BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False),
             context=context,
         )
-        _finish(last, adapters)
+        _finish(last, of_batch)
         return answer
 
     return handler
+
+
+def _process(
+    work: Callable[[With, str], None], adapters: Callable[[], With], record: SQSRecord
+) -> None:
+    try:
+        work(adapters(), record.body)
+    except Exception:
+        body = record.body[:_LOGGED]
+        logger.exception("this message will be delivered again", extra={"body": body})
+        raise
 
 
 def _finish(last: Callable[[With], None], adapters: Callable[[], With]) -> None:

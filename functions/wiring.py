@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,15 @@ CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing
 def adapters() -> Adapters:
     """Return the adapters of this Lambda's environment, created once."""
     return connect(Settings.of(os.environ))
+
+
+def adapters_of_batch() -> Adapters:
+    """Return the adapters for a batch of messages, which list the contracts at most once.
+
+    What a message of the batch is about landed before, so it finds the contracts of that moment.
+    """
+    found = adapters()
+    return replace(found, lake=found.lake.listed_once())
 
 
 def connect(settings: Settings, nessie: str = "") -> Adapters:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -104,6 +106,7 @@ class Lake:
         self.limits = limits
         self._clean_up = clean_up or (lambda: client)
         self._parsed: dict[tuple[str, str], StoredContract] = {}
+        self._contracts = self._list_contracts
         self.bucket = bucket
 
     def contracts(self, key: str = "") -> list[StoredContract]:
@@ -112,11 +115,22 @@ class Lake:
         Raises ContractInvalid when one of them is invalid, Permanent TOO_LARGE. With the key of a
         landed object, an invalid contract is skipped if it cannot be for that object's table.
         """
-        found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
-        listed = [at for at in found if at[0].endswith(YAML)]
+        listed = self._contracts()
         read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
-        self._parsed = {at: stored for at, stored in read.items() if stored}
-        return list(self._parsed.values())
+        in_force = {at: stored for at, stored in read.items() if stored}
+        self._parsed.clear()
+        self._parsed.update(in_force)
+        return list(in_force.values())
+
+    def listed_once(self) -> "Lake":
+        """Return the same lake, for a piece of work that lists the contracts at most once."""
+        same = copy(self)
+        same._contracts = cache(self._list_contracts)  # noqa: SLF001 - of the same class
+        return same
+
+    def _list_contracts(self) -> list[tuple[str, str]]:
+        found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
+        return [at for at in found if at[0].endswith(YAML)]
 
     def contract_at(self, key: str, version: str) -> StoredContract:
         """Return one version of a contract; "" is the version in force.

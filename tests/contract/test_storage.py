@@ -26,7 +26,7 @@ from lakegate.landing import ingestion_id
 from lakegate.limits import Limits
 from tests.contract.aws import ACCOUNT
 from tests.fakes.clock import FakeClock
-from tests.fakes.deployment import ORDERS
+from tests.fakes.deployment import ORDERS, RETURNS
 from tests.fakes.examples import REPORT
 from tests.fakes.storage import FakeLake, FakeLanding
 
@@ -432,6 +432,17 @@ def test_a_contract_is_read_once_a_version(s3: Any) -> None:
     s3.meta.events.register_first("before-call.s3.GetObject", lambda **call: read.append(call))
     assert lake.contracts() == lake.contracts()
     assert len(read) == 1
+
+
+def test_a_batch_of_messages_lists_the_contracts_once(s3: Any) -> None:
+    """Work that lists the contracts once has those of that moment; the next work has the newer."""
+    lake = Lake(s3, bucket(s3))
+    lake.put_contract(parse(ORDERS, "orders"), ORDERS)
+    work = lake.listed_once()
+    assert work.contracts()
+    lake.put_contract(parse(RETURNS, "returns"), RETURNS)
+    assert [each.contract.table for each in work.contracts()] == ["shop.orders"]
+    assert len(lake.listed_once().contracts()) == len(lake.contracts()) == 2
 
 
 def test_baselines_replace_only_what_they_were_made_from(buckets: Buckets) -> None:

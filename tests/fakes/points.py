@@ -31,10 +31,11 @@ METHODS = tuple(
     for method, _ in inspect.getmembers(adapter, inspect.isfunction)
     if not method.startswith("_")
 )
-# Only commands call these, the service never does.
+# Only commands call these, the service never does, or only where it connects.
 ONLY_COMMANDS = {
     "landing.put",
     "landing.landed",
+    "lake.listed_once",  # calls nothing itself
     "lake.put_contract",
     "lake.contract_at",
     "lake.delete_objects",

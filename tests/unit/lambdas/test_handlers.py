@@ -88,6 +88,21 @@ def test_a_world_that_cannot_be_made_yet_fails_the_messages() -> None:
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
 
 
+def test_a_batch_has_one_set_of_adapters(deployment: Scenario) -> None:
+    """All messages of a batch are handled with the same adapters."""
+    made: list[Adapters] = []
+
+    def one_more() -> Adapters:
+        made.append(deployment.adapters)
+        return made[-1]
+
+    handler: Any = sqs_handler(job_run, one_more, first=job_run_judged)
+    for number in range(2):
+        deployment.run(f"shop/orders/{number}.parquet")
+    handler(sqs_batch(state_change(run.id) for run in deployment.jobs.runs()), Context())
+    assert len(made) == 1
+
+
 def test_ended_runs_are_concluded(deployment: Scenario) -> None:
     """A batch of finished runs publishes, alerts, and leaves what must wait."""
     good = deployment.land("shop/orders/a.parquet")
