@@ -19,6 +19,7 @@ from functions.notifications.alert_text import unreadable_event
 from functions.on_job_run import job_run
 from functions.on_upload import upload
 from functions.operations.forgotten import PAGES, counted, forgotten
+from functions.operations.missing_files import missing_files
 from functions.operations.rebuild_ledger import restore
 from functions.pipeline.audit_history import batches, late_reports, record, strays, take_late
 from functions.pipeline.complete import resume
@@ -40,7 +41,7 @@ _FEW = 100  # events in the queue that are no backlog
 _LONGEST_WAIT = timedelta(hours=1)  # after which an event counts as lost, whatever else waits
 _KINDS = (
     *("dead_letters", "forgotten", "resumed", "runs"),
-    *("late", "recorded", "deleted", "failed"),
+    *("late", "recorded", "deleted", "overdue", "failed"),
 )
 
 
@@ -67,6 +68,7 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
         _each("late", late_reports(adapters), partial(take_late, adapters)),
         _each("recorded", batches(adapters), partial(record, adapters)),
         _each("deleted", strays(adapters), adapters.catalog.delete_branch),
+        _each("overdue", missing_files(adapters), lambda table: None),
     )
     done = dict.fromkeys(_KINDS, 0)
     for outcome in (outcome for task in tasks for outcome in task):

@@ -1,6 +1,6 @@
 """Keep the ledger: one DynamoDB item per ingestion, saved by conditional writes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import date, timedelta
 from itertools import chain, islice
@@ -11,6 +11,7 @@ from boto3.dynamodb.conditions import Attr, Key
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
 from functions.adapters.ledger_groups import Groups
 from functions.adapters.ledger_items import BATCHES, GROUP, SILENT, from_item, size, to_item
+from functions.model.freshness import Freshness
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
@@ -24,7 +25,7 @@ _ALWAYS_FIT = 10
 _GROWTH = 6_000  # bytes that a group and the end add to an item at most
 _BATCH = 100  # the most keys of one BatchGetItem request
 _UNAVAILABLE = "LEDGER_UNAVAILABLE"
-_SEARCH = "search"  # the id of an item that is no ingestion
+_SEARCH, _FRESHNESS = "search", "freshness"  # ids of items that are no ingestions
 
 
 class UnknownIngestion(LakegateError):
@@ -232,6 +233,17 @@ class Ledger:
         with translated(_UNAVAILABLE):
             self._table.put_item(Item={"id": _SEARCH, **asdict(search)})
 
+    def freshness(self) -> Freshness:
+        """Return when tables last got files, as last saved; an empty one before the first save."""
+        with translated(_UNAVAILABLE):
+            found = self._table.get_item(Key={"id": _FRESHNESS}, ConsistentRead=True)
+        kept = found.get("Item")
+        return Freshness.from_json(kept["known"], int(kept["revision"])) if kept else Freshness()
+
+    def save_freshness(self, freshness: Freshness) -> None:
+        """Save it. Raise Moved if another process saved it meanwhile."""
+        self._put_revision(_FRESHNESS, {"known": freshness.to_json()}, freshness.revision)
+
     def slot(self, number: int) -> Slot:
         """Return a slot of the shared runs, an unused one without an item."""
         with translated(_UNAVAILABLE):
@@ -242,15 +254,18 @@ class Ledger:
 
     def save_slot(self, slot: Slot) -> Slot:
         """Save a slot; return it with its new revision. Raise Moved if another process did."""
-        saved = replace(slot, revision=slot.revision + 1)
-        unmoved = Attr("revision").eq(slot.revision) if slot.revision else Attr("id").not_exists()
-        item = {**asdict(saved), "id": _slot(slot.number)}
+        self._put_revision(_slot(slot.number), asdict(slot), slot.revision)
+        return replace(slot, revision=slot.revision + 1)
+
+    def _put_revision(self, id_: str, item: Mapping[str, Any], revision: int) -> None:
+        """Save an item that is no ingestion, if it still has this revision, 0 for a new one."""
+        unmoved = Attr("revision").eq(revision) if revision else Attr("id").not_exists()
+        item = {**item, "id": id_, "revision": revision + 1}
         try:
             with translated(_UNAVAILABLE):
                 self._table.put_item(Item=item, ConditionExpression=unmoved)
         except ConditionFailed as refused:
-            raise Moved([_slot(slot.number)]) from refused
-        return saved
+            raise Moved([id_]) from refused
 
     def _summary(self, item: dict[str, Any]) -> IngestionSummary:
         """Return an item's summary; an older release stored none, so it is computed."""

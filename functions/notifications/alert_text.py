@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from functions.model import unreadable
@@ -13,6 +13,9 @@ from functions.notifications.blocks import SECTION as _SECTION
 from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.text import one_line, visible
+
+if TYPE_CHECKING:  # it takes a quarter of a second, which on_action does not have
+    from lakegate.contract.model import Contract
 
 _LENGTH = 32  # characters, as an ingestion's id has
 
@@ -128,6 +131,31 @@ def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
     found = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
     # A repeated notice, also after the ledger was rebuilt, is the same one.
     return replace(found, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
+
+
+def missing(contract: "Contract", since: str) -> Alert:
+    """Return the notice that the next file of a table is overdue; the last one came at `since`."""
+    title = f"Overdue: {contract.table} got no file since {since}"
+    advice = (
+        f"Ask who sends the files under {code(contract.landing_prefix)}. If one has landed since, "
+        "`lakegate runs` says why it is not on main."
+    )
+    return _of_table(contract, title, advice, f"{contract.table} overdue since {since}")
+
+
+def arrived(contract: "Contract", at: str) -> Alert:
+    """Return the notice that a table got the file that was overdue."""
+    title = f"Came: {contract.table} got a file again"
+    told = f"It is on main since {at}."
+    return _of_table(contract, title, told, f"{contract.table} came {at}")
+
+
+def _of_table(contract: "Contract", title: str, told: str, about: str) -> Alert:
+    expected = contract.expected.wording if contract.expected else ""
+    owner = [f"*Owner* {escaped(contract.owner[:_SHORT])}"] if contract.owner else []
+    lines = [f"*Table* {code(contract.table)}", f"*Files* {expected}", *owner, told]
+    blocks = (header(title), section("\n".join(lines)))
+    return Alert(title, blocks, about, Kind.NOTICE, table=contract.table, cause="OVERDUE")
 
 
 def unreadable_event(queue: str, body: str, reason: str) -> Alert:

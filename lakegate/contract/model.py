@@ -13,6 +13,7 @@ from lakegate.contract.reading import fields as keys
 from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.properties import read_properties
 from lakegate.contract.reading.quality import read_checks
+from lakegate.contract.reading.service_levels import Expected, read_expected
 from lakegate.contract.reading.settings import (
     EXTRA_COLUMNS,
     FLAT_FORMATS,
@@ -74,6 +75,7 @@ class Contract:
     columns. `quarantine` limits the rows that may be quarantined. If a file has other columns than
     `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that an extra one
     is left out ("drop") or added to the table ("add") and a missing one is "null".
+    `expected` says how often files are expected, None if it does not matter.
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
     """
 
@@ -98,6 +100,7 @@ class Contract:
     quarantine: Quarantine | None = None
     extra_columns: str = "fail"
     missing_columns: str = "fail"
+    expected: Expected | None = None
     transform: str = ""
 
     @cached_property
@@ -200,6 +203,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         quarantine=read_quarantine(settings),
         extra_columns=settings.choice("extraColumns", EXTRA_COLUMNS, default="fail"),
         missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
+        expected=read_expected(root.at("slaProperties")),
         transform=read_transform(settings, format_),
     )
     _refuse_open_quarantine(settings, contract)

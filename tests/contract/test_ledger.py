@@ -10,6 +10,7 @@ import pytest
 from moto import mock_aws
 
 from functions.adapters.ledger import Ledger, Moved, UnknownIngestion
+from functions.model.freshness import Freshness
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
@@ -259,6 +260,17 @@ def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
         search = Search("2026-03-02", "2026-03-01", "2026-02-28", position, is_complete=False)
         ledger.save_search(search)
         assert ledger.search() == search
+    assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
+
+
+def test_the_freshness_of_tables_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
+    """The freshness is read back as saved; a save from an older one is refused."""
+    first = ledger.freshness()
+    assert first == Freshness()
+    ledger.save_freshness(replace(first, checked_at="2026", arrived={"a.b": "2025"}))
+    with pytest.raises(Moved):
+        ledger.save_freshness(first)
+    assert ledger.freshness() == Freshness("2026", {"a.b": "2025"}, (), 1)
     assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
 
 

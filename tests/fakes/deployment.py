@@ -58,6 +58,7 @@ apiVersion: v3.1.0
 id: shop-orders
 version: 1.0.0
 support: [{channel: "#orders", tool: slack}]
+slaProperties: [{property: frequency, value: 10, unit: y}]
 schema:
   - name: shop.orders
     customProperties: [{property: batches, value: allowed}]

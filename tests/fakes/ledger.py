@@ -7,6 +7,7 @@ from operator import attrgetter
 
 from functions.adapters.ledger import Moved, UnknownIngestion
 from functions.adapters.ledger_items import size
+from functions.model.freshness import Freshness
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
@@ -33,6 +34,7 @@ class FakeLedger:
         self.behind: Counter[str] = Counter()
         self.newest = ""
         self._search: Search | None = None
+        self._freshness = Freshness()
         self._slots: dict[int, Slot] = {}
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
@@ -125,6 +127,16 @@ class FakeLedger:
         """See Ledger.save_search."""
         self._search = search
 
+    def freshness(self) -> Freshness:
+        """See Ledger.freshness."""
+        return self._freshness
+
+    def save_freshness(self, freshness: Freshness) -> None:
+        """See Ledger.save_freshness."""
+        if self._freshness.revision != freshness.revision:
+            raise Moved(["freshness"])
+        self._freshness = replace(freshness, revision=freshness.revision + 1)
+
     def slot(self, number: int) -> Slot:
         """See Ledger.slot."""
         return self._slots.get(number, Slot(number))
@@ -141,6 +153,7 @@ class FakeLedger:
         """Delete ingestions without a trace, or the whole ledger if none is named."""
         if not ids:
             self._search = None
+            self._freshness = Freshness()
             self._slots.clear()
         for id_ in ids or tuple(self._revisions):
             self._lost[id_] += self._revisions.pop(id_, [])

@@ -128,10 +128,11 @@ class Field:
 # fmt: off
 ROOT_KNOWN = (
     "id", "version", "kind", "apiVersion", "schema", "support", "team", "customProperties",
+    "slaProperties",
 )
 ROOT_IGNORED = (
     "name", "tenant", "tags", "status", "servers", "dataProduct", "description", "domain",
-    "context", "price", "roles", "slaDefaultElement", "slaProperties", "contractCreatedTs",
+    "context", "price", "roles", "slaDefaultElement", "contractCreatedTs",
     "authoritativeDefinitions",
 )
 

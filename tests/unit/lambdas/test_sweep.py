@@ -15,7 +15,10 @@ from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import rejected
 from tests.fakes.scenario import KEY, Scenario
 
-KINDS = ("dead_letters", "forgotten", "resumed", "runs", "late", "recorded", "deleted", "failed")
+KINDS = (
+    *("dead_letters", "forgotten", "resumed", "runs", "late", "recorded", "deleted"),
+    *("overdue", "failed"),
+)
 NOTHING = dict.fromkeys(KINDS, 0)
 
 

@@ -1,0 +1,65 @@
+"""Tell owners of tables whose next file is overdue, and again when it came.
+
+How often a table gets files is in its contract (`slaProperties`). When it got the last one is in
+main's log, so nothing is written for each file; what was told to owners is kept in the ledger.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from functions.adapters.all import Adapters
+from functions.adapters.ledger import Moved
+from functions.model.commits import Commit
+from functions.model.freshness import Freshness
+from functions.model.merge_commit import published, tables
+from functions.notifications.alert_text import arrived, missing
+from functions.telemetry import logger
+from lakegate import times
+from lakegate.contract.model import Contract
+
+_OVERLAP = timedelta(hours=1)  # between looks, as clocks differ and a merge takes time
+
+
+def missing_files(adapters: Adapters) -> Iterator[str]:
+    """Alert the owners of tables that became overdue, or got their file; yield these tables.
+
+    What was told is saved at the end, so after a crash it may be told twice.
+    """
+    waiting = _expecting(adapters)
+    if not waiting:
+        return
+    before = adapters.ledger.freshness()
+    longest = {name: c.expected.longest for name, c in waiting.items() if c.expected}
+    found = before.after(_published(adapters, before), longest, adapters.now())
+    for table in found.changed(before):
+        text = missing if table in found.overdue else arrived
+        adapters.alerts.post(waiting[table].channel, text(waiting[table], found.arrived[table]))
+        yield table
+    try:
+        adapters.ledger.save_freshness(found)
+    except Moved:
+        logger.info("another sweep looks for missing files")
+
+
+def _expecting(adapters: Adapters) -> dict[str, Contract]:
+    contracts = (stored.contract for stored in adapters.lake.contracts())
+    return {contract.table: contract for contract in contracts if contract.expected}
+
+
+def _published(adapters: Adapters, before: Freshness) -> dict[str, str]:
+    """Return the time of each table's newest file on main since the last look."""
+    found: dict[str, str] = {}
+    if not before.checked_at:
+        return found
+    since = times.text(datetime.fromisoformat(before.checked_at) - _OVERLAP)
+    for commit in adapters.catalog.log():
+        at = times.text(datetime.fromisoformat(commit.time))
+        if at < since:
+            break
+        for table in tables(commit) if _brings_files(commit) else ():
+            found.setdefault(table, at)
+    return found
+
+
+def _brings_files(commit: Commit) -> bool:
+    return any(not each.kind for each in published(commit))

@@ -1,0 +1,78 @@
+"""Read how often a table gets files, from the standard's `slaProperties` (ODCS, "SLA")."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lakegate.contract.reading.fields import Field
+
+# The standard has days and years; shorter units are ours.
+_UNITS = {
+    **dict.fromkeys(("m", "min", "minute", "minutes"), timedelta(minutes=1)),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), timedelta(hours=1)),
+    **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
+    **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
+    **dict.fromkeys(("y", "yr", "year", "years"), timedelta(days=365)),
+}
+_LONGEST = timedelta(days=3650)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A table gets a file `every` so often, which may be `late`."""
+
+    every: timedelta
+    late: timedelta = timedelta(0)
+
+    @property
+    def longest(self) -> timedelta:
+        """Return the time after one file at which the next one is overdue."""
+        return self.every + self.late
+
+    @property
+    def wording(self) -> str:
+        """Return it in words: `every day, 4 hours late`."""
+        return f"every {_words(self.every)}" + (f", {_words(self.late)} late" if self.late else "")
+
+
+def read_expected(listed: Field) -> Expected | None:
+    """Return how often files are expected: by `frequency`, and `latency` if given; None without.
+
+    All other service levels describe, and change nothing.
+    """
+    given = dict(_durations(listed))
+    if "frequency" not in given:
+        return None
+    return Expected(given["frequency"], given.get("latency", timedelta(0)))
+
+
+def _durations(listed: Field) -> Iterator[tuple[str, timedelta]]:
+    for item in listed.items():
+        if (name := item.text("property")) in ("frequency", "latency"):
+            yield name, _duration(item)
+
+
+def _duration(item: Field) -> timedelta:
+    unit, number = item.text("unit", "d"), item.at("value").node.value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
+        item.refuse("must be a number above 0", "value")
+    elif unit not in _UNITS:
+        item.refuse(f"{unit!r} is no unit of time: use m, h, d, w or y", "unit")
+    elif number > _LONGEST / _UNITS[unit]:
+        item.refuse("is longer than ten years", "value")
+    else:
+        return number * _UNITS[unit]
+    return _LONGEST
+
+
+def _words(time: timedelta) -> str:
+    """Return a time in its largest whole unit: `1 day`, `90 minutes`."""
+    units = {"week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1)}
+    for name, unit in units.items():
+        if time >= unit and not time % unit:
+            return _counted(time // unit, name)
+    return _counted(max(1, round(time / timedelta(minutes=1))), "minute")
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number:,} {name}{'s' * (number != 1)}"
