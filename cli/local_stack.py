@@ -61,6 +61,9 @@ def status(
     named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
     terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
     terminal.out().print(terminal.health(document["health"]), terminal.counts(by_state))
+    if overdue := document["overdue"]:
+        tables = ((f"overdue since {since}", table) for table, since in overdue.items())
+        terminal.out().print(terminal.facts(tables))
     if shared := document["shared_runs"]:
         terminal.out().print(terminal.shared_runs(shared))
 
@@ -81,6 +84,9 @@ def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
     push(connect(Settings.of(env)).lake, [directory], tell)
 
 
+_COUNTED = ("counts", "overdue", "shared_runs")
+
+
 def _status(found: Deployment) -> dict[str, Any]:
     parts = stack.health(home(), ROOT) if found.local else _health(found.adapters())
     counted = all(state == "up" for state in parts.values())
@@ -91,12 +97,15 @@ def _status(found: Deployment) -> dict[str, Any]:
         "ledger_table": found.settings.ledger_table,
         "reader_token": found.reader_token,
         "health": parts,
-        **(counts(found.adapters()) if counted else dict.fromkeys(("counts", "shared_runs"))),
+        **(counts(found.adapters()) if counted else dict.fromkeys(_COUNTED)),
     }
 
 
 def counts(adapters: Adapters) -> dict[str, Any]:
-    """Return the ingestions by state, the files that wait for a shared run, and the runs up."""
+    """Return the ingestions by state, the tables whose next file is overdue, and shared runs.
+
+    Of shared runs: how many files wait for one, and those that are up.
+    """
     states: Counter[State] = Counter()
     waiting = 0
     for ingestion in adapters.ledger.all():
@@ -104,6 +113,7 @@ def counts(adapters: Adapters) -> dict[str, Any]:
         waiting += ingestion.awaits_shared_run
     return {
         "counts": {state.value: states[state] for state in State},
+        "overdue": adapters.ledger.freshness().since(),
         "shared_runs": {"waiting": waiting, **_runs(adapters)},
     }
 

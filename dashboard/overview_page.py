@@ -125,6 +125,7 @@ def show(opened: Opened) -> None:
         st.altair_chart(landed_chart(figures, span), alt="Files that landed, by time and outcome")
     else:
         _nothing(window)
+    _overdue(adapters, wanted, now)
     left, right = st.columns([3, 2], gap="large")
     waiting = of_table(adapters.ledger.open_failures())  # while the browser draws a picture
     with left:
@@ -157,6 +158,14 @@ def _shared_runs(adapters: Adapters, figures: Overview) -> None:
     """Show how many files, of all tables, wait for shared runs, if files of these may be some."""
     if figures.outcomes.get(Outcome.WAITING) and (words := load(adapters)):
         st.text(f"Shared runs: {words}.")
+
+
+def _overdue(adapters: Adapters, wanted: str, now: str) -> None:
+    """Show the tables whose next file is overdue by their contracts."""
+    for table, since in adapters.ledger.freshness().since().items():
+        if wanted in (_EVERY_TABLE, table):
+            words = f"**Overdue**: {code(table)} got its last file {ago(since, now)}."
+            st.markdown(f":material/hourglass_disabled: {words}")
 
 
 def _pictures(figures: Overview, span: Span) -> None:

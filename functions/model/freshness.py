@@ -38,6 +38,10 @@ class Freshness:
         """Return the tables that became overdue, or got their file, since the look `before`."""
         return sorted((set(self.overdue) ^ set(before.overdue)) & self.arrived.keys())
 
+    def since(self) -> dict[str, str]:
+        """Return the overdue tables, each with the time of its last file."""
+        return {table: self.arrived[table] for table in self.overdue}
+
     def to_json(self) -> str:
         """Return it as JSON, without the revision."""
         return json.dumps([self.checked_at, dict(self.arrived), list(self.overdue)])

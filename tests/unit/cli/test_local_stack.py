@@ -4,6 +4,7 @@ import pytest
 
 from cli import terminal
 from cli.local_stack import counts
+from functions.model.freshness import Freshness
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.unit.cli.test_terminal import shown
@@ -44,6 +45,13 @@ def test_runs_that_cannot_be_read_hide_nothing_else(deployment: Deployment) -> N
     assert document["shared_runs"]["problem"] in shown(
         terminal.shared_runs(document["shared_runs"])
     )
+
+
+def test_overdue_tables_are_named(deployment: Deployment) -> None:
+    """A table whose next file is overdue is named with the time of its last one."""
+    assert counts(deployment.adapters)["overdue"] == {}
+    deployment.ledger.save_freshness(Freshness("2027", {"a.b": "2026", "a.c": "2027"}, ("a.b",)))
+    assert counts(deployment.adapters)["overdue"] == {"a.b": "2026"}
 
 
 def test_a_deployment_without_shared_runs_has_none_to_show() -> None:

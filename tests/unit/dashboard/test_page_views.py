@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import ingestion_page, overview_page
 from dashboard.session import Opened
+from functions.model.freshness import Freshness
 from functions.operations.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason
@@ -277,3 +278,12 @@ def test_errors_are_sentences(error: Exception, words: str) -> None:
     assert words in everything(app)
     assert "s3cret" not in everything(app)
     assert not app.exception
+
+
+def test_overdue_tables_are_shown(deployment: Deployment) -> None:
+    """The overview names each table whose next file is overdue, and when it got the last one."""
+    last = {TABLE: "2026-03-01T00:00:00.000+00:00", OTHER_TABLE: deployment.clock.now()}
+    deployment.ledger.save_freshness(Freshness("2026-03-01", last, (TABLE,)))
+    shown = everything(seen(overview_page.show, deployment))
+    assert f"**Overdue**: `{TABLE}` got its last file" in shown
+    assert f"`{OTHER_TABLE}` got its last file" not in shown
