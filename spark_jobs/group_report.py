@@ -9,7 +9,8 @@ from pyspark import __version__ as spark_version
 
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, Step, Verdict
+from lakegate.landing import group_reports_key
+from lakegate.report import AuditReport, Step, Verdict, to_lines
 from spark_jobs.group_audit import Passed
 from spark_jobs.report import report, with_results
 from spark_jobs.spark import iceberg
@@ -41,9 +42,16 @@ class Group:
     engine: Mapping[str, str]
 
     def store(self) -> list[AuditReport]:
-        """Put each file's report and results into the lake bucket; return the reports."""
+        """Put each file's report and results into the lake bucket; return the reports.
+
+        Then one object repeats them as they are stored there, for whoever reads them all.
+        """
         with ThreadPoolExecutor(_THREADS) as threads:
-            return list(threads.map(self._stored, self.files))
+            stored = list(threads.map(self._stored, self.files))
+        if len(stored) > 1:
+            key = group_reports_key(self.spec.table, self.spec.branch)
+            self.files[0].storage.put(key, to_lines(stored))
+        return stored
 
     def _stored(self, file: Entered) -> AuditReport:
         storage = file.storage

@@ -16,9 +16,9 @@ from lakegate.contract.claims import could_claim
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, is_group_reports_key
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import AuditReport
+from lakegate.report import AuditReport, from_lines
 
 _PRECONDITION_FAILED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 
@@ -162,6 +162,11 @@ class Lake:
         """Return an audit report. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
         return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0], key)
 
+    def group_reports(self, key: str) -> dict[str, AuditReport]:
+        """Return the reports that a group's object repeats, by key. Raises as `report`."""
+        body, _ = self._read(key, most=self.limits.largest_report)
+        return {each.key: each for each in from_lines(body, key)}
+
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """Return a table's baselines and their etag; "" where there are none.
 
@@ -215,14 +220,15 @@ class Lake:
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """Yield the keys of all audit reports, or at least those of some ingestions.
 
-        For few ingestions only their folders are listed.
+        For few ingestions only their folders are listed. What repeats a group's reports is none.
         """
         folders = [_REPORTS]
         if ids is not None:
             tables = self._folders(_REPORTS)
             if len(tables) * len(ids) <= _MOST_FOLDERS:
                 folders = [f"{table}{id_}/" for table in tables for id_ in ids]
-        return (each["Key"] for folder in folders for each in self._listed(folder))
+        keys = (each["Key"] for folder in folders for each in self._listed(folder))
+        return (key for key in keys if not is_group_reports_key(key))
 
     def _folders(self, prefix: str) -> list[str]:
         pages = self._pages(prefix, Delimiter="/")
