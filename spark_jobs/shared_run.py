@@ -169,7 +169,7 @@ class _Server:
         readable = self._readable(messages)
         self._delete([m for each in readable if each.name in self.told for m in each.messages])
         taken = [each for each in readable if each.name not in self.told]
-        fresh = [each for each in taken if not each.comes_again and _may_share(each.spec)]
+        fresh = [each for each in taken if not each.comes_again and self._may_share(each.spec)]
         for group in _groups(fresh):
             self._in_time(self._work_on_group, group)
         for each in taken:
@@ -224,15 +224,21 @@ class _Server:
         """Name the report of a file that comes again; without one, ingest it alone, once."""
         (one,) = taken
         try:
-            if self.files.has_report(one.spec):
+            if not self._may_share(one.spec):
+                self._tell((), alone=taken)
+            elif self.files.has_report(one.spec):
                 self._tell(taken)
-            elif not _may_share(one.spec) or self.files.is_marked(one.spec):
+            elif self.files.is_marked(one.spec):
                 self._tell((), alone=taken)
             else:
                 self.files.mark(one.spec)
                 self._alone(taken, marked=True)
         except LakegateError as error:
             self._fail(taken, error)
+
+    def _may_share(self, spec: JobSpec) -> bool:
+        is_file = not (spec.change or spec.parts or spec.probe or spec.reaudit_base)
+        return is_file and self.run.may_touch(spec.table)
 
     def _alone(self, taken: Sequence[Taken], *, marked: bool = False) -> None:
         spec = taken[0].spec
@@ -295,10 +301,6 @@ def _groups(taken: Iterable[Taken]) -> list[list[Taken]]:
         contract = (spec.table, spec.contract_key, spec.contract_version)
         found[(*contract, spec.limits, spec.null_unreadable)].append(each)
     return list(found.values())
-
-
-def _may_share(spec: JobSpec) -> bool:
-    return not (spec.change or spec.parts or spec.probe or spec.reaudit_base)
 
 
 def _own(spec: JobSpec, run: SharedRun) -> JobSpec:

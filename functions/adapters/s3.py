@@ -106,11 +106,12 @@ class Lake:
         self._parsed: dict[tuple[str, str], StoredContract] = {}
         self.bucket = bucket
 
-    def contracts(self, key: str = "") -> list[StoredContract]:
+    def contracts(self, key: str | None = "") -> list[StoredContract]:
         """Return the contracts in force; fetch and parse each version once.
 
         Raises ContractInvalid when one of them is invalid, Permanent TOO_LARGE. With the key of a
-        landed object, an invalid contract is skipped if it cannot be for that object's table.
+        landed object, an invalid contract is skipped if it cannot be for that object's table; with
+        None every invalid one.
         """
         found = [(each["Key"], each["ETag"]) for each in self._listed(CONTRACTS)]
         listed = [at for at in found if at[0].endswith(YAML)]
@@ -257,12 +258,12 @@ class Lake:
                 message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
                 raise Transient("STORAGE_UNAVAILABLE", message)
 
-    def _concerning(self, landed: str, key: str) -> StoredContract | None:
+    def _concerning(self, landed: str | None, key: str) -> StoredContract | None:
         body, version = self._read(key, most=self.limits.largest_contract)
         try:
             return StoredContract.read(body, key, version, self.limits)
         except ContractInvalid:
-            if could_claim(body, landed):
+            if landed is not None and could_claim(body, landed):
                 raise
             return None
 

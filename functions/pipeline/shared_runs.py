@@ -122,6 +122,7 @@ def _has_ended(adapters: Adapters, run: str) -> bool:
 
 def _start(adapters: Adapters, free: Slot) -> None:
     """Start a run in the slot. Raise Moved if another process was faster."""
+    apart = _tables_apart(adapters)
     now, settings = adapters.now(), adapters.settings
     name = shared_name(free.number, now, adapters.token())
     slot = adapters.ledger.save_slot(replace(free, name=name, run="", checked_at=now))
@@ -135,8 +136,15 @@ def _start(adapters: Adapters, free: Slot) -> None:
             token_secret=settings.job_token_secret,
             timeout_minutes=settings.job_timeout_minutes,
             idle_seconds=settings.run_idle_seconds,
+            apart=apart,
         )
     )
     metrics.add_metric("SharedRunsStarted", "Count", 1)
     logger.info("shared run started", extra={"run": run, "run_name": slot.name})
     adapters.ledger.save_slot(replace(slot, run=run, checked_at=adapters.now()))
+
+
+def _tables_apart(adapters: Adapters) -> tuple[str, ...]:
+    """Return the tables that no shared run may touch, by the contracts in force that are valid."""
+    stored = (each.contract for each in adapters.lake.contracts(None))
+    return tuple(sorted(each.table for each in stored if each.isolation == "own"))

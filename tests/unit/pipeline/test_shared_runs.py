@@ -7,7 +7,7 @@ import pytest
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import SETTINGS
+from tests.fakes.deployment import RETURNS, SETTINGS
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
 from tests.fakes.promises import check_promises
 from tests.fakes.scenario import Scenario
@@ -64,6 +64,18 @@ def test_a_file_that_kills_the_run_ends_alone(deployment: Scenario, script: Scri
     assert deployment.ingestion(bad).state is end
     assert not deployment.ingestion(bad).is_shared
     check_promises(deployment)
+
+
+def test_a_run_is_apart_from_tables_of_own_runs(deployment: Scenario) -> None:
+    """A shared run names the tables with `isolation: own`; an invalid contract stops no run."""
+    own = "customProperties: [{property: isolation, value: own},"
+    text = RETURNS.replace("customProperties: [", own)
+    deployment.lake.put_text("contracts/shop.returns.yaml", text.encode())
+    deployment.lake.put_text("contracts/bad.yaml", RETURNS.replace("integer", "intger").encode())
+    deployment.land("shop/orders/1.parquet")
+    deployment.deliver()
+    (run,) = deployment.jobs.shared_runs()
+    assert deployment.jobs.shared_run(run).apart == ("shop.returns",)
 
 
 def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None:

@@ -256,6 +256,18 @@ def test_a_file_with_no_place_in_a_shared_run_gets_its_own(world: World) -> None
     assert world.files.groups == []
 
 
+@pytest.mark.parametrize("pattern", ["shop.orders", "shop.*", "*"])
+def test_a_file_of_a_table_that_is_apart_gets_a_run_of_its_own(world: World, pattern: str) -> None:
+    """A run neither reads nor ingests it, not even where its report exists."""
+    world.put(spec_of(1), spec_of(2), spec_of(3, "hr.salaries"), spec_of(4, "hr.salaries"))
+    world.files.reports.append(spec_of(2).report_key)
+    world.files.failures[spec_of(1).ingestion] = 99
+    world.serve(replace(RUN, apart=(pattern,)))
+    others = [3, 4] if pattern == "*" else []
+    assert sorted(world.alone) == sorted(run_name(spec_of(n).ingestion, 1) for n in (1, 2, *others))
+    assert len(world.named) == 2 - len(others)
+
+
 def test_a_file_that_ends_runs_holds_up_nobody(world: World) -> None:
     """A file that ends two runs gets a run of its own; all others are reported once.
 
