@@ -1,8 +1,9 @@
 """Serve a shared run: take waiting files, ingest them in groups, name their reports.
 
-How often a message was taken tells of a crash. Files that were taken once are ingested in groups.
-A file that comes again is ingested alone, after a marker is written beside its report. If it comes
-again and the marker is still there, a run died of it, and it gets a run of its own.
+How often a message was taken tells of a crash. Files that were taken once are ingested in groups,
+and a group is tried twice. A file that comes again is ingested alone, after a marker is written
+beside its report. If it comes again and the marker is still there, a run died of it, and it gets a
+run of its own.
 """
 
 import time
@@ -210,8 +211,19 @@ class _Server:
                 self._in_time(self._alone, [each])
 
     def _together(self, specs: Sequence[JobSpec]) -> Collection[str]:
+        """Ingest files of one group, at the second try if need be. Raises LakegateError.
+
+        The trouble often passes in a moment, and one by one the files would take far longer.
+        """
         if len(specs) == 1:
             return ()
+        try:
+            return self._tried_together(specs)
+        except Transient as error:
+            self._rest(error)
+            return self._tried_together(specs)
+
+    def _tried_together(self, specs: Sequence[JobSpec]) -> Collection[str]:
         try:
             return self.files.ingest_together(specs)
         except LakegateError:

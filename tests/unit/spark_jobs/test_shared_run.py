@@ -187,9 +187,22 @@ def test_a_run_takes_no_file_when_its_token_ends(world: World) -> None:
     assert (world.named, world.queues.waiting) == ([], 1)
 
 
-def test_a_transient_error_puts_a_group_back(world: World) -> None:
-    """After a transient error the files come again soon, and each is reported once."""
+def test_a_group_is_tried_once_more_after_a_transient_error(world: World) -> None:
+    """After a moment the same files are ingested together again, and no message is put back."""
     world.files.failures[spec_of(1).ingestion] = 1
+    specs = [spec_of(number) for number in range(5)]
+    world.put(*specs)
+    world.serve()
+    assert world.files.groups == [[spec.ingestion for spec in specs]] * 2
+    assert [judged.reports for judged in world.queues.judged] == [
+        tuple(spec.report_key for spec in specs)
+    ]
+    assert (world.queues.hidden, world.clock.waits[0]) == ([], 1)
+
+
+def test_a_second_transient_error_puts_a_group_back(world: World) -> None:
+    """After two errors in a row the files come again soon, and each is reported once."""
+    world.files.failures[spec_of(1).ingestion] = 2
     world.put(spec_of(1), spec_of(2), spec_of(3, "shop.other"))
     world.serve()
     assert world.named[0] == spec_of(3, "shop.other").report_key
