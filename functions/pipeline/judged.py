@@ -120,9 +120,9 @@ def _is_of_group(waiting: Ingestion, report: AuditReport | None) -> bool:
 
 
 def _run_id(adapters: Adapters, name: str) -> str:
-    """Return the id of a shared run, "" once its slot holds another one."""
-    slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
-    return next((slot.run for slot in slots if slot.name == name), "")
+    """Return the id of a shared run, "" if its slot has had two others since, or without a name."""
+    slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs)) if name else ()
+    return next(filter(None, (slot.id_of(name) for slot in slots)), "")
 
 
 def _record_single(

@@ -97,7 +97,7 @@ def run_ended(adapters: Adapters, run: JobRun) -> None:
     logger.info("a shared run ended", extra={"run": run.id, "run_state": run.state})
     slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
     for slot in [each for each in slots if each.run == run.id]:
-        free = adapters.ledger.save_slot(replace(slot, name="", run="", checked_at=""))
+        free = adapters.ledger.save_slot(replace(slot, checked_at=""))
         if adapters.work.size():
             _start(adapters, free)
 
@@ -107,7 +107,7 @@ def _fill(adapters: Adapters, slot: Slot) -> None:
     now = adapters.now()
     if slot.is_trusted(now):
         return
-    if slot.run and not _has_ended(adapters, slot.run):
+    if slot.run and slot.checked_at and not _has_ended(adapters, slot.run):
         adapters.ledger.save_slot(replace(slot, checked_at=now))
     else:  # of a run that was only named the starter may have died
         _start(adapters, slot)
@@ -125,7 +125,7 @@ def _start(adapters: Adapters, free: Slot) -> None:
     apart = _tables_apart(adapters)
     now, settings = adapters.now(), adapters.settings
     name = shared_name(free.number, now, adapters.token())
-    slot = adapters.ledger.save_slot(replace(free, name=name, run="", checked_at=now))
+    slot = adapters.ledger.save_slot(free.named(name, now))
     run = adapters.jobs.start_shared(
         SharedRun(
             name=slot.name,

@@ -6,6 +6,8 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
+from functions.pipeline.intake import take_in
+from functions.pipeline.shared_runs import run_ended
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import RETURNS, SETTINGS
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
@@ -64,6 +66,24 @@ def test_a_file_that_kills_the_run_ends_alone(deployment: Scenario, script: Scri
     assert deployment.ingestion(bad).state is end
     assert not deployment.ingestion(bad).is_shared
     check_promises(deployment)
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["no other run", "another run up"])
+def test_a_run_that_ended_before_its_verdict_is_recorded_is_named(
+    deployment: Scenario, more: bool
+) -> None:
+    """An ingestion names its run although the run's slot is free again, or has the next run."""
+    landed = land(deployment)
+    deployment.deliver()
+    (run,) = deployment.jobs.shared_runs()
+    deployment.run_shared(run)
+    if more:
+        take_in(deployment.adapters, deployment.land("shop/orders/more.parquet"))
+    deployment.jobs.end(run, RunState.SUCCESS)
+    run_ended(deployment.adapters, deployment.jobs.get(run))
+    assert len(deployment.jobs.shared_runs()) == more
+    deployment.settle()
+    assert {deployment.ingestion(each).job_run for each in landed} == {run}
 
 
 def test_a_run_is_apart_from_tables_of_own_runs(deployment: Scenario) -> None:
