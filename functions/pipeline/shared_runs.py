@@ -15,12 +15,12 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from functions.adapters.all import Adapters
-from functions.adapters.emr import JobRun, UnknownRun
+from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.adapters.ledger import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.model.slot import Slot, shared_name
 from functions.settings import Settings
-from functions.telemetry import logger, metrics
+from functions.telemetry import count_for_alarm, logger, metrics
 from lakegate import times
 from lakegate.jobspec import JobSpec
 from lakegate.shared_run import SharedRun
@@ -95,6 +95,8 @@ def run_ended(adapters: Adapters, run: JobRun) -> None:
     """Free the slot of a shared run, and start the next one at once if files wait."""
     metrics.add_metric("SharedRunsEnded", "Count", 1)
     logger.info("a shared run ended", extra={"run": run.id, "run_state": run.state})
+    if run.state is not RunState.SUCCESS:
+        count_for_alarm("SharedRunsFailed", adapters.settings.stage)
     slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
     for slot in [each for each in slots if each.run == run.id]:
         free = adapters.ledger.save_slot(replace(slot, checked_at=""))

@@ -1,5 +1,6 @@
 """Shared runs: many files in one run, a verdict for each, each on main once."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -84,6 +85,27 @@ def test_a_run_that_ended_before_its_verdict_is_recorded_is_named(
     assert len(deployment.jobs.shared_runs()) == more
     deployment.settle()
     assert {deployment.ingestion(each).job_run for each in landed} == {run}
+
+
+@pytest.mark.parametrize("state", [RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED])
+def test_a_run_that_dies_is_counted(
+    deployment: Scenario, capsys: pytest.CaptureFixture[str], state: RunState
+) -> None:
+    """The metric that an alarm watches counts the runs that did not end by success."""
+    land(deployment, 1)
+    deployment.deliver()
+    (run,) = deployment.jobs.shared_runs()
+    deployment.jobs.end(run, state)
+    run_ended(deployment.adapters, deployment.jobs.get(run))
+    lines = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    counted = [line for line in lines if "SharedRunsFailed" in line]
+    assert len(counted) == (state is not RunState.SUCCESS)
+    for line in counted:
+        assert (line["service"], line["stage"], line["SharedRunsFailed"]) == (
+            "lakegate",
+            "test",
+            [1],
+        )
 
 
 def test_a_run_is_apart_from_tables_of_own_runs(deployment: Scenario) -> None:
