@@ -165,6 +165,7 @@ def test_a_run_writes_its_own_table_and_what_bears_its_id() -> None:
         f"warehouse/shop/orders_20240101_{UUID}/data/x.parquet",
         f"warehouse/shop/customers_{UUID}/data/x.parquet",
         f"reports/shop.orders/{'b2' * 16}/1.json",
+        f"reports/shop.orders/group-{16 * 'c'}.json",  # which speaks for others
         f"warehouse/ops/audit_results/data/{'b2' * 16}-1-abcd.parquet",
         "contracts/shop.orders.yaml",
         "jobs/0123456789abcdef/main.py",
