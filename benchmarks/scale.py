@@ -27,7 +27,7 @@ from benchmarks.simulate import SCENARIOS, Scenario
 from functions.operations.forgotten import PAGES
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
-ENDPOINTS, ALARMS, _SECRETS = 4, 37, 7
+ENDPOINTS, ALARMS, _SECRETS = 4, 38, 7
 QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
 STEPS, AWS, SETTINGS, REQUESTS, SHARED = Steps(), Aws.known(), Settings(), Requests(), Shared()
 _IDLE = 60.0  # RunIdleSeconds as shipped

@@ -21,7 +21,7 @@ from functions.operations.expire import expire as expired_of
 from functions.operations.failed import Outcome
 from functions.operations.preconditions import require_publishable
 from functions.pipeline import audit_history
-from functions.pipeline.finish import report_of
+from functions.pipeline.reports import report_of
 from lakegate.landing import ID_PART
 
 _Despite = Annotated[

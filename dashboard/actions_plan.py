@@ -17,7 +17,7 @@ from functions.operations import failed
 from functions.operations.discard import plan as removal_plan
 from functions.operations.preconditions import require_newest, require_publishable
 from functions.pipeline.contracts import contract_for
-from functions.pipeline.finish import report_of
+from functions.pipeline.reports import report_of
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 

@@ -68,8 +68,8 @@ class Settings(FromEnvironment):
 
     `grace_seconds` is how long the sweep waits for events, `overdue_minutes` how long an audited
     file may wait for main before an alert, `keep_days` how long failed branches are kept.
-    `page_url` is the quality page's address, "" without one. The `limits` are read from their own
-    variables.
+    `page_url` is the quality page's address, "" without one. `stage` names the deployment in
+    metrics. The `limits` are read from their own variables.
     """
 
     landing_bucket: str
@@ -107,6 +107,7 @@ class Settings(FromEnvironment):
     overdue_minutes: int = 180
     keep_days: int = 30
     page_url: str = ""
+    stage: str = ""
     limits: Limits = DEFAULTS
 
     @classmethod

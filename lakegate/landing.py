@@ -21,6 +21,7 @@ _BATCHED = re.compile(rf"{BATCHES}(?P<name>[^/]+)/(?P<file>.+)", re.DOTALL)
 _IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
 _UNFINISHED_NAME = re.compile(r"\._COPYING_$")
 _HIDDEN_FOLDER = re.compile(r"(^|/)[_.][^/=]*/")
+_GROUP_REPORTS = re.compile(r"reports/[^/]+/group-[0-9a-f]{16}\.json")
 _CONTROL_NAME = re.compile(r"\.control\.(json|csv)$")
 
 
@@ -101,7 +102,8 @@ def branch_name(table: str, key: str, ingestion: str, attempt: int) -> str:
 def group_branch(table: str, token: str) -> str:
     """Return the branch of a group of files that a shared run ingests together.
 
-    The token is random: two runs that take the same files must not share a branch.
+    The token is random, 16 hexadecimal digits: two runs that take the same files must not share a
+    branch.
     """
     return f"{WRITTEN_BY_JOBS}{table}/group-{token}"
 
@@ -151,6 +153,20 @@ def parse_run_name(name: str) -> tuple[str, int]:
 def report_key(table: str, ingestion: str, attempt: int) -> str:
     """Return the key of an attempt's audit report in the lake bucket."""
     return f"reports/{table}/{ingestion}/{attempt}.json"
+
+
+def group_reports_key(table: str, branch: str) -> str:
+    """Return the key of the object that repeats all reports of a group, by the group's branch.
+
+    "" for the branch of a single file. No such key has an ingestion's id in it.
+    """
+    key = f"reports/{table}/{branch.removeprefix(f'{WRITTEN_BY_JOBS}{table}/')}.json"
+    return key if is_group_reports_key(key) else ""
+
+
+def is_group_reports_key(key: str) -> bool:
+    """Return if `group_reports_key` made this key."""
+    return bool(_GROUP_REPORTS.fullmatch(key))
 
 
 def parse_report_key(key: str) -> tuple[str, str, int]:

@@ -5,14 +5,14 @@ The job writes it, once, beside the lake. Publisher, alerts and command line rea
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from lakegate.change import Effect
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, report_key
 from lakegate.text import load_json
 
 SCHEMA = "audit-report/1"
@@ -190,6 +190,11 @@ class AuditReport:
     group: tuple[str, ...] = ()
 
     @property
+    def key(self) -> str:
+        """Return its key in the lake bucket."""
+        return report_key(self.table, self.ingestion, self.attempt)
+
+    @property
     def singles(self) -> tuple["AuditReport", ...]:
         """Return the reports of single files: the parts of a batch, else the report itself."""
         return self.parts or (self,)
@@ -211,11 +216,11 @@ class AuditReport:
         """Return the checks that block publishing."""
         return tuple(c for c in self.checks if c.status in (Status.FAIL, Status.ERROR))
 
-    def to_json(self) -> str:
+    def to_json(self, indent: int | None = 2) -> str:
         """Return the report as the JSON document that lies beside the lake."""
         once = dataclasses.replace(self, checks=()) if self.parts else self
         document = {"schema": SCHEMA, **vars(once)}
-        return json.dumps(document, indent=2, ensure_ascii=False, default=vars)
+        return json.dumps(document, indent=indent, ensure_ascii=False, default=vars)
 
     @classmethod
     def from_json(cls, text: str | bytes, key: str = "") -> "AuditReport":
@@ -237,6 +242,16 @@ class AuditReport:
             raise Permanent(
                 "BAD_REPORT", f"{named} is not an audit report of Lakegate: {error}"
             ) from error
+
+
+def to_lines(reports: Iterable[AuditReport]) -> bytes:
+    """Return several reports as one object, a JSON document in each line."""
+    return "\n".join(report.to_json(indent=None) for report in reports).encode()
+
+
+def from_lines(text: bytes, key: str) -> list[AuditReport]:
+    """Return the reports that `to_lines` wrote; `key` is their place. Raises as `from_json`."""
+    return [AuditReport.from_json(line, key) for line in text.splitlines()]
 
 
 def checks_of(parts: Sequence[AuditReport], manifest: str) -> tuple[CheckResult, ...]:

@@ -7,6 +7,7 @@ the branch. It writes a report for each file and names it at once in a message o
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from lakegate.text import load_json
@@ -20,7 +21,8 @@ class SharedRun:
     """The input of a shared run. It holds no secret, only a secret's name.
 
     `work_queue` and `verdict_queue` are addresses. The run ends when no file came for
-    `idle_seconds`, and takes no more files shortly before `timeout_minutes`.
+    `idle_seconds`, and takes no more files shortly before `timeout_minutes`. It has no rights to
+    the tables that `apart` names (`shop.orders`), or all of a namespace (`shop.*`), or all (`*`).
     """
 
     name: str
@@ -31,6 +33,11 @@ class SharedRun:
     token_secret: str
     timeout_minutes: int
     idle_seconds: int
+    apart: tuple[str, ...] = ()
+
+    def may_touch(self, table: str) -> bool:
+        """Return if the run has rights to a table."""
+        return not any(fnmatchcase(table, pattern) for pattern in self.apart)
 
     def to_argument(self) -> str:
         """Return this value as one JSON text, the only argument of the run."""
@@ -43,7 +50,7 @@ class SharedRun:
         Raises ValueError or TypeError for a text that is no JSON object.
         """
         found = load_json(argument).get(_SHARED)
-        return cls(**found) if found else None
+        return cls(**found | {"apart": tuple(found.get("apart", ()))}) if found else None
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from lakegate.report import AuditReport
 from lakegate.text import one_line
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.group_append import append_together
+from spark_jobs.group_commit import Group
 from spark_jobs.group_register import register_together, sort_out
-from spark_jobs.group_report import Group
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Held, Storage
 

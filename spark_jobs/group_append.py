@@ -16,7 +16,7 @@ from lakegate.jobspec import JobSpec
 from spark_jobs.append import append
 from spark_jobs.files.source import BAD_ROW, FILE
 from spark_jobs.group_audit import SETTINGS, Audited, audit_together
-from spark_jobs.group_report import Entered, Group, GroupTable, spec_like
+from spark_jobs.group_commit import Entered, Group, GroupTable, spec_like
 from spark_jobs.spark.session import another_session
 from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter

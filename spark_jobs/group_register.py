@@ -16,7 +16,7 @@ from spark_jobs.audit.tier_files import FileMeasures
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.fitting import Fitting, enter, examine
 from spark_jobs.group_audit import Passed, is_clean
-from spark_jobs.group_report import Entered, Group, GroupTable, spec_like
+from spark_jobs.group_commit import Entered, Group, GroupTable, spec_like
 from spark_jobs.spark.session import another_session
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage

@@ -1,8 +1,9 @@
 """Serve a shared run: take waiting files, ingest them in groups, name their reports.
 
-How often a message was taken tells of a crash. Files that were taken once are ingested in groups.
-A file that comes again is ingested alone, after a marker is written beside its report. If it comes
-again and the marker is still there, a run died of it, and it gets a run of its own.
+How often a message was taken tells of a crash. Files that were taken once are ingested in groups,
+and a group is tried twice. A file that comes again is ingested alone, after a marker is written
+beside its report. If it comes again and the marker is still there, a run died of it, and it gets a
+run of its own.
 """
 
 import time
@@ -169,7 +170,7 @@ class _Server:
         readable = self._readable(messages)
         self._delete([m for each in readable if each.name in self.told for m in each.messages])
         taken = [each for each in readable if each.name not in self.told]
-        fresh = [each for each in taken if not each.comes_again and _may_share(each.spec)]
+        fresh = [each for each in taken if not each.comes_again and self._may_share(each.spec)]
         for group in _groups(fresh):
             self._in_time(self._work_on_group, group)
         for each in taken:
@@ -210,8 +211,19 @@ class _Server:
                 self._in_time(self._alone, [each])
 
     def _together(self, specs: Sequence[JobSpec]) -> Collection[str]:
+        """Ingest files of one group, at the second try if need be. Raises LakegateError.
+
+        The trouble often passes in a moment, and one by one the files would take far longer.
+        """
         if len(specs) == 1:
             return ()
+        try:
+            return self._tried_together(specs)
+        except Transient as error:
+            self._rest(error)
+            return self._tried_together(specs)
+
+    def _tried_together(self, specs: Sequence[JobSpec]) -> Collection[str]:
         try:
             return self.files.ingest_together(specs)
         except LakegateError:
@@ -224,15 +236,21 @@ class _Server:
         """Name the report of a file that comes again; without one, ingest it alone, once."""
         (one,) = taken
         try:
-            if self.files.has_report(one.spec):
+            if not self._may_share(one.spec):
+                self._tell((), alone=taken)
+            elif self.files.has_report(one.spec):
                 self._tell(taken)
-            elif not _may_share(one.spec) or self.files.is_marked(one.spec):
+            elif self.files.is_marked(one.spec):
                 self._tell((), alone=taken)
             else:
                 self.files.mark(one.spec)
                 self._alone(taken, marked=True)
         except LakegateError as error:
             self._fail(taken, error)
+
+    def _may_share(self, spec: JobSpec) -> bool:
+        is_file = not (spec.change or spec.parts or spec.probe or spec.reaudit_base)
+        return is_file and self.run.may_touch(spec.table)
 
     def _alone(self, taken: Sequence[Taken], *, marked: bool = False) -> None:
         spec = taken[0].spec
@@ -295,10 +313,6 @@ def _groups(taken: Iterable[Taken]) -> list[list[Taken]]:
         contract = (spec.table, spec.contract_key, spec.contract_version)
         found[(*contract, spec.limits, spec.null_unreadable)].append(each)
     return list(found.values())
-
-
-def _may_share(spec: JobSpec) -> bool:
-    return not (spec.change or spec.parts or spec.probe or spec.reaudit_base)
 
 
 def _own(spec: JobSpec, run: SharedRun) -> JobSpec:

@@ -133,7 +133,7 @@ class Storage:
 
     def _copied(self, name: str) -> str:
         spec = self.spec
-        key = f"staging/{spec.ingestion}/{spec.attempt}/{name}"
+        key = f"staging/{spec.table}/{spec.ingestion}/{spec.attempt}/{name}"
         with translated(spec.landed.uri):
             # Copying tags as well would need more rights.
             bare = {"TaggingDirective": "REPLACE"}

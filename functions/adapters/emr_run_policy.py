@@ -8,6 +8,7 @@ does not repeat what the role gives to every run, such as the secret and the log
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from functions.settings import Settings
@@ -25,6 +26,7 @@ _TAKE = (
     *("sqs:ReceiveMessage", "sqs:DeleteMessage"),
     *("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"),
 )
+_REPORTS_STAGING = 7 * "?"  # both folders in one pattern, as both names have seven letters
 _ALIKE = ("s3:ListBucket", "secretsmanager:GetSecretValue", "logs:*")
 
 
@@ -48,13 +50,16 @@ def shared_run_policy(run: SharedRun, settings: Settings) -> str:
     """Return the policy of a shared run, as JSON of at most MOST characters.
 
     Its files are not known yet, so it may read every landed object and contract, and write every
-    table and report. It takes files from its work queue, and sends to its verdict queue. It reads
-    no text of a change, since changes have runs of their own.
+    table and report, except of the tables that are kept apart from it (`widened`). It takes files
+    from its work queue, and sends to its verdict queue. It reads no text of a change, since changes
+    have runs of their own.
     """
     lake, landing = (f"{_s3(settings)}{b}/" for b in (run.lake_bucket, settings.landing_bucket))
     written = [f"{lake}{path}/*" for path in ("warehouse", "reports", "staging")]
     read = [f"{lake}{path}/*" for path in ("contracts", "baselines", _release(run, settings))]
+    denied = [f"{lake}{place}" for table in run.apart for place in _places(table)]
     statements = (
+        *([{**_allow(["s3:*"], denied), "Effect": "Deny"}] if denied else []),
         _allow(_READ, [f"{landing}*", *read]),
         _allow(_WRITE, written),
         _allow(_TAKE, [_queue(run.work_queue, settings)]),
@@ -62,6 +67,27 @@ def shared_run_policy(run: SharedRun, settings: Settings) -> str:
         _allow(_ALIKE, ["*"]),
     )
     return _compact({"Version": "2012-10-17", "Statement": statements})
+
+
+def widened(run: SharedRun, settings: Settings) -> SharedRun:
+    """Return the run, apart from more tables if its policy has no room to name the given ones.
+
+    These are the others of their namespaces, or else all: then each file gets a run of its own.
+    """
+    spaces = dict.fromkeys(f"{table.partition('.')[0]}.*" for table in run.apart)
+    ways = (replace(run, apart=apart) for apart in (run.apart, tuple(spaces)))
+    fitting = (way for way in ways if len(shared_run_policy(way, settings)) <= MOST)
+    return next(fitting, replace(run, apart=("*",)))
+
+
+def _places(pattern: str) -> list[str]:
+    """Return where the data files, reports and staged copies of a pattern's tables lie."""
+    if pattern == "*":
+        return ["warehouse/*", "reports/*", "staging/*"]
+    space, _, table = pattern.partition(".")
+    if table == "*":
+        return [f"warehouse/{space}/*", f"{_REPORTS_STAGING}/{pattern}"]
+    return [*_tables([pattern]), f"{_REPORTS_STAGING}/{pattern}/*"]
 
 
 def _queue(address: str, settings: Settings) -> str:

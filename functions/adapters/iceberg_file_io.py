@@ -5,7 +5,8 @@ small.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -55,10 +56,11 @@ class S3OutputFile(OutputFile):
         """Use boto3's `s3` client."""
         super().__init__(location)
         self._client = client
+        self._written = 0
 
     def __len__(self) -> int:
-        """Return the written object's size in bytes."""
-        return len(self.to_input_file())
+        """Return how many bytes this process wrote: pyiceberg asks for it after each manifest."""
+        return self._written
 
     def exists(self) -> bool:
         """Return whether the object is there."""
@@ -70,10 +72,11 @@ class S3OutputFile(OutputFile):
 
     def create(self, overwrite: bool = False) -> OutputStream:
         """Return a stream whose bytes become the object; without `overwrite` it must be new."""
-        condition = {} if overwrite else {"IfNoneMatch": "*"}
-        return _Buffer(
-            lambda body: self._client.put_object(**_address(self.location), Body=body, **condition)
-        )
+        return _Buffer(partial(self._write, {} if overwrite else {"IfNoneMatch": "*"}))
+
+    def _write(self, condition: Mapping[str, str], body: bytes) -> None:
+        self._client.put_object(**_address(self.location), Body=body, **condition)
+        self._written = len(body)
 
 
 class S3FileIO(FileIO):

@@ -249,7 +249,8 @@ class Ledger:
         with translated(_UNAVAILABLE):
             found = self._table.get_item(Key={"id": _slot(number)}, ConsistentRead=True)
         kept = found.get("Item", {})
-        texts = {name: kept[name] for name in ("name", "run", "checked_at") if name in kept}
+        names = (each.name for each in fields(Slot) if each.type is str)
+        texts = {name: kept[name] for name in names if name in kept}
         return Slot(number, **texts, revision=int(kept.get("revision", 0)))
 
     def save_slot(self, slot: Slot) -> Slot:

@@ -18,9 +18,9 @@ from lakegate.contract.claims import could_claim
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, is_group_reports_key
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import AuditReport
+from lakegate.report import AuditReport, from_lines
 
 _PRECONDITION_FAILED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 
@@ -109,11 +109,12 @@ class Lake:
         self._contracts = self._list_contracts
         self.bucket = bucket
 
-    def contracts(self, key: str = "") -> list[StoredContract]:
+    def contracts(self, key: str | None = "") -> list[StoredContract]:
         """Return the contracts in force; fetch and parse each version once.
 
         Raises ContractInvalid when one of them is invalid, Permanent TOO_LARGE. With the key of a
-        landed object, an invalid contract is skipped if it cannot be for that object's table.
+        landed object, an invalid contract is skipped if it cannot be for that object's table; with
+        None every invalid one.
         """
         listed = self._contracts()
         read = {at: self._parsed.get(at) or self._concerning(key, at[0]) for at in listed}
@@ -176,6 +177,11 @@ class Lake:
         """Return an audit report. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
         return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0], key)
 
+    def group_reports(self, key: str) -> dict[str, AuditReport]:
+        """Return the reports that a group's object repeats, by key. Raises as `report`."""
+        body, _ = self._read(key, most=self.limits.largest_report)
+        return {each.key: each for each in from_lines(body, key)}
+
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """Return a table's baselines and their etag; "" where there are none.
 
@@ -229,14 +235,15 @@ class Lake:
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """Yield the keys of all audit reports, or at least those of some ingestions.
 
-        For few ingestions only their folders are listed.
+        For few ingestions only their folders are listed. What repeats a group's reports is none.
         """
         folders = [_REPORTS]
         if ids is not None:
             tables = self._folders(_REPORTS)
             if len(tables) * len(ids) <= _MOST_FOLDERS:
                 folders = [f"{table}{id_}/" for table in tables for id_ in ids]
-        return (each["Key"] for folder in folders for each in self._listed(folder))
+        keys = (each["Key"] for folder in folders for each in self._listed(folder))
+        return (key for key in keys if not is_group_reports_key(key))
 
     def _folders(self, prefix: str) -> list[str]:
         pages = self._pages(prefix, Delimiter="/")
@@ -265,12 +272,12 @@ class Lake:
                 message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
                 raise Transient("STORAGE_UNAVAILABLE", message)
 
-    def _concerning(self, landed: str, key: str) -> StoredContract | None:
+    def _concerning(self, landed: str | None, key: str) -> StoredContract | None:
         body, version = self._read(key, most=self.limits.largest_contract)
         try:
             return StoredContract.read(body, key, version, self.limits)
         except ContractInvalid:
-            if could_claim(body, landed):
+            if landed is not None and could_claim(body, landed):
                 raise
             return None
 

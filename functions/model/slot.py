@@ -1,6 +1,6 @@
 """The slots of shared runs: each holds one run at a time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakegate import times
@@ -11,21 +11,34 @@ _PREFIX = "shared-"
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot, and the shared run that holds it.
+    """A slot, and the shared run that holds it, or held it last.
 
     `name` is the run's name and client token, `run` its id once it was started. `checked_at` is
-    when the run was last seen up, or given its name. `revision` counts the saves.
+    when the run was last seen up, or given its name, "" once it ended. `name_before` and
+    `run_before` are those of the run before it: what it judged may be recorded after its end.
+    `revision` counts the saves.
     """
 
     number: int
     name: str = ""
     run: str = ""
     checked_at: str = ""
+    name_before: str = ""
+    run_before: str = ""
     revision: int = 0
 
     def is_trusted(self, now: str) -> bool:
         """Return whether its run was up, or being started, a moment ago."""
         return self.checked_at > times.text(datetime.fromisoformat(now) - _TRUSTED)
+
+    def id_of(self, name: str) -> str:
+        """Return the id of the run of this name, "" for any but its last two runs."""
+        return {self.name_before: self.run_before, self.name: self.run}.get(name, "")
+
+    def named(self, name: str, now: str) -> "Slot":
+        """Return it with its next run, which has a name and is still to be started."""
+        then = replace(self, name_before=self.name, run_before=self.run) if self.run else self
+        return replace(then, name=name, run="", checked_at=now)
 
 
 def shared_name(number: int, now: str, token: str) -> str:

@@ -21,8 +21,9 @@ from functions.operations.preconditions import (
     require_rows,
 )
 from functions.operations.withdrawal import withdrawn
-from functions.pipeline.finish import finish, report_of
+from functions.pipeline.finish import finish
 from functions.pipeline.publish import publish
+from functions.pipeline.reports import report_of
 from functions.pipeline.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient

@@ -42,7 +42,7 @@ def missing_files(adapters: Adapters) -> Iterator[str]:
 
 
 def _expecting(adapters: Adapters) -> dict[str, Contract]:
-    contracts = (stored.contract for stored in adapters.lake.contracts())
+    contracts = (stored.contract for stored in adapters.lake.contracts(None))
     return {contract.table: contract for contract in contracts if contract.expected}
 
 

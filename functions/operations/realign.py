@@ -32,8 +32,8 @@ from functions.operations.realignment import (
     is_lost,
     may_differ,
 )
-from functions.pipeline.finish import report_of
 from functions.pipeline.intake import arrivals
+from functions.pipeline.reports import report_of
 from lakegate.audit_tables import run_id
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.landing import ingestion_id, parse_report_key, report_key

@@ -8,7 +8,8 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import end, finish, report_of
+from functions.pipeline.finish import end, finish
+from functions.pipeline.reports import report_of
 from lakegate.errors import LakegateError, Permanent
 from lakegate.report import Reason
 

@@ -19,17 +19,18 @@ from functools import partial
 from itertools import islice
 
 from functions.adapters.all import Adapters
-from functions.adapters.s3 import Missing, Overwritten
+from functions.adapters.s3 import Overwritten
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import report_of, save_unmoved
+from functions.pipeline.finish import save_unmoved
 from functions.pipeline.fresh_branch import merge_fresh_branch
+from functions.pipeline.reports import report_of, reports_at
 from functions.pipeline.seed import SEEDING, is_seeded
 from functions.telemetry import logger, metrics
 from lakegate import times
 from lakegate.audit_tables import RESULTS, Entry, entries, run_id
 from lakegate.drift import Acceptance, Baselines
 from lakegate.errors import LakegateError, Permanent, Transient
-from lakegate.landing import fresh_branch, report_key
+from lakegate.landing import fresh_branch, parse_report_key, report_key
 from lakegate.report import AuditReport
 
 # The baselines of checks of drift: published runs, and what was accepted as normal.
@@ -136,7 +137,7 @@ def late_reports(adapters: Adapters) -> Iterator[Ingestion]:
     since = times.text(datetime.fromisoformat(adapters.now()) - _LATEST)
     for each in adapters.ledger.silent(since):
         is_seen = each.times.get(_LATE, "") >= each.ended_at or each.recorded < each.attempt
-        if not is_seen and any(_runs(adapters, _unrecorded(each))):
+        if not is_seen and _runs(adapters, [_unrecorded(each)]):
             yield each
 
 
@@ -154,7 +155,7 @@ def record(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
 
     Raise Transient if other processes were faster at each try.
     """
-    runs = [run for ingestion in ended for run in _runs(adapters, ingestion)]
+    runs = _runs(adapters, ended)
     if any(single.records for run in runs for single in run.report.singles):
         prefix = fresh_branch(RESULTS.name, ended[0].id, "")
         busy = f"{RESULTS.name} moved on each time that {ended[0].id} was recorded"
@@ -183,16 +184,21 @@ def strays(adapters: Adapters) -> Iterator[str]:
             yield name
 
 
-def _runs(adapters: Adapters, ingestion: Ingestion) -> Iterator[Run]:
-    """Yield the ingestion's runs that are not recorded and left a report."""
-    for attempt in range(ingestion.recorded + 1, ingestion.attempt + 1):
-        try:
-            report = adapters.lake.report(report_key(ingestion.table, ingestion.id, attempt))
-        except (Missing, Permanent):
-            continue
-        if (report.ingestion, report.attempt) == (ingestion.id, attempt):
-            is_last = attempt == ingestion.attempt
-            yield Run(report, published=is_last and ingestion.state is State.PUBLISHED)
+def _runs(adapters: Adapters, ended: Sequence[Ingestion]) -> list[Run]:
+    """Return the ingestions' runs that are not recorded and left a report."""
+    due = {
+        report_key(each.table, each.id, attempt): each.attempt == attempt
+        and each.state is State.PUBLISHED
+        for each in ended
+        for attempt in range(each.recorded + 1, each.attempt + 1)
+    }
+    found = reports_at(adapters, due.keys())
+    return [
+        Run(report, published)
+        for key, published in due.items()
+        if (report := found.get(key))
+        and (report.ingestion, report.attempt) == parse_report_key(key)[1:]
+    ]
 
 
 def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -> None:

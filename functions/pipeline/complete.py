@@ -9,9 +9,10 @@ from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Approval, Ingestion, State
 from functions.model.slot import is_shared_name
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
-from functions.pipeline.finish import end, finish, report_of
+from functions.pipeline.finish import end, finish
 from functions.pipeline.publish import publish, publish_next
 from functions.pipeline.replace import CANNOT_REPLACE
+from functions.pipeline.reports import report_of
 from functions.pipeline.retry import run_again
 from functions.pipeline.shared_runs import run_ended
 from functions.pipeline.submit import submit

@@ -6,18 +6,18 @@ from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger import Moved, fit_together
-from functions.adapters.s3 import Missing
 from functions.model.alert import Alert, Kind
 from functions.model.announcement import announcements
 from functions.model.commits import Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.notifications.alert_text import alert, duplicate, overdue, recovered, warned
+from functions.pipeline.reports import report_of
 from functions.pipeline.versions import newest_newer, older_failures
 from functions.telemetry import logger, metrics
 from lakegate import times
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import branch_name, fresh_branch
-from lakegate.report import AuditReport, Reason
+from lakegate.report import Reason
 
 # Characters that the ledger keeps of a reason: one item has 400 KB at most.
 _LONGEST, _LONGEST_CODE = 5_000, 100
@@ -125,14 +125,6 @@ def delete_replaced(adapters: Adapters, ingestion: Ingestion) -> None:
     """Delete the branches that were created for the ingestion, except the one that it names."""
     for branch in sorted(_branches(adapters, [ingestion]) - {ingestion.branch}):
         adapters.catalog.delete_branch(branch)
-
-
-def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
-    """Return the last attempt's audit report, None if its run left none. Raise Permanent."""
-    try:
-        return adapters.lake.report(ingestion.report_key)
-    except Missing:
-        return None
 
 
 def _cleaned_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

@@ -21,7 +21,6 @@ from typing import TypeVar
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
-from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, Intent
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.complete import (
@@ -34,12 +33,13 @@ from functions.pipeline.complete import (
     resume,
     with_findings,
 )
-from functions.pipeline.finish import end_published, report_of
+from functions.pipeline.finish import end_published
 from functions.pipeline.fresh_branch import settle_published
+from functions.pipeline.reports import report_of, reports_at
 from functions.pipeline.retry import run_again, run_all_again
 from functions.pipeline.submit import submit
 from functions.telemetry import logger
-from lakegate.errors import LakegateError, Permanent
+from lakegate.errors import LakegateError
 from lakegate.landing import WRITTEN_BY_JOBS, parse_report_key, parse_run_name, report_key
 from lakegate.report import AuditReport, Verdict
 from lakegate.shared_run import Judged
@@ -97,7 +97,8 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
     keys = {parse_report_key(key)[1:]: key for key in message.reports}
     known = adapters.ledger.together([id_ for id_, _ in keys])
     waiting = {i.id: i for i in known if i.awaits_shared_run and (i.id, i.attempt) in keys}
-    reports = {id_: _report(adapters, keys[id_, i.attempt]) for id_, i in waiting.items()}
+    found = reports_at(adapters, [keys[id_, i.attempt] for id_, i in waiting.items()])
+    reports = {id_: found.get(keys[id_, i.attempt]) for id_, i in waiting.items()}
     of_groups = {id_: r for id_, i in waiting.items() if _is_of_group(i, r := reports[id_])}
     groups = {r.group: r for r in of_groups.values() if r}
     singles = [i for id_, i in waiting.items() if id_ not in of_groups]
@@ -118,19 +119,10 @@ def _is_of_group(waiting: Ingestion, report: AuditReport | None) -> bool:
     return (report.ingestion, report.attempt) == (waiting.id, waiting.attempt)
 
 
-def _report(adapters: Adapters, key: str) -> AuditReport | None:
-    """Return the report, None if it is missing or cannot be read."""
-    try:
-        return adapters.lake.report(key)
-    except (Missing, Permanent) as error:
-        logger.warning("there is no such report", extra={"key": key, "why": error.message})
-        return None
-
-
 def _run_id(adapters: Adapters, name: str) -> str:
-    """Return the id of a shared run, "" once its slot holds another one."""
-    slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
-    return next((slot.run for slot in slots if slot.name == name), "")
+    """Return the id of a shared run, "" if its slot has had two others since, or without a name."""
+    slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs)) if name else ()
+    return next(filter(None, (slot.id_of(name) for slot in slots)), "")
 
 
 def _record_single(
@@ -210,17 +202,18 @@ class GroupVerdict:
         intent = Intent(self._any.branch, self._any.audited_hash)
         if any(member.intent == intent for member in members):
             return [member for member in members if member.intent == intent]
-        reports = {each.id: self._report(each) for each in members}
+        reports = self._reports(members)
         mine = [each for each in members if self._is_named(each, reports[each.id])]
         if len(mine) < len(self._any.group):
             return self._run_again(mine)
         return self._accept(run, [(each, report) for each in mine if (report := reports[each.id])])
 
-    def _report(self, member: Ingestion) -> AuditReport | None:
-        """Return the report of the member's attempt, None without one."""
-        if member.id in self._given:
-            return self._given[member.id]
-        return _report(self._adapters, report_key(member.table, member.id, member.attempt))
+    def _reports(self, members: Sequence[Ingestion]) -> Mapping[str, AuditReport | None]:
+        """Return the reports of the members' attempts, by ingestion; None without one."""
+        others = [each for each in members if each.id not in self._given]
+        keys = {each.id: report_key(each.table, each.id, each.attempt) for each in others}
+        found = reports_at(self._adapters, keys.values())
+        return {**self._given, **{id_: found.get(key) for id_, key in keys.items()}}
 
     def _is_named(self, member: Ingestion, report: AuditReport | None) -> bool:
         """Return whether it waits for a verdict, and its report names this branch."""

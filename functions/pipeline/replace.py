@@ -14,8 +14,9 @@ from functions.adapters.nessie import CannotRebase, FilesGone, UnknownBranch
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import commit_of
-from functions.pipeline.finish import delete_replaced, end, end_published, report_of
+from functions.pipeline.finish import delete_replaced, end, end_published
 from functions.pipeline.fresh_branch import FreshBranch, Overtaken, on_fresh_branch
+from functions.pipeline.reports import report_of
 from functions.pipeline.versions import (
     SUPERSEDED,
     VersionStatus,

@@ -15,12 +15,12 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from functions.adapters.all import Adapters
-from functions.adapters.emr import JobRun, UnknownRun
+from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.adapters.ledger import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.model.slot import Slot, shared_name
 from functions.settings import Settings
-from functions.telemetry import logger, metrics
+from functions.telemetry import count_for_alarm, logger, metrics
 from lakegate import times
 from lakegate.jobspec import JobSpec
 from lakegate.shared_run import SharedRun
@@ -95,9 +95,11 @@ def run_ended(adapters: Adapters, run: JobRun) -> None:
     """Free the slot of a shared run, and start the next one at once if files wait."""
     metrics.add_metric("SharedRunsEnded", "Count", 1)
     logger.info("a shared run ended", extra={"run": run.id, "run_state": run.state})
+    if run.state is not RunState.SUCCESS:
+        count_for_alarm("SharedRunsFailed", adapters.settings.stage)
     slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
     for slot in [each for each in slots if each.run == run.id]:
-        free = adapters.ledger.save_slot(replace(slot, name="", run="", checked_at=""))
+        free = adapters.ledger.save_slot(replace(slot, checked_at=""))
         if adapters.work.size():
             _start(adapters, free)
 
@@ -107,7 +109,7 @@ def _fill(adapters: Adapters, slot: Slot) -> None:
     now = adapters.now()
     if slot.is_trusted(now):
         return
-    if slot.run and not _has_ended(adapters, slot.run):
+    if slot.run and slot.checked_at and not _has_ended(adapters, slot.run):
         adapters.ledger.save_slot(replace(slot, checked_at=now))
     else:  # of a run that was only named the starter may have died
         _start(adapters, slot)
@@ -122,9 +124,10 @@ def _has_ended(adapters: Adapters, run: str) -> bool:
 
 def _start(adapters: Adapters, free: Slot) -> None:
     """Start a run in the slot. Raise Moved if another process was faster."""
+    apart = _tables_apart(adapters)
     now, settings = adapters.now(), adapters.settings
     name = shared_name(free.number, now, adapters.token())
-    slot = adapters.ledger.save_slot(replace(free, name=name, run="", checked_at=now))
+    slot = adapters.ledger.save_slot(free.named(name, now))
     run = adapters.jobs.start_shared(
         SharedRun(
             name=slot.name,
@@ -135,8 +138,15 @@ def _start(adapters: Adapters, free: Slot) -> None:
             token_secret=settings.job_token_secret,
             timeout_minutes=settings.job_timeout_minutes,
             idle_seconds=settings.run_idle_seconds,
+            apart=apart,
         )
     )
     metrics.add_metric("SharedRunsStarted", "Count", 1)
     logger.info("shared run started", extra={"run": run, "run_name": slot.name})
     adapters.ledger.save_slot(replace(slot, run=run, checked_at=adapters.now()))
+
+
+def _tables_apart(adapters: Adapters) -> tuple[str, ...]:
+    """Return the tables that no shared run may touch, by the contracts in force that are valid."""
+    stored = (each.contract for each in adapters.lake.contracts(None))
+    return tuple(sorted(each.table for each in stored if each.isolation == "own"))

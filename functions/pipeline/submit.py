@@ -6,7 +6,8 @@ from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.contracts import Hidden, with_terms
-from functions.pipeline.finish import delete_replaced, end, end_published, report_of
+from functions.pipeline.finish import delete_replaced, end, end_published
+from functions.pipeline.reports import report_of
 from functions.pipeline.shared_runs import is_small, may_share, queue
 from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -290,6 +291,20 @@ def test_a_shared_run_has_its_own_time_limit(application: Application) -> None:
     """A shared run is stopped after its own time limit, whatever the settings say."""
     run = application.jobs.start_shared(application.shared(timeout_minutes=1))
     assert "timed out" in application.ended(run, RunState.CANCELLED)
+
+
+def test_a_shared_run_is_told_what_its_policy_denies() -> None:
+    """A run whose policy cannot name all tables gets the wider patterns that the policy names."""
+    client = Mock()
+    client.start_job_run.return_value = {"jobRunId": "run"}
+    many = replace(SHARED, apart=tuple(f"hr.t{number}" for number in range(50)))
+    Jobs(client, SETTINGS).start_shared(many)
+    given = client.start_job_run.call_args.kwargs
+    (argument,) = given["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    told = SharedRun.from_argument(argument)
+    assert told
+    assert told == replace(many, apart=("hr.*",))
+    assert given["executionIamPolicy"] == {"policy": shared_run_policy(told, SETTINGS)}
 
 
 def test_a_shared_run_asks_for_its_rights_and_size() -> None:

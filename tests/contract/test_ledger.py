@@ -253,6 +253,18 @@ def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
     assert waiting(ledger, "a.d") == waiting(ledger, "batch") == []
 
 
+def test_a_slot_keeps_its_last_two_runs(ledger: AnyLedger) -> None:
+    """A slot is read back as it was saved, and a copy that was read before cannot be saved."""
+    unused = ledger.slot(1)
+    first = replace(ledger.save_slot(unused.named("shared-a", "2026-03-01")), run="00a")
+    ledger.save_slot(ledger.save_slot(first).named("shared-b", "2026-03-02"))
+    found = ledger.slot(1)
+    assert (found.name, found.name_before, found.run_before) == ("shared-b", "shared-a", "00a")
+    assert [found.id_of(name) for name in ("shared-a", "shared-b", "shared-c")] == ["00a", "", ""]
+    with pytest.raises(Moved):
+        ledger.save_slot(first)
+
+
 def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
     """The search is read back as it was saved last, and is no ingestion."""
     assert ledger.search() is None

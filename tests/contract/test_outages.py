@@ -90,6 +90,7 @@ def buckets(s3: Any) -> Calls:
         lake.contracts,
         lambda: lake.put_contract(parse(ORDERS, "orders"), ORDERS),
         lambda: lake.report("reports/x"),
+        lambda: lake.group_reports("reports/x"),
         lambda: lake.contract_at("contracts/x", "v1"),
         lambda: list(lake.reports()),
         lambda: lake.delete_objects(["a"]),

@@ -24,6 +24,7 @@ from lakegate.drift import Baselines, Series, Value
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from lakegate.limits import Limits
+from lakegate.report import to_lines
 from tests.contract.aws import ACCOUNT
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import ORDERS, RETURNS
@@ -219,11 +220,28 @@ def test_a_report_has_a_limit(buckets: Buckets) -> None:
         buckets.lake.report("reports/a.b/1/1.json")
 
 
+def test_the_reports_of_a_group_are_read_at_once(buckets: Buckets) -> None:
+    """An object that repeats several reports is read with one request, up to the limit."""
+    key = f"reports/a.b/group-{16 * 'a'}.json"
+    with pytest.raises(Missing, match=re.escape(key)):
+        buckets.lake.group_reports(key)
+    both = [replace(REPORT, attempt=attempt) for attempt in (1, 2)]
+    buckets.put_text(key, to_lines(both))
+    assert buckets.lake.group_reports(key) == {each.key: each for each in both}
+    buckets.put_text(key, to_lines(both) + b"\n{}")
+    with pytest.raises(Permanent, match=f"BAD_REPORT: the audit report {re.escape(key)} "):
+        buckets.lake.group_reports(key)
+    buckets.put_text(key, to_lines(both) + b" " * LIMITS.largest_report)
+    with pytest.raises(Permanent, match=f"TOO_LARGE: {re.escape(key)}"):
+        buckets.lake.group_reports(key)
+
+
 def test_reports_are_listed(buckets: Buckets) -> None:
     """The keys of all reports are listed, each once, and nothing else."""
     assert list(buckets.lake.reports()) == []
     reports = ["reports/a.b/1/1.json", "reports/a.b/1/2.json"]
-    for key in (*reports, reports[0], "contracts/a.b.yaml", "warehouse/x"):
+    together = f"reports/a.b/group-{16 * 'a'}.json"
+    for key in (*reports, reports[0], together, "contracts/a.b.yaml", "warehouse/x"):
         buckets.put_text(key, b"{}")
     assert list(buckets.lake.reports()) == reports
 

@@ -128,7 +128,10 @@ def deeds(sqs: Any, queue: str) -> dict[str, bool]:
 
 
 def test_a_shared_run_takes_files_of_all_tables_and_names_reports(gate: Gate) -> None:
-    """A shared run reads every landed object, writes every table, and uses its two queues only."""
+    """A shared run reads every landed object, writes tables, and uses its two queues only.
+
+    It reaches no table that is kept apart from it.
+    """
     landing, lake = gate.stack.landing_bucket, gate.stack.lake_bucket
     settings = gate.adapters.settings
     shared = SharedRun(
@@ -140,6 +143,7 @@ def test_a_shared_run_takes_files_of_all_tables_and_names_reports(gate: Gate) ->
         token_secret=settings.job_token_secret,
         timeout_minutes=60,
         idle_seconds=60,
+        apart=("rights.theirs",),
     )
     run = session(gate, shared.name, shared_run_policy(shared, settings))
     s3, sqs = run.client("s3"), run.client("sqs")
@@ -150,6 +154,10 @@ def test_a_shared_run_takes_files_of_all_tables_and_names_reports(gate: Gate) ->
         for key in (data, f"reports/rights.{table}/{NOBODYS}/1.json.trying"):
             s3.put_object(Bucket=lake, Key=key, Body=b"data")
             assert refused(s3.delete_object, Bucket=lake, Key=key)
+    for key in (f"reports/rights.theirs/{NOBODYS}/1.json", "warehouse/rights/theirs/a.parquet"):
+        boto3.client("s3").put_object(Bucket=lake, Key=key, Body=b"data")
+        assert refused(s3.put_object, Bucket=lake, Key=key, Body=b""), key
+        assert refused(s3.get_object, Bucket=lake, Key=key), key
     for key in ("contracts/rights.mine.yaml", "jobs/x/main.py", "changes/rights.mine/a.json"):
         assert refused(s3.put_object, Bucket=lake, Key=key, Body=b""), key
     taking = {"send": False, "take": True, "delete": True, "hide": True, "count": True}

@@ -51,6 +51,7 @@ SETTINGS = Settings(
     upload_dead_letters="http://sqs/uploads-dead",
     job_run_dead_letters="http://sqs/job-runs-dead",
     alert_dead_letters="http://sqs/alerts-dead",
+    stage="test",
 )
 ORDERS = """\
 kind: DataContract

@@ -48,6 +48,12 @@ class FakeJobs:
         told = ((each.told, each.run) for each in self._runs.values())
         return [run.id for of, run in told if isinstance(of, SharedRun) and not run.has_ended]
 
+    def shared_run(self, run: str) -> SharedRun:
+        """Return the input of a shared run."""
+        told = self._runs[run].told
+        assert isinstance(told, SharedRun)
+        return told
+
     def get(self, run: str) -> JobRun:
         """See Jobs.get."""
         if run not in self._runs:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from functions.adapters.nessie import UnknownBranch
 from lakegate.jobspec import JobSpec
-from lakegate.landing import branch_name, group_branch, run_name
-from lakegate.report import AuditReport, Verdict
+from lakegate.landing import branch_name, group_branch, group_reports_key, run_name
+from lakegate.report import AuditReport, Verdict, to_lines
 from lakegate.shared_run import Judged
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.faults import ProcessDied
@@ -69,17 +69,21 @@ class SharedJob:
 
     def _append_group(self, specs: Sequence[JobSpec]) -> list[str]:
         first = specs[0]
-        branch = group_branch(first.table, self._token())
+        branch = group_branch(first.table, self._token().zfill(16))
         base = self._catalog.create_branch(branch)
         own = [replace(spec, branch=branch, base_hash=base) for spec in specs]
         self._catalog.append(branch, first.table, *map(data_file, own))
         audited = self._catalog.own_commit(branch, base)
         group = tuple(spec.ingestion for spec in specs) if len(specs) > 1 else ()
-        for spec in own:
-            found = self._found(spec, audited)
-            assert found
-            self._put(spec, replace(found, group=group))
+        stored = [self._put(spec, self._clean(spec, audited, group)) for spec in own]
+        if group:
+            self._lake.put_text(group_reports_key(first.table, branch), to_lines(stored))
         return [spec.report_key for spec in own]
+
+    def _clean(self, spec: JobSpec, audited: str, group: tuple[str, ...]) -> AuditReport:
+        found = self._found(spec, audited)
+        assert found
+        return replace(found, group=group)
 
     def _judge_again(self, name: str, spec: JobSpec, send: Send) -> None:
         """Judge a file that a run had in hand before: that run may have died by it."""
@@ -117,8 +121,8 @@ class SharedJob:
     def _script(self, spec: JobSpec) -> Script:
         return self._scripts[spec.ingestion]
 
-    def _put(self, spec: JobSpec, report: AuditReport) -> None:
-        self._lake.put_report(spec.report_key, report.to_json())
+    def _put(self, spec: JobSpec, report: AuditReport) -> AuditReport:
+        return self._lake.put_report(spec.report_key, report.to_json())
 
 
 def _by_table(taken: Sequence[Work]) -> Mapping[tuple[str, str], list[Work]]:

@@ -23,9 +23,9 @@ from lakegate.contract.claims import could_claim
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, is_group_reports_key
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import AuditReport
+from lakegate.report import AuditReport, from_lines
 from tests.fakes.clock import FakeClock
 
 _FIRST_SEQUENCER = 14  # "E", "F", "10": as texts they are in another order
@@ -117,7 +117,7 @@ class FakeLake:
         self.deleted: dict[str, None] = {}
         self.bucket = "lake"
 
-    def contracts(self, key: str = "") -> list[StoredContract]:
+    def contracts(self, key: str | None = "") -> list[StoredContract]:
         """See Lake.contracts."""
         found = []
         for source, texts in sorted(self._texts.items()):
@@ -125,7 +125,7 @@ class FakeLake:
                 try:
                     found.append(self._contract(texts[-1], source, f"v{len(texts)}"))
                 except ContractInvalid:
-                    if could_claim(texts[-1], key):
+                    if key is not None and could_claim(texts[-1], key):
                         raise
         return found
 
@@ -165,6 +165,13 @@ class FakeLake:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         _check_size(key, self._texts[key][-1], self.limits.largest_report)
         return _read_report(self._texts[key][-1], key)
+
+    def group_reports(self, key: str) -> dict[str, AuditReport]:
+        """See Lake.group_reports."""
+        if key not in self._texts:
+            raise Missing("MISSING_OBJECT", f"there is no object {key}")
+        _check_size(key, self._texts[key][-1], self.limits.largest_report)
+        return {each.key: each for each in from_lines(self._texts[key][-1], key)}
 
     def finished_report(self, key: str) -> AuditReport | None:
         """See spark_jobs.storage.Storage.finished_report."""
@@ -206,7 +213,8 @@ class FakeLake:
 
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """See Lake.reports."""
-        reports = sorted(key for key in self._texts if key.startswith("reports/"))
+        keys = sorted(key for key in self._texts if key.startswith("reports/"))
+        reports = (key for key in keys if not is_group_reports_key(key))
         yield from (key for key in reports if ids is None or key.split("/")[2] in ids)
 
     def lose(self, prefix: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from functions.adapters.emr_run_policy import MOST, run_policy, shared_run_policy
+from functions.adapters.emr_run_policy import MOST, run_policy, shared_run_policy, widened
 from lakegate.batch import BatchFile
 from lakegate.jobspec import JOB_FILES, JobSpec
 from lakegate.landing import LandedObject
@@ -152,7 +152,7 @@ def test_a_run_writes_its_own_table_and_what_bears_its_id() -> None:
         f"warehouse/shop/orders_{UUID}/metadata/x.avro",
         "warehouse/shop/orders/data/x.parquet",
         f"reports/shop.orders/{ingestion}/1.json",
-        f"staging/{ingestion}/1/file.csv",
+        f"staging/shop.orders/{ingestion}/1/file.csv",
         f"warehouse/ops/audit_results/data/{ingestion}-1-abcd.parquet",
         f"warehouse/ops/quarantine/data/{ingestion}-1-abcd/part-0.parquet",
     )
@@ -165,6 +165,7 @@ def test_a_run_writes_its_own_table_and_what_bears_its_id() -> None:
         f"warehouse/shop/orders_20240101_{UUID}/data/x.parquet",
         f"warehouse/shop/customers_{UUID}/data/x.parquet",
         f"reports/shop.orders/{'b2' * 16}/1.json",
+        f"reports/shop.orders/group-{16 * 'c'}.json",  # which speaks for others
         f"warehouse/ops/audit_results/data/{'b2' * 16}-1-abcd.parquet",
         "contracts/shop.orders.yaml",
         "jobs/0123456789abcdef/main.py",
@@ -305,7 +306,7 @@ def test_a_shared_run_does_for_every_table_what_a_run_does_for_its_own(shared: I
             assert not shared.may("s3:PutObject", lake(key)), key
         report = f"reports/shop.{table}/a/1.json"
         data = f"warehouse/shop/{table}_{UUID}/data/x.parquet"
-        for key in (data, report, f"{report}.trying", "staging/a/1/file.csv"):
+        for key in (data, report, f"{report}.trying", "staging/shop.orders/a/1/file.csv"):
             assert shared.may("s3:PutObject", lake(key)), key
             assert shared.may("s3:GetObject", lake(key)), key
             assert not shared.may("s3:DeleteObject", lake(key)), key
@@ -313,6 +314,61 @@ def test_a_shared_run_does_for_every_table_what_a_run_does_for_its_own(shared: I
         assert not shared.may("s3:PutObject", landing(f"shop/{table}/a.csv"))
     for key in ("changes/shop.orders/abc.json", "jobs/fedcba/main.py", "anything"):
         assert not shared.may("s3:GetObject", lake(key)), key
+
+
+def kept_apart(*tables: str) -> tuple[SharedRun, Identity]:
+    """Return a shared run that is apart from tables, as it is started, and its rights."""
+    run = widened(replace(SHARED, apart=tables), SETTINGS_)
+    policy = shared_run_policy(run, SETTINGS_)
+    assert len(policy) <= MOST
+    assert re.fullmatch(_rules()["pattern"], policy)
+    return run, Identity("arn:aws:iam::000000000000:role/job", [ROLE], json.loads(policy))
+
+
+def objects(table: str) -> Sequence[str]:
+    """Return keys of a table's data, of reports about it, and of copies of its landed files."""
+    path = table.replace(".", "/")
+    data = (f"warehouse/{path}_{UUID}/data/x.parquet", f"warehouse/{path}/metadata/x.json")
+    return (*data, f"reports/{table}/a/1.json", f"staging/{table}/a/1/file.csv")
+
+
+@pytest.mark.parametrize("apart", [["shop.orders"], ["shop.orders", "hr.a", "hr.b"]])
+def test_a_shared_run_reaches_no_table_that_is_apart(apart: Sequence[str]) -> None:
+    """It neither reads nor writes such a table, its reports and copies of its files."""
+    run, shared = kept_apart(*apart)
+    assert not run.may_touch("shop.orders")
+    others = ("shop.orders_2", "shop.order", "x.orders", "shops.orders", "ops.audit_results")
+    for action in ("s3:GetObject", "s3:PutObject"):
+        for key in objects("shop.orders"):
+            assert not shared.may(action, lake(key)), key
+        for table in others:
+            assert run.may_touch(table)
+            for key in objects(table):
+                assert shared.may(action, lake(key)), key
+    assert shared.may("s3:GetObjectVersion", landing("warehouse/shop/orders/a.csv"))
+
+
+@given(
+    st.lists(st.from_regex(r"[a-e]{1,9}\.[a-z0-9_]{1,30}", fullmatch=True), unique=True),
+    st.from_regex(r"[a-e]{1,2}\.[a-z0-9_]{1,3}", fullmatch=True),
+)
+def test_rights_and_what_a_shared_run_takes_agree(apart: list[str], table: str) -> None:
+    """However many tables are apart, a shared run has none of them, and rights to all it takes."""
+    run, shared = kept_apart(*apart)
+    for each in (*apart, table):
+        rights = {shared.may("s3:PutObject", lake(key)) for key in objects(each)}
+        assert rights == {run.may_touch(each)}
+    assert not any(map(run.may_touch, apart))
+
+
+def test_too_many_tables_keep_their_namespaces_apart() -> None:
+    """Where a policy cannot name all tables, it names their namespaces, and at last all tables."""
+    few, _ = kept_apart("hr.a", "hr.b")
+    more, _ = kept_apart(*(f"hr.t{n}" for n in range(20)))
+    all_, _ = kept_apart(*(f"hr{n}.t" for n in range(20)))
+    assert (few.apart, more.apart, all_.apart) == (("hr.a", "hr.b"), ("hr.*",), ("*",))
+    assert more.may_touch("shop.orders")
+    assert not all_.may_touch("shop.orders")
 
 
 def test_the_partition_is_the_roles() -> None:

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from functions.settings import Settings
 from infra import template
 from lakegate.nessie_tokens import LIFE
 
@@ -52,6 +53,16 @@ def test_the_end_of_tokens_has_an_alarm() -> None:
     parameters = template.read(Path(__file__).parents[3] / "template.yaml")["Parameters"]
     renewed_with = LIFE.days // 3
     assert 0 < parameters["TokenAlarmDays"]["Default"] < renewed_with
+
+
+def test_shared_runs_that_die_again_and_again_raise_an_alarm() -> None:
+    """The alarm watches the functions' metric, and takes more deaths than one file causes."""
+    alarm = of("AWS::CloudWatch::Alarm")["SharedRunsFailAlarm"]
+    assert (alarm["Namespace"], alarm["MetricName"]) == ("Lakegate", "SharedRunsFailed")
+    names = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
+    assert names == {"service": "lakegate", "stage": {"Ref": "Stage"}}
+    assert alarm["DatapointsToAlarm"] > Settings.max_crashes
+    assert alarm["TreatMissingData"] == "notBreaching"
 
 
 def test_alarms_reach_the_owners() -> None:

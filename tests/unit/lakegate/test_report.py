@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakegate.errors import Permanent
-from lakegate.report import AuditReport, Reason, Status
+from lakegate.report import AuditReport, Reason, Status, from_lines, to_lines
 from tests.fakes.examples import FAILED, REPORT
 
 ANY_JSON = st.recursive(
@@ -33,6 +33,13 @@ def test_a_report_survives_the_way(
     check = replace(FAILED, found=found, status=status, samples=({found: cell},))
     report = replace(REPORT, reason=Reason("X", message), checks=(check, FAILED))
     assert AuditReport.from_json(report.to_json()) == report
+
+
+@given(st.lists(st.text()))
+def test_reports_in_one_object_survive_the_way(messages: list[str]) -> None:
+    """Whatever texts reports contain, each is read back from its line."""
+    reports = [replace(REPORT, reason=Reason("X", message)) for message in messages]
+    assert from_lines(to_lines(reports), "") == reports
 
 
 def test_a_report_of_an_older_release_names_no_files() -> None:

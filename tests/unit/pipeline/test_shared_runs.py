@@ -1,13 +1,16 @@
 """Shared runs: many files in one run, a verdict for each, each on main once."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
+from functions.pipeline.intake import take_in
+from functions.pipeline.shared_runs import run_ended
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import SETTINGS
+from tests.fakes.deployment import RETURNS, SETTINGS
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
 from tests.fakes.promises import check_promises
 from tests.fakes.scenario import Scenario
@@ -64,6 +67,57 @@ def test_a_file_that_kills_the_run_ends_alone(deployment: Scenario, script: Scri
     assert deployment.ingestion(bad).state is end
     assert not deployment.ingestion(bad).is_shared
     check_promises(deployment)
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["no other run", "another run up"])
+def test_a_run_that_ended_before_its_verdict_is_recorded_is_named(
+    deployment: Scenario, more: bool
+) -> None:
+    """An ingestion names its run although the run's slot is free again, or has the next run."""
+    landed = land(deployment)
+    deployment.deliver()
+    (run,) = deployment.jobs.shared_runs()
+    deployment.run_shared(run)
+    if more:
+        take_in(deployment.adapters, deployment.land("shop/orders/more.parquet"))
+    deployment.jobs.end(run, RunState.SUCCESS)
+    run_ended(deployment.adapters, deployment.jobs.get(run))
+    assert len(deployment.jobs.shared_runs()) == more
+    deployment.settle()
+    assert {deployment.ingestion(each).job_run for each in landed} == {run}
+
+
+@pytest.mark.parametrize("state", [RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED])
+def test_a_run_that_dies_is_counted(
+    deployment: Scenario, capsys: pytest.CaptureFixture[str], state: RunState
+) -> None:
+    """The metric that an alarm watches counts the runs that did not end by success."""
+    land(deployment, 1)
+    deployment.deliver()
+    (run,) = deployment.jobs.shared_runs()
+    deployment.jobs.end(run, state)
+    run_ended(deployment.adapters, deployment.jobs.get(run))
+    lines = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    counted = [line for line in lines if "SharedRunsFailed" in line]
+    assert len(counted) == (state is not RunState.SUCCESS)
+    for line in counted:
+        assert (line["service"], line["stage"], line["SharedRunsFailed"]) == (
+            "lakegate",
+            "test",
+            [1],
+        )
+
+
+def test_a_run_is_apart_from_tables_of_own_runs(deployment: Scenario) -> None:
+    """A shared run names the tables with `isolation: own`; an invalid contract stops no run."""
+    own = "customProperties: [{property: isolation, value: own},"
+    text = RETURNS.replace("customProperties: [", own)
+    deployment.lake.put_text("contracts/shop.returns.yaml", text.encode())
+    deployment.lake.put_text("contracts/bad.yaml", RETURNS.replace("integer", "intger").encode())
+    deployment.land("shop/orders/1.parquet")
+    deployment.deliver()
+    (run,) = deployment.jobs.shared_runs()
+    assert deployment.jobs.shared_run(run).apart == ("shop.returns",)
 
 
 def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None:

@@ -187,9 +187,22 @@ def test_a_run_takes_no_file_when_its_token_ends(world: World) -> None:
     assert (world.named, world.queues.waiting) == ([], 1)
 
 
-def test_a_transient_error_puts_a_group_back(world: World) -> None:
-    """After a transient error the files come again soon, and each is reported once."""
+def test_a_group_is_tried_once_more_after_a_transient_error(world: World) -> None:
+    """After a moment the same files are ingested together again, and no message is put back."""
     world.files.failures[spec_of(1).ingestion] = 1
+    specs = [spec_of(number) for number in range(5)]
+    world.put(*specs)
+    world.serve()
+    assert world.files.groups == [[spec.ingestion for spec in specs]] * 2
+    assert [judged.reports for judged in world.queues.judged] == [
+        tuple(spec.report_key for spec in specs)
+    ]
+    assert (world.queues.hidden, world.clock.waits[0]) == ([], 1)
+
+
+def test_a_second_transient_error_puts_a_group_back(world: World) -> None:
+    """After two errors in a row the files come again soon, and each is reported once."""
+    world.files.failures[spec_of(1).ingestion] = 2
     world.put(spec_of(1), spec_of(2), spec_of(3, "shop.other"))
     world.serve()
     assert world.named[0] == spec_of(3, "shop.other").report_key
@@ -254,6 +267,18 @@ def test_a_file_with_no_place_in_a_shared_run_gets_its_own(world: World) -> None
     world.serve()
     assert sorted(world.alone) == sorted(run_name(spec_of(n).ingestion, 1) for n in (1, 2))
     assert world.files.groups == []
+
+
+@pytest.mark.parametrize("pattern", ["shop.orders", "shop.*", "*"])
+def test_a_file_of_a_table_that_is_apart_gets_a_run_of_its_own(world: World, pattern: str) -> None:
+    """A run neither reads nor ingests it, not even where its report exists."""
+    world.put(spec_of(1), spec_of(2), spec_of(3, "hr.salaries"), spec_of(4, "hr.salaries"))
+    world.files.reports.append(spec_of(2).report_key)
+    world.files.failures[spec_of(1).ingestion] = 99
+    world.serve(replace(RUN, apart=(pattern,)))
+    others = [3, 4] if pattern == "*" else []
+    assert sorted(world.alone) == sorted(run_name(spec_of(n).ingestion, 1) for n in (1, 2, *others))
+    assert len(world.named) == 2 - len(others)
 
 
 def test_a_file_that_ends_runs_holds_up_nobody(world: World) -> None:

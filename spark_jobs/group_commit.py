@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
-from lakegate.landing import group_branch
-from lakegate.report import AuditReport, Step, Verdict
+from lakegate.landing import group_branch, group_reports_key
+from lakegate.report import AuditReport, Step, Verdict, to_lines
 from spark_jobs.append import Opened, open_table
 from spark_jobs.group_audit import Passed
 from spark_jobs.nessie_branch import Branch
@@ -75,9 +75,16 @@ class Group:
     engine: Mapping[str, str]
 
     def store(self) -> list[AuditReport]:
-        """Put each file's report and results into the lake bucket; return the reports."""
+        """Put each file's report and results into the lake bucket; return the reports.
+
+        Then one object repeats them as they are stored there, for whoever reads them all.
+        """
         with ThreadPoolExecutor(_THREADS) as threads:
-            return list(threads.map(self._stored, self.files))
+            stored = list(threads.map(self._stored, self.files))
+        if len(stored) > 1:
+            key = group_reports_key(self.table.spec.table, self.table.spec.branch)
+            self.files[0].storage.put(key, to_lines(stored))
+        return stored
 
     def _stored(self, file: Entered) -> AuditReport:
         storage = file.storage

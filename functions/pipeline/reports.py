@@ -1,0 +1,60 @@
+"""Read audit reports: that of an ingestion, or many at once."""
+
+from collections.abc import Collection, Mapping
+from functools import cache, partial
+
+from functions.adapters.all import Adapters
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import Ingestion
+from functions.telemetry import logger
+from lakegate.errors import Permanent
+from lakegate.landing import group_reports_key, parse_report_key
+from lakegate.report import AuditReport
+
+
+def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
+    """Return the last attempt's audit report, None if its run left none. Raise Permanent."""
+    try:
+        return adapters.lake.report(ingestion.report_key)
+    except Missing:
+        return None
+
+
+def reports_at(adapters: Adapters, keys: Collection[str]) -> dict[str, AuditReport]:
+    """Return the reports under these keys, without those that are missing or unreadable.
+
+    Those of a group take two requests: for one of them, and for the object that repeats all.
+    """
+    found: dict[str, AuditReport] = {}
+    repeated = cache(partial(_repeated, adapters))
+    for key in keys:
+        if key in found:
+            continue
+        try:
+            found[key] = adapters.lake.report(key)
+        except (Missing, Permanent) as error:
+            logger.info("there is no such report", extra={"key": key, "why": error.message})
+            continue
+        members = {each for each in keys if parse_report_key(each)[1] in found[key].group}
+        if wanted := members - found.keys():
+            given = repeated(_place(key, found[key]))
+            found |= {each: given[each] for each in wanted & given.keys()}
+    return found
+
+
+def _place(key: str, report: AuditReport) -> str:
+    """Return the key of the object that repeats the reports of a report's group.
+
+    It follows from the table in the report's key, since the report may be forged: a run of its own
+    writes only keys with its ingestion's id, and so no group's object.
+    """
+    return group_reports_key(parse_report_key(key)[0], report.branch)
+
+
+def _repeated(adapters: Adapters, key: str) -> Mapping[str, AuditReport]:
+    """Return the reports that a group's object repeats, none if it cannot be read."""
+    try:
+        return adapters.lake.group_reports(key) if key else {}
+    except (Missing, Permanent) as error:
+        logger.info("each report is read by itself", extra={"key": key, "why": error.message})
+        return {}
