@@ -57,8 +57,8 @@ class KeyFiles:
     def may_have_digest(self, file: DataFile) -> bool:
         """Return if a data file is one that the run may put a digest beside, and no larger."""
         spec = self.storage.spec
-        folder = f"s3a?://{spec.lake_bucket}/warehouse/{spec.table.replace('.', '/')}"
-        is_near = re.match(rf"{folder}(_[0-9a-f]{{8}}-[^/]+)?/.*\.parquet$", file.path)
+        table = re.escape(f"{spec.lake_bucket}/warehouse/{spec.table.replace('.', '/')}")
+        is_near = re.match(rf"s3a?://{table}(_[0-9a-f]{{8}}-[^/]+)?/.*\.parquet$", file.path)
         return bool(is_near) and file.rows <= _MOST
 
     def put_digest(self, file: DataFile, found: Hashes) -> None:
@@ -178,8 +178,6 @@ class OwnKeys:
         """
         if suspects.unread or sum(file.rows for file in suspects.seen) > _MOST:
             raise Unreadable("without digests, or with too many rows")
-        if not suspects.seen:
-            return 0
         own = self.of_key.with_hashes(self.files, suspects.hashes)
         others = self.of_key.with_hashes(suspects.seen, suspects.hashes)
         return own.num_rows + others.num_rows - _different([own, others]).num_rows

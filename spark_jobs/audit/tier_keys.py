@@ -20,7 +20,6 @@ from lakegate.contract.rules import Control, Query, Reference
 from lakegate.errors import Permanent
 from lakegate.report import Tier
 from spark_jobs.audit import check_sql, external, keys, main_table, tier_scan
-from spark_jobs.audit.arrow_keys import HashRows, mixed
 from spark_jobs.audit.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.known_keys import MOST_OWN, KeyFiles, OwnKeys
 from spark_jobs.audit.main_table import FindScans, MainTable
@@ -37,14 +36,12 @@ class _KeyAudit:
     """The checks of one run, with the keys that were counted so far.
 
     `find_scans` returns the lookup for the data files that a check's keys are compared with, None
-    for all of main's. `hash_rows` makes the hashes in key digests. `own` holds keys by their
-    columns, None where only Spark can read them. `unique` holds the columns of keys without
-    duplicates, with their scope and condition.
+    for all of main's. `own` holds keys by their columns, None where only Spark can read them.
+    `unique` holds the columns of keys without duplicates, with their scope and condition.
     """
 
     run: Run
     find_scans: Callable[[Check], FindScans] | None
-    hash_rows: HashRows
     own: dict[tuple[str, ...], OwnKeys | None] = field(default_factory=dict)
     counted: dict[tuple[frozenset[str], str], keys.Keys] = field(default_factory=dict)
     unique: list[tuple[_Scope, frozenset[str], str]] = field(default_factory=list)
@@ -65,14 +62,13 @@ def answer(
     run: Run,
     checks: Iterable[Check],
     find_scans: Callable[[Check], FindScans] | None = None,
-    hash_rows: HashRows = mixed,
 ) -> Mapping[str, Measured]:
     """Return the measures, by check id, of all checks that need a job of their own.
 
     `find_scans` returns the lookup for the data files to compare a check's keys with, by default
-    all of main's. `hash_rows` makes the hashes in key digests.
+    all of main's.
     """
-    audit = _KeyAudit(run, find_scans, hash_rows)
+    audit = _KeyAudit(run, find_scans)
     able = sorted(filter(is_measured, checks), key=lambda check: len(check.columns))
     rows = [check for check in able if check.basis.metric in OF_ROWS]
     measured = {check.id: _measured_or_problem(audit, check) for check in able if check not in rows}
@@ -158,9 +154,12 @@ def _counted(audit: _KeyAudit, check: Check) -> keys.Keys:
     of = frozenset(check.columns), check.where
     if of not in audit.counted:
         own = _own_keys(audit, check) if check.checks_whole_table and not check.where else None
-        rows = _filtered(audit.run.rows, check)
-        audit.counted[of] = (own and own.counted) or keys.count(_keys(audit.run, check, rows))
+        audit.counted[of] = (own and own.counted) or keys.count(_keys_of_file(audit.run, check))
     return audit.counted[of]
+
+
+def _keys_of_file(run: Run, check: Check) -> DataFrame:
+    return _keys(run, check, _filtered(run.rows, check))
 
 
 def _own_keys(audit: _KeyAudit, check: Check) -> OwnKeys | None:
@@ -178,7 +177,7 @@ def _read_own_keys(audit: _KeyAudit, check: Check) -> OwnKeys | None:
     columns = KeyColumns.find(iceberg.written_schema(run.spark, run.table), check.columns)
     if columns is None:
         return None
-    of_key = KeyFiles(Storage.connect(run.spec), columns, audit.hash_rows)
+    of_key = KeyFiles(Storage.connect(run.spec), columns)
     files = list(map(iceberg.data_file, run.files))
     try:
         return OwnKeys.read(of_key, files) if all(map(of_key.may_have_digest, files)) else None
@@ -221,13 +220,15 @@ def _repeated_in(
         files = [iceberg.data_file(scan.file()) for scan in by_path.values()]
         suspects = own.suspects(run.spark, files)
         scans = [by_path[path] for path in suspects.paths]
+        if not scans:
+            return 0
         of_all_rows = not check.where and not isinstance(check.scope, Window)
         if of_all_rows and all(scan.deletes().isEmpty() for scan in scans):
             with suppress(Unreadable):  # then Spark reads them, or says what is wrong
                 return own.count_in(suspects)
     there = iceberg.rows_in(run.spark, audit.main.table, scans)
     there = _filtered(there.where(condition) if condition else there, check)
-    mine = _keys(run, check, _filtered(run.rows, check))
+    mine = _keys_of_file(run, check)
     return keys.found_in(mine, counted, _keys(run, check, there)).count()
 
 
