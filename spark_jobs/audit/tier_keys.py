@@ -51,6 +51,11 @@ class _KeyAudit:
         """Return the run's table as it was when the branch was created."""
         return main_table.open_table(self.run)
 
+    @cached_property
+    def storage(self) -> Storage:
+        """Return the buckets of the run."""
+        return Storage.connect(self.run.spec)
+
 
 def is_measured(check: Check) -> bool:
     """Return if the check belongs to this tier."""
@@ -112,7 +117,7 @@ def _measured(audit: _KeyAudit, check: Check) -> Measured:
                 external.answer(run, text, _rows_in_scope(run, check)), run.written, Tier.KEYS
             )
         case Metric.CONTROL, Control() as control:
-            text = Storage.connect(run.spec).control(control.format)
+            text = audit.storage.control(control.format)
             count, note = external.control_differences(run, control, text)
             return Measured(count, run.written, Tier.KEYS, note=note)
         case _:
@@ -177,7 +182,7 @@ def _read_own_keys(audit: _KeyAudit, check: Check) -> OwnKeys | None:
     columns = KeyColumns.find(iceberg.written_schema(run.spark, run.table), check.columns)
     if columns is None:
         return None
-    of_key = KeyFiles(Storage.connect(run.spec), columns)
+    of_key = KeyFiles(audit.storage, columns)
     files = list(map(iceberg.data_file, run.files))
     try:
         return OwnKeys.read(of_key, files) if all(map(of_key.may_have_digest, files)) else None
