@@ -14,7 +14,7 @@ from lakegate.report import DataFile
 from spark_jobs.audit.key_columns import KeyColumns
 from spark_jobs.storage import Storage
 
-FOLDER = "s3://lake/warehouse/tests/rows_0a1b2c3d-1/data"
+FOLDER = "warehouse/tests/rows_0a1b2c3d-1/data"
 NAN = math.nan
 # Iceberg's type, Arrow's, and few values, so that they collide.
 TYPES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -57,9 +57,8 @@ def data_file(storage: Storage, name: str, types: Sequence[str], rows: Rows) -> 
     body = io.BytesIO()
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
     pq.write_table(table, body, row_group_size=5, store_schema=False)
-    path = f"{FOLDER}/{name}.parquet"
-    storage.put(storage.key(path), body.getvalue())
-    return DataFile(path, len(rows), len(body.getvalue()))
+    storage.put(f"{FOLDER}/{name}.parquet", body.getvalue())
+    return DataFile(storage.address(f"{FOLDER}/{name}.parquet"), len(rows), len(body.getvalue()))
 
 
 @st.composite

@@ -136,12 +136,12 @@ def test_a_file_that_is_no_parquet_is_left_to_spark(storage: Storage, body: byte
         "s3://other/warehouse/tests/rows_0a1b2c3d-1/a.parquet",
         "s3://lake/warehouse/tests/rows_old_0a1b2c3d-1/a.parquet",
         "s3://lake/elsewhere/a.parquet",
-        f"{FOLDER}/a.orc",
+        f"s3://lake/{FOLDER}/a.orc",
     ],
 )
 def test_a_digest_is_only_put_where_the_run_may_write(storage: Storage, path: str) -> None:
     """Files outside of the table's folders, or of another format, are left to Spark."""
     of_key = KeyFiles(storage, columns_of(["int"]))
-    assert of_key.may_have_digest(DataFile(f"{FOLDER}/a.parquet", 1, 1))
+    assert of_key.may_have_digest(DataFile(f"s3://lake/{FOLDER}/a.parquet", 1, 1))
     assert not of_key.may_have_digest(DataFile(path, 1, 1))
-    assert not of_key.may_have_digest(DataFile(f"{FOLDER}/a.parquet", 10**9, 1))
+    assert not of_key.may_have_digest(DataFile(f"s3://lake/{FOLDER}/a.parquet", 10**9, 1))
