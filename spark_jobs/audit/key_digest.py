@@ -84,7 +84,7 @@ def pack(hashes: _Hashes, subject: Subject) -> bytes:
 
 def unpack(packed: bytes, subject: Subject) -> KeyDigest:
     """Return the digest of a subject from its bytes. Raises Untrusted."""
-    body, checksum = packed[:-_NAME], packed[-_NAME:]
+    body, checksum = memoryview(packed)[:-_NAME], packed[-_NAME:]
     if len(body) < _HEAD or _short(body, _NAME) != checksum:
         raise Untrusted(f"{subject.address} is damaged")
     if body[: _HEAD - 1] != _MAGIC + subject.name:
@@ -97,5 +97,5 @@ def _steps(ordered: _Hashes) -> _Hashes:
     return np.diff(ordered, prepend=np.uint64(0))
 
 
-def _short(text: bytes, length: int) -> bytes:
+def _short(text: bytes | memoryview, length: int) -> bytes:
     return hashlib.blake2b(text, digest_size=length).digest()
