@@ -4,12 +4,12 @@ The file's data files are registered on the branch already, which this job canno
 object is not read again: the results of its own checks stay valid.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark import __version__ as spark_version
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
@@ -28,8 +28,8 @@ _EARLIER = "earlier"
 
 
 @dataclass(frozen=True)
-class _GainedRows:
-    """The rows that main's table gained since the earlier audit.
+class _GainedFiles:
+    """The data files that main's table gained since the earlier audit.
 
     `now` is the table when the fresh branch was created. `earlier` is Iceberg's table at the
     earlier audit, None where there was none.
@@ -39,14 +39,14 @@ class _GainedRows:
     now: MainTable
     earlier: Any | None
 
-    def find_rows(self, condition: str) -> DataFrame | None:
-        """Return rows that meet the condition from files that main gained; None without any."""
+    def find_scans(self, condition: str) -> Sequence[Any]:
+        """Return scans of the data files that main gained, as `MainTable.find_scans`."""
         if iceberg.has_deletes(self.now.table):  # which also apply to some of these files
-            return self.now.find_rows(condition)
+            return self.now.find_scans(condition)
         name = self.now.name
         where = main_table.iceberg_filter(self.spark, name, condition) if condition else None
         files = iceberg.gained_files(self.spark, self.now.table, self.earlier, where)
-        return iceberg.rows_of(self.spark, self.now.table, files) if files else None
+        return iceberg.scans_of(self.spark, self.now.table, files)
 
 
 def reaudit(spec: JobSpec, storage: Storage, spark: SparkSession, token: str) -> AuditReport:
@@ -107,11 +107,11 @@ def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
     )
     name = table_name(run.contract.table, _EARLIER)
     now = main_table.open_table(run)
-    gained = _GainedRows(run.spark, now, iceberg.find_iceberg_table(run.spark, name))
+    gained = _GainedFiles(run.spark, now, iceberg.find_iceberg_table(run.spark, name))
     clean = {each.id for each in earlier.checks if each.counted == 0}
     checks = [check for check in run.contract.checks if check.checks_whole_table]
     measured = tier_keys.answer(
-        run, checks, lambda c: gained.find_rows if c.id in clean else now.find_rows
+        run, checks, lambda c: gained.find_scans if c.id in clean else now.find_scans
     )
     return {check.id: verdict.result(check, measured[check.id], run.contract) for check in checks}
 

@@ -1,6 +1,5 @@
 """Make a landed Parquet file a data file of the branch's table, without writing its pages again."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,11 @@ from spark_jobs.append import INGESTION, Opened, Target, committed
 from spark_jobs.audit.arrow_values import ColumnStatistics
 from spark_jobs.data_file import Field, scan_task
 from spark_jobs.errors import explain
+from spark_jobs.spark import iceberg
 from spark_jobs.spark.jvm import JavaError, java_class
 
 _ICEBERG_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 _METRICS = "org.apache.iceberg.MetricsConfig"
-_SCHEMAS = "org.apache.iceberg.SchemaParser"
 _SCAN_TASKS = "org.apache.iceberg.ScanTaskParser"
 
 
@@ -41,7 +40,7 @@ class Layout:
 def layout(spark: SparkSession, table: Any, contract: Contract) -> Layout:
     """Return the layout of the branch's table, which has the contract's columns."""
     metrics = java_class(spark, _METRICS).forTable(table)
-    schema = json.loads(java_class(spark, _SCHEMAS).toJson(table.schema()))
+    schema = iceberg.written_schema(spark, table)
     there = {field["name"].lower(): field for field in schema["fields"]}
     fields = {}
     for column in contract.columns:

@@ -220,6 +220,19 @@ class Storage:
         with translated(key):
             self.s3.put_object(Bucket=self.spec.lake_bucket, Key=key, Body=body)
 
+    def object(self, address: str) -> bytes:
+        """Return the object at an address in the lake bucket. Raises Permanent without one."""
+        return self._of_lake(address)
+
+    def part(self, address: str, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start` of the object at an address in the lake bucket."""
+        return self._of_lake(address, Range=f"bytes={start}-{start + length - 1}")
+
+    def _of_lake(self, address: str, **part: str) -> bytes:
+        where = {"Bucket": self.spec.lake_bucket, "Key": self.key(address)}
+        with translated(address):
+            return bytes(self.s3.get_object(**where, **part)["Body"].read())
+
     def stored(self, key: str) -> int:
         """Return the size of an object in the lake bucket in bytes, 0 without one."""
         try:

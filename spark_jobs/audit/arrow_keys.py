@@ -1,11 +1,12 @@
 """Count keys by sorting 64-bit hashes of them, over Arrow data. Pure.
 
 Equal keys have equal hashes, so where no hash repeats no key does. Keys are equal as in `keys`: 0.0
-equals -0.0, NaN equals NaN, and text differs by every byte.
+equals -0.0, NaN equals NaN, and text differs by every byte. Key digests keep the hashes of `mixed`:
+whoever changes them raises `key_digest.VERSION`.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 from spark_jobs.audit.keys import Keys
 
 _Array: TypeAlias = NDArray[Any]
+# Returns a hash of each row's key; that of a row with a null is arbitrary.
+HashRows: TypeAlias = Callable[[Sequence[pa.ChunkedArray]], _Array]
 _FACTOR, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 _HALF = np.uint64(32)
 _LONG = 512  # bytes of a text after which the rest is hashed by itself
@@ -39,17 +42,32 @@ class Hashes:
         return Hashes(self.parts + other.parts, self.exact)
 
 
-def hashes(columns: Sequence[pa.ChunkedArray]) -> Hashes:
-    """Return the hashes of a key over one or more columns, as `arrow_values.Values` has them."""
-    exact = len(columns) == 1 and _is_exact(columns[0].type)
-    by_row = _words(columns[0]) if exact else _mixed(columns)
-    complete = reduce(np.logical_and, map(_present, columns))
+def hashes(columns: Sequence[pa.ChunkedArray], hash_rows: HashRows | None = None) -> Hashes:
+    """Return the hashes of a key over one or more columns, as `arrow_values.Values` has them.
+
+    Without `hash_rows` a key that fits 64 bits is its own hash, and others are `mixed`.
+    """
+    exact = hash_rows is None and len(columns) == 1 and _is_exact(columns[0].type)
+    by_row = _words(columns[0]) if exact else (hash_rows or mixed)(columns)
+    complete = _complete(columns)
     ordered = np.sort(by_row if complete.all() else by_row[complete])
     same = ordered[1:] == ordered[:-1]
     if exact or not same.any():
         return Hashes((ordered,), exact, _counts(ordered))
-    rows = np.flatnonzero(complete & _among(by_row, ordered[1:][same]))
+    rows = np.flatnonzero(complete & among(by_row, ordered[1:][same]))
     return Hashes((ordered,), exact, _grouped(columns, rows, len(ordered)))
+
+
+def with_hashes(
+    columns: Sequence[pa.ChunkedArray], wanted: _Array, hash_rows: HashRows
+) -> pa.Table:
+    """Return the different keys whose hash is one of `wanted`, which are sorted.
+
+    In the columns `key0`, `key1`, … equal keys have equal values, and different ones different.
+    """
+    rows = np.flatnonzero(_complete(columns) & among(hash_rows(columns), wanted))
+    found = _comparable_rows(columns, rows)
+    return found.group_by(found.column_names, use_threads=False).aggregate([])
 
 
 def count(found: Hashes) -> Keys | None:
@@ -67,23 +85,29 @@ def _counts(ordered: _Array) -> Keys:
     return Keys(len(ordered) - excess, first, excess + first)
 
 
-def _among(by_row: _Array, ordered: _Array) -> _Array:
-    """Return which rows have one of these hashes, of which some may be given more than once."""
-    few = ordered[np.append(True, ordered[1:] != ordered[:-1])]
-    at = np.searchsorted(few, by_row)
-    at[at == len(few)] = 0
-    found: _Array = few[at] == by_row
+def among(hashes: _Array, ordered: _Array) -> _Array:
+    """Return which of the hashes occur among others, which are sorted."""
+    if not len(ordered):
+        return np.zeros(len(hashes), bool)
+    at = np.searchsorted(ordered, hashes)
+    at[at == len(ordered)] = 0
+    found: _Array = ordered[at] == hashes
     return found
 
 
 def _grouped(columns: Sequence[pa.ChunkedArray], rows: _Array, complete: int) -> Keys:
     """Count by comparing the keys of `rows` themselves; the other complete rows are different."""
-    names = [f"key{n}" for n in range(len(columns))]
-    compared = pa.table([_comparable(column.take(pa.array(rows))) for column in columns], names)
-    groups = compared.group_by(names, use_threads=False).aggregate([([], "count_all")])
+    compared = _comparable_rows(columns, rows)
+    groups = compared.group_by(compared.column_names, use_threads=False)
+    groups = groups.aggregate([([], "count_all")])
     sizes = groups["count_all"].to_numpy()
     several = sizes[sizes > 1]
     return Keys(complete - len(rows) + len(sizes), len(several), int(several.sum()))
+
+
+def _comparable_rows(columns: Sequence[pa.ChunkedArray], rows: _Array) -> pa.Table:
+    names = [f"key{n}" for n in range(len(columns))]
+    return pa.table([_comparable(column.take(pa.array(rows))) for column in columns], names)
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -106,12 +130,18 @@ def _present(column: pa.ChunkedArray) -> _Array:
     return found
 
 
-def _mixed(columns: Sequence[pa.ChunkedArray]) -> _Array:
-    mixed = np.zeros(len(columns[0]), np.uint64)
+def _complete(columns: Sequence[pa.ChunkedArray]) -> _Array:
+    complete: _Array = reduce(np.logical_and, map(_present, columns))
+    return complete
+
+
+def mixed(columns: Sequence[pa.ChunkedArray]) -> _Array:
+    """Return a hash of each row's key, spread over all 64 bits."""
+    found = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        mixed ^= _words(column)
-        mix(mixed)
-    return mixed
+        found ^= _words(column)
+        mix(found)
+    return found
 
 
 def mix(words: _Array) -> None:

@@ -21,8 +21,9 @@ from spark_jobs.spark import iceberg, jvm
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog
 
-# Returns the rows that meet a condition in Spark SQL ("" for all), or None if there are none.
-FindRows = Callable[[str], DataFrame | None]
+# Returns scans (`org.apache.iceberg.FileScanTask`) of the data files that may have rows which meet
+# a condition in Spark SQL ("" for all).
+FindScans = Callable[[str], Sequence[Any]]
 
 BASE = "base"
 _BOUNDED = ("int", "bigint", "decimal", "date", "timestamp", "timestamp_ntz", "string", "time")
@@ -50,11 +51,18 @@ class MainTable:
             return None
         return rows.where(condition)
 
+    def find_scans(self, condition: str) -> Sequence[Any]:
+        """Return scans of the data files whose statistics allow rows that meet a condition."""
+        if self.table is None:
+            return ()
+        where = iceberg_filter(self.spark, self.name, condition) if condition else None
+        return iceberg.planned_scans(self.table, where)
+
     def lacks_columns(self, columns: Sequence[str]) -> bool:
         """Return if a column is missing, as under an older contract: then no row has the key."""
         if self.table is None:
             return True
-        there = {name.lower() for name in self.spark.table(self.name).columns}
+        there = {name.lower() for name in iceberg.schema_of(self.spark, self.table).names}
         return any(name.lower() not in there for name in columns)
 
 

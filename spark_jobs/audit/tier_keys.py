@@ -6,7 +6,10 @@ cannot be measured does not affect the others.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,10 +20,12 @@ from lakegate.contract.rules import Control, Query, Reference
 from lakegate.errors import Permanent
 from lakegate.report import Tier
 from spark_jobs.audit import check_sql, external, keys, main_table, tier_scan
-from spark_jobs.audit.main_table import FindRows
+from spark_jobs.audit.key_columns import KeyColumns, Unreadable
+from spark_jobs.audit.known_keys import MOST_OWN, KeyFiles, OwnKeys
+from spark_jobs.audit.main_table import FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.errors import explain, masked
-from spark_jobs.spark import jvm
+from spark_jobs.spark import iceberg, jvm
 from spark_jobs.storage import Storage
 
 _Scope = Scope | Window
@@ -30,14 +35,26 @@ _Scope = Scope | Window
 class _KeyAudit:
     """The checks of one run, with the keys that were counted so far.
 
-    `find_rows` returns the lookup for the rows that a check's keys are compared with. `unique`
-    holds the columns of keys without duplicates, with their scope and condition.
+    `find_scans` returns the lookup for the data files that a check's keys are compared with, None
+    for all of main's. `own` holds keys by their columns, None where only Spark can read them.
+    `unique` holds the columns of keys without duplicates, with their scope and condition.
     """
 
     run: Run
-    find_rows: Callable[[Check], FindRows]
+    find_scans: Callable[[Check], FindScans] | None
+    own: dict[tuple[str, ...], OwnKeys | None] = field(default_factory=dict)
     counted: dict[tuple[frozenset[str], str], keys.Keys] = field(default_factory=dict)
     unique: list[tuple[_Scope, frozenset[str], str]] = field(default_factory=list)
+
+    @cached_property
+    def main(self) -> MainTable:
+        """Return the run's table as it was when the branch was created."""
+        return main_table.open_table(self.run)
+
+    @cached_property
+    def storage(self) -> Storage:
+        """Return the buckets of the run."""
+        return Storage.connect(self.run.spec)
 
 
 def is_measured(check: Check) -> bool:
@@ -49,14 +66,14 @@ def is_measured(check: Check) -> bool:
 def answer(
     run: Run,
     checks: Iterable[Check],
-    find_rows: Callable[[Check], FindRows] | None = None,
+    find_scans: Callable[[Check], FindScans] | None = None,
 ) -> Mapping[str, Measured]:
     """Return the measures, by check id, of all checks that need a job of their own.
 
-    `find_rows` returns the lookup for the rows to compare a check's keys with, by default all of
-    main's.
+    `find_scans` returns the lookup for the data files to compare a check's keys with, by default
+    all of main's.
     """
-    audit = _KeyAudit(run, find_rows or (lambda _: main_table.open_table(run).find_rows))
+    audit = _KeyAudit(run, find_scans)
     able = sorted(filter(is_measured, checks), key=lambda check: len(check.columns))
     rows = [check for check in able if check.basis.metric in OF_ROWS]
     measured = {check.id: _measured_or_problem(audit, check) for check in able if check not in rows}
@@ -100,7 +117,7 @@ def _measured(audit: _KeyAudit, check: Check) -> Measured:
                 external.answer(run, text, _rows_in_scope(run, check)), run.written, Tier.KEYS
             )
         case Metric.CONTROL, Control() as control:
-            text = Storage.connect(run.spec).control(control.format)
+            text = audit.storage.control(control.format)
             count, note = external.control_differences(run, control, text)
             return Measured(count, run.written, Tier.KEYS, note=note)
         case _:
@@ -120,6 +137,8 @@ def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
         else None
     )
     value = found.excess + (known or 0)
+    if check.checks_whole_table and not value:
+        _put_digests(audit, check)
     if found.excess == 0:
         audit.unique.append((Scope.FILE if value else check.scope, columns, check.where))
     by_statistics = known is None and check.checks_whole_table and found.excess == 0
@@ -139,8 +158,43 @@ def _counted(audit: _KeyAudit, check: Check) -> keys.Keys:
     """Count the file's keys, once for all checks of the same columns and rows."""
     of = frozenset(check.columns), check.where
     if of not in audit.counted:
-        audit.counted[of] = keys.count(_keys(audit.run, check, _filtered(audit.run.rows, check)))
+        own = _own_keys(audit, check) if check.checks_whole_table and not check.where else None
+        audit.counted[of] = (own and own.counted) or keys.count(_keys_of_file(audit.run, check))
     return audit.counted[of]
+
+
+def _keys_of_file(run: Run, check: Check) -> DataFrame:
+    return _keys(run, check, _filtered(run.rows, check))
+
+
+def _own_keys(audit: _KeyAudit, check: Check) -> OwnKeys | None:
+    """Return the file's keys, read once for all checks of the same columns, or None."""
+    if check.columns not in audit.own:
+        audit.own[check.columns] = _read_own_keys(audit, check)
+    return audit.own[check.columns]
+
+
+def _read_own_keys(audit: _KeyAudit, check: Check) -> OwnKeys | None:
+    run = audit.run
+    key = [run.contract.column(name) for name in check.columns]
+    if run.written > MOST_OWN or any(column.top != column.name for column in key):
+        return None
+    columns = KeyColumns.find(iceberg.written_schema(run.spark, run.table), check.columns)
+    if columns is None:
+        return None
+    of_key = KeyFiles(audit.storage, columns)
+    files = list(map(iceberg.data_file, run.files))
+    try:
+        return OwnKeys.read(of_key, files) if all(map(of_key.may_have_digest, files)) else None
+    except Unreadable:
+        return None
+
+
+def _put_digests(audit: _KeyAudit, check: Check) -> None:
+    """Keep the digests of the file's keys for later files; a re-audit writes nothing."""
+    own = _own_keys(audit, check)
+    if own and not audit.run.spec.reaudit_base:
+        own.put_digests()
 
 
 def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int | None:
@@ -148,15 +202,39 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
     run = audit.run
     columns = [run.contract.column(name) for name in check.columns]
     dated = [check.scope.column] if isinstance(check.scope, Window) else []
-    if main_table.open_table(run).lacks_columns([*(column.top for column in columns), *dated]):
+    if audit.main.lacks_columns([*(column.top for column in columns), *dated]):
         return None
     window = [main_table.within_window(run, check.scope)] if isinstance(check.scope, Window) else []
     conditions = [main_table.key_range(run, columns, [c.name for c in columns]), *window]
-    there = audit.find_rows(check)(" AND ".join(filter(None, conditions)))
-    if there is None:
-        return None
-    own = _keys(run, check, _filtered(run.rows, check))
-    return keys.found_in(own, counted, _keys(run, check, _filtered(there, check))).count()
+    condition = " AND ".join(filter(None, conditions))
+    find_scans = audit.find_scans(check) if audit.find_scans else audit.main.find_scans
+    scans = find_scans(condition)
+    return _repeated_in(audit, check, counted, scans, condition) if scans else None
+
+
+def _repeated_in(
+    audit: _KeyAudit, check: Check, counted: keys.Keys, scans: Sequence[Any], condition: str
+) -> int:
+    """Return how many of the file's keys the live rows have that meet the condition.
+
+    Of the scanned data files only those are read that may have such a key by their digests.
+    """
+    run, own = audit.run, _own_keys(audit, check)
+    if own:
+        by_path = {str(scan.file().location()): scan for scan in scans}
+        files = [iceberg.data_file(scan.file()) for scan in by_path.values()]
+        suspects = own.suspects(run.spark, files)
+        scans = [by_path[path] for path in suspects.paths]
+        if not scans:
+            return 0
+        of_all_rows = not check.where and not isinstance(check.scope, Window)
+        if of_all_rows and all(scan.deletes().isEmpty() for scan in scans):
+            with suppress(Unreadable):  # then Spark reads them, or says what is wrong
+                return own.count_in(suspects)
+    there = iceberg.rows_in(run.spark, audit.main.table, scans)
+    there = _filtered(there.where(condition) if condition else there, check)
+    mine = _keys_of_file(run, check)
+    return keys.found_in(mine, counted, _keys(run, check, there)).count()
 
 
 def _note(found: keys.Keys, known: int | None) -> str:

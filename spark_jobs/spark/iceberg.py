@@ -44,6 +44,12 @@ def schema_of(spark: SparkSession, table: Any) -> StructType:
     return StructType.fromJson(json.loads(convert(table.schema()).json()))
 
 
+def written_schema(spark: SparkSession, table: Any) -> dict[str, Any]:
+    """Return an Iceberg table's schema as Iceberg writes it in JSON."""
+    written = java_class(spark, "org.apache.iceberg.SchemaParser").toJson(table.schema())
+    return dict(json.loads(written))
+
+
 def added_files(table: Any) -> list[Any]:
     """Return the data files (`org.apache.iceberg.DataFile`) that the current snapshot added."""
     snapshot = table.currentSnapshot()
@@ -97,22 +103,50 @@ def expression(spark: SparkSession, name: str, condition: str) -> Any:
     return convert.convertToIcebergExpression(resolved)
 
 
-def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
-    """Return the rows in some data files of an Iceberg table.
+def planned_scans(table: Any, where: Any | None = None) -> list[Any]:
+    """Return a scan (`org.apache.iceberg.FileScanTask`) of each data file, with its deletes.
 
-    Iceberg's own rewriting of files reads them like this: as a set of scan tasks under a name.
+    `where` is an Iceberg expression that excludes files by their statistics.
     """
+    scan = table.newScan()
+    files = (scan if where is None else scan.filter(where).caseSensitive(False)).planFiles()
+    try:
+        return list(files.iterator())
+    finally:
+        files.close()
+
+
+def scans_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> list[Any]:
+    """Return a scan (`org.apache.iceberg.FileScanTask`) of each data file, without deletes."""
     iceberg = java(spark).org.apache.iceberg
-    name = uuid.uuid4().hex
     schema = iceberg.SchemaParser.toJson(table.schema())
     all_rows = iceberg.expressions.ResidualEvaluator.unpartitioned(
         iceberg.expressions.Expressions.alwaysTrue()
     )
     none = gateway(spark).new_array(iceberg.DeleteFile, 0)
+    specs = {file.specId() for file in files}
+    written = {id_: iceberg.PartitionSpecParser.toJson(table.specs().get(id_)) for id_ in specs}
+    return [
+        iceberg.BaseFileScanTask(file, none, schema, written[file.specId()], all_rows)
+        for file in files
+    ]
+
+
+def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
+    """Return the rows in some data files of an Iceberg table, deleted ones too."""
+    return rows_in(spark, table, scans_of(spark, table, files))
+
+
+def rows_in(spark: SparkSession, table: Any, scans: Sequence[Any]) -> DataFrame:
+    """Return the live rows that scans of an Iceberg table find.
+
+    Iceberg's own rewriting of files reads them like this: as a set of scans under a name.
+    """
+    iceberg = java(spark).org.apache.iceberg
+    name = uuid.uuid4().hex
     tasks = java(spark).java.util.ArrayList()
-    for file in files:
-        spec = iceberg.PartitionSpecParser.toJson(table.specs().get(file.specId()))
-        tasks.add(iceberg.BaseFileScanTask(file, none, schema, spec, all_rows))
+    for scan in scans:
+        tasks.add(scan)
     iceberg.spark.SparkTableCache.get().add(name, table)
     iceberg.spark.ScanTaskSetManager.get().stageTasks(table, name, tasks)
     return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)

@@ -1,6 +1,8 @@
 """Checks of the whole table over real Spark, Nessie and S3: counts, and the files read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -8,9 +10,11 @@ import pytest
 
 from functions.adapters.iceberg import Tables
 from functions.model.ingestion import Intent
+from infra.local.settings import LAKE_BUCKET
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key
 from lakegate.report import AuditReport, Verdict
+from spark_jobs.audit.key_digest import FOLDER
 from tests.spark.conftest import Job, parquet, reason
 from tests.spark.measuring import UNIQUE, contract_of, whole_table
 
@@ -78,6 +82,21 @@ class Gate:
         self.sql(f"DELETE FROM {{t}} WHERE id = {id_}")
         assert self.sql("SELECT count(*) FROM {t}.delete_files")[0][0] == 1
 
+    def digests(self) -> dict[str, bytes]:
+        """Return the key digests of the table by their keys in the lake bucket."""
+        s3, prefix = self.job.services.s3, f"warehouse/{self.table.replace('.', '/')}_"
+        listed = s3.list_objects_v2(Bucket=LAKE_BUCKET, Prefix=prefix)["Contents"]
+        keys = [each["Key"] for each in listed if f"/{FOLDER}/" in each["Key"]]
+        return {key: s3.get_object(Bucket=LAKE_BUCKET, Key=key)["Body"].read() for key in keys}
+
+    def put_digests(self, bodies: Mapping[str, bytes]) -> None:
+        """Replace key digests; an empty one is deleted."""
+        for key, body in bodies.items():
+            if body:
+                self.job.services.s3.put_object(Bucket=LAKE_BUCKET, Key=key, Body=body)
+            else:
+                self.job.services.s3.delete_object(Bucket=LAKE_BUCKET, Key=key)
+
     def lose(self, *ids: int) -> None:
         """Delete the files on main that hold any of these ids, so that reading them fails."""
         wanted = ", ".join(map(str, ids))
@@ -132,6 +151,36 @@ def test_files_that_cannot_have_the_keys_are_not_read(gate: Gate) -> None:
     assert gate.failed([200]) == repeated(1)
 
 
+def test_new_keys_between_the_tables_are_found_by_digests_alone(gate: Gate) -> None:
+    """Files that may have a key by their statistics are not read if their digests exclude it.
+
+    A file that repeats no key leaves a digest for later ones, and one that does leaves none.
+    """
+    gate.publish([1, 9])
+    gate.publish([2, 8])
+    assert len(gate.digests()) == 2
+    assert gate.failed([9, 3]) == repeated(1)
+    gate.lose(2)
+    assert len(gate.digests()) == 2
+    assert gate.failed([5, 9]) == repeated(1)
+    gate.lose(1)
+    assert gate.failed([5, 6]) == []
+    assert len(gate.digests()) == 3
+
+
+def test_digests_that_are_missing_or_wrong_are_made_again(gate: Gate) -> None:
+    """The keys in a file of another writer, or with a lost or damaged digest, are found."""
+    gate.publish([1, 9])
+    gate.sql("INSERT INTO {t} VALUES (2, 'somebody else'), (8, null)")
+    assert gate.failed([9, 8, 5]) == repeated(2)
+    sound = gate.digests()
+    (one, first), (two, second) = sound.items()
+    for wrong in [b"", b"x"], [first[:-1], second[:20]], [second, first]:
+        gate.put_digests(dict(zip((one, two), wrong, strict=True)))
+        assert gate.failed([8, 7, 9]) == repeated(2)
+        assert gate.digests() == sound
+
+
 # Two keys of each type that the table has, and two new ones. A null is no key.
 KEYS_OF_TYPES: dict[str, tuple[Any, Any]] = {
     "string": (["it's \\ a", "ü" * 300], ["z\n", "\t"]),
@@ -142,26 +191,44 @@ KEYS_OF_TYPES: dict[str, tuple[Any, Any]] = {
     ),
     "number": ([0.5, float("nan")], [float("inf"), -0.5]),
     "boolean": ([True, None], [False, None]),
+    "integer:int": (pa.array([1, -1], pa.int32()), pa.array([2, -2], pa.int32())),
+    "number:float": (pa.array([-0.0, 1.5], pa.float32()), pa.array([2.5, -1.5], pa.float32())),
+    "number:decimal(9,2)": (
+        pa.array([Decimal("1.50"), Decimal("-1.50")], pa.decimal128(9, 2)),
+        pa.array([Decimal("1.51"), Decimal(0)], pa.decimal128(9, 2)),
+    ),
+    "timestamp:timestamp_ntz": (
+        pa.array([0, 9], pa.timestamp("us")),
+        pa.array([1, 2], pa.timestamp("us")),
+    ),
 }
 
 
-def test_keys_of_any_type_are_found(job: Job, table: str) -> None:
+def typed(type_: str) -> dict[str, str]:
+    logical, _, physical = type_.partition(":")
+    return {"logicalType": logical, **({"physicalType": physical} if physical else {})}
+
+
+@pytest.mark.parametrize("write", ["register", "rewrite"])
+def test_keys_of_any_type_are_found(job: Job, table: str, write: str) -> None:
     """Whatever the key's type, a known key is found again, and a new key passes.
 
-    Keys in a column that is new in the contract are compared within the file only.
+    Spark and Arrow write the same keys. Keys in a column that is new in the contract are compared
+    within the file only.
     """
-    columns = [{"name": type_, **KEY, "logicalType": type_} for type_ in KEYS_OF_TYPES]
+    columns = [{"name": f"c{n}", **KEY, **typed(type_)} for n, type_ in enumerate(KEYS_OF_TYPES)]
     new = {"name": "new", **KEY, "logicalType": "string"}
 
-    def audit(which: int, **more: list[str]) -> AuditReport:
-        keys = {type_: pair[which] for type_, pair in KEYS_OF_TYPES.items()}
-        text = contract_of([*columns, *([new] if more else [])], (), table)
+    def audit(which: int, write: str = "register", **more: list[str]) -> AuditReport:
+        keys = {f"c{n}": pair[which] for n, pair in enumerate(KEYS_OF_TYPES.values())}
+        text = contract_of([*columns, *([new] if more else [])], (), table, write=write)
         return job.ingest(parquet({**keys, **more}), text, table)
 
-    job.publish(audit(0))
+    job.publish(audit(0, write))
     assert audit(1, new=["a", "b"]).verdict is Verdict.PASSED
     failed = {check.columns[0]: check.counted for check in audit(0, new=["a", "a"]).failed}
-    assert failed == {**dict.fromkeys(KEYS_OF_TYPES, 2), "boolean": 1, "new": 1}
+    every = {column["name"]: 2 for column in columns}
+    assert failed == {**every, f"c{list(KEYS_OF_TYPES).index('boolean')}": 1, "new": 1}
 
 
 def test_the_tables_rows_are_counted_with_the_files(job: Job, table: str) -> None:

@@ -150,6 +150,7 @@ def test_a_run_writes_its_own_table_and_what_bears_its_id() -> None:
     own = (
         f"warehouse/shop/orders_{UUID}/data/x.parquet",
         f"warehouse/shop/orders_{UUID}/metadata/x.avro",
+        f"warehouse/shop/orders_{UUID}/data/_key_digests/x.parquet.01234567-1",
         "warehouse/shop/orders/data/x.parquet",
         f"reports/shop.orders/{ingestion}/1.json",
         f"staging/shop.orders/{ingestion}/1/file.csv",
