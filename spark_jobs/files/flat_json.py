@@ -90,9 +90,7 @@ def _perhaps_bare(value: str, key: str) -> str:
     bare = f"({value} IN {_BARE} OR {number})"
     if not re.fullmatch(r"\w+", key, re.ASCII):
         return f"coalesce({bare}, false)"
-    shown = " OR ".join(
-        f"contains({LINE}, concat({literal(f'{chr(34)}{key}{chr(34)}:{blank}{chr(34)}')}, {value},"
-        f" '\"'))"
-        for blank in ("", " ")
-    )
-    return f"coalesce({bare} AND (contains({LINE}, '\\\\\\\\') OR NOT ({shown})), false)"
+    begins = (literal(f'"{key}":{blank}"') for blank in ("", " "))
+    shown = " OR ".join(f"contains({LINE}, concat({begin}, {value}, '\"'))" for begin in begins)
+    in_quotes = f"NOT contains({LINE}, {literal(chr(92))}) AND ({shown})"
+    return f"coalesce({bare} AND NOT ({in_quotes}), false)"

@@ -39,7 +39,7 @@ def read_json(
 ) -> Source:
     """Read a JSON file; `head` is the beginning of its text.
 
-    The first character tells an array, which one task reads as a whole, from one object a line.
+    The first character tells an array from one object a line.
     Each row is parsed strictly: no duplicate key, nothing after the object.
     """
     start = start_of(head)

@@ -23,13 +23,13 @@ from spark_jobs.files.source import FILE, LocalFile
 from spark_jobs.files.text_lines import LINE
 from tests.fakes.amounts import RUNS, SEED
 from tests.spark.conftest import Job
-from tests.spark.hostile_cells import CELLS, COLUMNS, LINE_ENDS
+from tests.spark.hostile_cells import BAD, CELLS, COLUMNS, LINE_ENDS
 from tests.spark.measuring import contract_of, reading_session
 
 pytestmark = pytest.mark.spark
 
-_LINES = 4 * RUNS
-_ARRAYS = 40
+_LINES = 2 * RUNS
+_ARRAYS = 12
 _TEXTS = [cell.text for cell in CELLS] + list(LINE_ENDS)
 _BARE = [
     *(
@@ -50,6 +50,11 @@ _BARE = [
     *("12345678901234567890", "123456789012345678901234567890123456789", "1e-999", "[]", "{}"),
     *('[1,"]"]', '{"a":1}', '{"id":1,"id":2}', "NaN", "'x'", "\t1", "1 "),
 ]
+_GOOD = {
+    name: [each.text for each in CELLS if each.column == name and each.bare != BAD]
+    + [json.dumps(each.text) for each in CELLS if each.column == name and each.quoted != BAD]
+    for name, *_ in COLUMNS
+}
 _DAMAGE = ("{", "}", "[", "]", '"', "\\", ",", ":", " ", "'", "0", "-", "\\ud83d", "\x01", "")
 _KEYS = ["ID", 'i"d', "more", ""]
 
@@ -72,7 +77,7 @@ def line(random: Random) -> str:
     own = random.sample([column[0] for column in COLUMNS], random.randint(1, 4))
     keys = own + random.choices(_KEYS, k=random.random() < 0.1)
     keys += random.choices(keys, k=random.random() < 0.05)
-    members = [f"{json.dumps(key)}:{blank}{value(random)}" for key in keys]
+    members = [f"{json.dumps(key)}:{blank}{value(random, key)}" for key in keys]
     text = "{" + f",{blank}".join(members) + "}"
     if random.random() < 0.2:
         at = random.randrange(len(text) + 1)
@@ -80,7 +85,10 @@ def line(random: Random) -> str:
     return text
 
 
-def value(random: Random) -> str:
+def value(random: Random, key: str) -> str:
+    """Return a value as JSON; four in five are good ones of their column."""
+    if random.random() < 0.8 and _GOOD.get(key):
+        return random.choice(_GOOD[key])
     if random.random() < 0.4:
         return random.choice(_BARE)
     text = random.choice(_TEXTS)
@@ -105,6 +113,13 @@ def test_flat_objects_are_read_like_their_variants(spark: SparkSession) -> None:
     """A row has the same values, or is bad, whichever way it is read."""
     random = Random(SEED)  # noqa: S311 - no secret
     lines = [text for text in (line(random) for _ in range(_LINES)) if not repeats(text)]
+    lines += [
+        '{"m\\"s":"5","s":5}',
+        '{"s":"5"}',
+        '{"s": "true"}',
+        '{"s":5}',
+        '{"more":"s","s":5}',
+    ]
     columns, rows = contract().columns, frame(spark, lines)
     fast, strict = (
         shown(typed_rows(rows, {}, columns, FILE, flat=flat)[0]) for flat in (True, False)
@@ -113,7 +128,7 @@ def test_flat_objects_are_read_like_their_variants(spark: SparkSession) -> None:
         f"{text}: {fast[n]}, {strict[n]}" for n, text in enumerate(lines) if fast[n] != strict[n]
     ]
     assert not wrong, "\n".join(wrong[:20])
-    assert len(lines) * 0.1 < sum(row[0] is None for row in strict.values())
+    assert len(lines) * 0.2 < sum(row[0] is None for row in strict.values()) < len(lines) * 0.8
 
 
 def repeats(text: str) -> bool:
@@ -181,7 +196,7 @@ def test_an_array_that_is_split_has_the_items_of_an_array(
         file = tmp_path / f"{n}.json"
         file.write_bytes(text.encode())
         pieces = json_array.split(spark, str(file), LocalFile(file), file.read_bytes())
-        found = pieces and [row[LINE] for row in pieces.collect()]
+        found = [row[LINE] for row in pieces.collect()] if pieces else []
         whole = bool(found) and all(map(is_object, found))
         split[whole] += 1
         if whole:
