@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps fuzz-files package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text fuzz-files package simulate lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -105,6 +105,9 @@ simulate: setup ## Simulate the queues and limits under 1, 100 and 10,000 files 
 
 bench-steps: setup ## Count one file's requests to S3 and Nessie, and time its steps
 	@.venv/bin/python -m benchmarks.steps
+
+bench-text: setup ## Time reading CSV and JSON beside Spark's own readers, and ingesting them
+	@.venv/bin/python -m benchmarks.text
 
 fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
 	@.venv/bin/python -m benchmarks.damage

@@ -17,31 +17,11 @@ from benchmarks.costs import Bench, Work, bench
 from benchmarks.landings import main as main_branch
 from benchmarks.peers import read
 from benchmarks.results import parquet, written
+from benchmarks.small_files import readings_contract
 from lakegate.landing import LandedObject
 
 _TABLE = "bench.readings"
-_CONTRACT = f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: bench
-version: 1.0.0
-status: active
-schema:
-  - name: {_TABLE}
-    logicalType: object
-    quality: [{{metric: rowCount, mustBeBetween: [1, 10000000]}}]
-    properties:
-      - {{name: id, logicalType: integer, physicalType: bigint, required: true}}
-      - {{name: sensor, logicalType: string, logicalTypeOptions: {{pattern: "^s[0-9]+$"}}}}
-      - name: value
-        logicalType: number
-        physicalType: double
-        logicalTypeOptions: {{minimum: 0, maximum: 1000}}
-      - name: kind
-        logicalType: string
-        quality:
-          - {{metric: invalidValues, arguments: {{validValues: [a, b, c]}}, mustBe: 0}}
-"""
+_CONTRACT = readings_contract(_TABLE, "parquet", unique=False)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id, report_key
@@ -23,6 +23,11 @@ from tests.services import Services, fresh_session, services, warm_spark
 _NOBODY = JobSpec("", 1, LandedObject("", "", "", "", 0), "", "", "", "", "", "", "", "", "")
 
 Work = Callable[[], object]
+Reader = Callable[[SparkSession, str], DataFrame]  # of the file at an address
+
+
+def _parquet(spark: SparkSession, path: str) -> DataFrame:
+    return spark.read.parquet(path)
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,20 @@ class Bench:
     spark: SparkSession
     attempts: "count[int]" = field(default_factory=lambda: count(1))
 
-    def ingest(self, landed: LandedObject, table: str, version: str) -> tuple[JobSpec, AuditReport]:
+    def ingest(
+        self,
+        landed: LandedObject,
+        table: str,
+        version: str,
+        verdict: Verdict = Verdict.PASSED,
+    ) -> tuple[JobSpec, AuditReport]:
         """Ingest a file up to its report, under that version of the contract; the branch stays."""
         spec = self.running.spec(landed, version, table, next(self.attempts))
         fresh_session(self.spark)
         job.main(spec.to_argument())
         report = Storage.connect(spec).finished_report()
-        if report is None or report.verdict is not Verdict.PASSED:
-            raise RuntimeError(f"the benchmark's file did not pass: {report}")
+        if report is None or report.verdict is not verdict:
+            raise RuntimeError(f"the benchmark's file is not {verdict}: {report}")
         return spec, report
 
     def publish(self, landed: LandedObject, table: str, version: str) -> None:
@@ -62,9 +73,9 @@ class Bench:
         catalog.merge(first.branch, first.audited_hash, first.base_hash, "Publish", found)
         catalog.delete_branch(first.branch)
 
-    def append(self, landed: LandedObject, table: str) -> None:
+    def append(self, landed: LandedObject, table: str, read: Reader = _parquet) -> None:
         """Append the same file to main by Spark alone."""
-        file = self.on("main").read.parquet(f"s3a://{landed.bucket}/{landed.key}")
+        file = read(self.on("main"), f"s3a://{landed.bucket}/{landed.key}")
         file.writeTo(f"lake.{table}").append()
 
     def on(self, branch: str) -> SparkSession:

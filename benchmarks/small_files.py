@@ -1,8 +1,9 @@
-"""Small files for benchmarks: readings of sensors as Parquet, CSV and gzipped CSV."""
+"""Files for benchmarks: readings of sensors as Parquet, CSV, gzipped CSV and JSON."""
 
 import csv
 import gzip
 import io
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,25 +15,34 @@ from benchmarks.results import parquet
 _ONE_BAD_IN = 100
 _BAD_VALUE = -1.0  # below the contract's minimum
 _KINDS = ("a", "b", "c")
-_FORMATS = {"parquet": "parquet", "csv": "csv", "csv.gz": "csv"}
+# By how a file's name ends: `jsonl` is one object a line, `json` one array.
+_FORMATS = {
+    "parquet": "parquet",
+    "csv": "csv",
+    "csv.gz": "csv",
+    "jsonl": "json",
+    "json": "json",
+}
 
 
 @dataclass(frozen=True)
 class Kind:
     """Files of one kind for one table: how their names end, and how many rows each has.
 
-    With `some_bad` one in a hundred, from the first on, has a row that breaks its contract.
+    With `some_bad` one in a hundred, from the first on, has a row that breaks its contract. With
+    `unreadable` each row of every file has a number that is none.
     """
 
     table: str
     ending: str
     rows: int
     some_bad: bool = False
+    unreadable: bool = False
 
     @property
     def contract(self) -> str:
         """Return the table's contract, with checks of several tiers."""
-        return _CONTRACT.format(table=self.table, format=_FORMATS[self.ending])
+        return readings_contract(self.table, _FORMATS[self.ending], unique=True)
 
     def key(self, number: int) -> str:
         """Return the key of a file."""
@@ -45,7 +55,10 @@ class Kind:
     def body(self, number: int) -> bytes:
         """Return a file, always the same for its number, and another for each number and table."""
         seed = [number, *self.table.encode()]
-        return _WRITERS[self.ending](_readings(seed, self.rows, bad=self.is_bad(number)))
+        columns = _readings(seed, self.rows, bad=self.is_bad(number))
+        if self.unreadable:
+            columns["value"] = [f"{value} or so" for value in columns["value"]]
+        return _WRITERS[self.ending](columns)
 
     def good_rows(self, files: int) -> int:
         """Return how many rows so many files bring to main."""
@@ -73,11 +86,25 @@ def _csv(columns: Mapping[str, Any]) -> bytes:
     return text.getvalue().encode()
 
 
+def _objects(columns: Mapping[str, Any]) -> list[str]:
+    values = (each if isinstance(each, list) else each.tolist() for each in columns.values())
+    rows = zip(*values, strict=True)
+    return [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+
+
 _WRITERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
     "parquet": parquet,
     "csv": _csv,
     "csv.gz": lambda columns: gzip.compress(_csv(columns), mtime=0),
+    "jsonl": lambda columns: "\n".join(_objects(columns)).encode(),
+    "json": lambda columns: f"[{','.join(_objects(columns))}]".encode(),
 }
+
+
+def readings_contract(table: str, format_: str, *, unique: bool) -> str:
+    """Return the contract of a table of readings, whose ids may have to be `unique` in a file."""
+    return _CONTRACT.format(table=table, format=format_, unique=str(unique).lower())
+
 
 _CONTRACT = """\
 kind: DataContract
@@ -95,7 +122,7 @@ schema:
         logicalType: integer
         physicalType: bigint
         required: true
-        unique: true
+        unique: {unique}
       - {{name: sensor, logicalType: string, logicalTypeOptions: {{pattern: "^s[0-9]+$"}}}}
       - name: value
         logicalType: number

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from lakegate.contract.columns import Column
 from spark_jobs.files.text_lines import literal
 
-_DIGITS = "'0123456789'"
 _DAY = "(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
 _ZONE = "( ?(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?))?"
 _NAMED_ZONE = "(Z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)\\\\z"
 _NO_NUMBERS = "('nan', 'inf', '+inf', '-inf', 'infinity', '+infinity', '-infinity')"
 _TRUTHS = "('true', 'false', 't', 'f', 'yes', 'no', 'y', 'n', '1', '0')"
+# Spark's cast to a whole number ignores only blanks and control characters, at either end.
+_WHOLE = "(left({text}, 1) BETWEEN '+' AND '9' AND right({text}, 1) BETWEEN '0' AND '9')"
 _FITS = {
     "boolean": f"lower({{text}}) IN {_TRUTHS}",
-    "int": f"translate({{text}}, {_DIGITS}, '') IN ('', '-', '+')",
-    "bigint": f"translate({{text}}, {_DIGITS}, '') IN ('', '-', '+')",
+    "int": _WHOLE,
+    "bigint": _WHOLE,
     "date": f"{{text}} RLIKE '^{_DAY}\\\\z'",
     "timestamp": f"{{text}} RLIKE '^{_DAY}({_TIME}{_ZONE})?\\\\z'",
     "timestamp_ntz": f"{{text}} RLIKE '^{_DAY}({_TIME})?\\\\z'",
@@ -30,14 +31,11 @@ _FITS = {
     "string": "true",
 }
 _FLOATING = (
-    "(translate({text}, '0123456789.eE+-', '') = '' AND abs({value}) < double('Infinity'))"
+    "({text} RLIKE '^[0-9.eE+-]*+\\\\z' AND abs({value}) < double('Infinity'))"
     f" OR lower({{text}}) IN {_NO_NUMBERS}"
 )
 # More digits after the decimal point than the type's scale must be zeros.
-_DECIMAL = (
-    "translate({text}, " + _DIGITS + ", '') IN ('', '.', '-', '-.', '+', '+.')"
-    " AND length(trim(TRAILING '0' FROM split_part({text}, '.', 2))) <= {scale}"
-)
+_DECIMAL = "{text} RLIKE '^[+-]?[0-9]*+([.][0-9]{{0,{scale}}}0*+)?\\\\z'"
 IS_NO_NUMBER = f"lower({{text}}) IN {_NO_NUMBERS}"
 
 

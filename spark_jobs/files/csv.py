@@ -23,7 +23,7 @@ from spark_jobs.files.cells import broken_cells, read_cell
 from spark_jobs.files.limits import check_columns, check_line
 from spark_jobs.files.sniff import HEAD
 from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
-from spark_jobs.files.text_lines import BY_BYTES, LINE, literal, measure, read_lines
+from spark_jobs.files.text_lines import BY_BYTES, LINE, computed_once, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
 
 # Rows are counted without Spark's parser, by the grammar of RFC 4180 with two common extensions: a
@@ -161,6 +161,7 @@ def _reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
 
 
 _BAD = "bad"
+_IS_BAD = "is_bad"
 # Stands for a quoted empty cell between two steps: a random text that no file contains.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
 _PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
@@ -294,12 +295,16 @@ def typed_rows(
     cells = [(column.name, read_cell(text, column)) for text, _, column in found]
     broken = " OR ".join([f"{_BAD} IS NOT NULL", *(cell.broken for _, cell in cells)])
     as_text = rows.selectExpr(*texts, _BAD, LINE, *kept)
+    values = [f"{cell.value} AS v{n}" for n, (_, cell) in enumerate(cells)]
+    own = [text for text, _, _ in found]
+    read = as_text.selectExpr(*values, *own, _BAD, LINE, f"{broken} AS {_IS_BAD}", *kept)
+    typed = computed_once(read, _IS_BAD)
     named = [(c.name, cell.broken, t) for (t, _, c), (_, cell) in zip(found, cells, strict=True)]
-    return as_text.selectExpr(
-        *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],
-        f"CASE WHEN {broken} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
+    return typed.selectExpr(
+        *[f"v{n} AS {quoted(name)}" for n, (name, _) in enumerate(cells)],
+        f"CASE WHEN {_IS_BAD} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
         *kept,
-    ), as_text.where(broken).selectExpr(
+    ), typed.where(_IS_BAD).selectExpr(
         f"coalesce({_BAD}, {LINE}) AS row",
         f"CASE WHEN {_BAD} IS NULL THEN {broken_cells(named)} END AS cells",
     )

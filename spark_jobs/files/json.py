@@ -1,148 +1,32 @@
 """Read JSON, with one object a line or in one array; the contract gives the types."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from secrets import token_hex
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
-from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.errors import Quoting
-from spark_jobs.files.cells import IS_NO_NUMBER, Cell, broken_cells, read_text
+from spark_jobs.files import flat_json, json_array
+from spark_jobs.files.cells import Cell, broken_cells
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import BAD_ROW, FILE, Bytes, Source, readable_source, refused_source
-from spark_jobs.files.text_lines import LINE, collected, literal, measure, read_lines
+from spark_jobs.files.text_lines import LINE, collected, computed_once, read_lines
+from spark_jobs.files.variants import field, read_value
 from spark_jobs.schema.compare import compare
-from spark_jobs.schema.types import Array, Map, Struct, Type, parse
-
-# Regular expressions for the items of an array. They look at strings and brackets only; each item
-# is parsed later. Every loop is possessive, so that matching needs neither backtracking nor a stack
-# that grows with the text.
-
-DEEPEST = 100
-BLANKS = " \t\r\n"
-_BLANKS = "[ \\t\\r\\n]*+"
-_MARK = r"\xEF\xBB\xBF"
-_STRING = r'"(?:[^"\\]++|\\.)*+"'
-_OTHER = r'[^"\[\]{}]++'
-
-
-def array() -> str:
-    """Return the expression for a text that is one array, with one character for each byte."""
-    items = f"{_item()}(?:,{_item()})*+"
-    return rf"(?s)\A(?:{_MARK})?{_BLANKS}\[(?:{_BLANKS}|{items})\]{_BLANKS}\z"
-
-
-def item() -> str:
-    """Return the expression for the next item of an array, with the blanks around it."""
-    return f"(?s){_item()}"
-
-
-def _item() -> str:
-    return rf'(?:[^",\[\]{{}}]++|{_STRING}|[\[{{]{_within()}[\]}}])++'
-
-
-def _within() -> str:
-    """Return the expression for the text between two brackets of any kind."""
-    within = f"(?:{_OTHER}|{_STRING})*+"
-    for _ in range(DEEPEST):
-        within = rf"(?:{_OTHER}|{_STRING}|[\[{{]{within}[\]}}])*+"
-    return within
-
-
-# Values are parsed from a `variant`, in Spark SQL. Unlike Spark's JSON reader it keeps whether a
-# value was a text or a number, and its digits.
-
-_FLOATING = ("float", "double")
-
-
-def field(value: str, key: str) -> str:
-    """Return the value of an object's key as a variant; SQL null if the key is absent."""
-    if '"' in key and "'" in key:
-        why = "contains both kinds of quotes, and cannot be read from JSON"
-        raise Quoting("UNREADABLE_TYPE", f"a key {why}", f"the key {key} {why}")
-    path = f"$['{key}']" if '"' in key else f'$["{key}"]'
-    return f"try_variant_get({value}, {literal(path)}, 'variant')"
-
-
-def read_value(value: str, type_: Type, depth: int = 0) -> Cell:
-    """Parse the variant in the SQL expression `value` as a value of the type.
-
-    A key that the struct does not have makes the cell broken. JSON's null becomes null.
-    """
-    match type_:
-        case Struct():
-            cell = _struct(value, type_, depth)
-        case Array():
-            cell = _array(value, type_, depth)
-        case Map():
-            cell = _map(value, type_, depth)
-        case _:
-            cell = _scalar(value, str(type_))
-    there = f"{value} IS NOT NULL AND NOT is_variant_null({value})"
-    return Cell(cell.value, f"({there} AND ({cell.broken}))")
-
-
-def _scalar(value: str, type_: str) -> Cell:
-    kind = f"schema_of_variant({value})"
-    text = f"try_variant_get({value}, '$', 'string')"
-    cell = read_text(text, type_)
-    if type_ in ("int", "bigint"):
-        fits = f"{kind} = 'BIGINT'"
-    elif type_ in _FLOATING:
-        # A number that became infinite was too large.
-        fits = f"({kind} = 'STRING') = ({IS_NO_NUMBER.format(text=text)})"
-    elif type_.startswith("decimal"):
-        fits = f"{kind} <> 'DOUBLE'"  # digits may have been lost
-    elif type_ == "boolean":
-        fits = f"{kind} = 'BOOLEAN'"
-    else:
-        fits = f"{kind} = 'STRING'"
-    return Cell(cell.value, f"NOT {fits} OR {text} IS NULL OR {cell.broken}")
-
-
-def _struct(value: str, type_: Struct, depth: int) -> Cell:
-    members = f"try_variant_get({value}, '$', 'map<string,variant>')"
-    cells = [(name, read_value(field(value, name), each, depth)) for name, each in type_.fields]
-    named = ", ".join(f"{literal(name)}, {cell.value}" for name, cell in cells)
-    known = ", ".join(literal(name) for name, _ in cells)
-    strange = f"size(array_except(map_keys({members}), array({known}))) > 0"
-    broken = " OR ".join([f"{members} IS NULL", strange, *(cell.broken for _, cell in cells)])
-    return Cell(f"CASE WHEN {members} IS NOT NULL THEN named_struct({named}) END", broken)
-
-
-def _array(value: str, type_: Array, depth: int) -> Cell:
-    item = f"e{depth}"
-    items = f"try_variant_get({value}, '$', 'array<variant>')"
-    cell = read_value(item, type_.item, depth + 1)
-    broken = f"{items} IS NULL OR exists({items}, {item} -> {cell.broken})"
-    return Cell(f"transform({items}, {item} -> {cell.value})", broken)
-
-
-def _map(value: str, type_: Map, depth: int) -> Cell:
-    item = f"e{depth}"
-    members = f"try_variant_get({value}, '$', 'map<string,variant>')"
-    key = read_text(f"k{depth}", str(type_.key))
-    cell = read_value(item, type_.value, depth + 1)
-    names = f"exists(map_keys({members}), k{depth} -> {key.broken})"
-    values = f"exists(map_values({members}), {item} -> {cell.broken})"
-    entries = f"transform_values({members}, (k{depth}, {item}) -> {cell.value})"
-    renamed = f"transform_keys({entries}, (k{depth}, {item}) -> {key.value})"
-    text = str(type_.key) == "string"
-    return Cell(entries if text else renamed, f"{members} IS NULL OR {names} OR {values}")
-
+from spark_jobs.schema.types import parse
 
 _LONGEST_KEY = 1000
-_INSIDE = r"(?s)\[(.*)\]"
+# Stands at the end of an array around a line: a random text that no file contains.
+_END = token_hex(8)
+_FLAT = "flat"
+_SOUND = "sound"
 _PARSED = "parsed"
 _OBJECT = "object"
-# Half of a surrogate pair is invalid: Spark would read it as a question mark.
-_HALF = (
-    r"(?i)(?<!\\\\)(?:\\\\\\\\)*\\\\u(?:d[89ab][0-9a-f]{2}(?!\\\\ud[c-f])"
-    r"|(?<!\\\\ud[89ab][0-9a-f]{2}\\\\u)d[c-f])"
-)
 
 
 def is_array(head: bytes) -> bool:
@@ -155,7 +39,7 @@ def read_json(
 ) -> Source:
     """Read a JSON file; `head` is the beginning of its text.
 
-    The first character tells an array, which one task reads as a whole, from one object a line.
+    The first character tells an array from one object a line.
     Each row is parsed strictly: no duplicate key, nothing after the object.
     """
     start = start_of(head)
@@ -163,15 +47,43 @@ def read_json(
         shown = start[:100].decode(errors="replace") or "nothing"
         message = "the contract says json, but the file begins with neither an object nor an array"
         raise Quoting("NOT_JSON", f"{message}: it is other text", f"{message}: {shown}")
-    rows = parsed_lines(_items(spark, path) if is_array(head) else object_lines(spark, path))
-    keys, count = _keys(rows, limits)
-    names = {name.lower(): name for name in keys}
+    lines, found = _lines(spark, path, file, head, limits)
+    names = {name.lower(): name for name in found.keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
-    comparison = compare([(name, "") for name in (*keys, *absent)], contract)
-    if comparison.findings and keys:
+    comparison = compare([(name, "") for name in (*found.keys, *absent)], contract)
+    if comparison.findings and found.keys:
         return refused_source(spark, comparison)
-    typed, bad = typed_rows(rows, names, comparison.columns)
-    return readable_source(typed, comparison, count, bad)
+    typed, bad = typed_rows(lines, names, comparison.columns, flat=not found.repeated)
+    return readable_source(typed, comparison, found.rows, bad)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The keys of all objects in a file, sorted, and the number of its rows.
+
+    Not each row is an object if there are `others`. A key is `repeated` if a flat object has it
+    twice.
+    """
+
+    keys: tuple[str, ...]
+    rows: int
+    others: int
+    repeated: bool
+
+
+def _lines(
+    spark: SparkSession, path: str, file: Bytes, head: bytes, limits: Limits
+) -> tuple[DataFrame, Found]:
+    """Return the rows of a file, each as its text, and what was found in them."""
+    if not is_array(head):
+        lines = object_lines(spark, path)
+        return lines, _found(lines, limits)
+    if pieces := json_array.split(spark, path, file, head):
+        found = _found(pieces, limits)
+        if not found.others:
+            return pieces, found
+    items = json_array.items_of(spark, path)
+    return items, _found(items, limits)
 
 
 def start_of(head: bytes) -> bytes:
@@ -179,33 +91,53 @@ def start_of(head: bytes) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
 
 
-def _keys(rows: DataFrame, limits: Limits) -> tuple[list[str], int]:
+def _found(lines: DataFrame, limits: Limits) -> Found:
     """Return the keys of all objects in the file, and the number of its rows.
 
     The driver gets at most one key more than the limit. Raises Permanent.
     """
-    keys = f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))"
-    alike = rows.selectExpr(f"array_sort({keys}) AS keys").groupBy("keys").count()
-    each = alike.selectExpr("count", "posexplode_outer(keys) AS (nth, key)")
-    counted = each.groupBy("key").agg(F.expr("sum(if(coalesce(nth, 0) = 0, count, 0)) AS rows"))
-    brief = counted.selectExpr(f"left(key, {_LONGEST_KEY}) AS key", "rows")
+    alike = _keys(lines)
+    counted = alike.groupBy("key").agg(F.sum("rows").alias("rows"), F.expr(_REPEATED))
+    brief = counted.selectExpr(f"left(key, {_LONGEST_KEY}) AS key", "rows", "repeated")
     found = collected(brief.limit(limits.most_columns + 2))
     names = sorted(row["key"] for row in found if row["key"] is not None)
     check_columns(len(names), limits)
-    return names, sum(row["rows"] for row in found)
+    return Found(
+        tuple(names),
+        sum(row["rows"] for row in found),
+        sum(row["rows"] for row in found if row["key"] is None),
+        any(row["repeated"] for row in found),
+    )
 
 
-def keys_by_file(rows: DataFrame, most: int) -> list[Row]:
+_REPEATED = "bool_or(repeated) AS repeated"
+
+
+def keys_by_file(lines: DataFrame, most: int) -> list[Row]:
     """Return the `keys` of all objects in each `FILE`, sorted, and its number of `rows`.
 
-    Of a file with more than `most` keys, one more is returned. `rows` are `parsed_lines`.
+    Of a file with more than `most` keys, one more is returned. `repeated` is as in `Found`.
     """
-    keys = f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))"
-    alike = rows.selectExpr(FILE, f"array_sort({keys}) AS keys").groupBy(FILE, "keys").count()
-    each = alike.selectExpr(FILE, "count", "posexplode_outer(keys) AS (nth, key)")
     every = f"slice(array_sort(collect_set(left(key, {_LONGEST_KEY}))), 1, {most + 1}) AS keys"
-    count = "sum(if(coalesce(nth, 0) = 0, count, 0)) AS rows"
-    return each.groupBy(FILE).agg(F.expr(every), F.expr(count)).collect()
+    counted = _keys(lines, FILE).groupBy(FILE)
+    return counted.agg(F.expr(every), F.sum("rows").alias("rows"), F.expr(_REPEATED)).collect()
+
+
+def _keys(lines: DataFrame, *kept: str) -> DataFrame:
+    """Return each `key` of objects that have the same keys, or null for lines without any.
+
+    The sum of `rows` is the number of lines. An object with a key that is `repeated` is none.
+    """
+    flat = lines.selectExpr(LINE, *kept, f"{flat_json.KEYS} AS {_FLAT}")
+    every = _objects(flat, f"{_FLAT} IS NULL", _FLAT, *kept)
+    own = f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))"
+    alike = every.selectExpr(f"sort_array(coalesce({_FLAT}, {own})) AS keys", *kept)
+    repeated = "coalesce(size(array_distinct(keys)) < size(keys), false) AS repeated"
+    counted = alike.groupBy("keys", *kept).count().selectExpr("*", repeated)
+    there = "posexplode_outer(if(repeated, NULL, keys)) AS (nth, key)"
+    return counted.selectExpr("count", "repeated", there, *kept).selectExpr(
+        "if(coalesce(nth, 0) = 0, count, 0) AS rows", "repeated", "key", *kept
+    )
 
 
 def object_lines(spark: SparkSession, path: str | list[str]) -> DataFrame:
@@ -213,43 +145,19 @@ def object_lines(spark: SparkSession, path: str | list[str]) -> DataFrame:
     return read_lines(spark, path, "UTF-8").where(f"btrim({LINE}, ' \\t') <> ''")
 
 
-def _items(spark: SparkSession, path: str) -> DataFrame:
-    """Return the items of a file that is one array, each as its text.
-
-    Raises Permanent CORRUPT_FILE if it is anything else.
-    """
-    # One character for each byte keeps bytes that are not UTF-8 as they are.
-    text = "decode(CAST(value AS BINARY), 'ISO-8859-1') AS text"
-    file = spark.read.text(path, wholetext=True).selectExpr(text)
-    whole = f"text RLIKE {literal(array())}"
-    if not measure(file, {"arrays": f"count_if({whole})"})["arrays"]:
-        message = (
-            "the file begins as a JSON array, but is not one: it is damaged, truncated or nested "
-            f"more than {DEEPEST} deep"
-        )
-        raise Permanent("CORRUPT_FILE", message)
-    blanks = literal(BLANKS)
-    inside = f"btrim(regexp_extract(text, {literal(_INSIDE)}), {blanks}) AS inside"
-    items = file.selectExpr(inside).where("inside <> ''")
-    items = items.selectExpr(f"explode(regexp_extract_all(inside, {literal(item())}, 0)) AS item")
-    return items.selectExpr(
-        f"CAST(encode(btrim(item, {blanks}), 'ISO-8859-1') AS STRING) AS {LINE}"
-    )
-
-
-def parsed_lines(lines: DataFrame, *kept: str) -> DataFrame:
-    """Return each line with its object; null unless the line is exactly one object.
+def _objects(lines: DataFrame, needed: str, *kept: str) -> DataFrame:
+    """Return each line with its object; null unless `needed` and the line is exactly one object.
 
     The columns `kept` of the lines stay.
     """
     whole = (
-        f"try_variant_get({_PARSED}, '$[1]', 'int') = 0"
+        f"{_PARSED} IS NOT NULL AND try_variant_get({_PARSED}, '$[1]', 'string') = '{_END}'"
         f" AND try_variant_get({_PARSED}, '$[2]', 'variant') IS NULL"
-        f" AND is_valid_utf8({LINE})"
-        f" AND NOT (contains({LINE}, '\\\\u') AND {LINE} RLIKE '{_HALF}')"
+        f" AND {flat_json.IS_TEXT}"
     )
-    # Parsed as an array with a 0 at its end: anything else on the line would come before the 0.
-    parsed = f"try_parse_json(concat('[', {LINE}, ',0]')) AS {_PARSED}"
+    # Parsed as an array with a text at its end: anything else on the line would come before that.
+    text = f"CASE WHEN {needed} THEN concat('[', {LINE}, ',\"{_END}\"]') END"
+    parsed = f"{flat_json.VARIANT.format(text=text)} AS {_PARSED}"
     return lines.selectExpr(LINE, parsed, *kept).selectExpr(
         LINE,
         *kept,
@@ -258,32 +166,96 @@ def parsed_lines(lines: DataFrame, *kept: str) -> DataFrame:
 
 
 def typed_rows(
-    rows: DataFrame, names: Mapping[str, str], columns: Sequence[Column], *kept: str
+    lines: DataFrame,
+    names: Mapping[str, str],
+    columns: Sequence[Column],
+    *kept: str,
+    flat: bool,
 ) -> tuple[DataFrame, DataFrame]:
     """Return the typed rows, and the unparseable rows with their broken values.
 
     `names` are the keys by their names in lower case. The typed rows have the columns `kept`, too.
+    Flat objects are read fast if `flat`, which no file with a repeated key may be.
     """
-    at = {f"v{n}": column for n, column in enumerate(columns)}
-    found = [
-        f"{field(_OBJECT, names.get(c.name.lower(), c.name))} AS {name}" for name, c in at.items()
+    readings = [
+        _Reading.of(n, names.get(column.name.lower(), column.name), column)
+        for n, column in enumerate(columns)
     ]
-    cells = [(column.name, _cell(value, column)) for value, column in at.items()]
+    fast = _fast(lines, readings, *kept) if flat else _none_fast(lines, readings, *kept)
+    texts = [each.fast for each in readings]
+    every = _objects(fast, f"NOT {_SOUND}", *texts, _SOUND, *kept)
     no_object = f"try_variant_get({_OBJECT}, '$', 'map<string,variant>') IS NULL AS no_object"
-    broken = " OR ".join(["no_object", *(cell.broken for _, cell in cells)])
-    values = rows.selectExpr(LINE, no_object, *found, *kept)
-    named = [
-        (name, cell.broken, f"try_variant_get({value}, '$', 'string')")
-        for value, (name, cell) in zip(at, cells, strict=True)
-    ]
-    return values.selectExpr(
-        *[f"{cell.value} AS {quoted(name)}" for name, cell in cells],
-        f"CASE WHEN {broken} THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
-        *kept,
-    ), values.where(broken).selectExpr(
-        f"make_valid_utf8({LINE}) AS row",
-        f"CASE WHEN NOT no_object THEN {broken_cells(named)} END AS cells",
+    found = [f"{field(_OBJECT, each.key)} AS {each.own}" for each in readings]
+    values = every.selectExpr(LINE, no_object, *found, *texts, _SOUND, *kept)
+    broken = " OR ".join(["no_object", *(each.cell.broken for each in readings)])
+    named = [each.value for each in readings]
+    owns = [each.own for each in readings]
+    typed = computed_once(
+        values.selectExpr(
+            *named, LINE, "no_object", *owns, f"NOT {_SOUND} AND ({broken}) AS is_bad", *kept
+        ),
+        "is_bad",
     )
+    shown = [
+        (each.column.name, each.cell.broken, f"try_variant_get({each.own}, '$', 'string')")
+        for each in readings
+    ]
+    return typed.selectExpr(
+        *[f"{each.read} AS {quoted(each.column.name)}" for each in readings],
+        f"CASE WHEN is_bad THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
+        *kept,
+    ), typed.where("is_bad").selectExpr(
+        f"make_valid_utf8({LINE}) AS row",
+        f"CASE WHEN NOT no_object THEN {broken_cells(shown)} END AS cells",
+    )
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """The two ways to read a column: from a flat object, and from any object's variant.
+
+    `fast`, `own` and `read` are columns' names: of the value in a flat object, of the value's
+    variant, and of the result. `type` is how the flat object's value is parsed.
+    """
+
+    column: Column
+    key: str
+    fast: str
+    own: str
+    read: str
+    type: str
+    fast_cell: Cell
+    cell: Cell
+
+    @classmethod
+    def of(cls, number: int, key: str, column: Column) -> "_Reading":
+        """Return the ways to read a column, which is so and so many of the table's."""
+        fast, own, read = (f"{kind}{number}" for kind in ("fast", "own", "read"))
+        found = flat_json.fast_cell(fast, key, column)
+        type_, fast_cell = found or ("variant", _cell(fast, column))
+        return cls(column, key, fast, own, read, type_, fast_cell, _cell(own, column))
+
+    @property
+    def value(self) -> str:
+        return f"if({_SOUND}, {self.fast_cell.value}, {self.cell.value}) AS {self.read}"
+
+
+def _fast(lines: DataFrame, readings: Sequence[_Reading], *kept: str) -> DataFrame:
+    """Return the lines with the values of flat objects, and if these are right."""
+    struct = flat_json.parsed({each.key: each.type for each in readings})
+    values = lines.selectExpr(LINE, *kept, f"{struct} AS {_FLAT}").selectExpr(
+        LINE,
+        *kept,
+        *[f"{_FLAT}.{quoted(each.key)} AS {each.fast}" for each in readings],
+        f"{flat_json.is_parsed(_FLAT)} AS {_PARSED}",
+    )
+    broken = " OR ".join(each.fast_cell.broken for each in readings)
+    return values.selectExpr("*", f"{_PARSED} AND NOT ({broken}) AS {_SOUND}")
+
+
+def _none_fast(lines: DataFrame, readings: Sequence[_Reading], *kept: str) -> DataFrame:
+    none = [f"CAST(NULL AS {each.type}) AS {each.fast}" for each in readings]
+    return lines.selectExpr(LINE, *kept, *none, f"false AS {_SOUND}")
 
 
 def _cell(value: str, column: Column) -> Cell:

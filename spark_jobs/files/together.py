@@ -186,13 +186,13 @@ def _json(spark: SparkSession, files: Files, contract: Contract, limits: Limits)
     if not paths:
         return []
     lines = _named(json.object_lines(spark, paths)).persist()
-    parsed, own = json.parsed_lines(lines, FILE), {column.name for column in contract.columns}
-    shapes: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
-    for row in json.keys_by_file(packed(parsed), len(contract.columns)):
+    own = {column.name for column in contract.columns}
+    shapes: dict[tuple[tuple[str, ...], bool], dict[str, int]] = defaultdict(dict)
+    for row in json.keys_by_file(packed(lines), len(contract.columns)):
         if _fits(row["keys"], contract):
             renamed = tuple(key for key in row["keys"] if key not in own)
-            shapes[renamed][row[FILE]] = row["rows"]
-    return [_json_alike(parsed, keys, counts, contract) for keys, counts in shapes.items()]
+            shapes[renamed, not row["repeated"]][row[FILE]] = row["rows"]
+    return [_json_alike(lines, *shape, counts, contract) for shape, counts in shapes.items()]
 
 
 def _is_lines(path: str, file: Bytes, contract: Contract, limits: Limits) -> bool:
@@ -210,9 +210,13 @@ def _fits(keys: Sequence[str], contract: Contract) -> bool:
 
 
 def _json_alike(
-    parsed: DataFrame, renamed: Sequence[str], counts: Mapping[str, int], contract: Contract
+    lines: DataFrame,
+    renamed: Sequence[str],
+    flat: bool,
+    counts: Mapping[str, int],
+    contract: Contract,
 ) -> Together:
-    own = parsed.where(F.col(FILE).isin(*counts))
+    own = lines.where(F.col(FILE).isin(*counts))
     names = {key.lower(): key for key in renamed}
-    rows, _ = json.typed_rows(own, names, contract.columns, FILE)
+    rows, _ = json.typed_rows(own, names, contract.columns, FILE, flat=flat)
     return Together(rows, counts)

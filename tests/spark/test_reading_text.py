@@ -126,9 +126,12 @@ BAD_OBJECTS = [
     '{"d":NaN,"d":1}', '{"name":"\t"}', '{"name":"\x01"}', '{"name":"\\x41"}', '{"name":\'x\'}',
     '{"name":"\\udc00\\ud800"}', '{"id":0x2}', '{"d":.5}', '{"d":5.}', '{"id" 2}', '{"id":}',
     "NaN", "Infinity", "1e999", "'x'", '{"name":["}"]}', '{"b":True}', '{"b":tru}', '{"id":[2}',
+    '{"id":2},0]x',
 ]  # fmt: skip
 # These end an array, or are more than one of its items.
-NO_ITEMS = ('{"id":2},{"id":3}', '{"id":2}] x', '{"id":2},0', "{broken", '{"id":[2}')
+NO_ITEMS = (
+    *('{"id":2},{"id":3}', '{"id":2}] x', '{"id":2},0', '{"id":2},0]x', "{broken", '{"id":[2}'),
+)
 
 
 def test_a_json_row_that_is_not_quite_right_is_a_bad_one(reading: Reading) -> None:

@@ -17,8 +17,9 @@ from spark_jobs.audit import verdict
 from spark_jobs.audit.external import control_differences
 from spark_jobs.errors import masking_errors
 from spark_jobs.files.csv import header
-from spark_jobs.files.json import field, read_json
+from spark_jobs.files.json import read_json
 from spark_jobs.files.text_lines import uncompressed
+from spark_jobs.files.variants import field
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
 from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import Struct
