@@ -11,6 +11,7 @@ from lakegate.contract.columns import Column
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.reading import fields as keys
 from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.layout import TableLayout, read_layout
 from lakegate.contract.reading.properties import read_properties
 from lakegate.contract.reading.quality import read_checks
 from lakegate.contract.reading.settings import (
@@ -75,6 +76,7 @@ class Contract:
     `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that an extra one
     is left out ("drop") or added to the table ("add") and a missing one is "null".
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
+    `layout` says how the table is stored.
     """
 
     id: str
@@ -99,6 +101,7 @@ class Contract:
     extra_columns: str = "fail"
     missing_columns: str = "fail"
     transform: str = ""
+    layout: TableLayout = field(default_factory=TableLayout)
 
     @cached_property
     def requirements_digest(self) -> str:
@@ -201,6 +204,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         extra_columns=settings.choice("extraColumns", EXTRA_COLUMNS, default="fail"),
         missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
         transform=read_transform(settings, format_),
+        layout=read_layout(schema, settings, properties),
     )
     _refuse_open_quarantine(settings, contract)
     if contract.nested and format_ in FLAT_FORMATS:
