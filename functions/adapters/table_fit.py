@@ -24,16 +24,19 @@ from pyiceberg.types import (
 from functions.adapters.nessie import CannotRebase
 
 
-def require_fit(written: Table, current: Table, registered: Collection[str]) -> None:
+def require_fit(
+    written: Table, specs: Collection[int], current: Table, registered: Collection[str]
+) -> None:
     """Raise CannotRebase unless `current` reads the files of the table `written` as written.
 
+    `specs` are the ids of the partition specs that the files to register were written with.
     `registered` are the addresses of all files that are registered together. Another table must
     have no other file: such a file held rows that were on main once, or that were not audited.
     """
     same = written.metadata.table_uuid == current.metadata.table_uuid
     if not same and any(path not in registered for path in _files(written)):
         raise CannotRebase("TABLE_REPLACED", "the table on main was dropped and created again")
-    if written.spec() != current.spec():
+    if any(written.specs()[id_] != current.specs().get(id_) for id_ in specs):
         raise CannotRebase("PARTITIONING_CHANGED", "the partitioning of the table on main changed")
     clash = not same and _uses_dropped_ids(written, current.schema())
     if clash or not reads_as_written(written.schema(), current.schema()):

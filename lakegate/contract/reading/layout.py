@@ -1,7 +1,7 @@
 """Read how a contract stores its table: partitions, sort order, table properties and comments."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakegate.contract.columns import ITEM, KEY, VALUE, Column
@@ -120,7 +120,7 @@ def _in_order(partitioned: list[Property]) -> list[Property]:
     return [by_position[position] for position in sorted(by_position)] or partitioned
 
 
-def _partition(found: Property, names: Collection[str]) -> Partition:
+def _partition(found: Property, names: set[str]) -> Partition:
     given, column = _transform(found), found.column
     partition = Partition(column.name, given.text(_TRANSFORM, "identity"))
     kind = _NUMBER.sub("[N]", partition.transform)
@@ -134,7 +134,7 @@ def _partition(found: Property, names: Collection[str]) -> Partition:
     elif column.sensitive and kind != "bucket[N]":
         reason = "is confidential, and its values would be in the names of folders"
         place.refuse(f"{column.name} {reason}: only bucket[N] hides them", key)
-    elif taken := names.intersection(_names(partition)):
+    elif taken := names & _names(partition):
         place.refuse(f"Iceberg would call it {taken.pop()}, as another column is called", key)
     return partition
 

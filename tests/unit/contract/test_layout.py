@@ -7,6 +7,7 @@ from lakegate.contract.reading.layout import CODEC, Partition, SortKey, TableLay
 from tests.unit.contract.contract_texts import assert_refused, contract_text, parsed
 
 _DESCRIBED = "  - name: shop.orders\n    description: Orders."
+_NESTED = "[{name: b, logicalType: string, partitioned: true}]}"
 SIZE = "write.target-file-size-bytes"
 
 
@@ -114,8 +115,7 @@ def test_partitions_have_the_order_of_their_positions() -> None:
             "another column",
         ),
         (
-            "- {name: a, logicalType: object, properties: "
-            "[{name: b, logicalType: string, partitioned: true}]}",
+            "- {name: a, logicalType: object, properties: " + _NESTED,
             "[1].properties[0].partitioned",
             "only whole columns",
         ),
