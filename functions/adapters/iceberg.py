@@ -52,7 +52,7 @@ from functions.adapters.iceberg_files import (
 )
 from functions.adapters.nessie import CannotRebase, FilesGone
 from functions.adapters.secrets import Bearer, Secret
-from functions.adapters.table_fit import require_fit
+from functions.adapters.table_fit import require_fit, specs_of
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
@@ -77,11 +77,6 @@ class _Written:
 
     table: Table
     added: tuple[DataFile, ...]
-
-    @property
-    def specs(self) -> frozenset[int]:
-        """Return the ids of the partition specs that the files were written with."""
-        return frozenset(file.spec_id for file in self.added)
 
 
 class Tables:
@@ -177,7 +172,7 @@ class Tables:
             return written
         try:
             with self._translated():
-                require_fit(written.table, written.specs, current, together)
+                require_fit(written.table, written.added, current, together)
                 return written
         except LakegateError as error:
             return error
@@ -289,11 +284,11 @@ def _of_one_spec(
 
     One snapshot gets all files, and `_append` takes those of one partition spec.
     """
-    specs = [id_ for each in fitting.values() if isinstance(each, _Written) for id_ in each.specs]
-    first = set(specs[:1])
+    fine = [each for each in fitting.values() if isinstance(each, _Written)]
+    first = set([file.spec_id for each in fine for file in each.added][:1])
     error = CannotRebase("PARTITIONING_CHANGED", "the files have several partitionings")
     return {
-        source: error if isinstance(each, _Written) and each.specs - first else each
+        source: error if isinstance(each, _Written) and specs_of(each.added) - first else each
         for source, each in fitting.items()
     }
 

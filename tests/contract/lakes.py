@@ -11,7 +11,7 @@ import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
@@ -179,7 +179,7 @@ class IcebergWriter:
             self.create(branch)
         table = self._catalog(branch).load_table(self._name)
         with table.transaction() as change, change.update_snapshot().fast_append() as append:
-            append.append_data_file(_data_file(f"{table.location()}/data/{file}", table.spec()))
+            append.append_data_file(_data_file(f"{table.location()}/data/{file}", table))
         return Catalog(self._uri, self._token).head(branch)
 
     def create(self, branch: str) -> None:
@@ -242,6 +242,18 @@ class IcebergWriter:
         found = [entry.data_file for manifest in manifests for entry in manifest]
         return next(each.spec_id for each in found if each.file_path.endswith(f"/{file}"))
 
+    def sort(self, branch: str, direction: str) -> None:
+        """Give the table another sort order, by its first column."""
+        before = self._catalog(branch).load_table(self._name).metadata
+        key = {"source-id": 1, "transform": "identity", "null-order": "nulls-last"}
+        fields = [{**key, "direction": direction}]
+        order = {"order-id": max(each.order_id for each in before.sort_orders) + 1}
+        self._update(
+            branch,
+            {"action": "add-sort-order", "sort-order": {**order, "fields": fields}},
+            {"action": "set-default-sort-order", "sort-order-id": -1},
+        )
+
     def set_property(self, branch: str, name: str, value: str) -> None:
         """Set a property of the table."""
         self._update(branch, {"action": "set-properties", "updates": {name: value}})
@@ -291,8 +303,9 @@ class IcebergWriter:
         )
 
 
-def _data_file(path: str, spec: PartitionSpec) -> DataFile:
-    """Return a data file, in the first bucket of a partitioned table."""
+def _data_file(path: str, table: Table) -> DataFile:
+    """Return a data file in the table's order, in the first bucket if it is partitioned."""
+    spec = table.spec()
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=path,
@@ -300,6 +313,7 @@ def _data_file(path: str, spec: PartitionSpec) -> DataFile:
         partition=Record(*[0 for _ in spec.fields]),
         record_count=ROWS_A_FILE,
         file_size_in_bytes=100,
+        sort_order_id=table.sort_order().order_id,
     )
     file.spec_id = spec.spec_id
     return file

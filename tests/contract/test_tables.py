@@ -309,6 +309,30 @@ def test_one_that_cannot_be_registered_holds_up_no_other(lake: Lake) -> None:
 
 @pytest.mark.stack
 @pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
+@pytest.mark.parametrize(
+    ("on_main", "code"), [("asc", ""), ("desc", "ORDER_CHANGED"), ("", "ORDER_CHANGED")]
+)
+def test_files_in_an_order_that_main_lacks_are_not_registered(
+    lake: Lake, on_main: str, code: str
+) -> None:
+    """A data file names its sort order, which must be the same in main's table; none always is."""
+    writer, unsorted = lake.writer, lake.written("unsorted")
+    assert isinstance(writer, IcebergWriter)
+    writer.sort(source := lake.branch("source"), "asc")
+    at = writer.append(source, "file")
+    if on_main:
+        writer.sort("main", on_main)
+    fresh = lake.branch("fresh")
+    if code:
+        assert cannot(lake, source, at, fresh) == code
+        lake.enter(fresh, unsorted)
+    else:
+        lake.enter(fresh, unsorted, (source, at))
+        assert writer.files(fresh) == ["file", "old", "unsorted"]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
 def test_a_failure_of_pyiceberg_is_an_error_of_ours(lake: Lake) -> None:
     """Any table properties that others set give a LakegateError at most; snappy works."""
     writer = lake.writer
