@@ -91,12 +91,15 @@ def _term(spark: SparkSession, table: Any, partition: Partition) -> Any:
 
 
 def _sort(spark: SparkSession, table: Any, update: Any, order: Iterable[SortKey]) -> None:
-    nulls = java_class(spark, _NULL_ORDER)
+    nulls, ref = java_class(spark, _NULL_ORDER), java_class(spark, _EXPRESSIONS).ref
     for key in order:
         add = update.desc if key.descending else update.asc
-        where = nulls.NULLS_FIRST if key.nulls_first else nulls.NULLS_LAST
-        add(_spelt(table, key.column), where)
+        add(ref(_spelt(table, key.column)), getattr(nulls, _nulls(key)))
     update.commit()
+
+
+def _nulls(key: SortKey) -> str:
+    return "NULLS_FIRST" if key.nulls_first else "NULLS_LAST"
 
 
 def _spelt(table: Any, path: str) -> str:

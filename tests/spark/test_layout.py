@@ -204,9 +204,9 @@ def _by_duckdb(lake: Lake, folder: Path) -> list[tuple[int, Any]]:
         (folder / f"{lake.name}-{number}.parquet").write_bytes(lake.stored(file))
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        return database.sql(
-            f"SELECT id, c FROM read_parquet('{folder}/{lake.name}-*.parquet')"
-        ).fetchall()
+        path = f"{folder}/{lake.name}-*.parquet"
+        rows = database.sql(f"SELECT id, c FROM read_parquet('{path}')").to_arrow_table()
+    return [(row["id"], row["c"]) for row in rows.to_pylist()]
 
 
 _DAY = column("day", "date", "day")

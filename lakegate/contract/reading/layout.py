@@ -95,7 +95,7 @@ def _partitions(
 ) -> tuple[Partition, ...] | None:
     """Return the partitions in their order; None if no column says whether it is one."""
     for found in every:
-        if not found.field.flag("partitioned") and _transform(found).has(_TRANSFORM):
+        if not found.field.has("partitioned") and _transform(found).has(_TRANSFORM):
             found.field.refuse(f"{_TRANSFORM} needs partitioned: true", "customProperties")
     if not any(found.field.has("partitioned") for found in every):
         return None

@@ -145,8 +145,12 @@ def test_a_confidential_column_may_be_in_a_bucket() -> None:
 
 
 def test_partitioned_false_asks_for_a_table_without_partitions() -> None:
-    """Where every column that says it says no, the table is to have no partitions."""
-    assert parsed(column("a", "date", "partitioned: false")).layout.partitions == ()
+    """Where every column that says it says no, the table is to have no partitions.
+
+    A transform may stay beside it, for the day on which it is true again.
+    """
+    text = partitioned("a", "date", "day").replace("partitioned: true", "partitioned: false")
+    assert parsed(text).layout.partitions == ()
 
 
 def test_an_order_has_directions_and_places_of_nulls() -> None:
