@@ -227,9 +227,11 @@ class IcebergWriter:
 
     def partition(self, branch: str, buckets: int) -> None:
         """See Writer."""
-        last = self._catalog(branch).load_table(self._name).metadata.last_partition_id or 999
-        field = {"source-id": 1, "field-id": last + 1, "name": f"id_bucket_{buckets}"}
-        spec = {"spec-id": 0, "fields": [{**field, "transform": f"bucket[{buckets}]"}]}
+        before = self._catalog(branch).load_table(self._name).metadata
+        id_ = (before.last_partition_id or 999) + 1
+        field = {"source-id": 1, "field-id": id_, "name": f"id_bucket_{buckets}"}
+        number = {"spec-id": max(spec.spec_id for spec in before.partition_specs) + 1}
+        spec = {**number, "fields": [{**field, "transform": f"bucket[{buckets}]"}]}
         self._update(
             branch,
             {"action": "add-spec", "spec": spec},
