@@ -1,6 +1,6 @@
 """Append a file's rows to the branch, and count them in the pass that writes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.checks import Check
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from lakegate.contract.reading.layout import TableLayout
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import READABLE, Tier
@@ -22,8 +23,9 @@ from spark_jobs.files.open import BAD_ROW, Source
 from spark_jobs.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
 from spark_jobs.schema.evolution import column_changes
+from spark_jobs.schema.layout import missing, partition_clause, sentences
 from spark_jobs.schema.types import not_null, struct_of
-from spark_jobs.spark import iceberg, jvm
+from spark_jobs.spark import iceberg, jvm, table_layout
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog
 
@@ -70,6 +72,8 @@ _TABLE_PROPERTIES = {
 INGESTION = "lakegate.ingestion"  # the property of a snapshot that names its ingestion
 # A range-distributed write would run its input twice, and the audit would count every row twice.
 _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
+# The rows of a partition come to one task, which writes a file after the other.
+_PARTITIONED_OPTIONS = {"distribution-mode": "hash", "fanout-enabled": "false"}
 
 
 class Target(Protocol):
@@ -91,7 +95,7 @@ class Opened:
     """The branch's table (`org.apache.iceberg.Table`), ready for the append.
 
     At the branch's commit `at` the table has main's rows and no others. `changes` describe how its
-    columns were changed.
+    columns and its layout were changed.
     """
 
     table: Any
@@ -100,7 +104,7 @@ class Opened:
 
 
 def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Contract) -> Opened:
-    """Return the branch's table with the contract's columns; create it if main has none.
+    """Return the branch's table with the contract's columns and layout; create it if main has none.
 
     All columns are optional in the table, even if the contract requires a value: a bad row must
     reach the branch, and only the audit decides about it. Columns that the contract adds or widens
@@ -110,26 +114,52 @@ def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Con
     name = table_name(contract.table)
     table = iceberg.find_iceberg_table(spark, name)
     if table is None:
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
-        spark.sql(_create_statement(name, contract))
-        return _opened_after_change(spark, spec, branch, iceberg.find_iceberg_table(spark, name))
-    schema = iceberg.schema_of(spark, table)
-    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract)
-    for change in changes:
-        spark.sql(change.statement)
+        table = _created(spark, name, contract)
+        _change_layout(spark, table, contract)
+        return _opened_after_change(spark, spec, branch, table)
+    changes = (
+        *_change_columns(spark, name, table, contract),
+        *_change_layout(spark, table, contract),
+    )
     if changes:
-        return _opened_after_change(
-            spark, spec, branch, table, tuple(change.sentence for change in changes)
-        )
+        return _opened_after_change(spark, spec, branch, table, changes)
     if branch.head() != spec.base_hash:
         raise shared(spec.branch)
     return Opened(table, spec.base_hash)
 
 
+def _created(spark: SparkSession, name: str, contract: Contract) -> Any:
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
+    spark.sql(_create_statement(name, contract))
+    return iceberg.find_iceberg_table(spark, name)
+
+
+def _change_columns(
+    spark: SparkSession, name: str, table: Any, contract: Contract
+) -> tuple[str, ...]:
+    """Give a table the contract's columns; return what was changed."""
+    schema = iceberg.schema_of(spark, table)
+    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract)
+    for change in changes:
+        spark.sql(change.statement)
+    if changes:
+        table.refresh()
+    return tuple(change.sentence for change in changes)
+
+
+def _change_layout(spark: SparkSession, table: Any, contract: Contract) -> tuple[str, ...]:
+    """Give a table the contract's layout; return what was changed."""
+    wanted = contract.layout
+    change = missing(table_layout.layout_of(table, wanted.comments), wanted)
+    if change != TableLayout():
+        table_layout.change_layout(spark, table, change)
+    return tuple(sentences(change))
+
+
 def _opened_after_change(
     spark: SparkSession, spec: JobSpec, branch: Target, table: Any, changes: tuple[str, ...] = ()
 ) -> Opened:
-    """Return the table that this run created or altered, if its rows are still main's."""
+    """Return the table that this run created or changed, if its rows are still main's."""
     at = branch.head()
     if at != spec.base_hash:
         table.refresh()  # after the branch was read, so that it shows all earlier commits
@@ -164,16 +194,22 @@ def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
 
 
 def append(
-    rows: DataFrame, opened: Opened, contract: Contract, ingestion: str, branch: Target
+    rows: DataFrame,
+    opened: Opened,
+    contract: Contract,
+    ingestion: str,
+    branch: Target,
+    options: Mapping[str, str] = _WRITE_OPTIONS,
 ) -> tuple[tuple[Any, ...], str]:
     """Append `rows` in one commit that names the ingestion.
 
+    With the default `options` each task writes the rows that it read.
     Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
     the branch has main's rows and these rows only. Raises Permanent CORRUPT_FILE when the rows turn
     out to be unreadable; nothing is committed then. Otherwise raises as `committed`.
     """
     writer = rows.writeTo(table_name(contract.table))
-    for option, value in _WRITE_OPTIONS.items():
+    for option, value in options.items():
         writer = writer.option(option, value)
     try:
         writer.option(f"snapshot-property.{INGESTION}", ingestion).append()
@@ -202,7 +238,8 @@ def committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
 def _create_statement(name: str, contract: Contract) -> str:
     columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.columns)
     properties = ", ".join(f"'{k}'='{v}'" for k, v in _TABLE_PROPERTIES.items())
-    return f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ({properties})"
+    partitions = partition_clause(contract.layout)
+    return f"CREATE TABLE {name} ({columns}) USING iceberg{partitions} TBLPROPERTIES ({properties})"
 
 
 _ROWS, _BAD, _QUARANTINED = "rows", "bad_rows", "quarantined"
@@ -229,7 +266,11 @@ def append_observed(
         rows = rows.where(~F.expr(split)).observe(second, _count(), *aggregates)
     else:
         rows = rows.observe(first, *_counts(split), *aggregates)
-    files, audited_hash = append(rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
+    partitioned = bool(opened.table.spec().isPartitioned())
+    options = _PARTITIONED_OPTIONS if partitioned else _WRITE_OPTIONS
+    files, audited_hash = append(
+        rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch, options
+    )
     of_file, of_table = dict(first.get), dict(second.get)
     read, bad, quarantined = (int(of_file[name]) for name in (_ROWS, _BAD, _QUARANTINED))
     counted = RowCounts(read, bad, quarantined, spec.null_unreadable)

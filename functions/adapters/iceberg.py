@@ -4,7 +4,6 @@ Nessie refuses to merge a branch whose table main has changed since. Then the sa
 registered on a fresh branch in main's newer table, where they lie. No data file is read or written.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,14 +23,17 @@ from pyiceberg.exceptions import (
     RESTError,
     UnauthorizedError,
 )
-from pyiceberg.io import FileIO
 from pyiceberg.manifest import (
     DataFile,
-    DataFileContent,
     ManifestContent,
     ManifestFile,
 )
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.update import (
+    SetDefaultSpecUpdate,
+    UpdatesAndRequirements,
+    UpdateTableMetadata,
+)
 
 from functions.adapters.iceberg_file_io import CLIENT, S3FileIO
 from functions.adapters.iceberg_files import (
@@ -41,13 +43,16 @@ from functions.adapters.iceberg_files import (
     TableFilesReader,
     TableRows,
     added,
+    change_of,
     data_file,
     data_files,
+    doubled_files,
     opened,
+    totals,
 )
 from functions.adapters.nessie import CannotRebase, FilesGone
 from functions.adapters.secrets import Bearer, Secret
-from functions.adapters.table_fit import require_fit
+from functions.adapters.table_fit import require_fit, specs_of
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
@@ -100,13 +105,8 @@ class Tables:
         written = [each for each in fitting.values() if isinstance(each, _Written)]
         files = [file for each in written for file in each.added]
         if files:
-            with (
-                self._translated(),
-                current.transaction() as change,
-                change.update_snapshot().merge_append() as append,
-            ):
-                for file in files:
-                    append.append_data_file(file)
+            with self._translated(), current.transaction() as change:
+                _append(change, files)
         return {s: each for s, each in fitting.items() if isinstance(each, LakegateError)}
 
     def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
@@ -155,7 +155,7 @@ class Tables:
             fine = (each for each in read if isinstance(each, _Written))
             together = {file.file_path for each in fine for file in each.added}
             fit = pool.map(lambda each: self._fit(each, current, together), read)
-            return dict(zip(sources, fit, strict=True))
+            return _of_one_spec(dict(zip(sources, fit, strict=True)))
 
     def _written(self, table: str, source: Intent) -> _Written | LakegateError:
         try:
@@ -172,7 +172,7 @@ class Tables:
             return written
         try:
             with self._translated():
-                require_fit(written.table, current, together)
+                require_fit(written.table, written.added, current, together)
                 return written
         except LakegateError as error:
             return error
@@ -190,7 +190,7 @@ class Tables:
         try:
             with self._translated():
                 found = self._load(table, reference)
-                return TableRows(str(found.metadata.table_uuid), *_totals(found))
+                return TableRows(str(found.metadata.table_uuid), *totals(found))
         except CannotRebase as error:
             if error.code != "TABLE_GONE":
                 raise
@@ -203,7 +203,7 @@ class Tables:
         """
         with self._translated():
             old, new = self._manifests(table, before), self._manifests(table, after)
-            return _change(
+            return change_of(
                 [manifest for path, manifest in old.items() if path not in new],
                 [manifest for path, manifest in new.items() if path not in old],
                 S3FileIO({CLIENT: self._s3}),
@@ -240,7 +240,7 @@ class Tables:
         """
         try:
             with self._translated():
-                return _doubled(self._load(table, reference))
+                return doubled_files(self._load(table, reference))
         except CannotRebase as error:
             if error.code != "TABLE_GONE":
                 raise
@@ -277,6 +277,22 @@ class Tables:
             raise CannotRebase("TABLE_UNUSABLE", message) from error
 
 
+def _of_one_spec(
+    fitting: Mapping[Intent, _Written | LakegateError],
+) -> dict[Intent, _Written | LakegateError]:
+    """Return the same, with an error for sources whose files are of another spec than the first's.
+
+    One snapshot gets all files, and `_append` takes those of one partition spec.
+    """
+    fine = [each for each in fitting.values() if isinstance(each, _Written)]
+    first = set([file.spec_id for each in fine for file in each.added][:1])
+    error = CannotRebase("PARTITIONING_CHANGED", "the files have several partitionings")
+    return {
+        source: error if isinstance(each, _Written) and specs_of(each.added) - first else each
+        for source, each in fitting.items()
+    }
+
+
 def _register(current: Table, entries: Sequence[Entry]) -> None:
     """Register data files in one table; those listed already replace their old entries."""
     again = {entry.file.path for entry in entries if entry.again}
@@ -294,46 +310,31 @@ def _exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) ->
                 for file in old:
                     removal.delete_data_file(file)
         # A separate snapshot also drops the manifests that the removal emptied.
-        with change.update_snapshot().merge_append() as append:
-            for file in new:
-                append.append_data_file(file)
+        _append(change, new)
 
 
-def _totals(table: Table) -> tuple[int, int, int]:
-    """Return the rows in data files, in position deletes and in equality deletes.
+def _append(change: Transaction, files: Sequence[DataFile]) -> None:
+    """Append data files of one partition spec, which need not be the table's newest.
 
-    The snapshot's summary is not used: some writers get it wrong.
+    pyiceberg enters all new files under the table's default spec (apache/iceberg-python, 0.12.0),
+    so theirs is the default meanwhile.
     """
-    snapshot = table.current_snapshot()
-    rows: Counter[DataFileContent] = Counter()
-    for manifest in snapshot.manifests(table.io) if snapshot else []:
-        if manifest.content == ManifestContent.DATA:
-            counts = manifest.added_rows_count, manifest.existing_rows_count
-            rows[DataFileContent.DATA] += sum(filter(None, counts))
-        else:
-            for entry in manifest.fetch_manifest_entry(table.io):
-                rows[entry.data_file.content] += entry.data_file.record_count
-    positions = rows[DataFileContent.POSITION_DELETES]
-    return rows[DataFileContent.DATA], positions, rows[DataFileContent.EQUALITY_DELETES]
+    default = change.table_metadata.default_spec_id
+    _DefaultSpec(change, next((file.spec_id for file in files), default)).commit()
+    with change.update_snapshot().merge_append() as append:
+        for file in files:
+            append.append_data_file(file)
+    _DefaultSpec(change, default).commit()
 
 
-def _change(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: FileIO) -> TableChange:
-    """Return the change that removing and adding these manifests makes to a table."""
-    rows, files = 0, Counter[str]()
-    for sign, manifests in ((-1, old), (1, new)):
-        for file in (e.data_file for m in manifests for e in m.fetch_manifest_entry(io)):
-            if file.content == DataFileContent.DATA:
-                rows += sign * file.record_count
-                files[file.file_path] += sign
-            elif file.content == DataFileContent.POSITION_DELETES:
-                rows -= sign * file.record_count
-    return TableChange(rows, dict(+files), dict(-files))
+class _DefaultSpec(UpdateTableMetadata["_DefaultSpec"]):
+    """Makes a partition spec that the table has the one for new files."""
 
+    def __init__(self, change: Transaction, spec_id: int) -> None:
+        super().__init__(change)
+        self._spec_id = spec_id
 
-def _doubled(table: Table) -> list[DoubledFile]:
-    rows: dict[str, int] = {}
-    times: Counter[str] = Counter()
-    for file in data_files(table):
-        rows[file.file_path] = file.record_count
-        times[file.file_path] += 1
-    return [DoubledFile(path, rows[path], many) for path, many in sorted(times.items()) if many > 1]
+    def _commit(self) -> UpdatesAndRequirements:
+        if self._spec_id == self._transaction.table_metadata.default_spec_id:
+            return (), ()
+        return (SetDefaultSpecUpdate.model_validate({"spec-id": self._spec_id}),), ()

@@ -1,6 +1,7 @@
 """Read from metadata which files a table consists of, and its row counts."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -248,3 +249,43 @@ class DoubledFile:
     path: str
     rows: int
     times: int
+
+
+def totals(table: Table) -> tuple[int, int, int]:
+    """Return the rows in data files, in position deletes and in equality deletes.
+
+    The snapshot's summary is not used: some writers get it wrong.
+    """
+    snapshot = table.current_snapshot()
+    rows: Counter[DataFileContent] = Counter()
+    for manifest in snapshot.manifests(table.io) if snapshot else []:
+        if manifest.content == ManifestContent.DATA:
+            counts = manifest.added_rows_count, manifest.existing_rows_count
+            rows[DataFileContent.DATA] += sum(filter(None, counts))
+        else:
+            for entry in manifest.fetch_manifest_entry(table.io):
+                rows[entry.data_file.content] += entry.data_file.record_count
+    positions = rows[DataFileContent.POSITION_DELETES]
+    return rows[DataFileContent.DATA], positions, rows[DataFileContent.EQUALITY_DELETES]
+
+
+def change_of(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: FileIO) -> TableChange:
+    """Return the change that removing and adding these manifests makes to a table."""
+    rows, files = 0, Counter[str]()
+    for sign, manifests in ((-1, old), (1, new)):
+        for file in (e.data_file for m in manifests for e in m.fetch_manifest_entry(io)):
+            if file.content == DataFileContent.DATA:
+                rows += sign * file.record_count
+                files[file.file_path] += sign
+            elif file.content == DataFileContent.POSITION_DELETES:
+                rows -= sign * file.record_count
+    return TableChange(rows, dict(+files), dict(-files))
+
+
+def doubled_files(table: Table) -> list[DoubledFile]:
+    rows: dict[str, int] = {}
+    times: Counter[str] = Counter()
+    for file in data_files(table):
+        rows[file.file_path] = file.record_count
+        times[file.file_path] += 1
+    return [DoubledFile(path, rows[path], many) for path, many in sorted(times.items()) if many > 1]

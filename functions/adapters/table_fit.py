@@ -4,8 +4,9 @@ The branch's table is an earlier state of the table, or another table, which the
 created. docs/adr/0032-files-of-another-table.md says why the files of both can be registered.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import (
@@ -24,8 +25,10 @@ from pyiceberg.types import (
 from functions.adapters.nessie import CannotRebase
 
 
-def require_fit(written: Table, current: Table, registered: Collection[str]) -> None:
-    """Raise CannotRebase unless `current` reads the files of the table `written` as written.
+def require_fit(
+    written: Table, files: Collection[DataFile], current: Table, registered: Collection[str]
+) -> None:
+    """Raise CannotRebase unless `current` reads `files` of the table `written` as written.
 
     `registered` are the addresses of all files that are registered together. Another table must
     have no other file: such a file held rows that were on main once, or that were not audited.
@@ -33,11 +36,19 @@ def require_fit(written: Table, current: Table, registered: Collection[str]) -> 
     same = written.metadata.table_uuid == current.metadata.table_uuid
     if not same and any(path not in registered for path in _files(written)):
         raise CannotRebase("TABLE_REPLACED", "the table on main was dropped and created again")
-    if written.spec() != current.spec():
+    if any(written.specs()[id_] != current.specs().get(id_) for id_ in specs_of(files)):
         raise CannotRebase("PARTITIONING_CHANGED", "the partitioning of the table on main changed")
+    orders = {file.sort_order_id for file in files if file.sort_order_id}
+    if any(written.sort_orders().get(id_) != current.sort_orders().get(id_) for id_ in orders):
+        raise CannotRebase("ORDER_CHANGED", "the sort order of the table on main changed")
     clash = not same and _uses_dropped_ids(written, current.schema())
     if clash or not reads_as_written(written.schema(), current.schema()):
         raise CannotRebase("COLUMNS_CHANGED", "the columns of the table on main changed")
+
+
+def specs_of(files: Iterable[DataFile]) -> set[int]:
+    """Return the ids of the partition specs with which files were written."""
+    return {file.spec_id for file in files}
 
 
 def _uses_dropped_ids(written: Table, current: Schema) -> bool:

@@ -11,6 +11,7 @@ from lakegate.contract.columns import Column
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.reading import fields as keys
 from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.layout import TableLayout, read_layout
 from lakegate.contract.reading.properties import read_properties
 from lakegate.contract.reading.quality import read_checks
 from lakegate.contract.reading.service_levels import Expected, read_expected
@@ -77,6 +78,7 @@ class Contract:
     is left out ("drop") or added to the table ("add") and a missing one is "null".
     `expected` says how often files are expected, None if it does not matter.
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
+    `layout` says how the table is stored.
     """
 
     id: str
@@ -102,6 +104,7 @@ class Contract:
     missing_columns: str = "fail"
     expected: Expected | None = None
     transform: str = ""
+    layout: TableLayout = field(default_factory=TableLayout)
 
     @cached_property
     def requirements_digest(self) -> str:
@@ -205,6 +208,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
         expected=read_expected(root.at("slaProperties")),
         transform=read_transform(settings, format_),
+        layout=read_layout(schema, settings, properties),
     )
     _refuse_open_quarantine(settings, contract)
     if contract.nested and format_ in FLAT_FORMATS:

@@ -95,6 +95,8 @@ def _of_contract(contract: Contract) -> Iterator[str]:
         yield f"its format is {contract.format}"
     if contract.transform:
         yield "its contract has a transform"
+    if contract.layout.partitions or contract.layout.order:
+        yield "its contract partitions or sorts the table"
     if contract.extra_columns == "add":
         yield "its contract adds columns to the table"
 

@@ -51,6 +51,12 @@ class Writer(Protocol):
     def set_columns(self, branch: str, **ids: int) -> None:
         """Give the table these columns, each with its id, beside its first one and no others."""
 
+    def partition(self, branch: str, buckets: int) -> None:
+        """Give the table a new partition spec, by buckets of its first column."""
+
+    def spec_of(self, reference: str, file: str) -> int:
+        """Return the id of the partition spec of a data file that the newest commit added."""
+
     def drop(self, branch: str) -> None:
         """Drop the table."""
 
@@ -132,6 +138,17 @@ class FakeWriter:
         columns = ("id@1", *(f"{name}@{id_}" for name, id_ in ids.items()))
         self._catalog.commit(branch, self._table, self._there(branch).with_columns(*columns))
 
+    def partition(self, branch: str, buckets: int) -> None:
+        """See Writer."""
+        table = self._there(branch).partitioned(f"bucket[{buckets}]")
+        self._catalog.commit(branch, self._table, table)
+
+    def spec_of(self, reference: str, file: str) -> int:
+        """See Writer."""
+        table = self._there(reference)
+        assert file in table.added
+        return table.spec
+
     def drop(self, branch: str) -> None:
         """See Writer."""
         self._catalog.commit(branch, self._table, None)
@@ -162,7 +179,7 @@ class IcebergWriter:
             self.create(branch)
         table = self._catalog(branch).load_table(self._name)
         with table.transaction() as change, change.update_snapshot().fast_append() as append:
-            append.append_data_file(_data_file(f"{table.location()}/data/{file}"))
+            append.append_data_file(_data_file(f"{table.location()}/data/{file}", table))
         return Catalog(self._uri, self._token).head(branch)
 
     def create(self, branch: str) -> None:
@@ -206,6 +223,37 @@ class IcebergWriter:
                 "last-column-id": last,
             },
             {"action": "set-current-schema", "schema-id": -1},
+        )
+
+    def partition(self, branch: str, buckets: int) -> None:
+        """See Writer."""
+        before = self._catalog(branch).load_table(self._name).metadata
+        id_ = (before.last_partition_id or 999) + 1
+        field = {"source-id": 1, "field-id": id_, "name": f"id_bucket_{buckets}"}
+        number = {"spec-id": max(spec.spec_id for spec in before.partition_specs) + 1}
+        spec = {**number, "fields": [{**field, "transform": f"bucket[{buckets}]"}]}
+        self._update(
+            branch,
+            {"action": "add-spec", "spec": spec},
+            {"action": "set-default-spec", "spec-id": -1},
+        )
+
+    def spec_of(self, reference: str, file: str) -> int:
+        """See Writer."""
+        manifests = self._manifests(self._catalog(reference).load_table(self._name))
+        found = [entry.data_file for manifest in manifests for entry in manifest]
+        return next(each.spec_id for each in found if each.file_path.endswith(f"/{file}"))
+
+    def sort(self, branch: str, direction: str) -> None:
+        """Give the table another sort order, by its first column."""
+        before = self._catalog(branch).load_table(self._name).metadata
+        key = {"source-id": 1, "transform": "identity", "null-order": "nulls-last"}
+        fields = [{**key, "direction": direction}]
+        order = {"order-id": max(each.order_id for each in before.sort_orders) + 1}
+        self._update(
+            branch,
+            {"action": "add-sort-order", "sort-order": {**order, "fields": fields}},
+            {"action": "set-default-sort-order", "sort-order-id": -1},
         )
 
     def set_property(self, branch: str, name: str, value: str) -> None:
@@ -257,16 +305,19 @@ class IcebergWriter:
         )
 
 
-def _data_file(path: str) -> DataFile:
+def _data_file(path: str, table: Table) -> DataFile:
+    """Return a data file in the table's order, in the first bucket if it is partitioned."""
+    spec = table.spec()
     file = DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=path,
         file_format=FileFormat.PARQUET,
-        partition=Record(),
+        partition=Record(*[0 for _ in spec.fields]),
         record_count=ROWS_A_FILE,
         file_size_in_bytes=100,
+        sort_order_id=table.sort_order().order_id,
     )
-    file.spec_id = 0
+    file.spec_id = spec.spec_id
     return file
 
 

@@ -181,6 +181,68 @@ def test_an_id_that_was_another_columns_is_an_obstacle(lake: Lake) -> None:
     assert cannot(lake, source, at, lake.branch("refused")) == "COLUMNS_CHANGED"
 
 
+def test_files_of_an_earlier_partitioning_are_registered_as_they_are(lake: Lake) -> None:
+    """Files reach main's table under their own partition spec while it still knows that spec.
+
+    The newer one stays that of new files, and a second rebase finds all files of the first.
+    """
+    first, second = lake.written("first"), lake.written("second")
+    lake.writer.partition("main", 4)
+    lake.writer.append("main", "newer")
+    fresh = lake.branch("fresh")
+    lake.enter(fresh, first, second)
+    assert lake.writer.spec_of(fresh, "first") == lake.writer.spec_of(fresh, "second") == 0
+    lake.writer.append("main", "newest")
+    again = lake.branch("again")
+    lake.enter(again, (fresh, lake.catalog.head(fresh)))
+    assert lake.writer.spec_of(again, "second") == 0
+    lake.publish(again, lake.catalog.head(again))
+    lake.writer.append("main", "last")
+    assert lake.writer.spec_of("main", "last") == 1
+    assert lake.on_main() == ["first", "last", "newer", "newest", "old", "second"]
+
+
+@pytest.mark.parametrize(
+    ("buckets", "on_main", "code"),
+    [(4, 4, ""), (4, 8, "PARTITIONING_CHANGED"), (4, 0, "PARTITIONING_CHANGED")],
+)
+def test_files_of_a_partitioning_that_main_lacks_are_not(
+    lake: Lake, buckets: int, on_main: int, code: str
+) -> None:
+    """If main has the files' partition spec under its id, they are registered; else not."""
+    source = lake.branch("source")
+    lake.writer.partition(source, buckets)
+    at = lake.writer.append(source, "file")
+    if on_main:
+        lake.writer.partition("main", on_main)
+    fresh = lake.branch("fresh")
+    if code:
+        assert cannot(lake, source, at, fresh) == code
+    else:
+        lake.enter(fresh, (source, at))
+        assert lake.writer.spec_of(fresh, "file") == 1
+
+
+def test_files_of_several_partitionings_are_registered_one_after_the_other(lake: Lake) -> None:
+    """Files of another partition spec than the first's wait; they can be registered by themselves.
+
+    One snapshot of the table gets all files that are registered together.
+    """
+    older = Intent(*lake.written("older"))
+    lake.writer.partition("main", 4)
+    newer = Intent(*lake.written("newer"))
+    fresh = lake.branch("fresh")
+    refusals = lake.tables.append_again(lake.table, [older, newer], fresh)
+    assert [(each, error.code) for each, error in refusals.items()] == [
+        (newer, "PARTITIONING_CHANGED")
+    ]
+    lake.publish(fresh, lake.catalog.head(fresh))
+    alone = lake.branch("alone")
+    lake.enter(alone, (newer.branch, newer.hash))
+    lake.publish(alone, lake.catalog.head(alone))
+    assert lake.on_main() == ["newer", "old", "older"]
+
+
 def test_a_table_that_is_gone_is_one(lake: Lake) -> None:
     """If the table was dropped, the job must run again."""
     source = Intent(*lake.written("file"))
@@ -243,6 +305,30 @@ def test_one_that_cannot_be_registered_holds_up_no_other(lake: Lake) -> None:
         strange: "COLUMNS_CHANGED",
     }
     assert lake.writer.files(fresh) == ["good", "old"]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("lake", PLACES[1:], indirect=True)
+@pytest.mark.parametrize(
+    ("on_main", "code"), [("asc", ""), ("desc", "ORDER_CHANGED"), ("", "ORDER_CHANGED")]
+)
+def test_files_in_an_order_that_main_lacks_are_not_registered(
+    lake: Lake, on_main: str, code: str
+) -> None:
+    """A data file names its sort order, which must be the same in main's table; none always is."""
+    writer, unsorted = lake.writer, lake.written("unsorted")
+    assert isinstance(writer, IcebergWriter)
+    writer.sort(source := lake.branch("source"), "asc")
+    at = writer.append(source, "file")
+    if on_main:
+        writer.sort("main", on_main)
+    fresh = lake.branch("fresh")
+    if code:
+        assert cannot(lake, source, at, fresh) == code
+        lake.enter(fresh, unsorted)
+    else:
+        lake.enter(fresh, unsorted, (source, at))
+        assert writer.files(fresh) == ["file", "old", "unsorted"]
 
 
 @pytest.mark.stack

@@ -37,9 +37,10 @@ class FakeTable:
     """An Iceberg table at one commit; `added` are the files that this commit added.
 
     A column is its name and its id, followed by `!` if it is required; `last_id` is the highest id
-    that a column ever had. `folders` tells in which table's folder a file lies that another table
-    wrote. `metadata` is the address of the metadata file and `manifests` are the names of the
-    manifests; each commit sets them.
+    that a column ever had. `specs` are its partition specs by id, the last one for new files, and
+    `spec` is the id of that with which `added` were written. `folders` tells in which table's
+    folder a file lies that another table wrote. `metadata` is the address of the metadata file and
+    `manifests` are the names of the manifests; each commit sets them.
     """
 
     uuid: str
@@ -47,20 +48,30 @@ class FakeTable:
     added: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("id@1",)
     last_id: int = 1
+    specs: tuple[str, ...] = ("",)
+    spec: int = 0
     folders: Mapping[str, str] = field(default_factory=dict)
     metadata: str = ""
     manifests: tuple[str, ...] = ()
 
     def append(self, *files: str) -> "FakeTable":
         """Return the table after an append."""
-        return replace(self, files=self.files + files, added=files)
+        return replace(self, files=self.files + files, added=files, spec=len(self.specs) - 1)
+
+    def partitioned(self, by: str) -> "FakeTable":
+        """Return the table with another partition spec for new files."""
+        return replace(self, specs=(*self.specs, by), added=())
 
     def register(self, *written: "FakeTable") -> "FakeTable":
-        """Return the table after the files that these states of tables added are registered."""
+        """Return the table after the files that these states of tables added are registered.
+
+        All were written with one partition spec.
+        """
         new = [(file, each.folder(file)) for each in written for file in each.added]
         folders = {file: folder for file, folder in new if folder != self.uuid}
         registered = replace(self, folders={**self.folders, **folders})
-        return registered.append(*(file for file, _ in new))
+        grown = registered.append(*(file for file, _ in new))
+        return replace(grown, spec=next((each.spec for each in written if each.added), grown.spec))
 
     def folder(self, file: str) -> str:
         """Return the UUID of the table in whose folder a file lies."""
@@ -325,6 +336,7 @@ class FakeTables:
         for source, written in read.items():
             try:
                 _require_fit(written, current, together)
+                _require_one_spec([*fit, written])
                 fit.append(written)
             except CannotRebase as why:
                 failed[source] = why
@@ -418,11 +430,22 @@ class FakeTables:
 
 
 def _require_fit(written: FakeTable, current: FakeTable, together: Collection[str]) -> None:
-    """See table_fit.require_fit; the table is never partitioned."""
+    """See table_fit.require_fit."""
     if _has_other_rows(written, current, together):
         raise CannotRebase("TABLE_REPLACED", "main's table is another one of the same name")
+    if written.added and dict(enumerate(current.specs)).get(written.spec) != _spec(written):
+        raise CannotRebase("PARTITIONING_CHANGED", "main's table lacks the files' partition spec")
     if _has_other_columns(written, current):
         raise CannotRebase("COLUMNS_CHANGED", "main's table has other columns now")
+
+
+def _require_one_spec(written: Sequence[FakeTable]) -> None:
+    if len({each.spec for each in written if each.added}) > 1:
+        raise CannotRebase("PARTITIONING_CHANGED", "the files have several partition specs")
+
+
+def _spec(written: FakeTable) -> str:
+    return written.specs[written.spec]
 
 
 def _has_other_rows(written: FakeTable, current: FakeTable, together: Collection[str]) -> bool:

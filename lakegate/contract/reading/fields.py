@@ -151,11 +151,11 @@ OBJECT_IGNORED = (
 PROPERTY_KNOWN = (
     "name", "physicalName", "logicalType", "physicalType", "logicalTypeOptions", "required",
     "unique", "primaryKey", "classification", "semanticType", "enum", "quality",
-    "properties", "items", "map", "customProperties", "relationships",
+    "properties", "items", "map", "customProperties", "relationships", "partitioned",
 )
 PROPERTY_IGNORED = (
     "id", "description", "businessName", "deprecated", "synonyms", "authoritativeDefinitions",
-    "tags", "partitioned", "partitionKeyPosition", "primaryKeyPosition",
+    "tags", "partitionKeyPosition", "primaryKeyPosition",
     "encryptedName", "examples", "transformSourceObjects", "transformLogic",
     "transformDescription", "criticalDataElement",
 )

@@ -36,6 +36,8 @@ _SETTINGS = (
     "extraColumns",
     "missingColumns",
     "transform",
+    "sortOrder",
+    "tableProperties",
 )
 _ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
 _JSON_DEFAULTS = {"maxCompressionRatio": "200"}

@@ -1,0 +1,371 @@
+"""A table is stored as its contract says, and every engine reads the same rows from it."""
+
+import io
+import struct
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import mmh3
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.table import Table
+
+from functions.adapters.iceberg import Tables
+from functions.model.ingestion import Intent
+from lakegate.contract.model import parse
+from lakegate.report import AuditReport
+from spark_jobs.append import append_observed, open_table
+from spark_jobs.files.source import BAD_ROW, Source
+from spark_jobs.nessie_branch import Branch
+from spark_jobs.spark.session import open_session
+from spark_jobs.storage import Storage
+from tests.services import fresh_session
+from tests.spark.conftest import Job, new_table, parquet
+from tests.spark.measuring import contract_of, custom, options
+
+pytestmark = pytest.mark.spark
+_TRANSFORM = "partitionTransform"
+
+
+def column(name: str, type_: str, transform: str = "", **more: Any) -> dict[str, Any]:
+    """Return a column by which the table is partitioned; `type_` is its logical type, or both."""
+    logical, _, physical = type_.partition(" ")
+    declared = {
+        "name": name,
+        "logicalType": logical,
+        **({"physicalType": physical} if physical else {}),
+    }
+    given = options(**{_TRANSFORM: transform}) if transform else {}
+    return {**declared, "partitioned": True, **given, **more}
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A table, its contracts and its files."""
+
+    job: Job
+    name: str
+
+    def contract(self, *columns: Mapping[str, Any], description: str = "", **settings: Any) -> str:
+        """Return a contract over `id` and these columns."""
+        id_ = {"name": "id", "logicalType": "integer", "required": True}
+        text = contract_of([id_, *columns], (), self.name, **settings)
+        said = f'"schema": [{{"description": "{description}", '
+        return text.replace('"schema": [{', said) if description else text
+
+    def publish(self, contract: str, body: bytes) -> AuditReport:
+        report = self.job.ingest(body, contract, self.name)
+        self.job.publish(report)
+        return report
+
+    def table(self, branch: str = "main") -> Table:
+        return self.job.services.at(branch).load_table(self.name)
+
+    def files(self, branch: str = "main") -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.table(branch).inspect.files().to_pylist()
+        return found
+
+    def stored(self, file: Mapping[str, Any]) -> bytes:
+        bucket, _, key = file["file_path"].removeprefix("s3://").partition("/")
+        return bytes(self.job.services.s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+
+
+@pytest.fixture
+def lake(job: Job, table: str) -> Lake:
+    return Lake(job, table)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAYS = [date(1969, 12, 31), date(1970, 1, 1), date(2024, 2, 29), date(2024, 12, 31), None]
+_TIMES = [
+    datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    datetime(2024, 2, 29, 12, 30, tzinfo=UTC),
+    datetime(2024, 2, 29, 12, 59, 59, tzinfo=UTC),
+    None,
+]
+_NUMBERS = [-11, -1, 0, 9, 10, 2**40, None]
+_TEXTS = ["", "a b/ü%?#=", "abc", "abcdef", "\U0001f600\U0001f600x", None]
+
+
+def _months(value: date) -> int:
+    return 12 * (value.year - 1970) + value.month - 1
+
+
+def _bucket(number: int) -> Callable[[Any], int]:
+    """Return the bucket of an integer or a text (specification, appendix B)."""
+
+    def bucket(value: Any) -> int:
+        raw = struct.pack("<q", value) if isinstance(value, int) else value.encode()
+        return (mmh3.hash(raw) & 0x7FFFFFFF) % number
+
+    return bucket
+
+
+@dataclass(frozen=True)
+class Case:
+    """Values of a column, and the partition of each by two transforms that differ."""
+
+    type_: str
+    values: Sequence[Any]
+    twins: Mapping[str, Callable[[Any], Any]]
+
+
+_CASES = [
+    Case("date", _DAYS, {"day": lambda v: v, "month": _months}),
+    Case(
+        "date",
+        _DAYS,
+        {
+            "year": lambda v: v.year - 1970,
+            "bucket[8]": lambda v: _bucket(8)((v - date(1970, 1, 1)).days),
+        },
+    ),
+    Case(
+        "timestamp",
+        _TIMES,
+        {"day": lambda v: v.date(), "hour": lambda v: (v - _EPOCH) // timedelta(hours=1)},
+    ),
+    Case(
+        "timestamp timestamp_ntz",
+        [v and v.replace(tzinfo=None) for v in _TIMES],
+        {"month": _months, "year": lambda v: v.year - 1970},
+    ),
+    Case("integer", _NUMBERS, {"bucket[4]": _bucket(4), "bucket[16]": _bucket(16)}),
+    Case("integer", _NUMBERS, {"truncate[10]": lambda v: v - v % 10, "identity": lambda v: v}),
+    Case("string", _TEXTS, {"truncate[1]": lambda v: v[:1], "truncate[4]": lambda v: v[:4]}),
+    Case("string", _TEXTS, {"identity": lambda v: v, "bucket[4]": _bucket(4)}),
+    Case(
+        "number decimal(9,2)",
+        [Decimal("-10.65"), Decimal("10.65"), None],
+        {
+            "identity": lambda v: v,
+            "truncate[50]": lambda v: v - v % Decimal("0.50") if v >= 0 else Decimal("-11.00"),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("case", _CASES, ids=lambda case: f"{case.type_} {' '.join(case.twins)}")
+def test_rows_are_in_the_partition_that_iceberg_defines(
+    job: Job, case: Case, tmp_path: Path
+) -> None:
+    """Of twins that differ in the transform, each has the partitions that its transform defines.
+
+    Spark, pyiceberg and DuckDB read the rows that landed.
+    """
+    values = [*case.values, *case.values]
+    body = parquet({"id": pa.array(range(len(values))), "c": pa.array(values, _arrow(case.type_))})
+    for transform, expected in case.twins.items():
+        lake = Lake(job, new_table())
+        report = lake.publish(lake.contract(column("c", case.type_, transform)), body)
+        wanted = Counter(None if value is None else expected(value) for value in values)
+        files = lake.files()
+        found = {next(iter(file["partition"].values())): file["record_count"] for file in files}
+        assert found == wanted, transform
+        assert len(files) == len(wanted)
+        assert report.rows_written == len(values)
+        landed = sorted(zip(range(len(values)), values, strict=True))
+        assert sorted((row["id"], _shown(row["c"])) for row in job.rows(lake.name, "main")) == [
+            (id_, _shown(value)) for id_, value in landed
+        ]
+        by_pyiceberg = lake.table().scan().to_arrow().to_pylist()
+        assert sorted((row["id"], row["c"]) for row in by_pyiceberg) == landed
+        assert sorted(_by_duckdb(lake, tmp_path)) == landed
+
+
+def _arrow(type_: str) -> pa.DataType:
+    types = {
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "timestamp timestamp_ntz": pa.timestamp("us"),
+        "integer": pa.int64(),
+        "string": pa.string(),
+    }
+    return types.get(type_, pa.decimal128(9, 2))
+
+
+def _shown(value: Any) -> Any:
+    """Return a value as Spark's own Python rows have it: timestamps in the machine's zone."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+def _by_duckdb(lake: Lake, folder: Path) -> list[tuple[int, Any]]:
+    """Return the rows in all data files, as DuckDB reads them."""
+    for number, file in enumerate(lake.files()):
+        (folder / f"{lake.name}-{number}.parquet").write_bytes(lake.stored(file))
+    with duckdb.connect() as database:
+        database.execute("SET TimeZone = 'UTC'")
+        path = f"{folder}/{lake.name}-*.parquet"
+        rows = database.sql(f"SELECT id, c FROM read_parquet('{path}')").to_arrow_table()
+    return [(row["id"], row["c"]) for row in rows.to_pylist()]
+
+
+_DAY = column("day", "date", "day")
+_AMOUNT = {
+    "name": "amount",
+    "logicalType": "integer",
+    "quality": [
+        {"metric": "nullValues", "mustBe": 25},
+        custom("sum", mustBe=sum(n % 7 for n in range(1000) if n % 40)),
+        {"metric": "invalidValues", "arguments": {"maximum": 5}, "mustBe": 139},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("columns", "order"),
+    [
+        ([_DAY, _AMOUNT], None),
+        ([{**_DAY, "partitioned": False}, _AMOUNT], ["amount desc nulls last"]),
+        ([_DAY, _AMOUNT], ["amount desc nulls last", "id"]),
+    ],
+    ids=["partitioned", "sorted", "both"],
+)
+def test_each_row_is_counted_once_and_a_partition_gets_one_file(
+    job: Job, table: str, columns: list[dict[str, Any]], order: list[str] | None
+) -> None:
+    """Observed measures and row counts are exact though eight tasks read rows of ten partitions.
+
+    Each partition has one file, and the rows of a file are sorted.
+    """
+    lake = Lake(job, table)
+    settings: dict[str, Any] = {"sortOrder": order} if order else {}
+    text = lake.contract(*columns, **settings)
+    spec = job.spec(job.services.land("tests/first", b"x"), text, table)
+    fresh_session(job.warm_spark)
+    token = Storage.connect(spec).nessie_token()
+    spark, contract = open_session(spec, token), parse(text, "a test")
+    branch = Branch(spec.nessie_uri, spec.branch, token)
+    amount = "CASE WHEN id % 40 <> 0 THEN id % 7 END"
+    rows = spark.range(0, 1000, 1, 8).selectExpr(
+        "id",
+        "date_add(DATE '2024-01-01', CAST(id % 10 AS int)) AS day",
+        f"{amount} AS amount",
+        f"CAST(NULL AS string) AS `{BAD_ROW}`",
+    )
+    opened = open_table(spark, spec, branch, contract)
+    run, counted, observed = append_observed(spec, branch, Source(rows, (), 1000), contract, opened)
+    assert (counted.read, run.written) == (1000, 1000)
+    assert observed["amount.sum"].value == sum(n % 7 for n in range(1000) if n % 40)
+    files = lake.files(spec.branch)
+    if columns[0]["partitioned"]:
+        assert [file["record_count"] for file in files] == [100] * 10
+    for file in files if order else ():
+        amounts = pq.read_table(io.BytesIO(lake.stored(file)))["amount"].to_pylist()
+        assert amounts == sorted(amounts, key=lambda n: (n is None, -(n or 0)))
+
+
+_LINES = {
+    "name": "lines",
+    "logicalType": "array",
+    "description": 'What was sold: Ben\'s \\ "own".',
+    "items": {
+        "logicalType": "object",
+        "properties": [{"name": "sku", "logicalType": "string", "description": "Its number."}],
+    },
+}
+_SIZE, _CODEC = "write.target-file-size-bytes", "write.parquet.compression-codec"
+
+
+def rows_of(first: int, **more: Any) -> bytes:
+    """Return a file with an id and a day in each of two months."""
+    days = [date(2024, 1, 31), date(2024, 2, 1)]
+    return parquet({"id": pa.array([first, first + 1]), "day": pa.array(days), **more})
+
+
+def test_descriptions_and_properties_reach_the_table(lake: Lake) -> None:
+    """Comments of the table and its columns, and table properties, are in the table's metadata."""
+    settings = {"tableProperties": {_SIZE: 4194304, _CODEC: "gzip", "format-version": 2}}
+    contract = lake.contract(_LINES, description="Orders.", **settings)
+    lines = pa.array([[{"sku": "x"}]], pa.list_(pa.struct({"sku": pa.string()})))
+    report = lake.publish(contract, parquet({"id": pa.array([1]), "lines": lines}))
+    table = lake.table()
+    assert (table.properties["comment"], table.format_version) == ("Orders.", 2)
+    assert (table.properties[_SIZE], table.properties[_CODEC]) == ("4194304", "gzip")
+    assert table.schema().find_field("lines").doc == _LINES["description"]
+    assert table.schema().find_field("lines.element.sku").doc == "Its number."
+    assert report.schema_changes == ()
+    (file,) = lake.files()
+    group = pq.read_metadata(io.BytesIO(lake.stored(file))).row_group(0)
+    assert group.column(0).compression == "GZIP"
+
+
+def test_a_newer_contract_changes_the_layout_with_its_first_file(lake: Lake) -> None:
+    """Partitions, order, properties and comments change on the file's branch, and are published.
+
+    Files that are in the table stay as they were, and the next file changes nothing more.
+    """
+    plain = {"name": "Day", "logicalType": "date"}
+    lake.publish(lake.contract(plain), rows_of(1))
+    monthly = lake.contract(
+        column("day", "date", "month", description="When."),
+        description="Orders.",
+        sortOrder=["day desc", "id"],
+        tableProperties={_CODEC: "snappy"},
+    )
+    before = lake.table().metadata
+    report = lake.job.ingest(rows_of(3), monthly, lake.name)
+    assert report.schema_changes == (
+        "table: new files partitioned by month(day)",
+        "table: new files sorted by day desc nulls last, id asc nulls first",
+        f"table: property {_CODEC} set to snappy",
+        "table: 2 comments set",
+    )
+    assert lake.table().metadata == before
+    lake.job.publish(report)
+    assert [str(field.transform) for field in lake.table().spec().fields] == ["month"]
+    assert [field.source_id for field in lake.table().sort_order().fields] == [2, 1]
+    assert lake.table().schema().find_field("Day").doc == "When."
+    assert lake.publish(monthly, rows_of(5)).schema_changes == ()
+    assert sorted(file["spec_id"] for file in lake.files()) == [0, 1, 1, 1, 1]
+    none = lake.contract({**plain, "partitioned": False}, sortOrder=[])
+    assert lake.publish(none, rows_of(7)).schema_changes == (
+        "table: no longer partitioned",
+        "table: no longer sorted",
+    )
+    lake.publish(monthly, rows_of(9))
+    assert lake.table().spec().spec_id == 1
+    silent = lake.publish(lake.contract(plain), rows_of(11))
+    assert (silent.schema_changes, lake.table().spec().spec_id) == ((), 1)
+    assert sorted(row["id"] for row in lake.job.rows(lake.name, "main")) == [*range(1, 13)]
+    assert sorted(lake.table().scan().to_arrow()["id"].to_pylist()) == [*range(1, 13)]
+
+
+def test_only_files_of_a_plain_table_are_registered(lake: Lake) -> None:
+    """A file that would fit is rewritten if its contract or its table has partitions or order."""
+    plain = {"name": "day", "logicalType": "date"}
+    sorted_, silent = lake.contract(plain, sortOrder=["day"]), lake.contract(plain)
+    assert lake.publish(silent, rows_of(1)).engine["write"] == "registered"
+    assert "partitions or sorts" in lake.publish(sorted_, rows_of(3)).engine["write"]
+    assert "has a sort order" in lake.publish(silent, rows_of(5)).engine["write"]
+    lake.publish(lake.contract(column("day", "date", "day"), sortOrder=[]), rows_of(7))
+    assert "is partitioned" in lake.publish(silent, rows_of(9)).engine["write"]
+    assert sorted(row["id"] for row in lake.job.rows(lake.name, "main")) == [*range(1, 11)]
+
+
+def test_files_of_the_older_layout_are_registered_in_the_newer_table(lake: Lake) -> None:
+    """A file in flight while the partitions change is published as it is, under its own spec."""
+    daily, monthly = (lake.contract(column("day", "date", by)) for by in ("day", "month"))
+    lake.publish(daily, rows_of(1))
+    older, newer = (lake.job.ingest(rows_of(3), each, lake.name) for each in (daily, monthly))
+    lake.job.publish(newer)
+    services = lake.job.services
+    services.catalog.create_branch(fresh := f"{older.branch}-fresh")
+    tables = Tables(services.nessie_uri, services.tokens["publisher"], services.s3)
+    assert tables.append_again(lake.name, [Intent(older.branch, older.audited_hash)], fresh) == {}
+    files = {file["file_path"]: file["spec_id"] for file in lake.files(fresh)}
+    assert [files[file.path] for file in older.files] == [0, 0]
+    assert lake.table(fresh).spec() == lake.table().spec()
+    for condition in ("day = DATE '2024-02-01'", "day < DATE '2024-02-01'"):
+        rows = lake.job.session(fresh).table(f"lake.{lake.name}").where(condition)
+        assert rows.count() == 3
+    assert lake.table(fresh).scan("day = '2024-02-01'").to_arrow().num_rows == 3
