@@ -25,6 +25,10 @@ _MONEY = {
     "price", "amount", "amt", "cost", "total", "fee", "tax", "vat", "salary", "revenue", "discount",
     "balance", "payment", "fare", "tip", "charge", "turnover", "budget",
 }
+_NO_MONEY = {
+    "rate", "pct", "percent", "percentage", "ratio", "share", "type", "kind", "code", "class",
+    "category", "status", "method", "count", "quantity", "qty", "number", "no", "id", "index",
+}
 _KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "isbn", "ean"}
 # fmt: on
 
@@ -103,8 +107,9 @@ def looks_personal(name: str) -> bool:
 
 
 def looks_like_money(name: str) -> bool:
-    """Return whether a column's name suggests an amount of money: `unitPrice`, `total`."""
-    return bool(_MONEY.intersection(_words(name)))
+    """Return whether a column's name suggests an amount of money: `unitPrice`, not `tax_pct`."""
+    words = _words(name)
+    return bool(_MONEY.intersection(words)) and not _NO_MONEY.intersection(words)
 
 
 def looks_like_a_key(name: str) -> bool:
