@@ -1,11 +1,11 @@
 """Hints for authors of contracts: settings that are valid, but probably not intended or costly."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.fields import Field
-from lakegate.contract.reading.yaml import Problem, load
+from lakegate.contract.reading.yaml import Node, Problem, load
 from lakegate.contract.sharing import why_alone, why_own_run
 from lakegate.limits import DEFAULTS, Limits
 
@@ -29,6 +29,8 @@ _NO_MONEY = {
     "rate", "pct", "percent", "percentage", "ratio", "share", "type", "kind", "code", "class",
     "category", "status", "method", "count", "quantity", "qty", "number", "no", "id", "index",
 }
+_CURLY = re.compile("^[\u201c\u201d\u201e\u2018\u2019].*[\u201c\u201d\u2018\u2019]$")
+_PROSE = ("description", "businessName", "transformLogic", "transformDescription")
 _KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "isbn", "ean"}
 # fmt: on
 
@@ -41,7 +43,7 @@ def hints(
     `contract` is what the text declares.
     """
     root = Field(load(text, source, [], limits), "", [])
-    found: list[Problem] = []
+    found: list[Problem] = list(_curly_quotes(root.at("schema").node, "schema"))
     for table in root.at("schema").items():
         for column in _columns(table.at("properties")):
             found += _on_column(column)
@@ -53,6 +55,19 @@ def hints(
             )
         )
     return tuple(sorted(found, key=lambda hint: hint.line))
+
+
+def _curly_quotes(node: Node, path: str) -> Iterator[Problem]:
+    """Yield the texts within curly quotes, which YAML takes for a part of the text."""
+    if isinstance(node.value, tuple):
+        for number, each in enumerate(node.value):
+            yield from _curly_quotes(each, f"{path}[{number}]")
+    elif isinstance(node.value, Mapping):
+        for key, each in node.value.items():
+            if key not in _PROSE:
+                yield from _curly_quotes(each, f"{path}.{key}")
+    elif _CURLY.match(node.text):
+        yield Problem(node.line, path, "curly quotes belong to the text here: write ' or \"")
 
 
 def _columns(properties: Field) -> Iterator[Field]:

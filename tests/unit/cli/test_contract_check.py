@@ -27,6 +27,46 @@ MISTAKES = [
     ("logicalTypeOptions: {pattern: '(?<a>b)'}", "pattern", "not supported"),
     ("logicalTypeOptions: {pattern: '^(a+)+$'}", "pattern", "can take very long"),
     ("enum: [{value: 7}]", "value", "put it in quotes"),
+    ("physicalName: ''", "physicalName", "is empty"),
+    ("physicalType: varchar2(7)", "physicalType", "did you mean varchar?"),
+    ("classification: #open", "classification", "# begins a comment"),
+]
+# A condition on the columns `id`, `day` and `place.city`, and what is wrong with it.
+CONDITIONS = [
+    ("id > 1 AND dya < current_date", "names dya, which is not a column of the contract"),
+    ("`i d` > 1", "names i d, which"),
+    ("(id > 1", "a ( that is never closed"),
+    ("id > 1)", "a ) at character 7 that nothing opened"),
+    ("id =< 1", "write <="),
+    ("id > 1 AND", "ends with AND"),
+    ("place.city = 'x", "has ' at character 14, which is never closed"),
+    ("place.city = \u201cx\u201d", "the curly quote"),
+]
+RIGHT = [
+    *("id > 1", "`ID` <=> 1", "place.city rlike '^x'", "day > current_date - interval 1 day"),
+    *("date_add(DAY, 1, day) > now()", "exists(array(id), x -> x > 1)", 'place.city = "x"'),
+    *("unknown rlike 'x'", "extract(year from day) > 2000", "id DIV 2 = 1"),
+]
+# A query or a transform, and what is wrong with it.
+STATEMENTS = [
+    ("SELECT count(*) FROM {table} WHERE idd > 1", "names idd", "query"),
+    ("SELECT count(*) AS n FROM {object} HAVING n > 1", "", "query"),
+    ("SELECT count(*) FROM shop.orders JOIN shop.rates USING (code)", "", "query"),
+    ("SELECT id, day FROM file", "does not make the contract's column place", "transform"),
+    ("SELECT id, day, place, dya FROM file", "makes the column dya", "transform"),
+    ("SELECT * FROM file", "", "transform"),
+]
+# A YAML text that is none, the place, and what is said about it.
+NO_YAML = [
+    ("a:\n\tb: 1", 2, "a tab stands here: indent by spaces (column 1)"),
+    ('a: "\\d+"', 1, r"\d means nothing in double quotes: use single quotes, or write \\d (column"),
+    ("a:\n  b: 1\n c: 2", 3, "indented unlike the keys above it"),
+    ("- a\nb: 1", 2, "indented unlike the items of the list above it"),
+    ("a: x: y", 1, "a second `: ` in one value"),
+    ('a: "open\nb: 1', 2, "a quote that was opened in an earlier line is never closed"),
+    ("a: {b: 1\nc: 2", 2, "a bracket { or [ is never closed"),
+    ("a: 1\nb\nc: 2", 3, "the line above has no `: ` after its key"),
+    ("a: @x", 1, "a text that begins with @ needs quotes"),
 ]
 
 
@@ -50,6 +90,61 @@ def test_a_mistake_is_reported_once_with_its_place(more: str, field: str, reason
     assert problem.line == 11
     assert field in problem.field
     assert reason in problem.reason
+
+
+COLUMNS = """\
+- {name: day, logicalType: date}
+- {name: place, logicalType: object, properties: [{name: city, logicalType: string}]}
+"""
+
+
+def reasons(text: str) -> str:
+    """Return the reasons for which a contract is refused, "" if it is not."""
+    try:
+        check(text, "orders.yaml")
+    except ContractInvalid as invalid:
+        return "; ".join(problem.reason for problem in invalid.problems)
+    return ""
+
+
+@pytest.mark.parametrize(("condition", "reason"), [*CONDITIONS, *((sql, "") for sql in RIGHT)])
+def test_only_a_sure_mistake_in_a_condition_is_reported(condition: str, reason: str) -> None:
+    """Unknown columns and broken syntax are problems; what only Spark can judge is left to it."""
+    rule = {"check": "rowExpression", "expression": condition}
+    quality = json.dumps([{"type": "custom", "engine": "lakegate", "implementation": rule}])
+    found = reasons(contract_text(COLUMNS, quality=quality))
+    assert reason in found if reason else not found
+
+
+@pytest.mark.parametrize(("sql", "reason", "kind"), STATEMENTS)
+def test_only_a_sure_mistake_in_a_statement_is_reported(sql: str, reason: str, kind: str) -> None:
+    """A query names the table's columns, and a transform makes them; more tables are not judged."""
+    query = json.dumps([{"type": "sql", "query": sql, "mustBe": 0}])
+    setting = json.dumps([{"property": "transform", "value": sql}])
+    is_query = kind == "query"
+    given = {"quality": query} if is_query else {"settings": setting}
+    found = reasons(contract_text(COLUMNS, **given))
+    assert reason in found if reason else not found
+
+
+@pytest.mark.parametrize(("text", "line", "reason"), NO_YAML)
+def test_invalid_yaml_is_explained(text: str, line: int, reason: str) -> None:
+    """A mistake in the notation is named in plain words, with its line and column."""
+    with pytest.raises(ContractInvalid) as refusal:
+        check(text, "orders.yaml")
+    (problem,) = refusal.value.problems
+    assert problem.line == line
+    assert reason in problem.reason
+
+
+def test_a_physical_type_is_not_a_logical_one() -> None:
+    """The nearest logicalType is suggested, with the physicalType beside it where it matters."""
+    for given, advice in {
+        "int": "write logicalType: integer and physicalType: int",
+        "bigint": "write logicalType: integer",
+        "decimal(12,2)": "write logicalType: number and physicalType: decimal(12,2)",
+    }.items():
+        assert reasons(contract_text(f"- {{name: c, logicalType: '{given}'}}")).endswith(advice)
 
 
 @pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
@@ -78,6 +173,8 @@ def test_a_logical_type_is_demanded_in_our_own_words() -> None:
         ("name: order_id, logicalTypeOptions: {pattern: '^[0-9]+$'}, logicalType: string", []),
         ("name: a, logicalTypeOptions: {pattern: '^[A-Z]'}, logicalType: string", []),
         ("name: carrier_name, logicalType: string", []),
+        ("name: tax_rate, logicalType: number", []),
+        ("name: a, logicalType: string, enum: [{value: \u201cx\u201d}]", [(10, "value")]),
         ("name: email, logicalType: string, classification: internal", []),
         ("name: unit_price, logicalType: number, physicalType: 'decimal(9,2)'", []),
     ],
