@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from cli.contract_versions import newer_keywords
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.yaml import Node, Problem, load
@@ -43,11 +44,12 @@ def hints(
     `contract` is what the text declares.
     """
     root = Field(load(text, source, [], limits), "", [])
-    found: list[Problem] = list(_curly_quotes(root.at("schema").node, "schema"))
+    found = [*_curly_quotes(root.at("schema").node, "schema"), *newer_keywords(root.node)]
     for table in root.at("schema").items():
         for column in _columns(table.at("properties")):
             found += _on_column(column)
         found += _on_sharing(table, contract)
+        found += _on_key(table, contract)
     if not any(item.has("channel") for item in root.at("support").items()):
         found.append(
             _hint(
@@ -101,6 +103,15 @@ def _on_sharing(table: Field, contract: Contract) -> Iterator[Problem]:
     elif why := why_alone(contract):
         reason = f"files share job runs, but each is ingested alone: {why}"
         yield Problem(table.node.line, table.path, reason)
+
+
+def _on_key(table: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield that a primary key is checked within each file, unless a rule looks further."""
+    looks_further = (check.checks_whole_table for check in contract.checks)
+    keys = [column for column in table.at("properties").items() if column.flag("primaryKey")]
+    if keys and not any(looks_further):
+        reason = "is checked within each file: a rule duplicateValues with scope: table"
+        yield _hint(keys[0], "primaryKey", f"{reason} also looks for its values in the table")
 
 
 def _anchored(pattern: str, *, whole_value: bool) -> bool:

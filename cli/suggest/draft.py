@@ -195,7 +195,7 @@ def draft(found: Sample, table: str, source: str, plain: Collection[str] = ()) -
     keys = _keys(column for column in found.columns if column.name not in plain)
     head = {
         "kind": "DataContract",
-        "apiVersion": "v3.1.0",
+        "apiVersion": "v3.2.0",
         "id": table.replace(".", "-"),
         "version": "1.0.0",
         "status": "draft",

@@ -1,12 +1,14 @@
 """`lakegate contract check` reports mistakes before a contract is in force."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from access.deployment import ROOT
 from cli.contract_check import check
 from cli.contract_hints import hints
 from cli.main import app
@@ -174,7 +176,10 @@ def test_a_logical_type_is_demanded_in_our_own_words() -> None:
         ("name: a, logicalTypeOptions: {pattern: '^[A-Z]'}, logicalType: string", []),
         ("name: carrier_name, logicalType: string", []),
         ("name: tax_rate, logicalType: number", []),
-        ("name: a, logicalType: string, enum: [{value: \u201cx\u201d}]", [(10, "value")]),
+        (
+            "name: a, logicalType: string, enum: [{value: \u201cx\u201d}]",
+            [(10, "value"), (10, "enum")],
+        ),
         ("name: email, logicalType: string, classification: internal", []),
         ("name: unit_price, logicalType: number, physicalType: 'decimal(9,2)'", []),
     ],
@@ -257,3 +262,44 @@ def test_json_has_the_problems_of_all_files(tmp_path: Path) -> None:
     (problem,) = refused["problems"]
     assert (problem["line"], problem["field"]) == (9, "schema[0].properties[1].logicalType")
     assert "a.yaml" in told["clash"]
+
+
+@pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
+def test_a_keyword_that_is_newer_than_the_version_gets_a_hint(version: str) -> None:
+    """The first use of a keyword that the declared version lacks is named, with its version."""
+    columns = "- {name: a, logicalType: string, enum: [{value: x}]}\n"
+    columns += "- {name: b, logicalType: timestamp}\n- {name: c, logicalType: timestamp}\n"
+    text = contract_text(columns, head=CHANNEL.replace("v3.1.0", version))
+    found = hints(text, "orders.yaml", check(text, "orders.yaml"))
+    newer = [hint.reason for hint in found if "of the standard" in hint.reason]
+    enum = "enum came with v3.2.0 of the standard: declare apiVersion: v3.2.0"
+    timestamp = "timestamp came with v3.1.0 of the standard: declare apiVersion: v3.1.0"
+    assert newer == {"v3.0.2": [enum, timestamp], "v3.1.0": [enum], "v3.2.0": []}[version]
+
+
+def test_a_primary_key_is_said_to_be_checked_within_each_file() -> None:
+    """The hint is absent where a rule compares the key with the table."""
+    key = "- {name: key, logicalType: integer, primaryKey: true}"
+    rule = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [%s]}]"
+    scope = rule % "{property: scope, value: table}"
+    assert (10, "schema[0].properties[1].primaryKey") in hinted(key)
+    wide = hinted(key.replace("true}", f"true, {scope}}}"))
+    assert not [field for _, field in wide if field.endswith("primaryKey")]
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["contracts/nyc.flights.yaml", "cli/sample_files.yaml", "README.md", "docs/contracts.md"],
+)
+def test_what_is_shipped_keeps_to_the_version_that_it_declares(file: str) -> None:
+    """A shipped contract is valid by the newest schema, and uses no keyword newer than it says."""
+    text = (ROOT / file).read_text()
+    if file.endswith(".md"):
+        (text, *_) = [
+            each
+            for each in re.findall(r"```yaml[^\n]*\n(.*?)```", text, re.DOTALL)
+            if "kind:" in each
+        ]
+    found = hints(text, file, check(text, file))
+    assert "apiVersion: v3.2.0" in text
+    assert not [hint for hint in found if "of the standard" in hint.reason]

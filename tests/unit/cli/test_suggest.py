@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from cli.contract_check import check
+from cli.contract_hints import hints
 from cli.contracts import suggested
 from cli.suggest.trial import cell
 from lakegate.contract.columns import Column, declared_type, default_type
@@ -24,7 +25,9 @@ def test_a_readable_sample_gets_a_valid_draft(
     tmp_path: Path, name: str, data: bytes, types: str
 ) -> None:
     """A draft passes `contract check`, and its types are those of the sample's cells."""
-    contract = check(draft_of(tmp_path, name, data), name)
+    text = draft_of(tmp_path, name, data)
+    contract = check(text, name)
+    assert not [hint for hint in hints(text, name, contract) if "of the standard" in hint.reason]
     if types:
         assert " ".join(column.type for column in contract.columns) == types
 
