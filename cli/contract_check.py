@@ -72,6 +72,11 @@ def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
     Raises ContractInvalid with the problems of both; `parse` takes precedence for a field.
     """
     tree = load(text, source, [], limits)
+    if tool := other_tool(tree.plain()):
+        reason = (
+            f"this is for {tool}, not a contract of the Open Data Contract Standard: draft one "
+        )
+        raise ContractInvalid(source, [Problem(1, "", f"{reason}with lakegate contract suggest")])
     found: list[Problem] = []
     try:
         contract = parse(text, source, limits)
@@ -83,6 +88,24 @@ def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
     if found:
         raise ContractInvalid(source, [_with_comment(problem, text) for problem in found])
     return contract
+
+
+def other_tool(document: object) -> str:
+    """Return the tool whose file a document is, by its top-level keys; "" if it may be a contract.
+
+    Soda has `checks for …` or `dataset` with `checks`, dbt `models` or `sources`, Great
+    Expectations a suite of `expectations`.
+    """
+    keys = {*document} if isinstance(document, dict) else set()
+    if "apiVersion" in keys:
+        return ""
+    if any(key.startswith("checks for ") for key in keys) or {"dataset", "checks"} <= keys:
+        return "Soda"
+    if keys & {"models", "sources", "seeds", "snapshots"} and "version" in keys:
+        return "dbt"
+    if "expectations" in keys:
+        return "Great Expectations"
+    return "the Data Contract Specification" if "dataContractSpecification" in keys else ""
 
 
 def _with_comment(problem: Problem, text: str) -> Problem:

@@ -1,7 +1,7 @@
 """Open a Parquet or ORC sample with the types that Spark reads from it.
 
 duckdb and pyarrow read some types as others than Spark does (`ParquetToSparkSchemaConverter`):
-INT96 and times of old writers are instants there, and UUIDs are bytes.
+INT96 and times of old writers are instants there.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc
 import pyarrow.parquet
 
@@ -23,6 +24,8 @@ from lakegate.contract.reading.properties import name_problem
 _INSTANT = "TIMESTAMP WITH TIME ZONE"
 _GREGORIAN = "1582-10-15"
 _DAYS = ("DATE", "TIMESTAMP")
+_UNREADABLE = ("Time", "Interval", "Float16", "UUID")
+_MICROSECONDS = "Write them in microseconds."
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ def open_parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Columns:
     read = f"read_parquet({text(file)})"
     described = pyarrow.parquet.ParquetFile(file)
     leaves = (_leaf(described.schema.column(n)) for n in range(len(described.schema)))
+    _refuse_lost_digits(described)
     found = _described(connection, read)
     types = {name: _spelled(type_, leaves) for name, type_ in found.items()}
     broken = {
@@ -58,14 +62,27 @@ def _leaf(column: Any) -> str:
     kind = logical["Type"]
     if column.physical_type == "INT96":
         return _INSTANT
+    if kind == "Timestamp" and logical["timeUnit"] == "nanoseconds" and "." in column.path:
+        raise refusal(f"has nested times in nanoseconds: {column.path}", _MICROSECONDS)
     if kind == "Timestamp":
         return _INSTANT if logical["isAdjustedToUTC"] else ""
-    if kind in ("Time", "Interval", "Float16"):
+    if kind in _UNREADABLE:
         raise refusal(
-            f"has the column {column.path} of Parquet's type {kind.upper()}, which no table has",
-            "Write it as another type: a time of day as text, a span as a number.",
+            f"has the column {column.path} of Parquet's type {kind.upper()}, which Spark cannot "
+            "read",
+            "Write it as another type: a time of day or a UUID as text, a span as a number.",
         )
-    return "BLOB" if kind == "UUID" else ""
+    return ""
+
+
+def _refuse_lost_digits(described: Any) -> None:
+    """Refuse instants with more digits than microseconds, which duckdb cuts off."""
+    for column in described.schema_arrow:
+        if pa.types.is_timestamp(column.type) and column.type.unit == "ns" and column.type.tz:
+            values = described.read([column.name])[column.name].cast(pa.int64())
+            if not pc.all(pc.equal(pc.multiply(pc.divide(values, 1000), 1000), values)).as_py():
+                cause = f"has times in {column.name} with more digits than microseconds"
+                raise refusal(cause, _MICROSECONDS)
 
 
 def _calendar_is_unknown(metadata: Any) -> bool:

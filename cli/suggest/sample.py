@@ -106,6 +106,8 @@ def _cells(file: Path, data: bytes) -> Cells:
     if kind and not (encoding.startswith("UTF-16") and kind in _WIDE):
         remedy = next((said for word, said in _REMEDIES.items() if word in kind), "")
         raise refusal(f"cannot be sampled: it is {kind}", remedy or "Save it as CSV or Parquet.")
+    if name.endswith((".yaml", ".yml")):
+        raise refusal("is YAML, not a file of data", "Check a contract by lakegate contract check.")
     is_json = content.lstrip()[:1] in ("{", "[") and not name.endswith("sv")
     if not is_json and name.rpartition(".")[2] not in _JSON:
         return read_csv(data)

@@ -149,6 +149,21 @@ def test_a_physical_type_is_not_a_logical_one() -> None:
         assert reasons(contract_text(f"- {{name: c, logicalType: '{given}'}}")).endswith(advice)
 
 
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("checks for orders:\n- row_count > 0\n", "Soda"),
+        ("dataset: shop/orders\nchecks: [{schema: {}}]\n", "Soda"),
+        ("version: 2\nmodels: [{name: orders}]\n", "dbt"),
+        ('{"expectation_suite_name": "a", "expectations": []}', "Great Expectations"),
+        ("dataContractSpecification: 1.1.0\nid: a\n", "the Data Contract Specification"),
+    ],
+)
+def test_a_file_of_another_tool_is_recognised(text: str, tool: str) -> None:
+    """One problem says which tool the file is for, instead of one for each of its keys."""
+    assert reasons(text).startswith(f"this is for {tool}, not a contract")
+
+
 @pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
 def test_each_version_of_the_standard_is_taken(version: str) -> None:
     """The newest schema accepts contracts of earlier versions of the standard."""
