@@ -7,7 +7,7 @@ Lakegate would not honour. The schema judges the keys that `parse` does not use.
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,7 @@ from jsonschema import Draft201909Validator
 from jsonschema.exceptions import ValidationError
 
 from cli.contract_hints import hints
+from cli.contract_sql import sql_problems
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, parse
 from lakegate.contract.reading.yaml import Node, Problem, load, suggestion
@@ -71,6 +72,11 @@ def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
     Raises ContractInvalid with the problems of both; `parse` takes precedence for a field.
     """
     tree = load(text, source, [], limits)
+    if tool := other_tool(tree.plain()):
+        reason = (
+            f"this is for {tool}, not a contract of the Open Data Contract Standard: draft one "
+        )
+        raise ContractInvalid(source, [Problem(1, "", f"{reason}with lakegate contract suggest")])
     found: list[Problem] = []
     try:
         contract = parse(text, source, limits)
@@ -78,9 +84,37 @@ def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
         found.extend(invalid.problems)
     fields = [problem.field for problem in found]
     found += [p for p in _schema_problems(tree) if not any(_covers(f, p.field) for f in fields)]
+    found += [] if found else sql_problems(tree, contract)
     if found:
-        raise ContractInvalid(source, found)
+        raise ContractInvalid(source, [_with_comment(problem, text) for problem in found])
     return contract
+
+
+def other_tool(document: object) -> str:
+    """Return the tool whose file a document is, by its top-level keys; "" if it may be a contract.
+
+    Soda has `checks for …` or `dataset` with `checks`, dbt `models` or `sources`, Great
+    Expectations a suite of `expectations`.
+    """
+    keys = {*document} if isinstance(document, dict) else set()
+    if "apiVersion" in keys:
+        return ""
+    if any(key.startswith("checks for ") for key in keys) or {"dataset", "checks"} <= keys:
+        return "Soda"
+    if keys & {"models", "sources", "seeds", "snapshots"} and "version" in keys:
+        return "dbt"
+    if "expectations" in keys:
+        return "Great Expectations"
+    return "the Data Contract Specification" if "dataContractSpecification" in keys else ""
+
+
+def _with_comment(problem: Problem, text: str) -> Problem:
+    """Return the problem; if the key's value begins with #, which makes it a comment, say so."""
+    line = text.splitlines()[problem.line - 1]
+    key = re.escape(problem.field.rpartition(".")[2])
+    if not re.search(rf"\b{key}[\"']?:\s+#", line):
+        return problem
+    return replace(problem, reason=f"{problem.reason} (# begins a comment: put the text in quotes)")
 
 
 def _covers(refused: str, field: str) -> bool:

@@ -1,11 +1,11 @@
 """Hints for authors of contracts: settings that are valid, but probably not intended or costly."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.fields import Field
-from lakegate.contract.reading.yaml import Problem, load
+from lakegate.contract.reading.yaml import Node, Problem, load
 from lakegate.contract.sharing import why_alone, why_own_run
 from lakegate.limits import DEFAULTS, Limits
 
@@ -25,6 +25,12 @@ _MONEY = {
     "price", "amount", "amt", "cost", "total", "fee", "tax", "vat", "salary", "revenue", "discount",
     "balance", "payment", "fare", "tip", "charge", "turnover", "budget",
 }
+_NO_MONEY = {
+    "rate", "pct", "percent", "percentage", "ratio", "share", "type", "kind", "code", "class",
+    "category", "status", "method", "count", "quantity", "qty", "number", "no", "id", "index",
+}
+_CURLY = re.compile("^[\u201c\u201d\u201e\u2018\u2019].*[\u201c\u201d\u2018\u2019]$")
+_PROSE = ("description", "businessName", "transformLogic", "transformDescription")
 _KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "isbn", "ean"}
 # fmt: on
 
@@ -37,11 +43,12 @@ def hints(
     `contract` is what the text declares.
     """
     root = Field(load(text, source, [], limits), "", [])
-    found: list[Problem] = []
+    found = [*_curly_quotes(root.at("schema").node, "schema"), *_newer_keywords(root.node)]
     for table in root.at("schema").items():
         for column in _columns(table.at("properties")):
             found += _on_column(column)
         found += _on_sharing(table, contract)
+        found += _on_key(table, contract)
     if not any(item.has("channel") for item in root.at("support").items()):
         found.append(
             _hint(
@@ -49,6 +56,19 @@ def hints(
             )
         )
     return tuple(sorted(found, key=lambda hint: hint.line))
+
+
+def _curly_quotes(node: Node, path: str) -> Iterator[Problem]:
+    """Yield the texts within curly quotes, which YAML takes for a part of the text."""
+    if isinstance(node.value, tuple):
+        for number, each in enumerate(node.value):
+            yield from _curly_quotes(each, f"{path}[{number}]")
+    elif isinstance(node.value, Mapping):
+        for key, each in node.value.items():
+            if key not in _PROSE:
+                yield from _curly_quotes(each, f"{path}.{key}")
+    elif _CURLY.match(node.text):
+        yield Problem(node.line, path, "curly quotes belong to the text here: write ' or \"")
 
 
 def _columns(properties: Field) -> Iterator[Field]:
@@ -84,6 +104,15 @@ def _on_sharing(table: Field, contract: Contract) -> Iterator[Problem]:
         yield Problem(table.node.line, table.path, reason)
 
 
+def _on_key(table: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield that a primary key is checked within each file, unless a rule looks further."""
+    looks_further = (check.checks_whole_table for check in contract.checks)
+    keys = [column for column in table.at("properties").items() if column.flag("primaryKey")]
+    if keys and not any(looks_further):
+        reason = "is checked within each file: a rule duplicateValues with scope: table"
+        yield _hint(keys[0], "primaryKey", f"{reason} also looks for its values in the table")
+
+
 def _anchored(pattern: str, *, whole_value: bool) -> bool:
     """Return whether a pattern has an anchor at one end, or at both ends if `whole_value`."""
     ends = (pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$"))
@@ -103,8 +132,9 @@ def looks_personal(name: str) -> bool:
 
 
 def looks_like_money(name: str) -> bool:
-    """Return whether a column's name suggests an amount of money: `unitPrice`, `total`."""
-    return bool(_MONEY.intersection(_words(name)))
+    """Return whether a column's name suggests an amount of money: `unitPrice`, not `tax_pct`."""
+    words = _words(name)
+    return bool(_MONEY.intersection(words)) and not _NO_MONEY.intersection(words)
 
 
 def looks_like_a_key(name: str) -> bool:
@@ -114,3 +144,44 @@ def looks_like_a_key(name: str) -> bool:
 
 def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
+
+
+# Keywords by the version of the standard that brought them: the difference of the official JSON
+# Schemas of v3.0.2, v3.1.0 and v3.2.0, as far as Lakegate reads it. Lakegate honours them anyway,
+# but other tools validate a contract by the schema of its version.
+
+_NEWER_KEYS = {
+    **dict.fromkeys(("metric", "relationships", "timezone", "defaultTimezone"), "v3.1.0"),
+    **dict.fromkeys(("enum", "map", "semanticType", "deprecated", "synonyms", "context"), "v3.2.0"),
+    **dict.fromkeys(("dimensions", "elementType", "distanceMetric", "embeddingModel"), "v3.2.0"),
+    **dict.fromkeys(("embeddingModelVersion", "normalized"), "v3.2.0"),
+}
+_NEWER_TYPES = {"timestamp": "v3.1.0", "time": "v3.1.0", "map": "v3.2.0", "vector": "v3.2.0"}
+_READ = ("schema", "properties", "items", "map", "quality", "logicalTypeOptions", "key", "value")
+
+
+def _newer_keywords(root: Node) -> Iterator[Problem]:
+    """Yield a hint for the first use of each keyword that the declared version does not have."""
+    given = root.value["apiVersion"].text if isinstance(root.value, Mapping) else ""
+    seen: set[str] = set()
+    for word, since, node, path in _keywords(root, ""):
+        if since > given and word not in seen:
+            seen.add(word)
+            reason = f"{word} came with {since} of the standard: declare apiVersion: {since}"
+            yield Problem(node.line, path, reason)
+
+
+def _keywords(node: Node, path: str) -> Iterator[tuple[str, str, Node, str]]:
+    """Yield each keyword of a later version, that version, and the place."""
+    if isinstance(node.value, tuple):
+        for number, each in enumerate(node.value):
+            yield from _keywords(each, f"{path}[{number}]")
+    elif isinstance(node.value, Mapping):
+        for key, each in node.value.items():
+            place = f"{path}.{key}".strip(".")
+            if key in _NEWER_KEYS:
+                yield key, _NEWER_KEYS[key], each, place
+            if key == "logicalType" and each.text in _NEWER_TYPES:
+                yield each.text, _NEWER_TYPES[each.text], each, place
+            if key in _READ:
+                yield from _keywords(each, place)

@@ -78,15 +78,17 @@ def suggest(
 
 
 def suggested(data: Path, table: str = "") -> str:
-    """Return the text of a contract for files like `data`.
+    """Return the text of a contract for files like `data`, which accepts `data` itself.
 
     Raises LakegateError if the file cannot be read, or ContractInvalid if no contract can describe
     it, for example with a column without a name.
     """
-    from cli.draft import draft
-    from cli.sample import sample
+    import duckdb
 
-    text = draft(sample(data), table or f"drafts.{_plain(data.name)}", data.name)
+    from cli.suggest.trial import tried
+
+    with duckdb.connect() as connection:
+        text = tried(connection, data, table or f"drafts.{_plain(data.name)}")
     contract_check.check(text, f"the draft from {data}")
     return text
 

@@ -1,5 +1,6 @@
 """A table's columns, and the column type of each declaration."""
 
+import difflib
 import re
 from dataclasses import dataclass
 
@@ -139,12 +140,26 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     return base, int(found[2])
 
 
+def logical_of(physical: str) -> str:
+    """Return the logical type of a physical one: `number` of decimal(12,2); "" if unknown."""
+    found = _DECLARATION.fullmatch(physical.strip().lower())
+    base = _PHYSICAL.get(found[1]) if found else None
+    if base == "decimal":
+        return "number"
+    families = (logical for logical, family in _FAMILIES.items() if base in family)
+    return next(families, "")
+
+
 def _untranslated(physical: str) -> str:
     if physical.lower() in _SMALL:
         return f"{physical} is not an Iceberg type: write int, and its range as minimum, maximum"
+    name = physical.partition("(")[0].lower()
+    near = "".join(difflib.get_close_matches(name, _PHYSICAL, 1, 0.7))
+    meant = f" (did you mean {near}?)" if near else ""
     return (
-        f"{physical} has no translation: of the physical types, boolean, int, bigint, float, "
-        "double, decimal(p,s), string, varchar(n), date, timestamp, timestamp_ntz and binary do"
+        f"{physical} has no translation{meant}: of the physical types, boolean, int, bigint, "
+        "float, double, decimal(p,s), string, varchar(n), date, timestamp, timestamp_ntz and "
+        "binary do"
     )
 
 

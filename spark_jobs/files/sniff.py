@@ -43,7 +43,7 @@ def check_binary(declared: str, head: bytes, tail: bytes) -> None:
     """
     magic = _MAGIC[declared]
     if not head.startswith(magic):
-        described = _described(head) or "text or something else"
+        described = kind_of(head) or "text or something else"
         code = f"NOT_{declared.upper()}"
         raise Permanent(code, f"the contract says {declared}, but this is {described}")
     ends = {"parquet": tail[-4:], "orc": tail[-4:-1]}
@@ -56,7 +56,7 @@ def check_binary(declared: str, head: bytes, tail: bytes) -> None:
 def check_text(declared: str, head: bytes, encoding: str) -> None:
     """Raise Permanent unless a file that begins with `head` may be text (csv, json)."""
     wide = encoding.startswith("UTF-16")
-    described = "" if wide and head[:2] in (b"\xff\xfe", b"\xfe\xff") else _described(head)
+    described = "" if wide and head[:2] in (b"\xff\xfe", b"\xfe\xff") else kind_of(head)
     if described and not (wide and described == "binary data"):
         code = f"NOT_{declared.upper()}"
         raise Permanent(code, f"the contract says {declared}, but this is {described}")
@@ -78,7 +78,8 @@ def text_head(head: bytes, gzipped: bool) -> bytes:
         raise Permanent("CORRUPT_FILE", message) from error
 
 
-def _described(head: bytes) -> str:
+def kind_of(head: bytes) -> str:
+    """Return the kind of file that begins like this, in words; "" if it may be text."""
     start = head[:1024]
     is_text = not any(byte < 9 for byte in start)
     for magic, described in _BINARY.items():

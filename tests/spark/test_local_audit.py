@@ -25,6 +25,7 @@ from infra.local.contract_test import audit
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict
 from tests.spark.conftest import Job
+from tests.unit.cli.samples import READABLE
 from tests.unit.contract.contract_texts import contract_text
 
 pytestmark = pytest.mark.spark
@@ -113,6 +114,12 @@ def _parquet(file: Path) -> None:
     pyarrow.parquet.write_table(pa.table(columns), file)
 
 
+# Of the made-up samples, those that were once drafted in another way than Spark reads them.
+_TRICKY = (
+    *("int96_nested.parquet", "nested_times.orc", "nanoseconds.parquet", "long_decimals.json"),
+    *("nested.json", "mixed_kinds.json", "quoted_empty_and_word.csv", "backslashes.csv"),
+    *("open_quotes.tsv", "padded_names.csv", "blank_name.csv", "crlf_then_lf.csv", "latin1.csv"),
+)
 SAMPLES: dict[str, str | bytes | Callable[[Path], None]] = {
     "orders.csv": "order_id,price,on\n1,19.90,2026-11-02\n2,5,2026-11-03\n",
     "codes.csv": "code;zip;note\n" + "".join(f"{n:03};{'00123'};a, b\n" for n in range(30)),
@@ -133,6 +140,7 @@ SAMPLES: dict[str, str | bytes | Callable[[Path], None]] = {
         '{"id": 2, "at": null, "lines": [], "tags": null}\n'
     ),
     "typed.parquet": _parquet,
+    **{name: data for name, data, _ in READABLE if name in _TRICKY},
 }
 
 

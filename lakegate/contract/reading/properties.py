@@ -12,6 +12,7 @@ from lakegate.contract.columns import (
     Column,
     declared_type,
     default_type,
+    logical_of,
     quoted,
 )
 from lakegate.contract.literals import TIME_PATTERN
@@ -112,7 +113,7 @@ def _property(field: Field, place: _Place) -> Property:
     field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED)
     if field.text("semanticType") == "measure":
         field.refuse("a measure is not a column of the data", "semanticType")
-    logical = field.choice("logicalType", LOGICAL_TYPES)
+    logical = _logical_type(field)
     open_ = field.text("classification").lower() in _OPEN_CLASSES
     place = _Place(place.path, place.words, place.sensitive or not open_)
     _refuse_foreign_parts(field, logical)
@@ -133,6 +134,17 @@ def _property(field: Field, place: _Place) -> Property:
         fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
     )
     return Property(field, field.text("name"), column, length, within)
+
+
+def _logical_type(field: Field) -> str:
+    """Return the logicalType; a physical one there gets the advice where it belongs."""
+    given = field.at("logicalType").node.value
+    if isinstance(given, str) and given not in LOGICAL_TYPES and (near := logical_of(given)):
+        physical = "" if default_type(near) == given else f" and physicalType: {given}"
+        reason = f"{given!r} is a physical type: write logicalType: {near}{physical}"
+        field.refuse(reason, "logicalType")
+        return ""
+    return field.choice("logicalType", LOGICAL_TYPES)
 
 
 def _nested(field: Field, logical: str, place: _Place) -> tuple[str, tuple[Property, ...]]:
@@ -176,7 +188,7 @@ def _refuse_other_container(field: Field, logical: str) -> None:
 def _name(field: Field, *, top: bool) -> str:
     name = field.required_text("name")
     key = "physicalName" if field.has("physicalName") else "name"
-    name = field.text(key, name)
+    name = field.required_text(key) if key == "physicalName" else name
     if name and (problem := name_problem(name, top=top)):
         field.refuse(problem, key)
     return name

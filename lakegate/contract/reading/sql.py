@@ -62,7 +62,7 @@ def mistake(sql: str) -> str:
 def read_condition(stated: Field, key: str) -> str:
     """Return the condition on one row under a key; refuse it for faults that its words show."""
     sql = stated.required_text(key)
-    for found, following in _pairs(_tokens(sql)):
+    for found, following in _pairs(tokens(sql)):
         if found[0] == "(" and following.upper() == "SELECT":
             stated.refuse("must be a condition on one row, without a query", key)
         elif reason := _call(found, following):
@@ -70,7 +70,8 @@ def read_condition(stated: Field, key: str) -> str:
     return sql
 
 
-def _tokens(sql: str) -> list[re.Match[str]]:
+def tokens(sql: str) -> list[re.Match[str]]:
+    """Return the texts, names, words and signs of SQL, without comments and blanks."""
     return [found for found in _TOKEN.finditer(sql) if found.lastgroup != "space"]
 
 
@@ -80,8 +81,8 @@ def _pairs(tokens: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str]]:
 
 
 def _mistakes(sql: str) -> Iterator[str]:
-    tokens = _tokens(sql)
-    words = [found[0].upper() for found in tokens if found[0] != "("]
+    parts = tokens(sql)
+    words = [found[0].upper() for found in parts if found[0] != "("]
     if not words:
         yield "is empty"
     elif words[0] not in ("SELECT", "WITH"):
@@ -89,7 +90,7 @@ def _mistakes(sql: str) -> Iterator[str]:
     if "${" in sql:
         yield "has ${ that is not a placeholder: Spark would put its own settings there"
     depth = 0
-    for found, following in _pairs(tokens):
+    for found, following in _pairs(parts):
         depth += {"(": 1, ")": -1}.get(found[0], 0)
         if depth < 0:
             yield f"has a ) at character {found.start() + 1} that nothing opened"
@@ -98,7 +99,7 @@ def _mistakes(sql: str) -> Iterator[str]:
         yield from _misplaced(found, following)
     if depth:
         yield "has a ( that is never closed"
-    yield from _paths(tokens)
+    yield from _paths(parts)
 
 
 def _misplaced(found: re.Match[str], following: str) -> Iterator[str]:

@@ -83,12 +83,45 @@ def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAU
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         reason = " ".join(filter(None, (error.context, error.problem)))
-        raise _not_yaml(source, mark.line + 1 if mark else 1, reason) from error
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise _not_yaml(source, line, f"{_plainly(reason)} (column {column})") from error
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise _not_yaml(source, line, f"the character U+{error.character:04X}") from error
     except (ValueError, OverflowError) as error:  # an escape that is no character: "\UFFFFFFFF"
         raise _not_yaml(source, 1, str(error)) from error
+
+
+# PyYAML's words for a mistake, and what people did.
+_PLAIN_WORDS = (
+    (r"character '\\t'", "a tab stands here: indent by spaces"),
+    (
+        r"unknown escape character '(.)'",
+        r"\\\1 means nothing in double quotes: use single quotes, or write \\\\\1",
+    ),
+    (r"found character '(.)'", r"a text that begins with \1 needs quotes"),
+    (
+        "mapping values are not allowed",
+        "a second `: ` in one value, or a line that is indented too far: use quotes, or mend it",
+    ),
+    ("simple key", "the line above has no `: ` after its key, or belongs into a quoted text"),
+    ("end of stream", "a quote that was opened in an earlier line is never closed"),
+    ("flow (mapping|sequence)", "a bracket { or [ is never closed, or a comma is missing"),
+    ("block collection", "this line is indented unlike the items of the list above it"),
+    (
+        "found '<scalar>'",
+        "text after a closing quote (write a quote within quotes twice), or indented wrongly",
+    ),
+    ("block mapping", "this line is indented unlike the keys above it: begin them in one column"),
+)
+
+
+def _plainly(reason: str) -> str:
+    """Return a mistake in YAML in plain words; PyYAML's own for one without."""
+    for pattern, words in _PLAIN_WORDS:
+        if found := re.search(pattern, reason):
+            return found.expand(words)
+    return reason
 
 
 def _not_yaml(source: str, line: int, reason: str) -> ContractInvalid:

@@ -5,78 +5,16 @@ ones; the author tightens them.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from textwrap import indent
 from typing import Any
 
-import yaml
-
 from cli.contract_hints import looks_like_a_key, looks_like_money, looks_personal
-from cli.sample import ColumnProfile, Sample
+from cli.suggest.columns import ColumnProfile, Outlier
+from cli.suggest.sample import Sample
+from cli.suggest.yaml import Quoted, comment, dumped, name_of
 from lakegate.errors import LakegateError
-
-# Choose the types of a drafted contract, and write it as YAML.
-
-# The YAML of a draft: readable, and parsed back to exactly the same values.
-
-_WIDE = 100
-_LONGEST = 40
-_PLAIN_NAME = re.compile(r"(?!(?i:y|n|yes|no|on|off|true|false|null)$)[A-Za-z][A-Za-z0-9_]*")
-
-
-class Quoted(str):
-    """A text that is written in quotes, so that every YAML parser reads text."""
-
-    __slots__ = ()
-
-
-def dumped(value: Any, depth: int = 0) -> str:
-    """Return a list or a mapping as YAML, indented by `depth` spaces."""
-    text = yaml.dump(
-        value,
-        Dumper=_Dumper,
-        sort_keys=False,
-        default_flow_style=None,
-        allow_unicode=True,
-        width=_WIDE - depth,
-    )
-    return indent(text, " " * depth)
-
-
-def name_of(column: str) -> str:
-    """Return a column's name, quoted if YAML could read it as another type."""
-    return column if _PLAIN_NAME.fullmatch(column) else Quoted(column)
-
-
-def comment(value: object) -> str:
-    """Return a value for a comment: on one line, shortened if long."""
-    if isinstance(value, float):
-        return f"{Decimal(repr(value)):,f}".removesuffix(".0")
-    text = str(value)
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return shown if shown.isprintable() and shown.strip() else repr(shown)
-
-
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _quoted(dumper: yaml.SafeDumper, value: Quoted) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", str(value), style='"')
-
-
-def _number(dumper: yaml.SafeDumper, value: Decimal) -> yaml.Node:
-    is_integer = value == value.to_integral_value()
-    tag, text = ("int", f"{value:.0f}") if is_integer else ("float", f"{value:f}")
-    return dumper.represent_scalar(f"tag:yaml.org,2002:{tag}", text)
-
-
-_Dumper.add_representer(Quoted, _quoted)
-_Dumper.add_representer(Decimal, _number)
-
 
 _LARGEST = {"int": 2**31 - 1, "": 2**63 - 1}
 
@@ -113,8 +51,10 @@ class Type:
 _SHAPES = {
     "boolean": Type("boolean"),
     "integer": Type("integer"),
+    "whole": Type("integer", "decimal(38,0)"),
     "decimal": Type("number"),
     "number": Type("number"),
+    "any number": Type("number"),
     "date": Type("date"),
     "timestamp": Type("timestamp", "timestamp_ntz"),
     "instant": Type("timestamp"),
@@ -168,27 +108,31 @@ def _nested(column: ColumnProfile) -> Type:
     return Type("map", more={"map": dict(parts)})
 
 
+_FORMATS = ("uuid", "email", "ipv4", "uri")
 _PATTERNS = {
-    "uuid": "^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$",
-    "email": r"^[^@ ]+@[^@ ]+\.[^@ ]+$",
+    "mail": r"^[^@ ]+@[^@ ]+\.[^@ ]+$",
     "iban": "^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$",
 }
-_PERSONAL_SHAPES = ("email", "iban")
+_PERSONAL_SHAPES = ("email", "mail", "iban", "ipv4")
 _LONGEST_CODE = 40
 _LONGEST_KEY = 64
 _MANY = 20
+_SHOWN = 5
 _HEAD = """\
-# Drafted from {rows:,} rows of {source}: all of them pass, with some margin.
-# Tighten the limits where you know more, then run: lakegate contract check, test, push.
+# Drafted from {rows:,} rows of {source}: all of them pass{but}, with some margin.
+{notes}# Tighten the limits where you know more, then run: lakegate contract check, test, push.
 """
 
 
-def draft(found: Sample, table: str, source: str) -> str:
-    """Return the text of a contract for files like the sample; `source` is the sample's name."""
-    keys = _keys(found.columns)
+def draft(found: Sample, table: str, source: str, plain: Collection[str] = ()) -> str:
+    """Return the text of a contract for files like the sample; `source` is the sample's name.
+
+    The columns `plain` get no more than their type.
+    """
+    keys = _keys(column for column in found.columns if column.name not in plain)
     head = {
         "kind": "DataContract",
-        "apiVersion": "v3.1.0",
+        "apiVersion": "v3.2.0",
         "id": table.replace(".", "-"),
         "version": "1.0.0",
         "status": "draft",
@@ -202,22 +146,53 @@ def draft(found: Sample, table: str, source: str) -> str:
         "mustBeBetween": [max(found.rows // 10, 1), found.rows * 10 or 10],
     }
     lines = [
-        _HEAD.format(rows=found.rows, source=comment(source)),
+        _head(found, source),
         dumped(head),
         f"schema:\n  - name: {table}\n    logicalType: object\n    quality:\n",
         f"      # {found.rows:,} rows in the sample\n{dumped([rows], 6)}    properties:\n",
     ]
     for column in found.columns:
+        rules = {} if column.name in plain else _rules(column, keys.get(column.name))
         lines += (
-            f"      # {_description(column)}\n",
-            dumped([_property(column, keys.get(column.name))], 6),
+            *(
+                f"      # {line}\n"
+                for line in (_description(column), *_outliers(column, found.unit))
+            ),
+            dumped([_property(column) | rules], 6),
         )
     return "".join(lines)
 
 
+def _head(found: Sample, source: str) -> str:
+    notes = [f"Left out: {comment(each, 200)}." for each in found.left_out]
+    if found.bad:
+        lines = ", ".join(f"{row.line:,}" for row in found.bad[:_SHOWN])
+        many = f"{len(found.bad):,} of its rows cannot be read"
+        notes.append(f"{many}, each of which fails the file: {found.unit} {lines}.")
+    is_clean = not found.bad and not any(column.strange for column in found.columns)
+    but = "" if is_clean else " but outliers"
+    marked = "".join(f"# {note}\n" for note in notes)
+    return _HEAD.format(rows=found.rows, source=comment(source), but=but, notes=marked)
+
+
+def _outliers(column: ColumnProfile, unit: str) -> Iterator[str]:
+    """Yield the cells that break the draft, with their lines; no values of a personal column."""
+    if column.strange:
+        shown = ", ".join(_outlier(each, unit, column) for each in column.outliers)
+        rest = column.strange - len(column.outliers)
+        more = f" and {rest:,} more" if rest > 0 else ""
+        yield f"outliers, each of which fails the file: {shown}{more}"
+
+
+def _outlier(found: Outlier, unit: str, column: ColumnProfile) -> str:
+    place = f"{unit} {found.line:,}"
+    return place if _is_personal(column) else f"{place} has {comment(repr(found.text))}"
+
+
 def _settings(found: Sample) -> Mapping[str, Any]:
     options = {name: Quoted(value) for name, value in found.options.items()}
-    return {"format": found.format, **({"options": options} if options else {})}
+    extra = {"extraColumns": "drop"} if found.left_out else {}
+    return {"format": found.format, **({"options": options} if options else {}), **extra}
 
 
 def _keys(columns: Iterable[ColumnProfile]) -> dict[str, str]:
@@ -231,21 +206,26 @@ def _may_be_key(column: ColumnProfile, place: int) -> bool:
     return (
         (looks_like_a_key(column.name) or (place == 0 and column.rows >= _MANY))
         and column.rows > 1
+        and not column.strange
         and column.distinct == column.rows
         and column.longest <= _LONGEST_KEY
         and type_of(column).logical in ("string", "integer")
     )
 
 
-def _property(column: ColumnProfile, key: str | None) -> dict[str, Any]:
+def _property(column: ColumnProfile) -> dict[str, Any]:
+    found = {"name": name_of(column.name), **type_of(column).declaration}
+    return found | ({"classification": "confidential"} if _is_personal(column) else {})
+
+
+def _rules(column: ColumnProfile, key: str | None) -> dict[str, Any]:
+    """Return the keys of a property that restrict its values."""
     type_ = type_of(column)
-    found: dict[str, Any] = {"name": name_of(column.name), **type_.declaration}
+    found: dict[str, Any] = {}
     if column.rows and not column.nulls:
         found["required"] = True
     if key:
         found[key] = True
-    if _is_personal(column):
-        found["classification"] = "confidential"
     if _is_coded(column, type_) and not key:
         found["enum"] = [{"value": Quoted(value)} for value in column.values]
     elif options := dict(_options(column, type_, is_key=key is not None)):
@@ -272,7 +252,9 @@ def _text_options(column: ColumnProfile) -> Iterator[tuple[str, Any]]:
         if column.shortest == column.longest
         else f"{column.shortest},{column.longest}"
     )
-    if column.shape == "letters":
+    if column.shape in _FORMATS:
+        yield "format", column.shape
+    elif column.shape == "letters":
         yield "pattern", Quoted(f"^[A-Z]{{{length}}}$")
     elif column.shape == "digits" and column.shortest == column.longest:
         yield "pattern", Quoted(f"^[0-9]{{{length}}}$")
@@ -312,7 +294,11 @@ def _is_personal(column: ColumnProfile) -> bool:
 
 def _is_coded(column: ColumnProfile, type_: Type) -> bool:
     """Return whether a text column has few values, each of them repeated often."""
-    few = len(column.values) > 1 and 5 * len(column.values) <= column.rows - column.nulls
+    few = (
+        not column.strange
+        and len(column.values) > 1
+        and 5 * len(column.values) <= column.rows - column.nulls
+    )
     is_text = type_.logical == "string" and column.longest <= _LONGEST_CODE
     return few and is_text and not _is_personal(column)
 
@@ -320,6 +306,8 @@ def _is_coded(column: ColumnProfile, type_: Type) -> bool:
 def _description(column: ColumnProfile) -> str:
     """Describe a column for the author, without values if it is personal."""
     given = column.rows - column.nulls
+    if column.rows and not given:
+        return f"all {column.rows:,} values are null, so that the type is a guess"
     parts = [
         f"{column.nulls:,} of {column.rows:,} are null" if column.nulls else f"{given:,} values"
     ]
