@@ -81,7 +81,7 @@ class Shared:
     vcpus: int = 1
     gigabytes: int = 4
     requests_alone: Requests = Requests(writes=26, puts=10, gets=20, nessie=35, messages=12)
-    requests_together: Requests = Requests(writes=34, puts=5, gets=6, nessie=4, messages=8)
+    requests_together: Requests = Requests(writes=34, puts=5, gets=3, nessie=4, messages=8)
 
 
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)

@@ -35,6 +35,7 @@ _PATIENCE = 300
 _STEPS = ("landed", "queued", "audited", "published", "cleaned", "recorded")
 _LOGS = {"LOG_LEVEL": "DEBUG", "QUARKUS_HTTP_ACCESS_LOG_ENABLED": "true"}
 _S3 = re.compile(r"(GET|PUT|POST|HEAD|DELETE) (/[^/ ]+/[^ ]+) -> service=s3 ")
+_LIST = re.compile(r"GET /[^/ ]+/?(?:\?[^ ]*)? -> service=s3 ")
 _NESSIE = re.compile(r'"(GET|PUT|POST|HEAD|DELETE) (/api/|/iceberg/)')
 
 
@@ -108,11 +109,13 @@ def _recorded(gate: Gate, id_: str) -> Ingestion:
 
 
 def _requests(home: Path) -> Counter[str]:
-    """Return the requests so far, by server and method; for S3 those for an object."""
-    s3 = _S3.findall(processes.log_file(home, "ministack").read_text(errors="replace"))
+    """Return the requests so far, by server and method; for S3 those for an object, and lists."""
+    log = processes.log_file(home, "ministack").read_text(errors="replace")
+    s3 = _S3.findall(log)
     nessie = _NESSIE.findall(processes.log_file(home, "nessie").read_text(errors="replace"))
     return Counter(
         [f"S3 {method}" for method, _ in s3]
+        + ["S3 LIST"] * len(_LIST.findall(log))
         + [f"Nessie {path} {method}" for method, path in nessie]
     )
 

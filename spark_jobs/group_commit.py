@@ -77,13 +77,15 @@ class Group:
     def store(self) -> list[AuditReport]:
         """Put each file's report and results into the lake bucket; return the reports.
 
-        Then one object repeats them as they are stored there, for whoever reads them all.
+        Then one object repeats them as they are stored, each under the key that it names itself.
+        One that an earlier try stored, and that names another attempt, is left out.
         """
         with ThreadPoolExecutor(_THREADS) as threads:
             stored = list(threads.map(self._stored, self.files))
         if len(stored) > 1:
             key = group_reports_key(self.table.spec.table, self.table.spec.branch)
-            self.files[0].storage.put(key, to_lines(stored))
+            own = {file.storage.spec.report_key for file in self.files}
+            self.files[0].storage.put(key, to_lines(each for each in stored if each.key in own))
         return stored
 
     def _stored(self, file: Entered) -> AuditReport:

@@ -77,7 +77,9 @@ class SharedJob:
         group = tuple(spec.ingestion for spec in specs) if len(specs) > 1 else ()
         stored = [self._put(spec, self._clean(spec, audited, group)) for spec in own]
         if group:
-            self._lake.put_text(group_reports_key(first.table, branch), to_lines(stored))
+            keys = {spec.report_key for spec in own}
+            repeated = to_lines(each for each in stored if each.key in keys)
+            self._lake.put_text(group_reports_key(first.table, branch), repeated)
         return [spec.report_key for spec in own]
 
     def _clean(self, spec: JobSpec, audited: str, group: tuple[str, ...]) -> AuditReport:

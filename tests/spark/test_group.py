@@ -15,8 +15,8 @@ import pytest
 from pyarrow import parquet as pq
 
 from lakegate.jobspec import JobSpec
-from lakegate.landing import WRITTEN_BY_JOBS, run_name
-from lakegate.report import AuditReport, Verdict
+from lakegate.landing import WRITTEN_BY_JOBS, group_reports_key, run_name
+from lakegate.report import AuditReport, Verdict, from_lines
 from lakegate.shared_run import Judged, SharedRun
 from spark_jobs import main
 from spark_jobs.storage import Storage
@@ -163,8 +163,12 @@ def _is_together(report: AuditReport) -> bool:
 
 def _ids(job: Job, path: str) -> list[int]:
     bucket, _, key = path.removeprefix("s3://").partition("/")
-    body = job.services.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
-    return sorted(pq.read_table(io.BytesIO(body)).column("id").to_pylist())
+    table = pq.read_table(io.BytesIO(_body(job, bucket, key)))
+    return sorted(table.column("id").to_pylist())
+
+
+def _body(job: Job, bucket: str, key: str) -> bytes:
+    return bytes(job.services.s3.get_object(Bucket=bucket, Key=key)["Body"].read())
 
 
 @pytest.mark.parametrize("format_", list(_WRITERS))
@@ -174,7 +178,7 @@ def test_each_file_of_a_group_is_judged_as_if_alone(
     """Whatever is wrong with some files, each report is that of the file alone.
 
     The group's branch has the rows of exactly the files that passed, each in a data file of its
-    own, and every report of the group names them all.
+    own, and every report of the group names them all. One object repeats these reports.
     """
     write = _WRITERS[format_]
     good = {f"good {n}": write(_good(n)) for n in range(1, 6)}
@@ -189,6 +193,8 @@ def test_each_file_of_a_group_is_judged_as_if_alone(
     passed = [report for report in reports if _is_together(report)]
     assert {report.group for report in passed} == {tuple(r.ingestion for r in passed)}
     assert len({(r.branch, r.base_hash, r.audited_hash) for r in passed}) == 1
+    together = group_reports_key(table, passed[0].branch)
+    assert from_lines(_body(job, specs[0].lake_bucket, together), together) == passed
     for n, report in enumerate(passed, 1):
         (file,) = report.files
         assert _ids(job, file.path) == _good(n)["id"]
