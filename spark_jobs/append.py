@@ -89,6 +89,9 @@ class Target(Protocol):
     def own_commit(self, before: str) -> str:
         """Return the branch's head, at most one commit after `before`; raises Transient."""
 
+    def reset(self, to: str) -> None:
+        """Reset the branch to the hash `to`."""
+
 
 @dataclass(frozen=True)
 class Opened:

@@ -109,9 +109,13 @@ class _Ingestion:
             file = examine(self.storage, self.contract, self.spec.limits, self.spark)
         with self.meter.step("append"):
             table = open_table(self.spark, self.spec, self.branch, self.contract)
-            files, audited_hash = enter(
-                self.spark, table, [file], self.contract, self.spec.ingestion, self.branch
-            )
+            try:
+                files, audited_hash = enter(
+                    self.spark, table, [file], self.contract, self.spec.ingestion, self.branch
+                )
+            except MustRewrite:  # the table is opened again, and must be as main has it
+                self.branch.reset(self.spec.base_hash)
+                raise
         return _Appended(table, self._run(table, files, audited_hash), file.rows, file.measured)
 
     def _run(self, table: Opened, files: Sequence[Any], audited_hash: str) -> Run:

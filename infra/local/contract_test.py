@@ -98,6 +98,9 @@ class LocalBranch:
         """Return the name of that state."""
         return before
 
+    def reset(self, to: str) -> None:
+        """Do nothing: a table that was changed once is found so."""
+
 
 @contextmanager
 def local_spark() -> Iterator[SparkSession]:

@@ -348,7 +348,9 @@ def test_only_files_of_a_plain_table_are_registered(lake: Lake) -> None:
     assert "partitions or sorts" in lake.publish(sorted_, rows_of(3)).engine["write"]
     assert "has a sort order" in lake.publish(silent, rows_of(5)).engine["write"]
     lake.publish(lake.contract(column("day", "date", "day"), sortOrder=[]), rows_of(7))
-    assert "is partitioned" in lake.publish(silent, rows_of(9)).engine["write"]
+    described = lake.publish(lake.contract(plain, description="Orders."), rows_of(9))
+    assert "is partitioned" in described.engine["write"]
+    assert described.schema_changes == ("table: 1 comment set",)
     assert sorted(row["id"] for row in lake.job.rows(lake.name, "main")) == [*range(1, 11)]
 
 

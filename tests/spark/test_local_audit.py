@@ -55,6 +55,15 @@ def by_status(report: AuditReport, status: Status) -> list[str]:
     return [check.id for check in report.checks if check.status is status]
 
 
+def test_a_layout_is_tried_as_well(audited: Audited, tmp_path: Path) -> None:
+    """A file of a contract with partitions, an order and comments passes as it would in the job."""
+    day = "- {name: day, logicalType: date, description: When., partitioned: true}"
+    settings = f"{CSV}- {{property: sortOrder, value: [day desc, id]}}\n"
+    file = write(tmp_path / "a.csv", "id,day\n1,2024-01-01\n2,2024-01-02\n3,\n")
+    report = audited(file, contract_text(day, settings=settings))
+    assert (report.verdict, report.rows_written, len(report.files)) == (Verdict.PASSED, 3, 3)
+
+
 def test_a_good_file_passes_and_a_bad_one_is_rejected(audited: Audited, tmp_path: Path) -> None:
     """The same contract passes a good file and rejects a bad one.
 
