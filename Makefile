@@ -108,6 +108,7 @@ bench-steps: setup ## Count one file's requests to S3 and Nessie, and time its s
 
 fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
 	@.venv/bin/python -m benchmarks.damage
+	@.venv/bin/python -m benchmarks.damage --groups
 
 package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 	@.venv/bin/python -m infra.package

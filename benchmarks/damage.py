@@ -1,9 +1,8 @@
 """Ingest damaged files as the job does and compare their rows.
 
-`python -m benchmarks.damage [--files N] [--grouped N] [--seed N] [--batches]`: files of every
-format, damaged by a seed, one by one; with `--batches` Parquet is read like large files. Then
-damaged Parquet files in groups, as a shared run ingests them. Parquet that fits its table is
-registered as it is, so each row counts the files that were.
+`python -m benchmarks.damage [--files N] [--seed N] [--batches | --groups]`: files of every format,
+damaged by a seed. With `--batches` Parquet is read like large files, with `--groups` it is ingested
+in groups, as by a shared run. Files that fit their table were registered as they are.
 """
 
 import argparse
@@ -62,16 +61,21 @@ def main() -> None:
     """Damage, ingest, print the counts, and write each outcome as JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.damage")
     parser.add_argument("--files", type=int, default=1200)
-    parser.add_argument("--grouped", type=int, default=880)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--batches", action="store_true")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--batches", action="store_true")
+    way.add_argument("--groups", action="store_true")
     options = parser.parse_args()
+    outcomes = _grouped(options) if options.groups else _one_by_one(options)
+    written("fuzz-groups" if options.groups else "fuzz-files", [vars(each) for each in outcomes])
+    _print(outcomes)
+
+
+def _one_by_one(options: argparse.Namespace) -> list[Outcome]:
     outcomes: list[Outcome] = []
     while len(outcomes) < options.files:  # a reader that hangs takes its Spark with it
         outcomes += _until_one_hangs(options, len(outcomes))
-    outcomes += _grouped(options) if options.grouped else []
-    written("fuzz-files", [vars(outcome) for outcome in outcomes])
-    _print(outcomes)
+    return outcomes
 
 
 def _until_one_hangs(options: argparse.Namespace, done: int) -> list[Outcome]:
@@ -184,7 +188,7 @@ def _grouped(options: argparse.Namespace) -> list[Outcome]:
     """Ingest damaged Parquet files of one contract in groups, by S3 and Nessie."""
     every = samples({}).items()
     flat = {name: each for name, each in every if each.format == "parquet" and each.is_flat}
-    files = [_damaged(flat, options.seed, number) for number in range(options.grouped)]
+    files = [_damaged(flat, options.seed, number) for number in range(options.files)]
     outcomes: list[Outcome] = []
     with bench() as started:
         version = started.running.put_contract(_TABLE, files[0].sample.contract(_TABLE))
@@ -196,7 +200,7 @@ def _grouped(options: argparse.Namespace) -> list[Outcome]:
 def _damaged(flat: Mapping[str, Sample], seed: int, number: int) -> _Damaged:
     name = [*flat][number % len(flat)]
     how, body = mutated(flat[name], [*flat.values()], seed * 1_000_000 + number)
-    return _Damaged(f"{name}, grouped", flat[name], number, how, body)
+    return _Damaged(name, flat[name], number, how, body)
 
 
 def _group(bench: Bench, version: str, damaged: Sequence[_Damaged]) -> list[Outcome]:
