@@ -99,7 +99,6 @@ def test_a_damaged_footer_leaves_the_group_as_it_is(
         bodies[f"damaged at {at} by {byte}"] = bytes(damaged)
     reports = _ingest(job, _specs(job, bodies, contract(), table))
     assert [len(report.group) for report in reports] == [2, 2, 0, 0, 0]
-    assert {report.verdict for report in reports[2:]} == {Verdict.ERRORED}
 
 
 def test_a_group_is_registered_and_appended(job: Job, contract: Contract, table: str) -> None:
