@@ -111,6 +111,7 @@ bench-text: setup ## Time reading CSV and JSON beside Spark's own readers, and i
 
 fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
 	@.venv/bin/python -m benchmarks.damage
+	@.venv/bin/python -m benchmarks.damage --groups
 
 package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 	@.venv/bin/python -m infra.package

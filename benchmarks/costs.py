@@ -61,11 +61,20 @@ class Bench:
         catalog.merge(report.branch, report.audited_hash, base, "Publish", {"bench": "1"})
         catalog.delete_branch(report.branch)
 
-    def publish_together(self, landed: Sequence[LandedObject], like: JobSpec) -> None:
-        """Ingest files as one group of a shared run, and publish them; `like` is any job spec."""
+    def ingest_together(
+        self, landed: Sequence[LandedObject], like: JobSpec
+    ) -> tuple[AuditReport, ...]:
+        """Ingest files as one group of a shared run; return the reports of those that passed.
+
+        `like` is any job spec of the table.
+        """
         attempt = next(self.attempts)
         storages = [Storage(_alike(like, each, attempt), self.running.s3, None) for each in landed]
-        reports = ingest_group(self.spark, storages, self.running.tokens["job"])
+        return ingest_group(self.spark, storages, self.running.tokens["job"])
+
+    def publish_together(self, landed: Sequence[LandedObject], like: JobSpec) -> None:
+        """Ingest files as one group of a shared run, and publish them."""
+        reports = self.ingest_together(landed, like)
         if len(reports) != len(landed):
             raise RuntimeError(f"only {len(reports)} of {len(landed)} files passed together")
         catalog, first = self.running.catalog, reports[0]

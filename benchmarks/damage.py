@@ -1,13 +1,15 @@
 """Ingest damaged files as the job does and compare their rows.
 
-`python -m benchmarks.damage [--files N] [--seed N] [--batches]`: files of every format, damaged by
-a seed. With `--batches` Parquet is read like large files.
+`python -m benchmarks.damage [--files N] [--seed N] [--batches | --groups]`: files of every format,
+damaged by a seed. With `--batches` Parquet is read like large files, with `--groups` it is ingested
+in groups, as by a shared run. Files that fit their table were registered as they are.
 """
 
 import argparse
 import io
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,31 +21,40 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.costs import Bench, bench
 from benchmarks.results import written
 from infra.local.contract_test import Landed, LocalBranch, local_session, local_spark, spec_of
 from lakegate.contract.model import parse
 from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
 from lakegate.limits import DEFAULTS
-from lakegate.report import Verdict
+from lakegate.report import AuditReport, Verdict
 from spark_jobs.ingest import ingest
+from spark_jobs.spark.jvm import JavaError
 from tests.fakes.mutations import FLAT, Sample, mutated, samples
 
 _TABLE = "fuzz.rows"
 _STALL = 60
 _THREADS = 2
-_SLICE = 264
-_ENDS = ("stopped", "right", "alike", "wrong", "hung")
+_SLICE, _GROUP = 264, 44
+_UNREADABLE = "ROWS_UNREADABLE"
+_ENDS = ("stopped", "right", "alike", "wrong", "unreadable", "hung")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one damaged file: one of `_ENDS`, and the code if it was stopped."""
+    """The result of one damaged file: one of `_ENDS`, and the code if it was stopped.
+
+    `registered` if its data file is a copy of it. A file is unreadable if its rows are on the
+    branch, and Spark cannot read them.
+    """
 
     sample: str
     number: int
     damage: str
     end: str
     code: str = ""
+    registered: bool = False
 
 
 def main() -> None:
@@ -51,13 +62,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.damage")
     parser.add_argument("--files", type=int, default=1200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--batches", action="store_true")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--batches", action="store_true")
+    way.add_argument("--groups", action="store_true")
     options = parser.parse_args()
+    outcomes = _grouped(options) if options.groups else _one_by_one(options)
+    written("fuzz-groups" if options.groups else "fuzz-files", [vars(each) for each in outcomes])
+    _print(outcomes)
+
+
+def _one_by_one(options: argparse.Namespace) -> list[Outcome]:
     outcomes: list[Outcome] = []
     while len(outcomes) < options.files:  # a reader that hangs takes its Spark with it
         outcomes += _until_one_hangs(options, len(outcomes))
-    written("fuzz-files", [vars(outcome) for outcome in outcomes])
-    _print(outcomes)
+    return outcomes
 
 
 def _until_one_hangs(options: argparse.Namespace, done: int) -> list[Outcome]:
@@ -98,27 +116,26 @@ class _Trial:
         sample = self.undamaged[name]
         others = [each for each in self.undamaged.values() if each.format == sample.format]
         how, body = mutated(sample, others, self.options.seed * 1_000_000 + number)
-        intact, batches = self.rows[name], self.options.batches
-        end, code = _judged(self.spark, sample, body, intact, batches=batches)
+        code, found, registered = _ingested(self.spark, sample, body, batches=self.options.batches)
+        end = _end(code) if code else _compared(sample, body, found, self.rows[name])
         print(f"{number:>5} {name}, {how}: {end} {code}", flush=True)
-        return Outcome(name, number, how, end, code)
+        return Outcome(name, number, how, end, code, registered)
 
 
-def _judged(
-    spark: SparkSession, sample: Sample, body: bytes, intact: list[str], *, batches: bool
-) -> tuple[str, str]:
-    code, found = _ingested(spark, sample, body, batches=batches)
-    if code:
-        return "hung" if code == "TIMED_OUT" else "stopped", code
+def _end(code: str) -> str:
+    return {"TIMED_OUT": "hung", _UNREADABLE: "unreadable"}.get(code, "stopped")
+
+
+def _compared(sample: Sample, body: bytes, found: list[str], intact: list[str]) -> str:
     if found == intact:
-        return "right", ""
-    return "alike" if found == _by_arrow(sample, body) else "wrong", ""
+        return "right"
+    return "alike" if found == _by_arrow(sample, body) else "wrong"
 
 
 def _ingested(
     spark: SparkSession, sample: Sample, body: bytes, *, batches: bool = False
-) -> tuple[str, list[str]]:
-    """Return why a file is not published, "" if it is, and the rows that are on its branch."""
+) -> tuple[str, list[str], bool]:
+    """Return why a file is not published, "" if it is; its rows; and whether it is registered."""
     limits = replace(DEFAULTS, longest_stall=_STALL)
     limits = replace(limits, largest_by_rows=1) if batches else limits
     contract = parse(sample.contract(_TABLE), "a damaged file")
@@ -130,19 +147,96 @@ def _ingested(
         try:
             report = ingest(spec, Landed(file, contract, home), session, LocalBranch())
         except LakegateError as error:
-            return error.code, []
+            return error.code, [], False
         except Exception as error:  # noqa: BLE001  a fault of the job's, and worth a line
-            return f"not translated: {error!r:.100}", []
+            return f"not translated: {error!r:.100}", [], False
         if report.verdict is not Verdict.PASSED:
-            return report.reason.code if report.reason else "REJECTED", []
-        rows = session.table(f"lake.{_TABLE}").withColumns(_numbers(sample)).collect()
-        return "", _canonical(row.asDict(True) for row in rows)
+            return report.reason.code if report.reason else "REJECTED", [], False
+        registered = _is_registered(report)
+        try:
+            rows = session.table(f"lake.{_TABLE}").withColumns(_numbers(sample)).collect()
+        except JavaError:
+            return _UNREADABLE, [], registered
+        return "", _canonical(row.asDict(True) for row in rows), registered
+
+
+@dataclass(frozen=True)
+class _Damaged:
+    """A file of a group."""
+
+    name: str
+    sample: Sample
+    number: int
+    how: str
+    body: bytes
+
+    def outcome(self, report: AuditReport | None, rows: Mapping[str, list[str]]) -> Outcome:
+        """Return its outcome; without a report it is left to be ingested alone."""
+        if report is None:
+            end = "stopped"
+        elif (found := rows.get(report.files[0].path)) is None:
+            end = "unreadable"
+        else:
+            end = _compared(self.sample, self.body, found, _by_arrow(self.sample, self.sample.body))
+        print(f"{self.number:>5} {self.name}, {self.how}: {end}", flush=True)
+        registered = report is not None and _is_registered(report)
+        code = "" if report else "LEFT_ALONE"
+        return Outcome(self.name, self.number, self.how, end, code, registered)
+
+
+def _grouped(options: argparse.Namespace) -> list[Outcome]:
+    """Ingest damaged Parquet files of one contract in groups, by S3 and Nessie."""
+    every = samples({}).items()
+    flat = {name: each for name, each in every if each.format == "parquet" and each.is_flat}
+    files = [_damaged(flat, options.seed, number) for number in range(options.files)]
+    outcomes: list[Outcome] = []
+    with bench() as started:
+        version = started.running.put_contract(_TABLE, files[0].sample.contract(_TABLE))
+        for begin in range(0, len(files), _GROUP):
+            outcomes += _group(started, version, files[begin : begin + _GROUP])
+    return outcomes
+
+
+def _damaged(flat: Mapping[str, Sample], seed: int, number: int) -> _Damaged:
+    name = [*flat][number % len(flat)]
+    how, body = mutated(flat[name], [*flat.values()], seed * 1_000_000 + number)
+    return _Damaged(name, flat[name], number, how, body)
+
+
+def _group(bench: Bench, version: str, damaged: Sequence[_Damaged]) -> list[Outcome]:
+    landed = [bench.running.land(f"fuzz/{each.number}.parquet", each.body) for each in damaged]
+    like = bench.running.spec(landed[0], version, _TABLE)
+    like = replace(like, limits=replace(DEFAULTS, longest_stall=_STALL))
+    reports = {each.ingestion: each for each in bench.ingest_together(landed, like)}
+    rows: dict[str, list[str]] = {}
+    for branch in {report.branch for report in reports.values()}:
+        rows |= _rows_by_file(bench, branch, damaged[0].sample)
+    found = (reports.get(ingestion_id(each)) for each in landed)
+    return [each.outcome(report, rows) for each, report in zip(damaged, found, strict=True)]
+
+
+def _rows_by_file(bench: Bench, branch: str, sample: Sample) -> dict[str, list[str]]:
+    """Return the rows of each data file on a branch; none if Spark cannot read it."""
+    rows = bench.on(branch).table(f"lake.{_TABLE}").select("*", F.col("_file").alias("file"))
+    found: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    try:
+        for row in rows.withColumns(_numbers(sample)).collect():
+            values = row.asDict(recursive=True)
+            found[values.pop("file")].append(values)
+    except JavaError as error:
+        print(f"the rows on {branch} cannot be read: {error}", flush=True)
+        return {}
+    return {path: _canonical(each) for path, each in found.items()}
+
+
+def _is_registered(report: AuditReport) -> bool:
+    return report.engine.get("write") == "registered"
 
 
 def _numbers(sample: Sample) -> dict[str, Any]:
     """Return days and times as numbers: Python's have no year before 1 or after 9999."""
-    sql = {"day": "unix_date(day)", "at": "unix_micros(at)"}
     names = {column["name"] for column in sample.columns}
+    sql = {"day": "unix_date(day)", "at": "unix_micros(at)"}
     return {name: F.expr(text) for name, text in sql.items() if name in names}
 
 
@@ -183,10 +277,13 @@ def _avro(spark: SparkSession, home: Path) -> dict[str, bytes]:
 
 
 def _print(outcomes: list[Outcome]) -> None:
-    print(f"{'':22}" + "".join(f"{end:>9}" for end in _ENDS))
+    columns = (*_ENDS, "registered")
+    print(f"{'':29}" + "".join(f"{name:>11}" for name in columns))
     for name in [*dict.fromkeys(outcome.sample for outcome in outcomes), "all"]:
-        ends = Counter(each.end for each in outcomes if name in (each.sample, "all"))
-        print(f"{name:22}" + "".join(f"{ends[end]:>9}" for end in _ENDS))
+        those = [each for each in outcomes if name in (each.sample, "all")]
+        counts = Counter(each.end for each in those)
+        counts["registered"] = sum(each.registered for each in those)
+        print(f"{name:29}" + "".join(f"{counts[column]:>11}" for column in columns))
     print(f"codes: {dict(Counter(each.code for each in outcomes if each.code).most_common())}")
 
 

@@ -18,10 +18,11 @@ class Steps:
     `upload` is on_upload's work for one file and `record` a commit of results to
     ops.audit_results, by the ledger's times (make bench-steps). `job_file` and `job_megabyte` are
     the job's own in a warm Spark (make bench-append), `session` is a new Spark. `judge` is
-    on_job_run's work on an ended run: five calls of 10 ms each. `merge` is a merge without a
-    conflict, `rebase` what a conflict adds, `member` what each further file of the rebase adds
-    (make bench-publish). `create`, `commit`, `merged` and `delete` are how long one request keeps
-    all of Nessie busy: one by the files a second that it took (make bench-nessie, PostgreSQL).
+    on_job_run's work on an ended run: five calls of 10 ms each, and `report` what each further file
+    of a group adds: three. `merge` is a merge without a conflict, `rebase` what a conflict adds,
+    `member` what each further file of the rebase adds (make bench-publish). `create`, `commit`,
+    `merged` and `delete` are how long one request keeps all of Nessie busy: one by the files a
+    second that it took (make bench-nessie, PostgreSQL).
     """
 
     upload: float = 0.15
@@ -29,6 +30,7 @@ class Steps:
     job_file: float = 0.8
     job_megabyte: float = 0.068
     judge: float = 0.05
+    report: float = 0.03
     merge: float = 0.04
     rebase: float = 0.11
     member: float = 0.025
@@ -42,6 +44,10 @@ class Steps:
     def nessie(self) -> float:
         """Return how long one file keeps Nessie busy."""
         return self.create + self.commit + self.merged + self.delete
+
+    def file(self, megabytes: float) -> float:
+        """Return how long the job works on a file that it ingests alone, by Spark."""
+        return self.job_file + self.job_megabyte * megabytes
 
 
 @dataclass(frozen=True)
@@ -70,10 +76,10 @@ class Requests:
 class Shared:
     """A shared run's work on a file of 2 MB that fits its table, and its workers.
 
-    `alone` and `together` are the driver's seconds for a file that arrives alone, and for each file
-    of a group of 100 (make bench-append). Its driver takes `vcpus` and `gigabytes`, and so does one
-    executor for each run's first minute, since Spark runs no job for such files. Of both kinds
-    `requests` are those of each file.
+    `alone` and `together` are the driver's seconds for a file that arrives alone, and for each
+    further file of its group (make bench-append: a group of 100 took 5.3). Its driver takes `vcpus`
+    and `gigabytes`, and so does one executor for each run's first minute, since Spark runs no job
+    for such files. Of both kinds `requests` are those of each file.
     """
 
     alone: float = 0.43
@@ -83,8 +89,13 @@ class Shared:
     requests_alone: Requests = Requests(writes=26, puts=10, gets=20, nessie=35, messages=12)
     requests_together: Requests = Requests(writes=34, puts=5, gets=3, nessie=4, messages=8)
 
+    def seconds(self, files: int) -> float:
+        """Return how long the driver works on a group of so many files."""
+        return self.alone + self.together * (files - 1)
+
 
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
+PER_RUN = 1000  # waiting files for which there is one shared run (pipeline/shared_runs.py)
 ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 
@@ -130,8 +141,9 @@ class Settings:
     the driver and the executor of a run of full size take `run_vcpus` and `run_gigabytes`, those of
     a file of at most `small_megabytes` take `small_vcpus` and `small_gigabytes`. `warm_runs` is the
     number of runs that workers are kept warm for. `nessie` is the speed of the deployment's Nessie,
-    relative to the one measured here. `files_a_run` files of one table share a run, each waiting at
-    most `linger` seconds for the others. Lakegate's own shared runs take what waits instead.
+    relative to the one measured here. `shared_runs` is SharedRuns: how many there are at a time, 0
+    for a run of its own for each file. One ends after `idle` seconds (RunIdleSeconds) without a
+    file, and takes no more after `run_minutes` (JobTimeoutMinutes less ten).
     """
 
     upload_batch: int = 5
@@ -151,8 +163,9 @@ class Settings:
     small_gigabytes: int = 8
     warm_runs: int = 0
     nessie: float = 1.0
-    files_a_run: int = 1
-    linger: float = 60.0
+    shared_runs: int = 1
+    idle: float = 60.0
+    run_minutes: float = 50.0
 
     def workers(self, megabytes: float) -> tuple[int, int]:
         """Return the vCPUs and gigabytes of a run that reads so much."""
@@ -170,7 +183,8 @@ class Load:
     """Files that land: `rate` a minute, in bursts of `burst` at once, for so many `tables`.
 
     `failing` is the share of messages' deliveries that fail for a passing reason, `lost` the share
-    of job runs' events that never come.
+    of job runs' events that never come, `unclean` that of files which a group leaves to be ingested
+    alone (and which are published here all the same). All three are guesses.
     """
 
     rate: float
@@ -180,6 +194,7 @@ class Load:
     megabytes: float = 2.0
     failing: float = 0.001
     lost: float = 0.001
+    unclean: float = 0.01
 
 
 # List prices in US dollars, ARM64 for EMR Serverless: check them at https://aws.amazon.com/pricing/

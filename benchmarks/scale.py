@@ -30,7 +30,6 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
 ENDPOINTS, ALARMS, _SECRETS = 4, 38, 7
 QUEUE_MINUTES = 360  # QueueTimeoutMinutes as shipped
 STEPS, AWS, SETTINGS, REQUESTS, SHARED = Steps(), Aws.known(), Settings(), Requests(), Shared()
-_IDLE = 60.0  # RunIdleSeconds as shipped
 _MILLION = 1_000_000
 _LAMBDA_GB = 0.5
 _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
@@ -63,7 +62,7 @@ def total(lines: Sequence[Line]) -> float:
 
 def run_seconds(files: float = 1, megabytes: float = 2.0) -> float:
     """Return how long a job run's workers work, without the time until they are there."""
-    return STEPS.session + files * (STEPS.job_file + STEPS.job_megabyte * megabytes)
+    return STEPS.session + files * STEPS.file(megabytes)
 
 
 def run_dollars(seconds: float, megabytes: float = 2.0) -> float:
@@ -84,12 +83,10 @@ def bill(files: int = 1, megabytes: float = 2.0) -> list[Line]:
 def shared_bill(files: int, group: int) -> list[Line]:
     """Return what files of 2 MB in shared runs cost, which land evenly over a month in groups.
 
-    A run is up while files come, and `_IDLE` seconds more.
+    A run is up while files come, and until it was idle for long.
     """
-    is_alone = group == 1
-    asked = SHARED.requests_alone if is_alone else SHARED.requests_together
-    work = SHARED.alone if is_alone else SHARED.together
-    hours = min(HOURS, files / group * (_IDLE + group * work) / 3600)
+    asked = SHARED.requests_alone if group == 1 else SHARED.requests_together
+    hours = min(HOURS, files / group * (SETTINGS.idle + SHARED.seconds(group)) / 3600)
     lambdas = STEPS.upload + (STEPS.judge + STEPS.merge + STEPS.record) / group
     workers = SHARED.vcpus, SHARED.gigabytes
     return [*_emr(*workers, hours), *_others(asked, files, 2.0, lambdas)]
@@ -160,7 +157,7 @@ def in_short() -> Iterator[str]:
     yield (
         f"* **Small files share job runs** (`SharedRuns`, [record](adr/0033-shared-runs.md)): a "
         f"million cost [${least:,.0f} to ${most:,.0f}](#what-shared-runs-cost), if they fit their "
-        f"table. All other figures are for files with a run each, as with `SharedRuns: 0`."
+        f"table. The bill and the limits below are for files with a run each (`SharedRuns: 0`)."
     )
     yield (
         f"* Prices are list prices of {REGION} on {DATE}, never read from a bill. Workers kept "
@@ -247,7 +244,10 @@ def _store_limits() -> Iterator[Limit]:
 
 def shared() -> Iterator[str]:
     """Yield what a million files cost in shared runs, by how many land at once."""
-    columns = ("a million files of 2 MB in a month, landing", "EMR", "all", "EMR is up")
+    columns = (
+        *("a million files of 2 MB in a month, landing", "EMR", "all", "EMR is up"),
+        "files a minute of one table that one run takes at most",
+    )
     groups = {"one by one": 1, "10 at once": 10, "100 at once": MOST_TOGETHER}
     yield from _table(*columns, rows=(_sharing(name, n) for name, n in groups.items()))
 
@@ -255,7 +255,9 @@ def shared() -> Iterator[str]:
 def _sharing(name: str, group: int) -> tuple[str, ...]:
     vcpus, memory, *others = shared_bill(_MILLION, group)
     emr, hours = total([vcpus, memory]), vcpus.quantity / SHARED.vcpus
-    return name, f"${emr:,.0f}", f"${emr + total(others):,.0f}", f"{hours:,.0f} h"
+    most = 60 * group / SHARED.seconds(group)
+    costs = f"${emr:,.0f}", f"${emr + total(others):,.0f}"
+    return name, *costs, f"{hours:,.0f} h", f"{most:,.0f}"
 
 
 def searched() -> Iterator[str]:

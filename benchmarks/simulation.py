@@ -1,21 +1,24 @@
 """Simulate files on their path through queues and limits, by discrete events (SimPy).
 
-Arrivals -> upload queue -> on_upload -> EMR Serverless -> job-run queue -> on_job_run -> main.
-Nessie and StartJobRun only have a rate: each is a server that takes one request after the other.
-Two publishers of one table take turns here; the real ones race, and one repeats its work.
+Arrivals -> upload queue -> on_upload -> a run of its own, or the work queue and a shared run
+-> job-run queue -> on_job_run -> main. Nessie and StartJobRun only have a rate: each is a server
+that takes one request after the other. Two publishers of one table take turns here; the real ones
+race, and one repeats its work.
 """
 
 import random
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import islice
+from math import ceil, inf
 from typing import Any
 
 import simpy
 
-from benchmarks.parameters import ITEM, MOST_TOGETHER, Aws, Load, Settings, Steps
+from benchmarks.parameters import ITEM, MOST_TOGETHER, PER_RUN, Aws, Load, Settings, Shared, Steps
 
 Process = Generator[simpy.Event, Any, None]
 Vary = Callable[[random.Random, float], float]
@@ -38,55 +41,47 @@ class File:
 
     table: int
     landed: float
-    branched: float = 0.0
     stage: Stage = Stage.UPLOADED
     published: float = 0.0
 
 
 @dataclass(eq=False)
 class Message:
-    """The files of one message, and how often its handling failed."""
+    """Files of one table and of one branch, once it is created; and how often handling failed."""
 
     files: Sequence[File]
+    branched: float = 0.0
     received: int = 0
+
+    @property
+    def table(self) -> int:
+        """Return the table of its files."""
+        return self.files[0].table
+
+    def reaches(self, stage: Stage) -> None:
+        """Move all its files on."""
+        for file in self.files:
+            file.stage = stage
 
 
 @dataclass
 class Outcome:
-    """Every file, and how many job runs, commits on main and dead letters there were."""
+    """Every file, and how many job runs, commits on main and dead letters there were.
+
+    `queued` is how many files waited for a job run at most.
+    """
 
     files: list[File] = field(default_factory=list)
     runs: int = 0
     commits: int = 0
     dead: int = 0
+    queued: int = 0
 
     @property
     def latencies(self) -> list[float]:
         """Return the seconds from landing to main of all published files, sorted."""
         done = (f for f in self.files if f.stage is Stage.PUBLISHED)
         return sorted(f.published - f.landed for f in done)
-
-
-class Queue:
-    """A queue whose messages are taken in batches."""
-
-    def __init__(self, env: simpy.Environment) -> None:
-        self._env, self._messages = env, deque[Message]()
-        self._waiting: deque[simpy.Event] = deque()
-
-    def put(self, message: Message) -> None:
-        """Add a message."""
-        self._messages.append(message)
-        if self._waiting:
-            self._waiting.popleft().succeed()
-
-    def take(self, most: int) -> Generator[simpy.Event, Any, list[Message]]:
-        """Take the messages that wait longest, at most so many; wait for the first one."""
-        while not self._messages:
-            arrival = self._env.event()
-            self._waiting.append(arrival)
-            yield arrival
-        return [self._messages.popleft() for _ in range(min(most, len(self._messages)))]
 
 
 class Server:
@@ -133,18 +128,16 @@ class _Gate:
     ) -> None:
         self.env, self.outcome = simpy.Environment(), Outcome()
         self._load, self._set, self._steps, self._aws = load, settings, steps, aws
-        self._rng, self._vary = rng, vary
-        self._uploads, self._ended = Queue(self.env), Queue(self.env)
+        self._rng, self._vary, self._shared = rng, partial(vary, rng), Shared()
+        self._uploads, self._work, self._ended = (simpy.Store(self.env) for _ in range(3))
         self._nessie = Server(self.env, settings.nessie)
         self._api = Server(self.env)
-        self._lambdas = simpy.Resource(self.env, aws.lambdas)
         self._runs = simpy.Resource(self.env, settings.at_once(aws))
         self._warm = settings.warm_runs
-        self._gathered: defaultdict[int, list[File]] = defaultdict(list)
-        self._waiting: defaultdict[int, dict[File, None]] = defaultdict(dict)
+        self._up: set[int] = set()
+        self._waiting: defaultdict[int, dict[Message, None]] = defaultdict(dict)
         self._moved: defaultdict[int, float] = defaultdict(lambda: -1.0)
-        self._turn: dict[int, simpy.Resource] = {}
-        self._recording = simpy.Resource(self.env, 1)
+        self._turn = defaultdict[int, simpy.Resource](lambda: simpy.Resource(self.env))
 
     def start(self) -> None:
         """Start the functions and the arrivals."""
@@ -156,6 +149,7 @@ class _Gate:
             for _ in range(at_once):
                 self.env.process(self._function(queue, batch, function))
         self.env.process(self._arrivals())
+        self.env.process(self._sweep())
 
     def _arrivals(self) -> Process:
         between, last = 60 * self._load.burst / self._load.rate, self._load.minutes * 60
@@ -168,24 +162,38 @@ class _Gate:
                 self.outcome.files.append(file)
                 self._later(self._uploads, Message([file]), self._aws.event)
 
-    def _later(self, queue: Queue, message: Message, seconds: float) -> None:
-        self.env.timeout(seconds).callbacks.append(lambda _: queue.put(message))
+    def _later(self, queue: simpy.Store, message: Message, seconds: float) -> None:
+        def put(_: simpy.Event) -> None:
+            queue.put(message)
+
+        self.env.timeout(seconds).callbacks.append(put)
+
+    def _taken(
+        self, queue: simpy.Store, most: int, seconds: float = inf
+    ) -> Generator[simpy.Event, Any, list[Message]]:
+        """Take what waits longest; wait so many seconds for the first message, if need be."""
+        first = queue.get()
+        yield first if seconds == inf else first | self.env.timeout(seconds)
+        if not first.triggered:
+            first.cancel()
+            return []
+        others = queue.items[: most - 1]
+        del queue.items[: most - 1]
+        return [first.value, *others]
 
     def _function(
-        self, queue: Queue, batch: int, work: Callable[[list[Message]], Process]
+        self, queue: simpy.Store, batch: int, work: Callable[[list[Message]], Process]
     ) -> Process:
         """Run one of the Lambdas that a queue may have at a time."""
         while True:
-            messages = yield from queue.take(batch)
-            with self._lambdas.request() as admitted:
-                yield admitted
-                good = [m for m in messages if self._rng.random() >= self._load.failing]
-                yield from work(good)
+            messages = yield from self._taken(queue, batch)
+            good = [m for m in messages if self._rng.random() >= self._load.failing]
+            yield from work(good)
             for message in messages:
                 if message not in good:
                     self._again(queue, message)
 
-    def _again(self, queue: Queue, message: Message) -> None:
+    def _again(self, queue: simpy.Store, message: Message) -> None:
         """Deliver a failed message again; a dead letter waits for the sweep."""
         message.received += 1
         wait = self._set.visibility
@@ -199,87 +207,139 @@ class _Gate:
         return after + -(self.env.now + after) % self._set.sweep
 
     def _on_upload(self, messages: list[Message]) -> Process:
-        for file in (file for message in messages for file in message.files):
-            yield self.env.timeout(self._vary(self._rng, self._steps.upload))
-            yield self._nessie.serve(self._steps.create)
-            file.branched = self.env.now
-            file.stage = Stage.STARTED
-            gathered = self._gathered[file.table]
-            gathered.append(file)
-            if len(gathered) == self._set.files_a_run:
-                yield from self._start_run(file.table)
-            elif len(gathered) == 1:
-                self.env.process(self._linger(file.table, file))
+        for message in messages:
+            yield self.env.timeout(self._vary(self._steps.upload))
+            message.reaches(Stage.STARTED)
+            if self._set.shared_runs:
+                self._work.put(message)
+                self._keep_up(0)
+            else:
+                yield from self._branch(message)
+                yield self._api.serve(1 / self._aws.starts)
+                self.env.process(self._own_run(message))
+            waiting = len(self._work.items) + len(self._runs.queue)
+            self.outcome.queued = max(self.outcome.queued, waiting)
 
-    def _linger(self, table: int, first: File) -> Process:
-        yield self.env.timeout(self._set.linger)
-        if first in self._gathered[table]:
-            yield from self._start_run(table)
+    def _branch(self, message: Message) -> Process:
+        yield self._nessie.serve(self._steps.create)
+        message.branched = self.env.now
 
-    def _start_run(self, table: int) -> Process:
-        files = self._gathered.pop(table)
-        yield self._api.serve(1 / self._aws.starts)
-        self.env.process(self._run(files))
+    def _own_run(self, message: Message) -> Process:
+        yield from self._run(self._append(message, self._steps.file(self._load.megabytes)))
+        lost = self._rng.random() < self._load.lost
+        wait = self._next_sweep(self._set.grace) if lost else self._aws.event
+        self._later(self._ended, message, wait)
 
-    def _run(self, files: list[File]) -> Process:
+    def _run(self, work: Process) -> Process:
+        """Do the work in a job run, once there is room for it and its workers are there."""
         with self._runs.request() as free:
             yield free
             self.outcome.runs += 1
             warm = self._warm > 0
             self._warm -= warm
-            yield self.env.timeout(self._vary(self._rng, self._run_seconds(files, warm=warm)))
-            for _ in files:
-                yield self._nessie.serve(self._steps.commit)
+            begin = self._aws.warm if warm else self._aws.cold
+            yield self.env.timeout(self._vary(begin + self._steps.session))
+            yield from work
             self._warm += warm
-        for file in files:
-            file.stage = Stage.ENDED
-        lost = self._rng.random() < self._load.lost
-        wait = self._next_sweep(self._set.grace) if lost else self._aws.event
-        self._later(self._ended, Message(files), wait)
 
-    def _run_seconds(self, files: list[File], *, warm: bool) -> float:
-        each = self._steps.job_file + self._steps.job_megabyte * self._load.megabytes
-        begin = self._aws.warm if warm else self._aws.cold
-        return begin + self._steps.session + each * len(files)
+    def _append(self, message: Message, seconds: float) -> Process:
+        yield self.env.timeout(self._vary(seconds))
+        yield self._nessie.serve(self._steps.commit)
+        message.reaches(Stage.ENDED)
+
+    def _sweep(self) -> Process:
+        """Start shared runs for files that wait, as functions/pipeline/shared_runs.py does."""
+        while True:
+            yield self.env.timeout(self._set.sweep)
+            needed = ceil(len(self._work.items) / PER_RUN)
+            for slot in range(min(needed, self._set.shared_runs)):
+                self._keep_up(slot)
+
+    def _keep_up(self, slot: int) -> None:
+        if slot not in self._up:
+            self._up.add(slot)
+            self.env.process(self._slot(slot))
+
+    def _slot(self, slot: int) -> Process:
+        """Have one shared run after the other, while files wait when one has ended."""
+        while self._work.items:
+            yield self._api.serve(1 / self._aws.starts)
+            yield from self._run(self._shared_run())
+            yield self.env.timeout(self._aws.event)
+        self._up.remove(slot)
+
+    def _shared_run(self) -> Process:
+        """Ingest what waits, by groups, until no file came for a while or the time is over."""
+        end = self.env.now + 60 * self._set.run_minutes
+        while (left := min(self._set.idle, end - self.env.now)) > 0:
+            groups: defaultdict[int, list[File]] = defaultdict(list)
+            for message in (yield from self._taken(self._work, MOST_TOGETHER, left)):
+                groups[message.table] += message.files
+            if not groups:
+                return
+            for files in groups.values():
+                yield from self._group(files)
+
+    def _group(self, files: list[File]) -> Process:
+        """Ingest the files of one table together, then those alone that did not pass cleanly."""
+        alone = [file for file in files if self._rng.random() < self._load.unclean]
+        clean = [file for file in files if file not in alone]
+        work = [(clean, self._shared.seconds(len(files)))] if clean else []
+        work += [([file], self._steps.file(self._load.megabytes)) for file in alone]
+        for part, seconds in work:
+            message = Message(part)
+            yield from self._branch(message)
+            yield from self._append(message, seconds)
+            self._ended.put(message)
 
     def _on_job_run(self, messages: list[Message]) -> Process:
-        files = [file for message in messages for file in message.files]
-        for file in files:
-            yield self.env.timeout(self._vary(self._rng, self._steps.judge))
-            self._waiting[file.table][file] = None
-        for file in files:
-            while file.stage is not Stage.PUBLISHED:
-                yield from self._publish(file)
-        if files:
-            with self._recording.request() as turn:
-                yield turn
-                yield self.env.timeout(self._steps.record)
-                yield self._nessie.serve(self._steps.commit + self._steps.merged)
+        for message in messages:
+            judge = self._steps.judge + self._steps.report * (len(message.files) - 1)
+            yield self.env.timeout(self._vary(judge))
+            self._waiting[message.table][message] = None
+        for message in messages:
+            while message in self._waiting[message.table]:
+                yield from self._publish(message)
+        if messages:  # if another records at the same time, one has nothing left to do at the end
+            yield self.env.timeout(self._steps.record)
+            yield self._nessie.serve(self._steps.commit + self._steps.merged)
 
-    def _publish(self, file: File) -> Process:
-        """Publish a file; on a conflict with all others that wait for its table."""
-        turn = self._turn.setdefault(file.table, simpy.Resource(self.env, 1))
-        with turn.request() as mine:
+    def _publish(self, message: Message) -> Process:
+        """Publish a message's files; on a conflict with others that wait for their table."""
+        waiting = self._waiting[message.table]
+        with self._turn[message.table].request() as mine:
             yield mine
-            if file.stage is Stage.PUBLISHED:
+            if message not in waiting:
                 return
-            conflict = file.branched <= self._moved[file.table]
-            del self._waiting[file.table][file]
-            others = islice(self._waiting[file.table], MOST_TOGETHER - 1 if conflict else 0)
-            together = [file, *others]
-            work = self._steps.merge + conflict * self._steps.rebase
-            work += self._aws.page * ITEM / 2**20 * len(self._waiting[file.table])
-            yield self.env.timeout(work + self._steps.member * (len(together) - 1))
+            conflict = message.branched <= self._moved[message.table]
+            together = self._together(message) if conflict else [message]
+            files = _count(together)
+            work = self._steps.merge + self._aws.page * ITEM / 2**20 * len(waiting)
+            work += conflict * (self._steps.rebase + self._steps.member * (files - 1))
+            yield self.env.timeout(work)
             if conflict:
                 yield self._nessie.serve(self._steps.create + self._steps.commit)
             yield self._nessie.serve(self._steps.merged)
-            self._published(file.table, together)
+            self._published(message.table, together)
         yield self._nessie.serve(self._steps.delete * len(together))
 
-    def _published(self, table: int, together: list[File]) -> None:
+    def _together(self, message: Message) -> list[Message]:
+        """Return the message and others of its table, as many files as one commit takes."""
+        found = [message]
+        for other in islice(self._waiting[message.table], MOST_TOGETHER):
+            if other is not message and _count([*found, other]) <= MOST_TOGETHER:
+                found.append(other)
+        return found
+
+    def _published(self, table: int, together: list[Message]) -> None:
         self.outcome.commits += 1
         self._moved[table] = self.env.now
-        for file in together:
-            self._waiting[table].pop(file, None)
-            file.published = self.env.now
-            file.stage = Stage.PUBLISHED
+        for message in together:
+            del self._waiting[table][message]
+            message.reaches(Stage.PUBLISHED)
+            for file in message.files:
+                file.published = self.env.now
+
+
+def _count(messages: Sequence[Message]) -> int:
+    return sum(len(message.files) for message in messages)

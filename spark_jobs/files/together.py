@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -107,13 +108,17 @@ def _footer(file: Bytes, limits: Limits) -> list[_Footer]:
         whole = parquet_footer(file)
         if check_parquet(whole, file.size, limits) > limits.largest_by_rows:
             return []
-    except Permanent:
-        return []
-    footer = Compact(whole).struct()
+        return _described(Compact(whole).struct())
+    except (Permanent, ValueError, LookupError, TypeError, AttributeError):
+        return []  # which is refused with the reason then
+
+
+def _described(footer: Mapping[int, Any]) -> list[_Footer]:
+    """Return what matters of a footer. Raises as a look-up in other values than expected."""
     if any(element.get(_REPETITION) == _REPEATED for element in footer[_SCHEMA]):
         return []  # its levels are checked one file at a time
     names = frozenset(each[_KEY] for each in footer.get(_PROPERTIES, ()))
-    shape = (repr(footer[_SCHEMA]), names, footer.get(_WRITER))
+    shape = (repr(footer[_SCHEMA]), names, repr(footer.get(_WRITER)))
     return [_Footer(sum(group[_ROWS] for group in footer[_ROW_GROUPS]), shape)]
 
 

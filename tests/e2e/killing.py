@@ -75,12 +75,17 @@ def request_waits(gate: Gate, part: str) -> bool:
 
 def spark(gate: Gate) -> dict[str, int]:
     """Return the processes of the warm Spark: "driver", its "jvm", and the "run" during one."""
+    return next(iter(sparks(gate)), {})
+
+
+def sparks(gate: Gate) -> list[dict[str, int]]:
+    """Return the processes of each Spark, as `spark` does; the warm one comes first."""
     found = requests.get(f"{gate.stack.emr}/_health", timeout=PATIENCE).json()["drivers"]
-    if not found:
-        return {}
-    driver = int(found[0]["pid"])
-    children = {_program(child): child for child in _children(driver)}
-    return {"driver": driver, **children}
+    drivers = [int(driver["pid"]) for driver in found]
+    return [
+        {"driver": driver, **{_program(child): child for child in _children(driver)}}
+        for driver in drivers
+    ]
 
 
 def sweep(gate: Gate) -> None:

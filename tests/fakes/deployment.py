@@ -2,9 +2,10 @@
 
 import json
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from functions.adapters.all import Adapters
@@ -19,7 +20,7 @@ from functions.sqs_handler import Work
 from functions.sweep import sweep
 from lakegate.audit_tables import RESULTS
 from lakegate.change import Change
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
@@ -32,7 +33,7 @@ from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.others import Others
 from tests.fakes.queues import FakeBacklog, FakeDeadLetters, FakeWorkQueue
-from tests.fakes.shared_job import SharedJob
+from tests.fakes.shared_job import FakeVerdicts, SharedJob
 from tests.fakes.storage import FakeLake, FakeLanding
 
 SETTINGS = Settings(
@@ -260,44 +261,40 @@ class Deployment:
         With `in_steps` its calls are recorded as well: the run may fail, die or hang at each of
         them.
         """
-        catalog, lake, work = self.catalog, self.lake, self.work
-        if in_steps:
-            catalog = self.journal.watched("job_catalog", catalog)
-            lake = self.journal.watched("job_lake", lake)
-            work = self.journal.watched("job_work", work)
+        self._work_shared(run, self.journal if in_steps else Journal())
+
+    def break_shared(self, run: str, call: int, meanwhile: Callable[[], object]) -> None:
+        """Have others take the files of a shared run at its nth call; `meanwhile` may raise."""
+        journal, calls = Journal(), count()
+
+        def pause(_: str) -> tuple[()]:
+            if next(calls) == call:
+                self.come_again()
+                meanwhile()
+            return ()
+
+        journal.pause = pause
+        self._work_shared(run, journal)
+
+    def _work_shared(self, run: str, journal: Journal) -> None:
+        parts = {"catalog": self.catalog, "lake": self.lake}
+        catalog, lake = (journal.watched(f"job_{name}", part) for name, part in parts.items())
+        work = journal.watched("job_work", self.work)
+        verdicts = journal.watched("job_verdicts", FakeVerdicts(self._send_judged))
         job = SharedJob(catalog, lake, self._scripts, self.keys, self._next_token)
         name = self.jobs.get(run).name
         try:
-            while job.round(name, work, self._send_judged):
+            while job.round(name, work, verdicts):
                 pass
+        except Transient:
+            self.work.give_back()
         except ProcessDied:
             self.work.give_back()
             self.end_shared(run, RunState.FAILED)
 
-    def break_shared(self, run: str, call: int, *, goes_on: bool) -> None:
-        """Have a shared run die at its nth call, or only lose its files to others there."""
-        name, calls = self.jobs.get(run).name, 0
-
-        def pause(_: str) -> tuple[()]:
-            nonlocal calls
-            calls += 1
-            if calls == call + 1:
-                self.work.give_back()
-                if not goes_on:
-                    raise ProcessDied
-            return ()
-
-        journal = Journal()
-        journal.pause = pause
-        parts = {"catalog": self.catalog, "lake": self.lake, "work": self.work}
-        catalog, lake, work = (journal.watched(name, part) for name, part in parts.items())
-        try:
-            SharedJob(catalog, lake, self._scripts, self.keys, self._next_token).round(
-                name, work, self._send_judged
-            )
-        except ProcessDied:
-            self.work.give_back()
-            self.end_shared(run, RunState.FAILED)
+    def come_again(self) -> None:
+        """Let others take what shared runs have in hand; these may go on, and report late."""
+        self.late |= self.work.give_back()
 
     def share(self, runs: int) -> None:
         """Deploy again, with so many shared runs at most."""
@@ -349,6 +346,7 @@ class Deployment:
                 self.deliver()
                 self.run_jobs()
             self.ledger.behind.clear()  # no index is for as long as the grace time
+            self.come_again()  # nor does a run that hangs keep what it has in hand
             if self._is_at_rest():
                 return
             self.sweep()

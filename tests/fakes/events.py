@@ -16,7 +16,7 @@ from functions.pipeline.replace import CANNOT_REPLACE
 from lakegate.errors import LakegateError
 from lakegate.landing import batch_name, ingestion_id
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
-from tests.fakes.faults import Fault, ProcessDied
+from tests.fakes.faults import Fault, ProcessDied, die
 from tests.fakes.others import Others
 from tests.fakes.stage import File, Kind, Stage, Story, happen
 
@@ -114,6 +114,8 @@ class Time(Enum):
     GARBAGE = "an unreadable message arrives"
     SILENCE = "from now on S3 and EMR send no events"
     SOUND = "from now on they send events again"
+    COMES_AGAIN = "what shared runs have in hand comes again"
+    WORK_LOST = "the work queue loses its messages"
     REST = "everything runs until nothing is left to do"
 
     def happen(self, stage: Stage) -> None:
@@ -133,6 +135,8 @@ _IN_TIME: dict[Time, Callable[[Deployment], object]] = {
     Time.GARBAGE: Deployment.send_garbage,
     Time.SILENCE: lambda deployment: setattr(deployment, "loses_events", True),
     Time.SOUND: lambda deployment: setattr(deployment, "loses_events", False),
+    Time.COMES_AGAIN: Deployment.come_again,
+    Time.WORK_LOST: lambda deployment: deployment.work.lose(),
     Time.REST: Deployment.settle,
 }
 
@@ -154,16 +158,18 @@ class Share:
 class SharedRunDies:
     """A shared run dies at one of its calls, with files in hand.
 
-    With `goes_on` it is only thought dead: its files are taken by the next run as well.
+    With `meanwhile` it is only thought dead, and goes on after these events: its files come again.
     """
 
     call: int = 0
-    goes_on: bool = False
+    meanwhile: Story | None = None
 
     def happen(self, stage: Stage) -> None:
         """Let it take what waits, and die or go on."""
+        others = self.meanwhile
+        work = die if others is None else partial(happen, others, stage)
         if runs := stage.deployment.jobs.shared_runs():
-            stage.deployment.break_shared(runs[0], self.call, goes_on=self.goes_on)
+            stage.deployment.break_shared(runs[0], self.call, work)
 
 
 @dataclass(frozen=True)

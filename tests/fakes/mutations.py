@@ -53,6 +53,11 @@ class Sample:
     columns: tuple[Mapping[str, Any], ...] = tuple(COLUMNS)
     checked: bool = False
 
+    @property
+    def is_flat(self) -> bool:
+        """Return whether it has the columns of `COLUMNS`."""
+        return self.columns == tuple(COLUMNS)
+
     def contract(self, table: str) -> str:
         """Return the contract that the intact file meets."""
         schema = {

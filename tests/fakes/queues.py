@@ -86,11 +86,13 @@ class FakeWorkQueue:
         for work in done:
             self._in_hand.pop(work.receipt, None)
 
-    def give_back(self) -> None:
-        """End the visibility timeout of all that runs have in hand."""
-        self.was_doubled |= bool(self._in_hand)
-        self._waiting += self._in_hand.values()
+    def give_back(self) -> set[str]:
+        """End the visibility timeout of all that runs have in hand; return its reports' keys."""
+        given = list(self._in_hand.values())
+        self.was_doubled |= bool(given)
+        self._waiting += given
         self._in_hand.clear()
+        return {work.spec.report_key for work in given}
 
     def lose(self) -> None:
         """Lose all messages."""

@@ -29,6 +29,7 @@ from tests.fakes.openings import (
     BEYOND,
     FAILED,
     NOTHING,
+    SHARED,
     VERSIONS,
     WAITING_TOGETHER,
 )
@@ -42,6 +43,14 @@ _FILES = st.sampled_from(
 )
 _ORDINARY = [Work.MESSAGE, Work.MESSAGE, Work.JOB, Work.JOB, Work.MESSAGES, Work.SWEEP]
 TWO_DRIVERS: Story = (*A_TABLE, Land(), Deliver(), Begin(Work.JOB), Begin(Work.JOB))
+TWO_SHARED_RUNS: Story = (
+    *A_TABLE,
+    *SHARED,
+    Begin(Work.JOB),
+    Go(0, 3),
+    Time.COMES_AGAIN,
+    Begin(Work.JOB),
+)
 OPENINGS = {
     "nothing": NOTHING,
     "a table": A_TABLE,
@@ -53,6 +62,7 @@ OPENINGS = {
     "a key of the whole table": BEYOND,
     "failed files": FAILED,
     "two drivers": TWO_DRIVERS,
+    "two shared runs": TWO_SHARED_RUNS,
 }
 _EVENTS: dict[Events, int] = {
     st.builds(Go, _NTH, st.sampled_from([1, 2, 3, 5, 8, 30])): 16,
@@ -65,7 +75,7 @@ _EVENTS: dict[Events, int] = {
     st.builds(Meddle, _NTH, st.booleans()): 1,
     st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
     st.builds(Undo, st.integers(1, 4), st.sampled_from(["", TABLE])): 1,
-    st.sampled_from([Time.COURSE, Time.REST, Time.REDELIVERY, Time.SWEEP]): 2,
+    st.sampled_from([Time.COURSE, Time.REST, Time.REDELIVERY, Time.SWEEP, Time.COMES_AGAIN]): 2,
     st.one_of(
         st.builds(Ask, st.integers(1, 2)),
         st.builds(Batch, st.sampled_from(["monday", "tuesday"]), _FILES),

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from functions.adapters.nessie import UnknownBranch
+from lakegate.contract.sharing import why_alone
 from lakegate.jobspec import JobSpec
 from lakegate.landing import branch_name, group_branch, group_reports_key, run_name
 from lakegate.report import AuditReport, Verdict, to_lines
@@ -15,7 +16,16 @@ from tests.fakes.job import Keys, Script, data_file, judge_alone, judge_found, p
 from tests.fakes.queues import FakeWorkQueue, Work
 from tests.fakes.storage import FakeLake
 
-Send = Callable[[str], None]
+
+class FakeVerdicts:
+    """The verdict queue of shared runs."""
+
+    def __init__(self, put: Callable[[str], None]) -> None:
+        self._put = put
+
+    def send(self, judged: Judged) -> None:
+        """Send a message."""
+        self._put(judged.to_json())
 
 
 class SharedJob:
@@ -35,28 +45,29 @@ class SharedJob:
         self._keys = keys
         self._token = token
 
-    def round(self, name: str, work: FakeWorkQueue, send: Send, most: int = 100) -> bool:
+    def round(self, name: str, work: FakeWorkQueue, verdicts: FakeVerdicts) -> bool:
         """Take waiting files and judge them; return whether there were any.
 
         Raises ProcessDied where a file kills the run.
         """
-        taken = work.take(most)
+        taken = work.take()
         fresh = [each for each in taken if each.received == 1]
         for files in _by_table(fresh).values():
-            self._judge_group(name, files, send)
+            self._judge_group(name, files, verdicts)
             work.delete(files)
         for each in taken:
             if each.received > 1:
-                self._judge_again(name, each.spec, send)
+                self._judge_again(name, each.spec, verdicts)
                 work.delete([each])
         return bool(taken)
 
-    def _judge_group(self, name: str, files: Sequence[Work], send: Send) -> None:
+    def _judge_group(self, name: str, files: Sequence[Work], verdicts: FakeVerdicts) -> None:
         specs = list({each.spec.ingestion: each.spec for each in files}.values())
-        fit = [spec for spec in specs if self._is_clean(spec)]
+        agreed = self._lake.contract_at(specs[0].contract_key, specs[0].contract_version)
+        fit = [spec for spec in specs if self._is_clean(spec) and not why_alone(agreed.contract)]
         keys = self._append_group(fit) if fit else []
         keys += [self._judge_alone(spec) for spec in specs if spec not in fit]
-        send(Judged(name, tuple(keys)).to_json())
+        verdicts.send(Judged(name, tuple(keys)))
 
     def _is_clean(self, spec: JobSpec) -> bool:
         """Return whether the file passes without a finding."""
@@ -87,15 +98,15 @@ class SharedJob:
         assert found
         return replace(found, group=group)
 
-    def _judge_again(self, name: str, spec: JobSpec, send: Send) -> None:
+    def _judge_again(self, name: str, spec: JobSpec, verdicts: FakeVerdicts) -> None:
         """Judge a file that a run had in hand before: that run may have died by it."""
         if self._lake.finished_report(spec.report_key):
-            send(Judged(name, (spec.report_key,)).to_json())
+            verdicts.send(Judged(name, (spec.report_key,)))
         elif spec.report_key in self._lake.tried:
-            send(Judged(name, alone=(run_name(spec.ingestion, spec.attempt),)).to_json())
+            verdicts.send(Judged(name, alone=(run_name(spec.ingestion, spec.attempt),)))
         else:
             self._lake.tried.add(spec.report_key)
-            send(Judged(name, (self._judge_alone(spec),)).to_json())
+            verdicts.send(Judged(name, (self._judge_alone(spec),)))
 
     def _judge_alone(self, spec: JobSpec) -> str:
         branch = branch_name(spec.table, spec.landed.key, spec.ingestion, spec.attempt)

@@ -71,6 +71,7 @@ _NO_MANIFESTS = (File.EMPTY, File.UNCLAIMED, File.MARKER)
 _OF_BATCHES = st.one_of(
     st.just(File.GOOD), st.sampled_from([file for file in File if file not in _NO_MANIFESTS])
 )
+_WHILE_IT_HANGS = (None, (), (Time.COURSE,), (Time.COURSE, Time.COURSE, Land(KEYS[1])))
 _CALM: dict[Events, int] = {
     st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, b"the same bytes"])): 6,
     st.builds(Ask, st.integers(1, 2)): 1,
@@ -78,7 +79,7 @@ _CALM: dict[Events, int] = {
     st.builds(Deliver, _NTH, st.booleans()): 2,
     st.builds(RunJob, _NTH): 2,
     st.just(Time.COURSE): 3,
-    st.builds(SharedRunDies, st.integers(0, 20), st.booleans()): 1,
+    st.builds(SharedRunDies, st.integers(0, 30), st.sampled_from(_WHILE_IT_HANGS)): 1,
     st.sampled_from([Time.SWEEP, Time.REDELIVERY, Time.REST]): 1,
     st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
     st.one_of(

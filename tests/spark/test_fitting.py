@@ -85,6 +85,22 @@ def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str)
     assert here.file.metadata.num_row_groups == 3
 
 
+def test_a_damaged_footer_leaves_the_group_as_it_is(
+    job: Job, contract: Contract, table: str
+) -> None:
+    """Files whose footers are described wrongly are left alone; the others are still a group."""
+    packed = {"use_dictionary": False, "column_encoding": {"id": "DELTA_BINARY_PACKED"}}
+    bodies = {f"packed {n}": parquet({**GOOD, "id": [7, 8, n]}, **packed) for n in (1, 2)}
+    intact = bodies["packed 1"]
+    begin = len(intact) - 8 - int.from_bytes(intact[-8:-4], "little")
+    for at, byte in ((0, 0), (0, 1), (3, 17)):  # no schema, one that is no list, one of truths
+        damaged = bytearray(intact)
+        damaged[begin + at] = byte
+        bodies[f"damaged at {at} by {byte}"] = bytes(damaged)
+    reports = _ingest(job, _specs(job, bodies, contract(), table))
+    assert [len(report.group) for report in reports] == [2, 2, 0, 0, 0]
+
+
 def test_a_group_is_registered_and_appended(job: Job, contract: Contract, table: str) -> None:
     """Files that fit share one commit, files that do not share another, and each has its report."""
     packed = {"use_dictionary": False, "column_encoding": {"id": "DELTA_BINARY_PACKED"}}

@@ -153,6 +153,9 @@ def test_the_settings_are_the_templates() -> None:
     assert template["VisibilityTimeout"] == settings.visibility
     assert template["MaxReceives"] == settings.receives
     assert template["GraceSeconds"] == settings.grace
+    assert template["SharedRuns"] == settings.shared_runs
+    assert template["RunIdleSeconds"] == settings.idle
+    assert template["JobTimeoutMinutes"] - 10 == settings.run_minutes
     assert template["ConcurrentRuns"] == settings.runs
     assert template["MaximumCpu"] == settings.vcpus
     assert template["QueueTimeoutMinutes"] == QUEUE_MINUTES

@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.parameters import MOST_TOGETHER, Aws, Load, Settings, Steps
-from benchmarks.simulation import Stage, simulate
+from benchmarks.parameters import MOST_TOGETHER, Aws, Load, Settings, Shared, Steps
+from benchmarks.simulation import Outcome, Stage, simulate
 
 AWS = Aws(account_vcpus=100_000, starts=1e9, page=0.0)
-NO_TIME = Steps(*[0.0] * 13)
-OPEN = Settings(upload_lambdas=50, run_lambdas=20, runs=1000, vcpus=100_000, nessie=100.0)
+NO_TIME = Steps(*[0.0] * 14)
+OPEN = Settings(
+    upload_lambdas=50, run_lambdas=20, runs=1000, vcpus=100_000, nessie=100.0, shared_runs=0
+)
+SHARED = replace(OPEN, shared_runs=1)
 
 
 def exponential(rng: random.Random, mean: float) -> float:
@@ -42,8 +45,9 @@ deployments = st.builds(
     runs=st.integers(1, 200),
     vcpus=st.integers(8, 1000),
     warm_runs=st.integers(0, 10),
-    files_a_run=st.integers(1, 30),
-    linger=st.floats(0, 120),
+    shared_runs=st.integers(0, 3),
+    idle=st.floats(1, 120),
+    run_minutes=st.floats(1, 50),
 )
 
 
@@ -53,8 +57,8 @@ def test_in_the_end_every_file_is_published(load: Load, deployment: Settings) ->
     """Deliveries fail and events get lost, yet in time each landed file is published once."""
     outcome = simulate(load, deployment, aws=AWS, until=30 * 24 * 3600.0)
     assert {file.stage for file in outcome.files} <= {Stage.PUBLISHED}
-    assert all(file.landed < file.branched < file.published for file in outcome.files)
-    assert outcome.runs * deployment.files_a_run >= len(outcome.files)
+    assert all(file.landed < file.published for file in outcome.files)
+    assert deployment.shared_runs or outcome.runs == len(outcome.files)
     assert outcome.commits * MOST_TOGETHER >= len(outcome.files)
 
 
@@ -104,20 +108,42 @@ def test_it_publishes_as_fast_as_the_narrowest_place_lets_through(
 def test_files_of_one_table_share_commits(tables: int, most: int, least: int) -> None:
     """Files of one table that end at once share commits; those of many tables need one each."""
     load = Load(rate=64, minutes=0.999, burst=64, tables=tables, failing=0, lost=0)
-    outcomes = (simulate(load, OPEN, aws=AWS, seed=n, until=3600, vary=exactly) for n in range(9))
-    once = next(outcome for outcome in outcomes if len(outcome.files) == 64)
-    assert least <= once.commits <= most
+    assert least <= one_burst(load, OPEN).commits <= most
 
 
-def test_files_that_share_a_run_start_once() -> None:
-    """A full run starts at once; one that is not full starts when its time is up."""
-    load = Load(rate=100, minutes=30, failing=0, lost=0)
-    alone = simulate(load, OPEN, aws=AWS, until=7200)
-    shared = simulate(load, replace(OPEN, files_a_run=10), aws=AWS, until=7200)
-    assert alone.runs == len(alone.files)
-    assert shared.runs == -(-len(shared.files) // 10)
-    late = simulate(load, replace(OPEN, files_a_run=10**6, linger=60), aws=AWS, until=7200)
-    assert late.runs == pytest.approx(30, abs=2)
+def one_burst(load: Load, deployment: Settings, steps: Steps = Steps()) -> Outcome:  # noqa: B008
+    """Return the outcome of a seed for which exactly one burst lands."""
+    outcomes = (
+        simulate(load, deployment, steps, AWS, seed, until=7200, vary=exactly) for seed in range(9)
+    )
+    return next(outcome for outcome in outcomes if len(outcome.files) == load.burst)
+
+
+def test_a_shared_run_takes_a_hundred_files_of_a_table_together() -> None:
+    """Under too great a load one shared run ingests group after group, in its measured time."""
+    a_second = MOST_TOGETHER / Shared().seconds(MOST_TOGETHER)
+    load = Load(rate=60 * a_second * 3, minutes=15, failing=0, unclean=0)
+    outcome = simulate(load, SHARED, NO_TIME, replace(AWS, cold=0.0))
+    assert outcome.runs == 1
+    assert len(outcome.latencies) / 900 == pytest.approx(a_second, rel=0.07)
+
+
+@pytest.mark.parametrize(("idle", "minutes", "runs"), [(1e6, 1e6, 1), (1e6, 20, 6), (1, 1e6, 50)])
+def test_a_shared_run_ends_when_it_is_idle_or_its_time_is_over(
+    idle: float, minutes: float, runs: int
+) -> None:
+    """The next file then starts another run, so there are more runs the sooner they end."""
+    deployment = replace(SHARED, idle=idle, run_minutes=minutes)
+    outcome = simulate(Load(rate=1, minutes=120), deployment, aws=AWS)
+    assert outcome.runs == pytest.approx(runs, rel=0.2)
+
+
+@pytest.mark.parametrize(("slots", "runs"), [(1, 1), (2, 2), (9, 3)])
+def test_a_run_more_starts_for_each_thousand_files_that_wait(slots: int, runs: int) -> None:
+    """The sweep starts as many runs as the waiting files need and the slots allow."""
+    load = Load(rate=2_500, minutes=0.999, burst=2_500, tables=10**9, failing=0, lost=0)
+    outcome = one_burst(load, replace(SHARED, shared_runs=slots, sweep=10.0), NO_TIME)
+    assert (outcome.runs, outcome.queued) == (runs, 2_500)
 
 
 def test_the_same_seed_gives_the_same_outcome() -> None:

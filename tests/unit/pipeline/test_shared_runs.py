@@ -11,14 +11,22 @@ from functions.pipeline.intake import take_in
 from functions.pipeline.shared_runs import run_ended
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import RETURNS, SETTINGS
+from tests.fakes.events import KEYS, Deliver, Land, SharedRunDies, Time
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
+from tests.fakes.machine import tell
+from tests.fakes.openings import A_TABLE
+from tests.fakes.openings import SHARED as FILES_IN_THE_QUEUE
 from tests.fakes.promises import check_promises
 from tests.fakes.scenario import Scenario
+from tests.fakes.stage import File, Story
 
 SHARED = replace(
     SETTINGS, shared_runs=1, work_queue="http://sqs/work", job_run_queue="http://sqs/r"
 )
 MANY = 30
+_A_BAD_FILE: Story = (Land(KEYS[2], File.REJECTED), Deliver())
+_LATER: Story = (Time.COURSE, Time.COURSE, Land(KEYS[1]))
+_CALLS = 31  # of a run that takes these files, to work queue, branches, reports and verdicts
 
 
 @pytest.fixture
@@ -171,3 +179,14 @@ def test_one_sweep_queues_all_files_again_whose_messages_were_lost(deployment: S
     deployment.work.lose()
     deployment.sweep()
     assert deployment.work.size() == MANY
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("bad", [(), _A_BAD_FILE], ids=["all good", "one bad"])
+@pytest.mark.parametrize(
+    "meanwhile", [None, (), (Time.COURSE,), _LATER], ids=["dies", "slow", "hangs", "hangs long"]
+)
+def test_a_run_may_die_or_hang_at_any_call(meanwhile: Story | None, bad: Story) -> None:
+    """Every promise is kept, also if others take and publish the files of a run that goes on."""
+    for call in range(_CALLS):
+        tell((*A_TABLE, *FILES_IN_THE_QUEUE, *bad, SharedRunDies(call, meanwhile), Time.COURSE))
