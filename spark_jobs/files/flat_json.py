@@ -1,7 +1,8 @@
 """Read flat JSON objects by Spark's own parser, where it provably means what the variant means.
 
-Spark's parser (`from_json`) is several times faster than a variant, but it forgets which values
-were texts and which numbers, and which keys came twice. So it may only find that a row is sound.
+Spark's parser (`from_json`) casts no value by an expression of its own, as a variant does, but it
+forgets which values were texts and which numbers, and which keys came twice. So it may only find
+that a row is sound.
 Any other row is read from its variant, which alone decides if the row is bad.
 """
 
@@ -38,7 +39,7 @@ _STRICT = "'allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false'"
 KEYS = (
     f"CASE WHEN {_IS_FLAT} THEN map_keys(from_json({LINE}, 'map<string,void>', map({_STRICT}))) END"
 )
-# A line's JSON as a variant, null if it is none. Several times faster than `try_parse_json`.
+# A line's JSON as a variant, null if it is none. `try_parse_json` makes a new parser for each.
 VARIANT = f"from_json({{text}}, 'variant', map({_STRICT}))"
 
 
