@@ -51,7 +51,7 @@ def test_few_of_many_new_hashes_seem_present() -> None:
     assert unpack(packed, SUBJECT).seem_present(new).sum() == 0
 
 
-@pytest.mark.parametrize(("columns", "hash_"), KNOWN, ids=str)
+@pytest.mark.parametrize(("columns", "hash_"), KNOWN, ids=[f"{each:x}" for _, each in KNOWN])
 def test_hashes_stay_as_they_are_in_written_digests(columns: list[pa.Array], hash_: int) -> None:
     """A later version finds the keys in digests that this one wrote."""
     assert mixed([pa.chunked_array([column]) for column in columns])[0] == hash_
