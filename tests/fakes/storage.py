@@ -129,6 +129,10 @@ class FakeLake:
                         raise
         return found
 
+    def listed_once(self) -> "FakeLake":
+        """See Lake.listed_once; here each look lists them anew."""
+        return self
+
     def contract_at(self, key: str, version: str) -> StoredContract:
         """See Lake.contract_at."""
         texts = {f"v{n}": text for n, text in enumerate(self._texts.get(key, ()), 1)}

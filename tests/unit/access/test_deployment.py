@@ -135,7 +135,7 @@ def test_a_choice_has_a_display_name() -> None:
     assert deployment.Choice.of(None).name == "the local stack"
     os.environ["AWS_DEFAULT_REGION"] = "eu-central-1"
     assert deployment.Choice.of("dev").name == "stage dev in eu-central-1"
-    os.environ |= settings()
+    os.environ |= settings() | {"LAKEGATE_STAGE": ""}
     assert deployment.Choice.of(None).name == "ledger ledger in eu-central-1"
     os.environ["LAKEGATE_STAGE"] = "prod"
     assert deployment.Choice.of(None).name == "stage prod in eu-central-1"

@@ -6,7 +6,7 @@ from pathlib import Path
 from cli.contract_check import check
 from lakegate.contract.checks import Metric
 from lakegate.contract.expectations import Operator
-from tests.unit.contract.contract_texts import contract_text
+from tests.unit.contract.contract_texts import HEAD, contract_text
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "contracts.md").read_text()
 BLOCKS = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
@@ -32,9 +32,12 @@ def test_every_example_of_the_guide_is_taken() -> None:
     """Every column and setting in the guide is valid in a contract with its columns."""
     price = "- {name: price, logicalType: number}"
     for block in BLOCKS[1:]:
-        is_setting = block.startswith("- property:")
-        setting = contract_text(price, settings=block.replace("order_id", "id"))
-        text = setting if is_setting else contract_text(block)
+        if block.startswith("- property:"):
+            text = contract_text(price, settings=block.replace("order_id", "id"))
+        elif block.startswith("slaProperties:"):
+            text = contract_text(price, head=HEAD + block)
+        else:
+            text = contract_text(block)
         assert check(text, "contracts.md").checks
 
 

@@ -69,9 +69,9 @@ def test_the_job_gets_the_limits() -> None:
 
 def test_a_contract_has_a_limit_of_values() -> None:
     """A contract at the limit of keys and values is read, and one more is refused."""
-    assert parse(ORDERS, "orders", Limits(most_contract_values=37)).table == "shop.orders"
-    with pytest.raises(ContractInvalid, match="more than 36 keys and values"):
-        parse(ORDERS, "orders", Limits(most_contract_values=36))
+    assert parse(ORDERS, "orders", Limits(most_contract_values=46)).table == "shop.orders"
+    with pytest.raises(ContractInvalid, match="more than 45 keys and values"):
+        parse(ORDERS, "orders", Limits(most_contract_values=45))
 
 
 def test_a_contract_has_a_limit_of_characters() -> None:
