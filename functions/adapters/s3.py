@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -123,7 +123,7 @@ class Lake:
         self._parsed.update(in_force)
         return list(in_force.values())
 
-    def listed_once(self) -> "Lake":
+    def listed_once(self) -> Self:
         """Return the same lake, for a piece of work that lists the contracts at most once."""
         same = copy(self)
         same._contracts = cache(self._list_contracts)  # noqa: SLF001 - of the same class

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import md5
+from typing import Self
 
 from functions.adapters.landing import LostPosition
 from functions.adapters.s3 import (
@@ -129,7 +130,7 @@ class FakeLake:
                         raise
         return found
 
-    def listed_once(self) -> "FakeLake":
+    def listed_once(self) -> Self:
         """See Lake.listed_once; here each look lists them anew."""
         return self
 
