@@ -164,7 +164,7 @@ def test_keys_are_those_of_strict_objects(spark: SparkSession) -> None:
 def is_half(text: str) -> bool:
     """Return if an object has half of a surrogate pair in it."""
     try:
-        str(json.loads(text)).encode()
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return True
     except ValueError:
