@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import cast
 
 from functions.adapters.ledger import Ledger
-from functions.adapters.ledger_groups import group_key, is_large
 from functions.adapters.ledger_items import to_item
+from functions.adapters.ledger_notes import group_key, is_large
 from functions.model.ingestion import Ingestion
 from lakegate.shared_run import MOST_FILES
 from tests.fakes.deployment import SETTINGS, Deployment

@@ -1,7 +1,6 @@
 """Keep the ledger: one DynamoDB item per ingestion, saved by conditional writes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import chain, islice
 from typing import Any
@@ -9,14 +8,11 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
-from functions.adapters.ledger_groups import Groups
 from functions.adapters.ledger_items import BATCHES, GROUP, SILENT, from_item, size, to_item
-from functions.model.freshness import Freshness
+from functions.adapters.ledger_notes import UNAVAILABLE, Groups, Moved, Notes
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
-from functions.model.search import Search
-from functions.model.slot import Slot
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 
 MOST_TOGETHER = 100  # items of a transaction (API reference, "TransactWriteItems")
@@ -24,8 +20,6 @@ MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB a
 _ALWAYS_FIT = 10
 _GROWTH = 6_000  # bytes that a group and the end add to an item at most
 _BATCH = 100  # the most keys of one BatchGetItem request
-_UNAVAILABLE = "LEDGER_UNAVAILABLE"
-_SEARCH, _FRESHNESS = "search", "freshness"  # ids of items that are no ingestions
 
 
 class UnknownIngestion(LakegateError):
@@ -35,21 +29,12 @@ class UnknownIngestion(LakegateError):
         super().__init__("UNKNOWN_INGESTION", f"the ledger has no ingestion {ingestion!r}")
 
 
-class Moved(Transient):
-    """Another process changed some of the ingestions meanwhile; `ids` names them."""
-
-    def __init__(self, ids: Sequence[str]) -> None:
-        self.ids = frozenset(ids)
-        message = f"another process changed these ingestions meanwhile: {', '.join(ids)}"
-        super().__init__("LEDGER_MOVED", message)
-
-
-class Ledger:
+class Ledger(Notes):
     """The ledger in a DynamoDB table (key `id`; see template.yaml for its indexes)."""
 
     def __init__(self, table: Any, now: Callable[[], str]) -> None:
         """Use boto3's DynamoDB Table resource; `now` returns the time as `times.text` writes it."""
-        self._table = table
+        super().__init__(table)
         self._now = now
         self._groups = Groups(table)
 
@@ -62,7 +47,7 @@ class Ledger:
 
     def get(self, ingestion: str) -> Ingestion:
         """Return the ingestion as last saved. Raises UnknownIngestion."""
-        with translated(_UNAVAILABLE):
+        with translated(UNAVAILABLE):
             found = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
         if "Item" not in found:
             raise UnknownIngestion(ingestion)
@@ -91,7 +76,7 @@ class Ledger:
             for old, new in zip(ingestions, saved, strict=True)
         ]
         try:
-            with translated(_UNAVAILABLE):
+            with translated(UNAVAILABLE):
                 self._table.meta.client.transact_write_items(TransactItems=puts)
         except TransactionCancelled as cancelled:
             moved = [i.id for i, at in zip(ingestions, cancelled.failed, strict=True) if at]
@@ -220,54 +205,6 @@ class Ledger:
         """Yield every ingestion, in no order."""
         return self._pages(self._table.scan, FilterExpression=Attr("state").exists())
 
-    def search(self) -> Search | None:
-        """Return how far the sweep's search has come; None before the first."""
-        with translated(_UNAVAILABLE):
-            found = self._table.get_item(Key={"id": _SEARCH}, ConsistentRead=True)
-        kept = found.get("Item", {})
-        names = [f.name for f in fields(Search)]
-        return Search(**{name: kept[name] for name in names}) if kept else None
-
-    def save_search(self, search: Search) -> None:
-        """Replace it, whatever other sweeps saved meanwhile: each of them is right."""
-        with translated(_UNAVAILABLE):
-            self._table.put_item(Item={"id": _SEARCH, **asdict(search)})
-
-    def freshness(self) -> Freshness:
-        """Return when tables last got files, as last saved; an empty one before the first save."""
-        with translated(_UNAVAILABLE):
-            found = self._table.get_item(Key={"id": _FRESHNESS}, ConsistentRead=True)
-        kept = found.get("Item")
-        return Freshness.from_json(kept["known"], int(kept["revision"])) if kept else Freshness()
-
-    def save_freshness(self, freshness: Freshness) -> None:
-        """Save it. Raise Moved if another process saved it meanwhile."""
-        self._put_revision(_FRESHNESS, {"known": freshness.to_json()}, freshness.revision)
-
-    def slot(self, number: int) -> Slot:
-        """Return a slot of the shared runs, an unused one without an item."""
-        with translated(_UNAVAILABLE):
-            found = self._table.get_item(Key={"id": _slot(number)}, ConsistentRead=True)
-        kept = found.get("Item", {})
-        names = (each.name for each in fields(Slot) if each.type is str)
-        texts = {name: kept[name] for name in names if name in kept}
-        return Slot(number, **texts, revision=int(kept.get("revision", 0)))
-
-    def save_slot(self, slot: Slot) -> Slot:
-        """Save a slot; return it with its new revision. Raise Moved if another process did."""
-        self._put_revision(_slot(slot.number), asdict(slot), slot.revision)
-        return replace(slot, revision=slot.revision + 1)
-
-    def _put_revision(self, id_: str, item: Mapping[str, Any], revision: int) -> None:
-        """Save an item that is no ingestion, if it still has this revision, 0 for a new one."""
-        unmoved = Attr("revision").eq(revision) if revision else Attr("id").not_exists()
-        item = {**item, "id": id_, "revision": revision + 1}
-        try:
-            with translated(_UNAVAILABLE):
-                self._table.put_item(Item=item, ConditionExpression=unmoved)
-        except ConditionFailed as refused:
-            raise Moved([id_]) from refused
-
     def _summary(self, item: dict[str, Any]) -> IngestionSummary:
         """Return an item's summary; an older release stored none, so it is computed."""
         return (
@@ -297,7 +234,7 @@ class Ledger:
     def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
         self._groups.keep_once(ingestion.group)
         saved = self._next(ingestion)
-        with translated(_UNAVAILABLE):
+        with translated(UNAVAILABLE):
             self._table.put_item(Item=to_item(saved), ConditionExpression=condition)
         return saved
 
@@ -324,7 +261,7 @@ class Ledger:
             keys = [{"id": id_} for id_ in ids[start : start + _BATCH]]
             wanted: dict[str, Any] = {name: {"Keys": keys, **what}}
             while wanted:
-                with translated(_UNAVAILABLE):
+                with translated(UNAVAILABLE):
                     answer = client.batch_get_item(RequestItems=wanted)
                 yield from answer["Responses"].get(name, [])
                 wanted = answer.get("UnprocessedKeys") or {}
@@ -334,17 +271,12 @@ class Ledger:
 
     def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:
         while True:
-            with translated(_UNAVAILABLE):
+            with translated(UNAVAILABLE):
                 page = read(**arguments)
             yield from page["Items"]
             if "LastEvaluatedKey" not in page:
                 return
             arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-
-
-def _slot(number: int) -> str:
-    """Return the id of a slot's item, which is no ingestion."""
-    return f"shared-{number}"
 
 
 def weight(ingestions: Sequence[Ingestion]) -> int:

@@ -8,7 +8,7 @@ import dataclasses
 import json
 from typing import Any
 
-from functions.adapters.ledger_groups import group_key, is_large
+from functions.adapters.ledger_notes import group_key, is_large
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
@@ -21,7 +21,7 @@ from lakegate.report import Reason
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
 SCHEMA = 2
 _WITHOUT_GROUP_ITEMS = 1  # the schema of items that need no more
-GROUP = "group_item"  # the attribute with the id of a large group's item (ledger_groups.py)
+GROUP = "group_item"  # the attribute with the id of a large group's item (ledger_notes.py)
 SILENT = "silent"  # the value of `unrecorded` of what ended without a report
 BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))

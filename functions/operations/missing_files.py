@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import Moved
+from functions.adapters.ledger_notes import Moved
 from functions.model.commits import Commit
 from functions.model.freshness import Freshness
 from functions.model.merge_commit import published, tables

@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import UnknownRun
-from functions.adapters.ledger import Moved
+from functions.adapters.ledger_notes import Moved
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model import merge_commit

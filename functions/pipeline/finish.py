@@ -5,7 +5,8 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import Moved, fit_together
+from functions.adapters.ledger import fit_together
+from functions.adapters.ledger_notes import Moved
 from functions.model.alert import Alert, Kind
 from functions.model.announcement import announcements
 from functions.model.commits import Tip

@@ -18,7 +18,7 @@ from itertools import tee
 from typing import TypeVar
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import Moved
+from functions.adapters.ledger_notes import Moved
 from functions.adapters.nessie import CannotRebase, MergeConflict, SetBack
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import MOST_BYTES, MOST_TOGETHER, Moved, weight
+from functions.adapters.ledger import MOST_BYTES, MOST_TOGETHER, weight
+from functions.adapters.ledger_notes import Moved
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, Intent, State

@@ -16,7 +16,7 @@ from math import ceil
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
-from functions.adapters.ledger import Moved
+from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.model.slot import Slot, shared_name
 from functions.settings import Settings

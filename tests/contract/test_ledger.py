@@ -9,7 +9,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from functions.adapters.ledger import Ledger, Moved, UnknownIngestion
+from functions.adapters.ledger import Ledger, UnknownIngestion
+from functions.adapters.ledger_notes import Moved
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary

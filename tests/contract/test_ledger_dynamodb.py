@@ -11,8 +11,9 @@ from boto3.dynamodb.types import TypeSerializer
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.adapters.ledger import Ledger, Moved
+from functions.adapters.ledger import Ledger
 from functions.adapters.ledger_items import SCHEMA, to_item
+from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import Transient

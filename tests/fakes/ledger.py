@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from functions.adapters.ledger import Moved, UnknownIngestion
+from functions.adapters.ledger import UnknownIngestion
 from functions.adapters.ledger_items import size
+from functions.adapters.ledger_notes import Moved
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 
 from functions.adapters.emr import RunState
-from functions.adapters.ledger import Moved
+from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations import failed, rebuild_ledger
 from functions.operations.expire import expire

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.ledger import MOST_TOGETHER, Moved
+from functions.adapters.ledger import MOST_TOGETHER
 from functions.adapters.ledger_items import size
+from functions.adapters.ledger_notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.pipeline.complete import judge

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from functions.adapters.emr import JobRun, RunState
-from functions.adapters.ledger import Moved
+from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.operations.rebuild_ledger import rebuild
 from functions.pipeline.intake import take_in

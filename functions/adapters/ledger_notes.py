@@ -1,0 +1,130 @@
+"""The ledger's items that are no ingestions: groups, the search, slots, and when files came."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from boto3.dynamodb.conditions import Attr
+
+from functions.adapters.dynamodb import ConditionFailed, translated
+from functions.model.freshness import Freshness
+from functions.model.search import Search
+from functions.model.slot import Slot
+from lakegate.errors import Transient
+
+_INLINE = 10  # ids that a member's item has itself
+_REMEMBERED = 100  # groups
+_SEARCH, _FRESHNESS = "search", "freshness"  # ids of items
+UNAVAILABLE = "LEDGER_UNAVAILABLE"
+
+
+class Moved(Transient):
+    """Another process changed some of the ingestions meanwhile; `ids` names them."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.ids = frozenset(ids)
+        message = f"another process changed these ingestions meanwhile: {', '.join(ids)}"
+        super().__init__("LEDGER_MOVED", message)
+
+
+def is_large(group: Sequence[str]) -> bool:
+    """Return whether an item of its own has the ids of a group."""
+    return len(group) > _INLINE
+
+
+def group_key(group: Sequence[str]) -> str:
+    """Return the id of a group's item, which depends on nothing else than the group's ids."""
+    return f"group-{sha256(json.dumps(group).encode()).hexdigest()[:32]}"
+
+
+class Groups:
+    """The ids of large groups, each an item of its own.
+
+    All members of a group have the same ids. In each member's item, a hundred ids would make every
+    write of it four times as expensive, in the table and in each index. A group's item never
+    changes, so a process reads it once.
+    """
+
+    def __init__(self, table: Any) -> None:
+        """Use boto3's DynamoDB Table resource of the ledger."""
+        self._table = table
+        self.ids = lru_cache(_REMEMBERED)(self._ids)
+        self.keep_once = lru_cache(_REMEMBERED)(self.keep)
+
+    def keep(self, group: Sequence[str]) -> None:
+        """Write the item of a group if it is large. Do so before an item of a member names it."""
+        if is_large(group):
+            with translated(UNAVAILABLE):
+                self._table.put_item(Item={"id": group_key(group), "ids": json.dumps(group)})
+
+    def _ids(self, key: str) -> tuple[str, ...]:
+        with translated(UNAVAILABLE):
+            found = self._table.get_item(Key={"id": key}, ConsistentRead=True)
+        if "Item" not in found:
+            message = f"the ledger lacks the item {key}, which names the members of a group"
+            raise Transient(UNAVAILABLE, message)
+        return tuple(json.loads(found["Item"]["ids"]))
+
+
+class Notes:
+    """What processes note in the ledger's table for each other."""
+
+    def __init__(self, table: Any) -> None:
+        """Use boto3's DynamoDB Table resource of the ledger."""
+        self._table = table
+
+    def search(self) -> Search | None:
+        """Return how far the sweep's search has come; None before the first."""
+        with translated(UNAVAILABLE):
+            found = self._table.get_item(Key={"id": _SEARCH}, ConsistentRead=True)
+        kept = found.get("Item", {})
+        names = [f.name for f in fields(Search)]
+        return Search(**{name: kept[name] for name in names}) if kept else None
+
+    def save_search(self, search: Search) -> None:
+        """Replace it, whatever other sweeps saved meanwhile: each of them is right."""
+        with translated(UNAVAILABLE):
+            self._table.put_item(Item={"id": _SEARCH, **asdict(search)})
+
+    def freshness(self) -> Freshness:
+        """Return when tables last got files, as last saved; an empty one before the first save."""
+        with translated(UNAVAILABLE):
+            found = self._table.get_item(Key={"id": _FRESHNESS}, ConsistentRead=True)
+        kept = found.get("Item")
+        return Freshness.from_json(kept["known"], int(kept["revision"])) if kept else Freshness()
+
+    def save_freshness(self, freshness: Freshness) -> None:
+        """Save it. Raise Moved if another process saved it meanwhile."""
+        self._put_revision(_FRESHNESS, {"known": freshness.to_json()}, freshness.revision)
+
+    def slot(self, number: int) -> Slot:
+        """Return a slot of the shared runs, an unused one without an item."""
+        with translated(UNAVAILABLE):
+            found = self._table.get_item(Key={"id": _slot(number)}, ConsistentRead=True)
+        kept = found.get("Item", {})
+        names = (each.name for each in fields(Slot) if each.type is str)
+        texts = {name: kept[name] for name in names if name in kept}
+        return Slot(number, **texts, revision=int(kept.get("revision", 0)))
+
+    def save_slot(self, slot: Slot) -> Slot:
+        """Save a slot; return it with its new revision. Raise Moved if another process did."""
+        self._put_revision(_slot(slot.number), asdict(slot), slot.revision)
+        return replace(slot, revision=slot.revision + 1)
+
+    def _put_revision(self, id_: str, item: Mapping[str, Any], revision: int) -> None:
+        """Save an item that is no ingestion, if it still has this revision, 0 for a new one."""
+        unmoved = Attr("revision").eq(revision) if revision else Attr("id").not_exists()
+        item = {**item, "id": id_, "revision": revision + 1}
+        try:
+            with translated(UNAVAILABLE):
+                self._table.put_item(Item=item, ConditionExpression=unmoved)
+        except ConditionFailed as refused:
+            raise Moved([id_]) from refused
+
+
+def _slot(number: int) -> str:
+    """Return the id of a slot's item, which is no ingestion."""
+    return f"shared-{number}"
