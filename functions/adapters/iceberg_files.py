@@ -283,6 +283,7 @@ def change_of(old: Iterable[ManifestFile], new: Iterable[ManifestFile], io: File
 
 
 def doubled_files(table: Table) -> list[DoubledFile]:
+    """Return the data files that a table lists more than once."""
     rows: dict[str, int] = {}
     times: Counter[str] = Counter()
     for file in data_files(table):

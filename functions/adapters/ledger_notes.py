@@ -78,9 +78,7 @@ class Notes:
 
     def search(self) -> Search | None:
         """Return how far the sweep's search has come; None before the first."""
-        with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": _SEARCH}, ConsistentRead=True)
-        kept = found.get("Item", {})
+        kept = self._kept(_SEARCH)
         names = [f.name for f in fields(Search)]
         return Search(**{name: kept[name] for name in names}) if kept else None
 
@@ -91,9 +89,7 @@ class Notes:
 
     def freshness(self) -> Freshness:
         """Return when tables last got files, as last saved; an empty one before the first save."""
-        with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": _FRESHNESS}, ConsistentRead=True)
-        kept = found.get("Item")
+        kept = self._kept(_FRESHNESS)
         return Freshness.from_json(kept["known"], int(kept["revision"])) if kept else Freshness()
 
     def save_freshness(self, freshness: Freshness) -> None:
@@ -102,9 +98,7 @@ class Notes:
 
     def slot(self, number: int) -> Slot:
         """Return a slot of the shared runs, an unused one without an item."""
-        with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": _slot(number)}, ConsistentRead=True)
-        kept = found.get("Item", {})
+        kept = self._kept(_slot(number))
         names = (each.name for each in fields(Slot) if each.type is str)
         texts = {name: kept[name] for name in names if name in kept}
         return Slot(number, **texts, revision=int(kept.get("revision", 0)))
@@ -113,6 +107,12 @@ class Notes:
         """Save a slot; return it with its new revision. Raise Moved if another process did."""
         self._put_revision(_slot(slot.number), asdict(slot), slot.revision)
         return replace(slot, revision=slot.revision + 1)
+
+    def _kept(self, id_: str) -> dict[str, Any]:
+        """Return an item as last saved, empty without one."""
+        with translated(UNAVAILABLE):
+            found = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
+        return dict(found.get("Item", {}))
 
     def _put_revision(self, id_: str, item: Mapping[str, Any], revision: int) -> None:
         """Save an item that is no ingestion, if it still has this revision, 0 for a new one."""

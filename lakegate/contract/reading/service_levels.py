@@ -31,7 +31,7 @@ class Expected:
 
     @property
     def wording(self) -> str:
-        """Return it in words: `every day, 4 hours late`."""
+        """Return it in words: `every 1 day, 4 hours late`."""
         return f"every {_words(self.every)}" + (f", {_words(self.late)} late" if self.late else "")
 
 
