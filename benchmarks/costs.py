@@ -49,7 +49,7 @@ class Bench:
         spec = self.running.spec(landed, version, table, next(self.attempts))
         fresh_session(self.spark)
         job.main(spec.to_argument())
-        report = Storage.connect(spec).finished_report()
+        report = Storage(spec, self.running.s3, None).finished_report()
         if report is None or report.verdict is not verdict:
             raise RuntimeError(f"the benchmark's file is not {verdict}: {report}")
         return spec, report

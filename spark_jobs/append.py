@@ -218,17 +218,18 @@ def append(
         writer.option(f"snapshot-property.{INGESTION}", ingestion).append()
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
+    opened.table.refresh()
     return committed(opened, branch)
 
 
 def committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
     """Return the data files that the run's commit added, and the commit's hash.
 
+    The table must show the commit: the branch is read last, so nothing can have come before it.
     Raises Transient when another writer committed on the branch, Permanent COUNT_MISMATCH when the
     commit and its manifests differ.
     """
-    opened.table.refresh()
-    audited_hash = branch.own_commit(opened.at)  # last: nothing can have come before the refresh
+    audited_hash = branch.own_commit(opened.at)
     files = tuple(iceberg.added_files(opened.table))
     added = int(iceberg.summary(opened.table).get("added-records", 0))
     held = sum(file.recordCount() for file in files)

@@ -12,7 +12,7 @@ from spark_jobs.audit.arrow_values import ColumnStatistics
 from spark_jobs.data_file import Field, scan_task
 from spark_jobs.errors import explain
 from spark_jobs.spark import iceberg
-from spark_jobs.spark.jvm import JavaError, java_class
+from spark_jobs.spark.jvm import JavaError, java_class, texts_of
 
 _ICEBERG_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 _METRICS = "org.apache.iceberg.MetricsConfig"
@@ -57,7 +57,7 @@ def _written(type_: Any) -> str:
 
 
 def _obstacle(table: Any, spec: Any, fields: Mapping[str, Field], contract: Contract) -> str:
-    properties = {str(key): str(value) for key, value in dict(table.properties()).items()}
+    properties = texts_of(table.properties())
     others = [
         column.name
         for column in contract.columns
@@ -105,7 +105,7 @@ def register(
     Returns them as the commit has them, and the commit's hash. Raises as `append.committed`, and
     Transient when the catalog refuses the commit.
     """
-    append = opened.table.newAppend()
+    append = opened.table.newAppend()  # after which the table shows its own commit
     for file in files:
         append = append.appendFile(file)
     try:

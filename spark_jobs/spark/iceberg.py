@@ -11,7 +11,16 @@ from pyspark.sql.types import StructType
 
 from lakegate.contract.columns import quoted
 from lakegate.report import DataFile
-from spark_jobs.spark.jvm import JavaError, causes, gateway, java, java_class, java_session
+from spark_jobs.spark.jvm import (
+    JavaError,
+    causes,
+    gateway,
+    items_of,
+    java,
+    java_class,
+    java_session,
+    texts_of,
+)
 from spark_jobs.spark.session import CATALOG
 
 _ICEBERG = "org.apache.iceberg"
@@ -53,7 +62,7 @@ def written_schema(spark: SparkSession, table: Any) -> dict[str, Any]:
 def added_files(table: Any) -> list[Any]:
     """Return the data files (`org.apache.iceberg.DataFile`) that the current snapshot added."""
     snapshot = table.currentSnapshot()
-    return list(snapshot.addedDataFiles(table.io()).iterator()) if snapshot else []
+    return list(items_of(snapshot.addedDataFiles(table.io()))) if snapshot else []
 
 
 def gained_files(
@@ -87,7 +96,7 @@ def data_file(file: Any) -> DataFile:
 def summary(table: Any) -> dict[str, str]:
     """Return the summary of a table's current snapshot; empty without a snapshot."""
     snapshot = table.currentSnapshot()
-    return {} if snapshot is None else {str(k): str(v) for k, v in snapshot.summary().items()}
+    return {} if snapshot is None else texts_of(snapshot.summary())
 
 
 def has_deletes(table: Any) -> bool:
@@ -220,7 +229,7 @@ def _any_file_may_match(
 
 def _manifests(table: Any) -> dict[str, Any]:
     snapshot = table.currentSnapshot()
-    found = snapshot.dataManifests(table.io()) if snapshot else ()
+    found = items_of(snapshot.dataManifests(table.io())) if snapshot else ()
     return {str(manifest.path()): manifest for manifest in found}
 
 
@@ -230,7 +239,7 @@ def _files(
     read = java_class(spark, "org.apache.iceberg.ManifestFiles").read
     reader = read(manifest, table.io(), table.specs()).caseSensitive(False)
     try:
-        yield from (reader.filterRows(where) if where is not None else reader).iterator()
+        yield from items_of(reader.filterRows(where) if where is not None else reader)
     finally:
         reader.close()
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.reading.layout import Partition, SortKey, TableLayout
 from spark_jobs.errors import explain
-from spark_jobs.spark.jvm import JavaError, java_class
+from spark_jobs.spark.jvm import JavaError, items_of, java_class, texts_of
 
 _EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"
 _NULL_ORDER = "org.apache.iceberg.NullOrder"
@@ -24,20 +24,20 @@ def layout_of(table: Any, columns: Iterable[str]) -> TableLayout:
     return TableLayout(
         tuple(_partitions(table)),
         tuple(_order(table)),
-        {str(key): str(value) for key, value in dict(table.properties()).items()},
+        texts_of(table.properties()),
         {name: str(doc) for name, doc in comments.items() if doc is not None},
     )
 
 
 def _partitions(table: Any) -> Iterable[Partition]:
-    for field in table.spec().fields():
+    for field in items_of(table.spec().fields()):
         transform = str(field.transform().toString())
         if transform != _VOID:
             yield Partition(str(table.schema().findColumnName(field.sourceId())), transform)
 
 
 def _order(table: Any) -> Iterable[SortKey]:
-    for field in table.sortOrder().fields():
+    for field in items_of(table.sortOrder().fields()):
         column = str(table.schema().findColumnName(field.sourceId()))
         transform = str(field.transform().toString())
         name = column if transform == "identity" else f"{transform}({column})"
@@ -72,7 +72,7 @@ def _partition(
     spark: SparkSession, table: Any, update: Any, partitions: Iterable[Partition]
 ) -> None:
     """Remove all partitions and add these; Iceberg keeps those that are removed and added."""
-    for field in table.spec().fields():
+    for field in items_of(table.spec().fields()):
         update.removeField(field.name())
     for partition in partitions:
         update.addField(_term(spark, table, partition))
