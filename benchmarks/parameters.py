@@ -95,7 +95,8 @@ class Shared:
 
 
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
-PER_RUN = 1000  # waiting files for which there is one shared run (pipeline/shared_runs.py)
+PER_RUN = 250  # waiting files for which there is one shared run (pipeline/shared_runs.py)
+LOOK = 10.0  # seconds between two looks of uploads at the slots (model/slot.py)
 ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import simpy
 
-from benchmarks.parameters import ITEM, MOST_TOGETHER, PER_RUN, Aws, Load, Settings, Shared, Steps
+from benchmarks.parameters import ITEM, LOOK, MOST_TOGETHER, PER_RUN, Aws, Load, Settings, Shared, Steps
 
 Process = Generator[simpy.Event, Any, None]
 Vary = Callable[[random.Random, float], float]
@@ -135,6 +135,7 @@ class _Gate:
         self._runs = simpy.Resource(self.env, settings.at_once(aws))
         self._warm = settings.warm_runs
         self._up: set[int] = set()
+        self._next_look = 0.0
         self._waiting: defaultdict[int, dict[Message, None]] = defaultdict(dict)
         self._moved: defaultdict[int, float] = defaultdict(lambda: -1.0)
         self._turn = defaultdict[int, simpy.Resource](lambda: simpy.Resource(self.env))
@@ -212,7 +213,7 @@ class _Gate:
             message.reaches(Stage.STARTED)
             if self._set.shared_runs:
                 self._work.put(message)
-                self._keep_up(0)
+                self._look()
             else:
                 yield from self._branch(message)
                 yield self._api.serve(1 / self._aws.starts)
@@ -247,13 +248,22 @@ class _Gate:
         yield self._nessie.serve(self._steps.commit)
         message.reaches(Stage.ENDED)
 
-    def _sweep(self) -> Process:
+    def _look(self) -> None:
         """Start shared runs for files that wait, as functions/pipeline/shared_runs.py does."""
+        self._keep_up(0)
+        if self.env.now >= self._next_look:
+            self._next_look = self.env.now + LOOK
+            self._keep_all_up()
+
+    def _sweep(self) -> Process:
         while True:
             yield self.env.timeout(self._set.sweep)
-            needed = ceil(len(self._work.items) / PER_RUN)
-            for slot in range(min(needed, self._set.shared_runs)):
-                self._keep_up(slot)
+            self._keep_all_up()
+
+    def _keep_all_up(self) -> None:
+        needed = ceil(len(self._work.items) / PER_RUN)
+        for slot in range(min(needed, self._set.shared_runs)):
+            self._keep_up(slot)
 
     def _keep_up(self, slot: int) -> None:
         if slot not in self._up:

@@ -2,6 +2,7 @@
 
     a file that may share a run → its job spec goes to the work queue; it has no branch yet
     no run is up → start one; each slot holds one run, and changes by conditional writes only
+    many files wait → start more runs, one for each 250, up to the number of slots
     a run ended while files wait → start the next
     the queue is empty although files wait for it → their messages were lost: queue them again
 
@@ -25,7 +26,7 @@ from lakegate import times
 from lakegate.jobspec import JobSpec
 from lakegate.shared_run import SharedRun
 
-_FILES_PER_RUN = 1_000  # that wait before one more run is started
+_FILES_PER_RUN = 250  # that wait before one more run is started
 _LONGEST_WAIT = timedelta(hours=1)  # after which a message counts as lost, whatever else waits
 
 
@@ -60,7 +61,9 @@ def queue(adapters: Adapters, ingestion: Ingestion, spec: JobSpec) -> Ingestion:
     """
     waiting = ingestion.step("queued", adapters.now(), is_shared=True)
     saved = adapters.ledger.save(waiting)
-    keep_up(adapters, 0)
+    if not adapters.ledger.slot(0).is_trusted(adapters.now()):  # one upload every ten seconds
+        for number in {0, *slots_needed(adapters)}:
+            keep_up(adapters, number)
     adapters.work.send(spec)
     logger.info("queued for a shared run")
     return saved

@@ -139,11 +139,11 @@ def test_a_shared_run_ends_when_it_is_idle_or_its_time_is_over(
 
 
 @pytest.mark.parametrize(("slots", "runs"), [(1, 1), (2, 2), (9, 3)])
-def test_a_run_more_starts_for_each_thousand_files_that_wait(slots: int, runs: int) -> None:
+def test_a_run_more_starts_for_each_250_files_that_wait(slots: int, runs: int) -> None:
     """The sweep starts as many runs as the waiting files need and the slots allow."""
-    load = Load(rate=2_500, minutes=0.999, burst=2_500, tables=10**9, failing=0, lost=0)
+    load = Load(rate=700, minutes=0.999, burst=700, tables=10**9, failing=0, lost=0)
     outcome = one_burst(load, replace(SHARED, shared_runs=slots, sweep=10.0), NO_TIME)
-    assert (outcome.runs, outcome.queued) == (runs, 2_500)
+    assert (outcome.runs, outcome.queued) == (runs, 700)
 
 
 def test_the_same_seed_gives_the_same_outcome() -> None:

@@ -161,6 +161,18 @@ def test_a_file_that_lands_as_the_run_ends_is_taken_by_the_next(deployment: Scen
     assert deployment.states(first, second) == [State.PUBLISHED] * 2
 
 
+def test_a_burst_starts_the_runs_that_it_needs_as_it_lands() -> None:
+    """Uploads start a run for each 250 waiting files, without waiting for a sweep."""
+    deployment = Scenario(replace(SHARED, shared_runs=5))
+    land(deployment, 251)
+    deployment.deliver()
+    assert len(deployment.jobs.shared_runs()) == 1
+    deployment.clock.pass_(11)
+    deployment.land("shop/orders/last.parquet")
+    deployment.deliver()
+    assert len(deployment.jobs.shared_runs()) == 2
+
+
 def test_a_member_that_moved_makes_the_others_run_again(deployment: Scenario) -> None:
     """A branch with rows of a file that has another verdict is never merged."""
     landed = land(deployment)
