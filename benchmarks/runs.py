@@ -7,7 +7,7 @@ own, whose shared run is warm. Its parts, each with tables of its own:
     b  CSV files of 20 KB at once
     c  files at once for a table that does not exist
     d  gzipped CSV files of 10,000 rows at once
-    e  one file a second for several tables; in the middle the run is killed once
+    e  one file a second for several tables that exist; in the middle the run is killed once
     f  the files of c, and some of a, beside one append for each by pyiceberg and by a warm Spark
 
 After each burst, main must have exactly the good files' rows.
@@ -89,7 +89,7 @@ def _flow(gate: Gate, options: argparse.Namespace) -> object:
     """Land a file each second, table by table; kill the run once in the middle."""
     tables = [Kind(f"bench.flow{n}", "parquet", _SMALL_PARQUET) for n in range(options.tables)]
     for kind in tables:
-        gate.put_contract(kind.contract)
+        at_once(gate, kind, 1)  # creates the table
     killed_at: list[datetime] = []
 
     def drop() -> list[LandedObject]:
@@ -98,13 +98,13 @@ def _flow(gate: Gate, options: argparse.Namespace) -> object:
             time.sleep(max(0.0, began + second - time.monotonic()))
             if second == options.seconds // 2:
                 killed_at.append(_kill_run(gate))
-            kind, number = tables[second % len(tables)], second // len(tables)
+            kind, number = tables[second % len(tables)], 1 + second // len(tables)
             landed.append(gate.drop(kind.key(number), kind.body(number)))
         return landed
 
     found, ended = measured(gate, drop)
     for nth, kind in enumerate(tables):
-        check_rows(gate, kind, len(range(nth, options.seconds, len(tables))))
+        check_rows(gate, kind, 1 + len(range(nth, options.seconds, len(tables))))
     shown, early = _shown("e  a file a second, run killed", found), before(killed_at[0], ended)
     print("   ", *(f"{name}: {_cell(value)};" for name, value in early.items()))
     return {**shown, **early}
