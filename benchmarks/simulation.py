@@ -18,7 +18,17 @@ from typing import Any
 
 import simpy
 
-from benchmarks.parameters import ITEM, LOOK, MOST_TOGETHER, PER_RUN, Aws, Load, Settings, Shared, Steps
+from benchmarks.parameters import (
+    ITEM,
+    LOOK,
+    MOST_TOGETHER,
+    PER_RUN,
+    Aws,
+    Load,
+    Settings,
+    Shared,
+    Steps,
+)
 
 Process = Generator[simpy.Event, Any, None]
 Vary = Callable[[random.Random, float], float]
