@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Takes a report, a check's id and a limit; returns quarantined rows as they stand in the file.
 QuarantinedRows = Callable[[AuditReport, str, int], Sequence[str]]
-_UNWRITTEN = "nothing was written, so there are no rows to show"
+UNWRITTEN = "nothing was written, so there are no rows to show"
 _NO_SINGLE_ROW = "this check is not about single rows"
 _IN_REPORT = "these rows are from the audit report; the branch was not read"
 _QUERY = "in Spark SQL, on the branch"
@@ -137,7 +137,7 @@ def inspection(
     report = _report(adapters, ingestion)
     results = _asked(report, question.check)
     if not results or not report.audited_hash:
-        unread = tuple(Finding(result, notes=(_UNWRITTEN,)) for result in results)
+        unread = tuple(Finding(result, notes=(UNWRITTEN,)) for result in results)
         return Inspection(ingestion, report, unread)
     singles = zip(report.singles, ingestion.contracts, strict=True)
     findings: list[Finding] = []

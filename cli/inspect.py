@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from access.deployment import find, identified
-from access.failing_rows import Finding, Inspection, Question, evidence_of, inspection
+from access.failing_rows import UNWRITTEN, Finding, Inspection, Question, evidence_of, inspection
 from cli import json_output, terminal
 from cli.ingestions import rows_of, source
 from cli.options import AsJson, Id
@@ -60,6 +60,7 @@ def document(found: Inspection) -> dict[str, Any]:
         "table": found.report.table,
         "branch": found.report.branch,
         "audited_hash": found.report.audited_hash,
+        "reason": asdict(found.report.reason) if found.report.reason else None,
         "rows": found.report.rows_written,
         "data_files": list(found.files),
         "checks": [_check(finding) for finding in found.findings],
@@ -89,6 +90,7 @@ def page(found: Inspection) -> Group:
         [
             ("ingestion", found.ingestion.id),
             ("state", terminal.coloured(found.ingestion.state)),
+            ("reason", _reason(found)),
             *source(found.ingestion),
             ("table", found.report.table),
             ("branch", found.report.branch),
@@ -97,7 +99,15 @@ def page(found: Inspection) -> Group:
         ]
     )
     one_file = len(found.files) == 1
-    return Group(head, *[part for f in found.findings for part in _parts(f, one_file=one_file)])
+    untold = [each for each in found.findings if not each.result.is_told]
+    return Group(head, *[part for f in untold for part in _parts(f, one_file=one_file)])
+
+
+def _reason(found: Inspection) -> str:
+    """Return the reason where it tells what the checks would repeat."""
+    reason = found.report.reason
+    tells = reason and any(each.result.is_told for each in found.findings)
+    return f"{reason.message} ({reason.code}); {UNWRITTEN}" if reason and tells else ""
 
 
 def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from lakegate.change import Effect
+from lakegate.diagnosis import Rename, WrongColumns
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject, report_key
 from lakegate.text import load_json
@@ -83,7 +84,8 @@ class CheckResult:
     forbids samples. `counted` is the number of rows behind `found`; `attempt` is the earlier
     attempt that counted them, if they were not counted again; None if unknown. `value` is the
     measured number as text, `tier` the tier that answered. `query` is Spark SQL that finds the
-    rows. `table` is the table of the check, "" in a report about one table.
+    rows. `table` is the table of the check, "" in a report about one table. `is_told` if the
+    report's reason says all of it, so that it need not be shown beside the reason.
     """
 
     id: str
@@ -102,6 +104,7 @@ class CheckResult:
     query: str = ""
     baseline: Baseline | None = None
     table: str = ""
+    is_told: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,8 @@ class AuditReport:
 
     `group` are the ids of all ingestions whose rows are on the branch at `audited_hash`, if there
     are several. Each has a report of its own, which counts its own rows alone.
+
+    `wrong_columns` is how the columns of a refused file differ from the contract's.
     """
 
     ingestion: str
@@ -188,6 +193,7 @@ class AuditReport:
     effect: Effect | None = None
     parts: tuple["AuditReport", ...] = ()
     group: tuple[str, ...] = ()
+    wrong_columns: WrongColumns | None = None
 
     @property
     def key(self) -> str:
@@ -215,6 +221,11 @@ class AuditReport:
     def failed(self) -> tuple[CheckResult, ...]:
         """Return the checks that block publishing."""
         return tuple(c for c in self.checks if c.status in (Status.FAIL, Status.ERROR))
+
+    @property
+    def untold(self) -> tuple[CheckResult, ...]:
+        """Return those of them that the reason does not tell."""
+        return tuple(check for check in self.failed if not check.is_told)
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the report as the JSON document that lies beside the lake."""
@@ -262,7 +273,10 @@ def checks_of(parts: Sequence[AuditReport], manifest: str) -> tuple[CheckResult,
     folder = manifest.rpartition("/")[0] + "/"
     return tuple(
         dataclasses.replace(
-            check, id=f"{part.source.key.removeprefix(folder)}: {check.id}", table=part.table
+            check,
+            id=f"{part.source.key.removeprefix(folder)}: {check.id}",
+            table=part.table,
+            is_told=False,  # the reason of a batch is about one of its files
         )
         for part in parts
         for check in part.checks
@@ -292,6 +306,7 @@ def _report(document: dict[str, Any]) -> AuditReport:
         checks=checks_of(parts, source.key) if parts else checks,
         parts=parts,
         group=tuple(map(str, document.pop("group", ()))),
+        wrong_columns=_wrong_columns(document.pop("wrong_columns", None)),
         files=tuple(DataFile(**file) for file in document.pop("files", ())),
         steps=tuple(Step(**step) for step in document.pop("steps", ()))
         or tuple(Step(name, spent) for name, spent in seconds.items()),
@@ -304,6 +319,14 @@ def _report(document: dict[str, Any]) -> AuditReport:
         if each is not None:
             _expect_types(each)
     return report
+
+
+def _wrong_columns(document: dict[str, Any] | None) -> WrongColumns | None:
+    if document is None:
+        return None
+    lists = {name: tuple(each) for name, each in document.items() if isinstance(each, list)}
+    renames = tuple(Rename(**each) for each in lists.pop("renames", ()))
+    return WrongColumns(**{**document, **lists, "renames": renames})
 
 
 def _expect_types(value: _Told) -> None:

@@ -12,6 +12,7 @@ from lakegate.report import SCHEMA, AuditReport
 
 _PLAIN = {
     str: {"type": "string"},
+    bool: {"type": "boolean"},
     int: {"type": "integer"},
     float: {"type": "number"},
     types.NoneType: {"type": "null"},

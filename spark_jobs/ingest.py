@@ -129,9 +129,9 @@ class _Ingestion:
             declared = with_undeclared(spark, self.contract)
             source = read(lambda: open_file(spark, path, declared, self.storage, spec.limits))
         if source.findings:
-            checks, why = verdict.refused_columns(source.findings)
+            checks, why = verdict.refused_columns(source.findings, source.wrong)
             refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}
-            return report(spec, self.meter, self.contract, **refused)
+            return report(spec, self.meter, self.contract, **refused, wrong_columns=source.wrong)
         contract = replace(self.contract, columns=source.columns)
         with self.meter.step("append"):
             table = open_table(spark, spec, self.branch, contract)

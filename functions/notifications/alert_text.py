@@ -48,11 +48,11 @@ def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") 
     """Return the alert for a rejected or errored ingestion."""
     reason = _code(ingestion)
     title = f"{ingestion.state.capitalize()}: {ingestion.name} ({reason})"
-    failed = report.failed if report else ()
+    failed, shown = (report.failed, report.untold) if report else ((), ())
     blocks = (
         section(_what_happened(ingestion)),
-        *[section(_check(check)) for check in failed[:_MOST_CHECKS]],
-        *([section(_more(failed))] if len(failed) > _MOST_CHECKS else []),
+        *[section(_check(check)) for check in shown[:_MOST_CHECKS]],
+        *([section(_more(shown))] if len(shown) > _MOST_CHECKS else []),
         section(_what_to_do(ingestion, page_url)),
     )
     cause = " ".join([reason, *sorted(check.id for check in failed)])

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from lakegate.contract.checks import Check, Metric, Scope, Severity
 from lakegate.contract.model import Contract
+from lakegate.diagnosis import WrongColumns
 from lakegate.report import READABLE, CheckResult, Reason, Status, Tier, Verdict
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Measured, RowCounts
-from spark_jobs.schema.compare import Finding
+from spark_jobs.schema.diagnosis import Finding
 from spark_jobs.spark.iceberg import table_name
 
 HAS_ROWS, QUARANTINE_LIMIT = "file.has_rows", "file.quarantine"
@@ -49,8 +50,13 @@ def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
     return replace(found, found=HIDDEN, value="") if contract.conceals(check) else found
 
 
-def refused_columns(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...], Reason]:
-    """Return results and reason for a file whose columns break the contract; no row was read."""
+def refused_columns(
+    findings: Sequence[Finding], wrong: WrongColumns | None = None
+) -> tuple[tuple[CheckResult, ...], Reason]:
+    """Return results and reason for a file whose columns break the contract; no row was read.
+
+    The reason is the sentence of `wrong`, which says the plain findings completely.
+    """
     results = tuple(
         replace(
             _columns_fit(),
@@ -58,10 +64,11 @@ def refused_columns(findings: Sequence[Finding]) -> tuple[tuple[CheckResult, ...
             columns=(finding.column,),
             status=Status.FAIL,
             found=finding.message,
+            is_told=bool(wrong) and finding.is_plain,
         )
         for finding in findings
     )
-    message = "; ".join(finding.message for finding in findings)
+    message = wrong.sentence if wrong else "; ".join(each.message for each in findings)
     return results, Reason(findings[0].code, message[:1000])
 
 

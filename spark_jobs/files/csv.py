@@ -20,6 +20,7 @@ from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files import text_lines
 from spark_jobs.files.cells import broken_cells, read_cell
+from spark_jobs.files.header_clues import clues
 from spark_jobs.files.limits import check_columns, check_line
 from spark_jobs.files.sniff import HEAD
 from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
@@ -80,7 +81,7 @@ def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
 
     Raises Permanent NOT_CSV when the row cannot be parsed, or does not end within `head`.
     """
-    text = head.decode(options["encoding"], errors="replace").removeprefix("\ufeff")
+    text = _text_of(head, options)
     if len(head) >= HEAD and not re.search(r"\S.*[\r\n]", text):
         raise Permanent("NOT_CSV", f"there is no line end in the first {HEAD:,} bytes")
     first = next(filter(None, re.split(r"\r\n?|\n", text)), "")
@@ -90,6 +91,10 @@ def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
     except csv.Error as error:
         message = f"the first row cannot be parsed: {error}"
         raise Permanent("NOT_CSV", message) from error
+
+
+def _text_of(head: bytes, options: Options) -> str:
+    return head.decode(options["encoding"], errors="replace").removeprefix("\ufeff")
 
 
 def count_rows(
@@ -195,7 +200,7 @@ def read_csv(
     check_columns(len(names), limits)
     comparison = compare([(name, "") for name in names], contract)
     if comparison.findings:
-        return refused_source(spark, comparison)
+        return refused_source(spark, comparison, clues(_text_of(head, options), names, contract))
     cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
     typed, bad = typed_rows(rows, names, comparison.columns, options)

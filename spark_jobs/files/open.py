@@ -20,9 +20,10 @@ from spark_jobs.files.json import is_array, read_json
 from spark_jobs.files.limits import check_array, check_line
 from spark_jobs.files.orc import read_orc
 from spark_jobs.files.parquet import read_parquet
-from spark_jobs.files.source import BAD_ROW, Bytes, LocalFile, Source
+from spark_jobs.files.source import BAD_ROW, Bytes, LocalFile, Source, refused_source
 from spark_jobs.files.text_lines import BY_BYTES, Unpacked, check_gzip, check_lines
-from spark_jobs.schema.compare import Finding, compare, of_any_columns
+from spark_jobs.schema.compare import Comparison, compare, of_any_columns
+from spark_jobs.schema.diagnosis import Finding
 from spark_jobs.schema.types import columns_of, landed
 from spark_jobs.spark import jvm, sql_parser
 
@@ -96,12 +97,11 @@ def _transformed(spark: SparkSession, source: Source, contract: Contract) -> Sou
     try:
         result = _run_transform(spark, source.rows.where(~is_bad).drop(BAD_ROW), contract.transform)
     except Permanent as error:
-        return _refused_transform(
-            spark, Finding(error.code, _VIEW, masked(error, contract).message)
-        )
+        why = Finding(error.code, _VIEW, masked(error, contract).message)
+        return refused_source(spark, Comparison((), (why,)))
     comparison = compare(columns_of(result.schema), contract)
     if comparison.findings:
-        return _refused_transform(spark, *comparison.findings)
+        return refused_source(spark, comparison)
     rows, bad = _count_rows(source)
     good = F.lit(None).cast("string").alias(BAD_ROW)
     found = result.select(*landed(result.schema, comparison.columns), good)
@@ -153,7 +153,3 @@ def _count_rows(source: Source) -> tuple[int, int]:
 def _bad_row_column() -> Expression:
     """Return `BAD_ROW`, written so that Spark reads all columns: it cannot read this one alone."""
     return F.when(F.length(F.to_json(F.struct("*"))) >= 0, F.col(BAD_ROW))
-
-
-def _refused_transform(spark: SparkSession, *findings: Finding) -> Source:
-    return Source(spark.createDataFrame([], T.StructType([])), findings, None)

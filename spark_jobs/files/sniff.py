@@ -44,6 +44,8 @@ def check_binary(declared: str, head: bytes, tail: bytes) -> None:
     magic = _MAGIC[declared]
     if not head.startswith(magic):
         described = kind_of(head) or "text or something else"
+        if is_gzip(head):
+            described = f"{described}: unpack it, as only text files may be compressed"
         code = f"NOT_{declared.upper()}"
         raise Permanent(code, f"the contract says {declared}, but this is {described}")
     ends = {"parquet": tail[-4:], "orc": tail[-4:-1]}

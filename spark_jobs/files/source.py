@@ -1,7 +1,7 @@
 """Values that every format's reader returns or needs."""
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -9,7 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from lakegate.contract.columns import Column
-from spark_jobs.schema.compare import Comparison, Finding
+from lakegate.diagnosis import WrongColumns
+from spark_jobs.schema.compare import Comparison
+from spark_jobs.schema.diagnosis import Finding
 
 BAD_ROW = "_lakegate_bad_row"
 FILE = "_lakegate_file"  # the address of a row's file, where files are read together
@@ -19,7 +21,8 @@ FILE = "_lakegate_file"  # the address of a row's file, where files are read tog
 class Source:
     """An opened file.
 
-    `findings` are faults in its columns; only without any can `rows` be read. They have the
+    `findings` are faults in its columns, and `wrong` says them as a whole, if they are about more
+    than a transform; only without any can `rows` be read. They have the
     `columns` in order, and `BAD_ROW`. `declared_rows` is an independent count of the file's rows,
     None where there is none. `changes` are sentences about columns that differ but are allowed.
     `source_rows` is the number of rows that went into the contract's transform. `unreadable` has
@@ -34,6 +37,7 @@ class Source:
     changes: tuple[str, ...] = ()
     source_rows: int = 0
     unreadable: DataFrame | None = None
+    wrong: WrongColumns | None = None
 
 
 class Bytes(Protocol):
@@ -104,6 +108,13 @@ def readable_source(
     )
 
 
-def refused_source(spark: SparkSession, comparison: Comparison) -> Source:
-    """Return the source of a file whose columns break the contract; its rows are not read."""
-    return Source(spark.createDataFrame([], T.StructType([])), comparison.findings, None)
+def refused_source(
+    spark: SparkSession, comparison: Comparison, causes: tuple[str, ...] = ()
+) -> Source:
+    """Return the source of a file whose columns break the contract; its rows are not read.
+
+    `causes` are sentences about what would explain it.
+    """
+    wrong = comparison.wrong and replace(comparison.wrong, causes=causes)
+    none = spark.createDataFrame([], T.StructType([]))
+    return Source(none, comparison.findings, None, wrong=wrong)

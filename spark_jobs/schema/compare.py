@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from lakegate.contract.columns import KEY, Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
+from lakegate.diagnosis import WrongColumns
 from spark_jobs.errors import mask_names
+from spark_jobs.schema.diagnosis import Finding, diagnose
 from spark_jobs.schema.differences import Difference, Kind, differences
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
@@ -75,30 +77,22 @@ def _parts(type_: Type) -> tuple[Type, ...]:
             return ()
 
 
-_SHOWN = 300
 _KEEP = "keep"  # of extra columns, as no contract can say it: as they are
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A column of the file that breaks the contract; `code` is the reason's code."""
-
-    code: str
-    column: str
-    message: str
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The result of comparing a file's columns with its contract.
 
-    With any `findings` the file is refused. `columns` are those to append: the contract's, and the
-    file's own where the contract adds them. `changes` are sentences for the report.
+    With any `findings` the file is refused, for `wrong`, which says the same as a whole. `columns`
+    are those to append: the contract's, and the file's own where the contract adds them. `changes`
+    are sentences for the report.
     """
 
     columns: tuple[Column, ...]
     findings: tuple[Finding, ...] = ()
     changes: tuple[str, ...] = ()
+    wrong: WrongColumns | None = None
 
 
 def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
@@ -112,9 +106,10 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
     differing = list(differences(file, wanted))
     shown_pairs = list(zip(differing, mask_names(differing, contract), strict=True))
     refused = [(each, shown) for each, shown in shown_pairs if not _is_allowed(each, contract)]
+    findings = tuple(_finding(each, shown) for each, shown in refused)
     return Comparison(
         tuple(_landed_columns(file, contract)),
-        tuple(_finding(each, shown, file, contract) for each, shown in refused),
+        findings,
         (
             *[
                 _change(shown, contract)
@@ -123,6 +118,7 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
             ],
             *_undeclared(file, contract),
         ),
+        diagnose([name for name, _ in found], findings, contract) if findings else None,
     )
 
 
@@ -212,32 +208,19 @@ def _change(difference: Difference, contract: Contract) -> str:
     return f"{was}: left out" if contract.extra_columns == "drop" else f"{was}: added, nullable"
 
 
-def _finding(
-    difference: Difference, shown: Difference, file: Struct, contract: Contract
-) -> Finding:
+def _finding(difference: Difference, shown: Difference) -> Finding:
     name, found, wanted = shown.name, shown.found, shown.wanted
     if difference.kind is Kind.DUPLICATE:
-        return Finding("DUPLICATE_COLUMN", name, f"the file has column {name!r} more than once")
+        message = f"the file has column {name!r} more than once"
+        return Finding("DUPLICATE_COLUMN", name, message, is_plain=True)
     if difference.kind is Kind.MISSING:
-        message = f"column {name!r} is missing; the file has: {_names(file, contract)}"
-        return Finding("MISSING_COLUMN", name, message)
+        return Finding("MISSING_COLUMN", name, f"column {name!r} is missing", is_plain=True)
     if difference.kind is Kind.EXTRA:
         why = problem_of(difference) if difference == shown else ""
         message = f"column {name!r} is not in the contract{why and f', and {why}'}"
-        return Finding("EXTRA_COLUMN", name, message)
+        return Finding("EXTRA_COLUMN", name, message, is_plain=not why)
     message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(shown)}"
     return Finding("TYPE_MISMATCH", name, message)
-
-
-def _names(file: Struct, contract: Contract) -> str:
-    """Return the names of the file's columns that may be shown, and the number of the others."""
-    names = [name for name, _ in file.fields]
-    if contract.names_columns:
-        return ", ".join(names)[:_SHOWN] or "none"
-    declared = {c.name.lower() for c in contract.columns if c.is_declared}
-    own = [name for name in names if name.lower() in declared]
-    others = f"{len(names) - len(own)} that are not in the contract"
-    return ", ".join([*own, others] if len(own) < len(names) else own) or "none"
 
 
 def _advice(difference: Difference) -> str:

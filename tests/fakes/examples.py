@@ -1,6 +1,9 @@
 """An ingestion that was rejected, and its audit report."""
 
+from dataclasses import replace
+
 from functions.model.ingestion import Ingestion, State
+from lakegate.diagnosis import Rename, WrongColumns
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Step, Verdict
 
@@ -50,4 +53,34 @@ REPORT = AuditReport(
     steps=(Step("append", 1.5),),
     engine={"spark": "4.1.1"},
     files=(DataFile("s3://lake/warehouse/shop/orders/data/1.parquet", 842, 9_000),),
+)
+
+# A CSV file without two of the contract's columns: nothing was written.
+WRONG = WrongColumns(
+    expected=3,
+    missing=("carrier", "flight"),
+    unexpected=("flght",),
+    renames=(Rename("flight", "flght", 0.91),),
+    causes=("the header looks to be in row 2: remove the rows above it",),
+)
+WRONG_FILE = replace(
+    REPORT,
+    reason=Reason("MISSING_COLUMN", WRONG.sentence),
+    audited_hash="",
+    rows_written=0,
+    files=(),
+    wrong_columns=WRONG,
+    checks=tuple(
+        CheckResult(
+            f"file.columns.{name}",
+            "file",
+            (name,),
+            "error",
+            Status.FAIL,
+            "the contract's columns, with compatible types",
+            f"column {name!r} is missing",
+            is_told=True,
+        )
+        for name in WRONG.missing
+    ),
 )

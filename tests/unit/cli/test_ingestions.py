@@ -1,13 +1,14 @@
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from access.deployment import identified
+from cli import contract_test
 from cli.ingestions import page
 from lakegate.errors import LakegateError
 from tests.fakes.clock import FakeClock
-from tests.fakes.examples import INGESTION, REPORT
+from tests.fakes.examples import INGESTION, REPORT, WRONG, WRONG_FILE
 from tests.fakes.ledger import FakeLedger
 from tests.unit.cli.cli_examples import LANDED, PUBLISHED, QUEUED
 from tests.unit.cli.test_terminal import shown
@@ -59,6 +60,15 @@ def test_what_became_of_the_columns_is_shown() -> None:
     text = shown(page(INGESTION, report))
     assert "1,000 rows in the file, 842 after SELECT a FROM file" in text
     assert "; ".join(report.schema_changes) in text
+
+
+def test_a_wrong_file_is_one_sentence() -> None:
+    """Columns that the reason names are not repeated check by check, nor by `contract test`."""
+    kept = tuple(map(asdict, WRONG_FILE.checks))
+    wrong = replace(INGESTION, reason=WRONG_FILE.reason, checks=kept)
+    for text in (shown(page(wrong, WRONG_FILE)), shown(contract_test.page(WRONG_FILE))):
+        assert WRONG.sentence in text
+        assert text.count("carrier") == 1
 
 
 def test_a_file_that_waits_for_a_shared_run_is_shown() -> None:

@@ -19,6 +19,7 @@ from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, Status
 from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.examples import WRONG, WRONG_FILE
 from tests.fakes.job import Script, crashed, passed, rejected
 from tests.unit.cli.test_terminal import shown
 
@@ -314,6 +315,18 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
     assert "id.required: expected 0 rows, found 1 row nothing was written" in shown(page(found))
 
 
+def test_a_wrong_file_is_one_sentence() -> None:
+    """Of a file with wrong columns the reason is shown once, in place of a check for each."""
+    deployment, now = ended(lambda report: replace(
+        rejected(report), **{name: getattr(WRONG_FILE, name) for name in _OF_WRONG}
+    ))  # fmt: skip
+    found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
+    text = shown(page(found))
+    assert f"{WRONG.sentence} (MISSING_COLUMN); nothing was written" in text
+    assert text.count("carrier") == 1
+    assert document(found)["reason"]["message"] == WRONG.sentence
+
+
 def test_without_failed_checks_there_is_nothing_to_see() -> None:
     """A file that passed has no findings, and its deleted branch is not opened."""
     deployment, now = ended()
@@ -342,6 +355,9 @@ def test_rows_that_cannot_be_read_are_reported() -> None:
     table = pa.table({"id": pa.array([None], pa.int64()), "email": broken, "total": [1.0]})
     with pytest.raises(LakegateError, match="UNREADABLE_ROWS"):
         replace(shop(), rows=ArrowRows(table)).inspect("id.nullValues")
+
+
+_OF_WRONG = ("reason", "audited_hash", "rows_written", "files", "checks", "wrong_columns")
 
 
 def _nothing_to_open(report: AuditReport) -> Any:

@@ -15,6 +15,7 @@ from functions.operations.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
+from tests.fakes.examples import WRONG, WRONG_FILE
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import FAILED, REPEATED, crashed, errored, passed, rejected
 from tests.unit.pipeline.test_shared_runs import SHARED
@@ -114,6 +115,16 @@ def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
     assert "checks passed" in [metric.label for metric in app.metric]
 
 
+def test_a_wrong_file_is_one_sentence() -> None:
+    """Of a file with wrong columns the page shows the reason, and no check for each column."""
+    made = Deployment()
+    landed = made.land("shop/orders/wrong.csv", script=_wrong)
+    made.settle()
+    app = seen(ingestion_page.show, made, id=made.ingestion(landed).id)
+    assert WRONG.sentence in everything(app)
+    assert "file.columns" not in everything(app)
+
+
 def test_rows_that_the_audit_did_not_note_can_be_found(deployment: Deployment) -> None:
     """For repeated keys, which have no sample rows, the page links to the page that finds them."""
     landed = deployment.land("shop/orders/twice.csv", script=_repeated)
@@ -122,6 +133,12 @@ def test_rows_that_the_audit_did_not_note_can_be_found(deployment: Deployment) -
     app = seen(ingestion_page.show, deployment, id=one.id)
     assert f"`lakegate inspect {one.id} --check {REPEATED.id}`" in everything(app)
     assert "Find all such rows" in [link.proto.label for link in app.get("page_link")]
+
+
+def _wrong(report: AuditReport) -> AuditReport:
+    wrong = WRONG_FILE
+    refused = replace(rejected(report), audited_hash="", rows_written=0, files=())
+    return replace(refused, reason=wrong.reason, checks=wrong.checks, wrong_columns=WRONG)
 
 
 def _repeated(report: AuditReport) -> AuditReport:

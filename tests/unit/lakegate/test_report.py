@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport, Reason, Status, from_lines, to_lines
-from tests.fakes.examples import FAILED, REPORT
+from tests.fakes.examples import FAILED, REPORT, WRONG_FILE
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -33,6 +33,12 @@ def test_a_report_survives_the_way(
     check = replace(FAILED, found=found, status=status, samples=({found: cell},))
     report = replace(REPORT, reason=Reason("X", message), checks=(check, FAILED))
     assert AuditReport.from_json(report.to_json()) == report
+
+
+def test_what_is_wrong_with_a_file_survives_the_way() -> None:
+    """The diagnosis of a wrong file is read back as it was written."""
+    assert AuditReport.from_json(WRONG_FILE.to_json()) == WRONG_FILE
+    assert (WRONG_FILE.untold, len(WRONG_FILE.failed)) == ((), 2)
 
 
 @given(st.lists(st.text()))

@@ -8,7 +8,7 @@ from functions.model.alert import Alert
 from functions.model.ingestion import State
 from functions.notifications.alert_text import alert, digest, duplicate, unreadable_event
 from lakegate.report import Reason
-from tests.fakes.examples import FAILED, INGESTION, REPORT
+from tests.fakes.examples import FAILED, INGESTION, REPORT, WRONG, WRONG_FILE
 
 
 def texts(message: Alert) -> list[str]:
@@ -82,6 +82,15 @@ def test_many_failed_checks_are_counted_not_shown() -> None:
     assert "check 9*" in shown(message)
     assert "check 10*" not in shown(message)
     assert "and 50 more failed checks" in shown(message)
+
+
+def test_a_wrong_file_is_one_sentence() -> None:
+    """Columns that the reason names are not repeated check by check."""
+    wrong = replace(INGESTION, reason=WRONG_FILE.reason, audited_hash="")
+    message = alert(wrong, WRONG_FILE)
+    assert WRONG.sentence in shown(message)
+    assert shown(message).count("carrier") == 1
+    assert "file.columns" not in shown(message)
 
 
 def test_a_few_samples_are_enough() -> None:

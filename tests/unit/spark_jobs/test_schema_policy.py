@@ -132,10 +132,9 @@ def test_a_column_of_an_earlier_file_may_be_missing() -> None:
 
 
 def test_a_missing_column_fails_unless_the_contract_says_otherwise() -> None:
-    """By default a missing column refuses the file, and the file's columns are named."""
+    """By default a missing column refuses the file."""
     (finding,) = landing("id bigint").findings
     assert (finding.code, finding.column) == ("MISSING_COLUMN", "price")
-    assert finding.message.endswith("the file has: id")
 
 
 @pytest.mark.parametrize("null", ["null", '"null"'])

@@ -1,0 +1,121 @@
+"""The one sentence about a file whose columns are not the contract's."""
+
+import pytest
+
+from lakegate.contract.model import Contract, parse
+from lakegate.diagnosis import WrongColumns
+from spark_jobs.audit import verdict
+from spark_jobs.files.csv import header
+from spark_jobs.files.header_clues import clues
+from spark_jobs.schema.compare import compare
+from tests.unit.spark_jobs.test_confidential_errors import contract as people
+
+WIDE = [f"column_{n:02}" for n in range(18)]
+
+
+def contract(*names: str, secrecy: str = "public", format_: str = "csv") -> Contract:
+    """Return a contract with text columns of these names, the first one of this classification."""
+    first, *others = names
+    marked = f"{first}, required: true, classification: {secrecy}"
+    columns = [f"      - {{name: {name}, logicalType: string}}" for name in (marked, *others)]
+    return parse(
+        f"""
+kind: DataContract
+apiVersion: v3.1.0
+id: wide
+version: 1.0.0
+customProperties: [{{property: format, value: {format_}}}]
+schema:
+  - name: shop.wide
+    properties:
+"""
+        + "\n".join(columns),
+        "wide",
+    )
+
+
+def wrong(agreed: Contract, *names: str) -> WrongColumns:
+    """Return what is wrong with a file of these columns."""
+    found = compare([(name, "") for name in names], agreed).wrong
+    assert found
+    return found
+
+
+def causes(agreed: Contract, text: str) -> tuple[str, ...]:
+    """Return what would explain the header of a CSV text."""
+    names, _ = header(text.encode(), agreed.options)
+    return clues(text, names, agreed)
+
+
+def test_many_missing_columns_are_one_short_sentence() -> None:
+    """Each missing column is named once, the first ten at most, whatever the file has."""
+    found = compare([(f"x{n}" * 20, "") for n in range(18)], contract(*WIDE))
+    assert found.wrong
+    results, reason = verdict.refused_columns(found.findings, found.wrong)
+    assert len(results) == 36
+    assert all(result.is_told for result in results)
+    assert "18 of 18 columns are missing: 'column_00'" in reason.message
+    assert reason.message.count("column_00") == 1
+    assert "and 8 more" in reason.message
+    assert sum(len(each.found) for each in results) < 4000
+    assert len(reason.message) <= 1000
+
+
+def test_likely_renames_have_a_score() -> None:
+    """Similar names are paired, the most similar first, and named once."""
+    agreed = contract("order_id", "amount", "customer_name", "day")
+    found = wrong(agreed, "orderId", "amount_eur", "CustomerName", "colour")
+    assert [(each.column, each.found) for each in found.renames] == [
+        ("order_id", "orderId"),
+        ("customer_name", "CustomerName"),
+        ("amount", "amount_eur"),
+    ]
+    assert found.sentence == (
+        "4 of 4 columns are missing: 'order_id' (perhaps 'orderId', score 1.00), "
+        "'amount' (perhaps 'amount_eur', score 0.80), "
+        "'customer_name' (perhaps 'CustomerName', score 1.00), 'day'; "
+        "column 'colour' is not in the contract"
+    )
+
+
+def test_padded_names_are_found() -> None:
+    """Names with spaces around them are the cause, and neither missing nor unexpected."""
+    found = wrong(contract("id", "price", "day"), "id ", " Price", "day")
+    assert found.sentence == "2 header names have spaces at an end: 'id', 'price'"
+    closed = wrong(people(), "name ", "email")
+    assert closed.sentence == "1 header name has spaces at an end: 'name'"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("id;price;day\n1;2;3\n", "the delimiter looks like `;`, not `,`"),
+        ("id\tprice\tday\n", "the delimiter looks like a tab, not `,`"),
+        ("report of May\n\nid,price,day\n1,2,3\n", "the header looks to be in row 2: remove"),
+        ("17,2.50,2026-05-01\n18,2.50,2026-05-01\n", "the header looks to be missing"),
+        ('{"id": 1}\n', "this looks like JSON"),
+        ("id,pr\ufffdce\n", "the header is not in UTF-8"),
+        ("id,cost\n1,2\n", ""),
+        ("number,cost\n1,2\n", ""),
+    ],
+)
+def test_a_header_has_clues(text: str, cause: str) -> None:
+    """A wrong delimiter, a title above the header, no header and JSON are recognised."""
+    found = causes(contract("id", "price", "day"), text)
+    assert len(found) == bool(cause)
+    assert all(each.startswith(cause) for each in found)
+
+
+@pytest.mark.parametrize("text", ["Jane;jane@example.org;DE89\n", "name;email;Jane\n", "1,Jane\n"])
+def test_a_clue_reveals_no_cell(text: str) -> None:
+    """A clue has no text of the file, as the cells of a lost header are values."""
+    agreed = people()
+    names, _ = header(text.encode(), agreed.options)
+    told = " ".join([*clues(text, names, agreed), wrong(agreed, *names).sentence])
+    assert not any(word in told for word in ("Jane", "jane", "DE89"))
+
+
+def test_a_masked_file_has_no_renames() -> None:
+    """Where names must be hidden, no score tells how similar a cell is to a name."""
+    found = wrong(contract("name", "email", secrecy="confidential"), "name", "e_mail")
+    assert (found.renames, found.unexpected, found.places) == ((), ("#1",), (2,))
