@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from access.check_sql import about_rows
@@ -11,6 +11,7 @@ from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
+from lakegate.diagnosis import HIDDEN, WHOLE, cell_told
 from lakegate.errors import LakegateError
 from lakegate.report import READABLE, AuditReport, CheckResult
 
@@ -31,16 +32,24 @@ _AS_LANDED = "as they stand in the file: on the branch, unparseable cells become
 _IN_QUARANTINE = (
     "as they stand in the file: unparseable rows are not on the branch, but in quarantine"
 )
+_CELLS = (
+    "the first cells that could not be read; their rows are not on the branch, but in quarantine: "
+    "lakegate inspect --show-rows shows them"
+)
 _FORBIDDEN = "hidden by the contract (allowSamples: false); lakegate inspect --show-rows shows them"
 _MASKED = "confidential columns are hidden; lakegate inspect --show-rows shows them"
 
 
 @dataclass(frozen=True)
 class Concealment:
-    """The data to hide: `every` row, or else the values of `columns` (lower-case names)."""
+    """The data to hide: `every` row, or else the values of `columns` (lower-case names).
+
+    With neither it `reveals` everything, because a person asked for that.
+    """
 
     every: bool
     columns: frozenset[str]
+    reveals: bool = False
 
     @classmethod
     def by(cls, contracts: Iterable[Contract]) -> "Concealment":
@@ -147,7 +156,7 @@ def inspection(
         if not own:
             continue
         contract = _contract(adapters, stored, single)
-        hidden = Concealment.by(())
+        hidden = replace(Concealment.by(()), reveals=True)
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
         checks = {check.id: check for check in contract.checks}
@@ -207,6 +216,10 @@ def _of_file(
     quarantined: QuarantinedRows,
 ) -> Finding:
     """Return the finding of a check that does not depend on the contract."""
+    if result.samples and all(map(cell_told, result.samples)) and not hidden.reveals:
+        note = _AS_LANDED if report.holds_nulls else _CELLS
+        cells = tuple(_masked(cell, hidden) for cell in result.samples[:limit])
+        return Finding(result, count=result.counted, rows=cells, notes=(note,))
     if result.counted and not report.holds_nulls:
         may_show = not (hidden.every or hidden.columns)
         more = quarantined(report, READABLE, limit) if may_show else ()
@@ -219,6 +232,13 @@ def _of_file(
         return Finding(result, count=result.counted, rows=rows, notes=notes)
     note = _AS_LANDED if result.samples else _NO_SINGLE_ROW
     return Finding(result, rows=result.samples, notes=(note,))
+
+
+def _masked(cell: Mapping[str, str | None], hidden: Concealment) -> Mapping[str, str | None]:
+    """Return a bad cell without its value if the contract in force hides it by now."""
+    whole = hidden.every or (hidden.columns and cell["column"] == WHOLE)
+    hides = whole or hidden.hides(cell["column"] or "")
+    return {**cell, "value": HIDDEN} if hides else cell
 
 
 def _of_contract(

@@ -23,7 +23,7 @@ from lakegate.text import one_line, visible
 
 _STATEMENT = 60
 _WIDE = 200
-_MOST_SAMPLES = 5
+_MOST_SAMPLES = 10
 _COLOURS = {
     State.PUBLISHED: "green",
     State.REJECTED: "red",

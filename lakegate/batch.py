@@ -166,6 +166,7 @@ def together(manifest: LandedObject, parts: Sequence[AuditReport]) -> AuditRepor
         source_rows=sum(part.source_rows for part in parts),
         schema_changes=tuple(f"{p.table}: {each}" for p in parts for each in p.schema_changes),
         parts=tuple(parts),
+        wrong_columns=None,
     )
 
 

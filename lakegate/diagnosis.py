@@ -1,11 +1,13 @@
-"""What is wrong with a file as a whole: a value for its report, and one sentence for people."""
+"""What is wrong with a file, as a whole or in a cell: values for its report, and their words."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _MOST_NAMES = 10
 _MOST_OTHERS = 3
 _LONGEST_NAME, _LONGEST = 60, 1000
+HIDDEN = "(hidden)"  # in place of a confidential column's values
+WHOLE = "the whole row"  # in place of a column's name
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,34 @@ def _more(every: Sequence[object], shown: int = _MOST_NAMES) -> list[str]:
 
 def _count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+@dataclass(frozen=True)
+class BadCell:
+    """A cell that could not be read; `column` is "" for a whole row.
+
+    `place` is where it is in the landed file: `line 7`, where each row is a line, else `row 6` or
+    `item 6`, the header not counted; "" if unknown. `value` is its text, or that it is hidden.
+    """
+
+    place: str
+    column: str
+    value: str
+    reason: str
+
+    @property
+    def sample(self) -> dict[str, str | None]:
+        """Return the cell as a sample row of a report."""
+        named = {"column": self.column or WHOLE, "value": self.value, "reason": self.reason}
+        return {**({"place": self.place} if self.place else {}), **named}
+
+
+def cell_told(sample: Mapping[str, str | None]) -> str:
+    """Return such a sample row as a sentence for people; "" for any other sample row."""
+    if not {"column", "value", "reason"} <= sample.keys() <= {*_CELL}:
+        return ""
+    place = f"{sample['place']}: " if sample.get("place") else ""
+    return f"{place}{sample['column']} {sample['value']!r}: {sample['reason']}"
+
+
+_CELL = ("place", "column", "value", "reason")

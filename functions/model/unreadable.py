@@ -1,5 +1,6 @@
 """Unparseable cells: what becomes of their rows if the file is published anyway."""
 
+from lakegate.diagnosis import cell_told
 from lakegate.report import READABLE, AuditReport
 
 _MOST = 3
@@ -21,7 +22,7 @@ def named(report: AuditReport | None, *, null_unreadable: bool = False) -> str:
         return ""
     many, every = report.rows_unreadable, report.rows_read
     samples = (s for c in report.checks if c.id.endswith(READABLE) for s in c.samples)
-    cells = [str(each.get("unreadable") or each.get("row") or "") for each in samples]
+    cells = [cell_told(each) or str(each.get("unreadable") or each.get("row")) for each in samples]
     first = f": {'; '.join(cells[:_MOST])}" if cells else ""
     end = "published, with null for each such cell" if null_unreadable else "left out (quarantined)"
     counted = f"{many:,} of {every:,}" if many else "some"

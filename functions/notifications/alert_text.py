@@ -11,6 +11,7 @@ from functions.model.alert import Alert, Block, Kind
 from functions.model.ingestion import Ingestion, State
 from functions.notifications.blocks import SECTION as _SECTION
 from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
+from lakegate.diagnosis import cell_told
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.text import one_line, visible
 
@@ -257,7 +258,8 @@ def _source(ingestion: Ingestion) -> list[str]:
 
 
 def _check(check: CheckResult) -> str:
-    rows = "\n".join(_row(sample) for sample in check.samples[:_MOST_SAMPLES])
+    cells = [one_line(told) for sample in check.samples if (told := cell_told(sample))]
+    rows = "\n".join(cells or map(_row, check.samples[:_MOST_SAMPLES]))
     return _finding(":x:", vars(check)) + (f"\n```{plain(rows)}```" if rows else "")
 
 

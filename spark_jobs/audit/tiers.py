@@ -19,6 +19,7 @@ from math import isfinite
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
+from lakegate.diagnosis import HIDDEN
 from lakegate.drift import FEWEST, Baselines, baseline, comparable, deviation
 from lakegate.report import Baseline, CheckResult, Tier
 from spark_jobs.audit import tier_keys, tier_scan, tier_statistics, verdict
@@ -95,7 +96,7 @@ def _drift_result(
     off = Measured(round(deviation(check, found, measured.rows), 4), measured.rows, Tier.HISTORY)
     result = verdict.result(check, off, contract)
     words = _found(check.found(off.value, off.rows), found)
-    shown = f"{verdict.HIDDEN}, off by {off.value}" if contract.conceals(check) else words
+    shown = f"{HIDDEN}, off by {off.value}" if contract.conceals(check) else words
     return replace(result, found=shown, baseline=found)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from lakegate.contract.checks import Check, Metric, Scope, Severity
 from lakegate.contract.model import Contract
-from lakegate.diagnosis import WrongColumns
+from lakegate.diagnosis import HIDDEN, WrongColumns
 from lakegate.report import READABLE, CheckResult, Reason, Status, Tier, Verdict
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Measured, RowCounts
@@ -13,7 +13,6 @@ from spark_jobs.schema.diagnosis import Finding
 from spark_jobs.spark.iceberg import table_name
 
 HAS_ROWS, QUARANTINE_LIMIT = "file.has_rows", "file.quarantine"
-HIDDEN = "(hidden)"  # in place of a confidential column's values
 _CODES = {READABLE: "BAD_ROWS", HAS_ROWS: "NO_ROWS", QUARANTINE_LIMIT: "QUARANTINE_FULL"}
 
 

@@ -39,6 +39,9 @@ _DECIMAL = "{text} RLIKE '^[+-]?[0-9]*+([.][0-9]{{0,{scale}}}0*+)?\\\\z'"
 IS_NO_NUMBER = f"lower({{text}}) IN {_NO_NUMBERS}"
 
 
+LONGEST_SHOWN, LONGEST_ROW = 1000, 64 * 1024  # characters of a broken cell, and of its row
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell in Spark SQL: its value, and the condition that it is broken, which is never null.
@@ -51,12 +54,13 @@ class Cell:
 
 
 def broken_cells(cells: Sequence[tuple[str, str, str]]) -> str:
-    """Return an array of the broken cells, in Spark SQL.
+    """Return an array of the beginnings of broken cells, in Spark SQL.
 
     Each cell is given as its column's name, the condition that it is broken, and its text.
     """
     named = (
-        f"CASE WHEN {broken} THEN named_struct('column', {literal(name)}, 'text', {text}) END"
+        f"CASE WHEN {broken} THEN"
+        f" named_struct('column', {literal(name)}, 'text', left({text}, {LONGEST_SHOWN})) END"
         for name, broken, text in cells
     )
     return f"array_compact(array({', '.join(named)}))"

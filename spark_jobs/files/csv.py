@@ -3,13 +3,10 @@
 import csv
 import io
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from secrets import token_hex
-from typing import Any, BinaryIO
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,33 +14,24 @@ from pyspark.sql import functions as F
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Column, Contract
 from lakegate.errors import Permanent
-from lakegate.limits import DEFAULTS, Limits
+from lakegate.limits import Limits
 from spark_jobs.files import text_lines
-from spark_jobs.files.cells import broken_cells, read_cell
+from spark_jobs.files.cells import LONGEST_ROW, broken_cells, read_cell
+from spark_jobs.files.csv_rows import Options, Rows, count_rows, csv_reader
 from spark_jobs.files.header_clues import clues
-from spark_jobs.files.limits import check_columns, check_line
+from spark_jobs.files.limits import check_columns
 from spark_jobs.files.sniff import HEAD
-from spark_jobs.files.source import BAD_ROW, Bytes, Source, readable_source, refused_source
+from spark_jobs.files.source import (
+    BAD_ROW,
+    PLACE,
+    Bytes,
+    Source,
+    Unreadable,
+    readable_source,
+    refused_source,
+)
 from spark_jobs.files.text_lines import BY_BYTES, LINE, computed_once, literal, measure, read_lines
 from spark_jobs.schema.compare import compare
-
-# Rows are counted without Spark's parser, by the grammar of RFC 4180 with two common extensions: a
-# quote within an unquoted cell is a plain character, and empty lines are no rows.
-
-# By Spark's names of its options. Delimiter, quote, escape and encoding are always there.
-Options = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The number of a file's rows, header included; `undecodable` if bytes were no text.
-
-    `ends` are the line ends of its rows: more than one only in files joined from others.
-    """
-
-    count: int
-    ends: frozenset[str]
-    undecodable: bool
 
 
 def complete_line(options: Options) -> str:
@@ -86,7 +74,7 @@ def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
         raise Permanent("NOT_CSV", f"there is no line end in the first {HEAD:,} bytes")
     first = next(filter(None, re.split(r"\r\n?|\n", text)), "")
     try:
-        rows = _reader(io.StringIO(text, newline=""), options)
+        rows = csv_reader(io.StringIO(text, newline=""), options)
         return tuple(next(filter(None, rows), ())), first
     except csv.Error as error:
         message = f"the first row cannot be parsed: {error}"
@@ -95,74 +83,6 @@ def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
 
 def _text_of(head: bytes, options: Options) -> str:
     return head.decode(options["encoding"], errors="replace").removeprefix("\ufeff")
-
-
-def count_rows(
-    open_text: Callable[[], AbstractContextManager[BinaryIO]],
-    options: Options,
-    limits: Limits = DEFAULTS,
-) -> Rows:
-    """Count a CSV file's rows by its quotes and line ends; `open_text` opens its bytes.
-
-    Raises Permanent LINE_TOO_LONG if a line or a cell is longer than the limit, and CORRUPT_FILE if
-    a quote is not closed at the end of its cell: the rows after it are uncertain.
-    """
-    try:
-        return Rows(*_count(open_text, options, "strict", limits), undecodable=False)
-    except UnicodeDecodeError:
-        return Rows(*_count(open_text, options, "replace", limits), undecodable=True)
-
-
-def _count(
-    open_text: Callable[[], AbstractContextManager[BinaryIO]],
-    options: Options,
-    errors: str,
-    limits: Limits,
-) -> tuple[int, frozenset[str]]:
-    with open_text() as file:
-        lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
-        reader = _reader(lines, options, limits.longest_line)
-        try:
-            counted = Counter((bool(row), lines.end) for row in reader)
-            count = sum(number for (is_row, _), number in counted.items() if is_row)
-            return count, frozenset(end for _, end in counted if end)
-        except csv.Error as error:
-            if "field limit" in str(error):
-                check_line(limits.longest_line + 1, limits)
-            message = (
-                f"line {reader.line_num:,}: {error}. A quote in this line or an earlier one is not "
-                "closed at the end of its cell, so it is unknown where the next rows begin"
-            )
-            raise Permanent("CORRUPT_FILE", message) from error
-
-
-@dataclass
-class _Lines:
-    """The lines of a text, each within the limit; `end` is the line end of the latest one."""
-
-    text: io.TextIOWrapper
-    limits: Limits
-    end: str = ""
-
-    def __iter__(self) -> Iterator[str]:
-        while line := self.text.readline(self.limits.longest_line + 2):
-            length = len(line.rstrip("\r\n"))
-            check_line(length, self.limits)
-            self.end = line[length:]
-            yield line
-
-
-def _reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
-    csv.field_size_limit(longest)
-    doubled = options["quote"] == options["escape"]
-    return csv.reader(
-        lines,
-        delimiter=options["delimiter"],
-        quotechar=options["quote"],
-        doublequote=doubled,
-        escapechar=None if doubled else options["escape"],
-        strict=True,
-    )
 
 
 _BAD = "bad"
@@ -203,8 +123,22 @@ def read_csv(
         return refused_source(spark, comparison, clues(_text_of(head, options), names, contract))
     cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
-    typed, bad = typed_rows(rows, names, comparison.columns, options)
-    return readable_source(typed, comparison, count, bad)
+    typed, _ = typed_rows(rows, names, comparison.columns, options)
+
+    def every() -> DataFrame:
+        if cells:
+            return text_lines.numbered_lines(spark, path, options["encoding"])
+        return rows.withColumn(PLACE, F.monotonically_increasing_id())
+
+    def bad() -> DataFrame:
+        placed = every()
+        if cells:
+            lines = placed.where(f"{LINE} <> ''")
+            placed = cells_of_lines(lines, options, len(names), first, PLACE)
+        return typed_rows(placed, names, comparison.columns, options, PLACE)[1]
+
+    unreadable = Unreadable(bad, every, "line" if cells else "row", tuple(names))
+    return readable_source(typed, comparison, count, unreadable)
 
 
 def _by_lines(
@@ -292,7 +226,7 @@ def typed_rows(
     """Return the rows with the columns' types, and the unparseable rows with their broken cells.
 
     Absent columns are null. In a row with too few or too many cells no cell is marked as broken.
-    The typed rows have the columns `kept` as well.
+    Both have the columns `kept` as well.
     """
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
@@ -310,8 +244,9 @@ def typed_rows(
         f"CASE WHEN {_IS_BAD} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
         *kept,
     ), typed.where(_IS_BAD).selectExpr(
-        f"coalesce({_BAD}, {LINE}) AS row",
+        f"left(coalesce({_BAD}, {LINE}), {LONGEST_ROW}) AS row",
         f"CASE WHEN {_BAD} IS NULL THEN {broken_cells(named)} END AS cells",
+        *kept,
     )
 
 

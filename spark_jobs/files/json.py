@@ -12,10 +12,19 @@ from lakegate.contract.model import Contract
 from lakegate.limits import Limits
 from spark_jobs.errors import Quoting
 from spark_jobs.files import flat_json, json_array
-from spark_jobs.files.cells import Cell, broken_cells
+from spark_jobs.files.cells import LONGEST_ROW, Cell, broken_cells
 from spark_jobs.files.limits import check_columns
-from spark_jobs.files.source import BAD_ROW, FILE, Bytes, Source, readable_source, refused_source
-from spark_jobs.files.text_lines import LINE, collected, computed_once, read_lines
+from spark_jobs.files.source import (
+    BAD_ROW,
+    FILE,
+    PLACE,
+    Bytes,
+    Source,
+    Unreadable,
+    readable_source,
+    refused_source,
+)
+from spark_jobs.files.text_lines import LINE, collected, computed_once, numbered_lines, read_lines
 from spark_jobs.files.variants import field, read_value
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.types import parse
@@ -53,8 +62,19 @@ def read_json(
     comparison = compare([(name, "") for name in (*found.keys, *absent)], contract)
     if comparison.findings and found.keys:
         return refused_source(spark, comparison)
-    typed, bad = typed_rows(lines, names, comparison.columns, flat=not found.repeated)
-    return readable_source(typed, comparison, found.rows, bad)
+    typed, _ = typed_rows(lines, names, comparison.columns, flat=not found.repeated)
+
+    def every() -> DataFrame:
+        if is_array(head):
+            return lines.withColumn(PLACE, F.monotonically_increasing_id())
+        return numbered_lines(spark, path, "UTF-8")
+
+    def bad() -> DataFrame:
+        placed = every().where(f"btrim({LINE}, ' \\t') <> ''")
+        return typed_rows(placed, names, comparison.columns, PLACE, flat=not found.repeated)[1]
+
+    unreadable = Unreadable(bad, every, "item" if is_array(head) else "line")
+    return readable_source(typed, comparison, found.rows, unreadable)
 
 
 @dataclass(frozen=True)
@@ -174,7 +194,7 @@ def typed_rows(
 ) -> tuple[DataFrame, DataFrame]:
     """Return the typed rows, and the unparseable rows with their broken values.
 
-    `names` are the keys by their names in lower case. The typed rows have the columns `kept`, too.
+    `names` are the keys by their names in lower case. Both have the columns `kept`, too.
     Flat objects are read fast if `flat`, which no file with a repeated key may be.
     """
     readings = [
@@ -205,8 +225,9 @@ def typed_rows(
         f"CASE WHEN is_bad THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
         *kept,
     ), typed.where("is_bad").selectExpr(
-        f"make_valid_utf8({LINE}) AS row",
+        f"left(make_valid_utf8({LINE}), {LONGEST_ROW}) AS row",
         f"CASE WHEN NOT no_object THEN {broken_cells(shown)} END AS cells",
+        *kept,
     )
 
 

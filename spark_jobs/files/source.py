@@ -1,5 +1,6 @@
 """Values that every format's reader returns or needs."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,25 @@ from spark_jobs.schema.compare import Comparison
 from spark_jobs.schema.diagnosis import Finding
 
 BAD_ROW = "_lakegate_bad_row"
+# A row's place in its file, in Spark's order: its partition, and its number in it (33 bits).
+PLACE = "_lakegate_place"
 FILE = "_lakegate_file"  # the address of a row's file, where files are read together
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """The unparseable rows of a text file; nothing is read before `rows` or `every` is called.
+
+    `rows` returns each with its `PLACE`, its beginning as it stands in the file (`row`), and its
+    broken `cells`, the beginning of each one's `text` and its `column`; none if the whole row is
+    broken. `every` returns the places of all rows, by which they are numbered as a `unit`: line,
+    row or item. `names` are those of a CSV file's columns, in order.
+    """
+
+    rows: Callable[[], DataFrame]
+    every: Callable[[], DataFrame]
+    unit: str
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -25,9 +44,8 @@ class Source:
     than a transform; only without any can `rows` be read. They have the
     `columns` in order, and `BAD_ROW`. `declared_rows` is an independent count of the file's rows,
     None where there is none. `changes` are sentences about columns that differ but are allowed.
-    `source_rows` is the number of rows that went into the contract's transform. `unreadable` has
-    each unparseable row with the columns `row`, as it stands in the file, and `cells`, each broken
-    cell's `column` and `text`; it is None where the format knows only `BAD_ROW`.
+    `source_rows` is the number of rows that went into the contract's transform. `unreadable`
+    reads the unparseable rows; it is None where the format knows only `BAD_ROW`.
     """
 
     rows: DataFrame
@@ -36,7 +54,7 @@ class Source:
     columns: tuple[Column, ...] = ()
     changes: tuple[str, ...] = ()
     source_rows: int = 0
-    unreadable: DataFrame | None = None
+    unreadable: Unreadable | None = None
     wrong: WrongColumns | None = None
 
 
@@ -94,7 +112,10 @@ class LocalFile:
 
 
 def readable_source(
-    rows: DataFrame, comparison: Comparison, declared_rows: int, unreadable: DataFrame | None = None
+    rows: DataFrame,
+    comparison: Comparison,
+    declared_rows: int,
+    unreadable: Unreadable | None = None,
 ) -> Source:
     """Return the source of a file whose columns fit; `rows` has them, and `BAD_ROW`."""
     return Source(

@@ -14,7 +14,7 @@ from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.errors import Quoting, explain
 from spark_jobs.files.limits import check_line
-from spark_jobs.files.source import Bytes
+from spark_jobs.files.source import PLACE, Bytes
 from spark_jobs.spark import jvm
 
 LINE = "line"
@@ -30,6 +30,13 @@ def read_lines(spark: SparkSession, path: str | list[str], encoding: str) -> Dat
     """
     line = "value" if encoding == "UTF-8" else f"decode(CAST(value AS BINARY), '{encoding}')"
     return spark.read.text(path).where("value <> ''").selectExpr(f"{line} AS {LINE}")
+
+
+def numbered_lines(spark: SparkSession, path: str, encoding: str) -> DataFrame:
+    """Return all lines, empty ones too, each with its `PLACE`; `encoding` as in `read_lines`."""
+    line = "value" if encoding == "UTF-8" else f"decode(CAST(value AS BINARY), '{encoding}')"
+    lines = spark.read.text(path)
+    return lines.selectExpr(f"{line} AS {LINE}", f"monotonically_increasing_id() AS {PLACE}")
 
 
 def check_lines(spark: SparkSession, path: str, size: int, limits: Limits) -> None:

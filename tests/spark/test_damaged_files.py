@@ -77,7 +77,9 @@ def test_a_bad_row_with_a_day_that_python_has_not_is_shown(
     report = job.ingest(body, contract(), table)
     assert reason(report).code == "BAD_ROWS"
     (shown,) = [check for check in report.checks if check.id == READABLE]
-    assert "name: wr" in str(shown.samples)
+    (cell,) = shown.samples
+    assert (cell["column"], cell["reason"]) == ("name", "not text in UTF-8")
+    assert str(cell["value"]).startswith("wr")
 
 
 def test_a_file_is_read_by_rows_where_batches_fail(

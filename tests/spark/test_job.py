@@ -167,9 +167,9 @@ def test_csv_takes_its_types_from_the_contract(job: Job, contract: Contract, tab
 
 # Unparseable rows, and the cells that the report names.
 BAD_LINES = {
-    "4,n4,1.0": "the whole row",
-    "4,n4,1.0,2013-01-04,more": "the whole row",
-    "four,n4,1.0,2013-02-30": "id 'four', day '2013-02-30'",
+    "4,n4,1.0": [("the whole row", "4,n4,1.0")],
+    "4,n4,1.0,2013-01-04,more": [("the whole row", "4,n4,1.0,2013-01-04,more")],
+    "four,n4,1.0,2013-02-30": [("id", "four"), ("day", "2013-02-30")],
 }
 
 
@@ -186,7 +186,9 @@ def test_bad_csv_rows_reject_the_file_and_are_shown(
     (check,) = report.failed
     wanted = "3 of 6 rows could not be parsed and are quarantined"
     assert (check.found, check.counted) == (wanted, 3)
-    assert {sample["row"]: sample["unreadable"] for sample in check.samples} == BAD_LINES
+    named = [cell for cells in BAD_LINES.values() for cell in cells]
+    assert [(sample["column"], sample["value"]) for sample in check.samples] == named
+    assert [s["place"] for s in check.samples] == ["line 5", "line 6", "line 7", "line 7"]
     assert (report.rows_read, report.rows_rejected, report.rows_written) == (6, 3, 3)
     assert (report.rows_unreadable, report.rows_nulled, report.holds_nulls) == (3, 0, False)
     assert {row["id"] for row in job.rows(table, report.branch)} == {1, 2, 3}

@@ -94,8 +94,8 @@ def test_unparseable_cells_become_null_on_request_only(job: Job, table: str) -> 
     assert reason(report).code == "BAD_ROWS", report.reason
     assert (_outcome(report), report.holds_nulls) == ((4, 2, 2), False)
     (check,) = report.failed
-    cells = [sample["unreadable"] for sample in check.samples]
-    assert sorted(map(str, cells)) == ["id (hidden)", "the whole row"]
+    cells = [(sample["place"], sample["column"], sample["value"]) for sample in check.samples]
+    assert cells == [("line 3", "id", "(hidden)"), ("line 4", "the whole row", "(hidden)")]
     assert "c@d" not in report.to_json()
     folder = QUARANTINE.files(spec.lake_bucket)
     assert sum(file.rows for file in report.records if file.path.startswith(folder)) == 2

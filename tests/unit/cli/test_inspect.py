@@ -15,6 +15,7 @@ from access.rows import Evidence
 from cli.inspect import document, page
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse
+from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, Status
@@ -96,7 +97,9 @@ class Shop:
             yield Evidence(connection, self.rows)
 
 
-def shop(samples: str = "", secrecy: str = "public", **found: str) -> Shop:
+def shop(
+    samples: str = "", secrecy: str = "public", told: CheckResult | None = None, **found: Any
+) -> Shop:
     """Return the shop with given report values, else with those of the branch."""
     deployment = Deployment()
     text = CONTRACT.format(samples=samples, secrecy=secrecy)
@@ -118,7 +121,8 @@ def shop(samples: str = "", secrecy: str = "public", **found: str) -> Shop:
 
     def script(report: AuditReport) -> AuditReport:
         changed = rejected(report)
-        return replace(changed, checks=(*results, *_IMPLIED), rows_written=6)
+        implied = (told, *_IMPLIED[1:]) if told else _IMPLIED
+        return replace(changed, checks=(*results, *implied), rows_written=6, rows_unreadable=9)
 
     landed = deployment.land("shop/orders/a.csv", script=script)
     deployment.settle()
@@ -228,6 +232,25 @@ def test_rows_that_could_not_be_read_are_the_reports() -> None:
     assert "as they stand in the file" in finding.notes[0]
 
 
+def test_bad_cells_are_the_reports() -> None:
+    """Cells that could not be read are shown from the report, and hidden if they are so by now."""
+    cells = (
+        BadCell("line 4", "id", "x", "not a whole number").sample,
+        BadCell("line 5", "email", "a@x", "not a text").sample,
+        BadCell("line 6", "", "1,a@x", "2 cells, but the header has 3").sample,
+    )
+    for secrecy, values in (
+        ("public", ["x", "a@x", "1,a@x"]),
+        ("secret", ["x", *["(hidden)"] * 2]),
+    ):
+        told = replace(_IMPLIED[0], counted=9, samples=cells)
+        made = shop(secrecy=secrecy, told=told)
+        finding = made.finding(told.id)
+        assert [row["value"] for row in finding.rows] == values
+        assert [row["place"] for row in finding.rows] == ["line 4", "line 5", "line 6"]
+        assert "--show-rows" in finding.notes[0]
+
+
 def test_rows_that_were_left_out_are_looked_up_in_quarantine() -> None:
     """Quarantined rows come from main's quarantine table, or from the report before that."""
     left_out = replace(_IMPLIED[0], counted=3)
@@ -266,7 +289,7 @@ def test_any_check_can_be_asked_for() -> None:
 )
 def test_a_count_other_than_the_reports_is_reported(check: str, there: str) -> None:
     """A difference between branch and report is shown in text and JSON."""
-    found = shop(**{check: "7 rows"}).inspect(check.replace("_", "."))
+    found = shop(told=None, **{check: "7 rows"}).inspect(check.replace("_", "."))
 
     assert f"the branch has {there}, not what the audit found" in shown(page(found))
     assert document(found)["checks"][0]["agrees"] is False

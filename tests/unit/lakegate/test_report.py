@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakegate.batch import together
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport, Reason, Status, from_lines, to_lines
-from tests.fakes.examples import FAILED, REPORT, WRONG_FILE
+from tests.fakes.examples import FAILED, REPORT, WRONG, WRONG_FILE
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -39,6 +40,15 @@ def test_what_is_wrong_with_a_file_survives_the_way() -> None:
     """The diagnosis of a wrong file is read back as it was written."""
     assert AuditReport.from_json(WRONG_FILE.to_json()) == WRONG_FILE
     assert (WRONG_FILE.untold, len(WRONG_FILE.failed)) == ((), 2)
+
+
+def test_a_batch_tells_every_file_with_wrong_columns() -> None:
+    """The reason of a batch is about one of its files, so the checks of all of them are shown."""
+    batch = together(replace(WRONG_FILE.source, key="a/_manifest.json"), [WRONG_FILE] * 2)
+    read = AuditReport.from_json(batch.to_json())
+    assert read == batch
+    assert (batch.wrong_columns, len(batch.untold)) == (None, 4)
+    assert [part.wrong_columns for part in read.parts] == [WRONG, WRONG]
 
 
 @given(st.lists(st.text()))

@@ -7,6 +7,7 @@ import pytest
 from functions.model.alert import Alert
 from functions.model.ingestion import State
 from functions.notifications.alert_text import alert, digest, duplicate, unreadable_event
+from lakegate.diagnosis import BadCell
 from lakegate.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT, WRONG, WRONG_FILE
 
@@ -82,6 +83,16 @@ def test_many_failed_checks_are_counted_not_shown() -> None:
     assert "check 9*" in shown(message)
     assert "check 10*" not in shown(message)
     assert "and 50 more failed checks" in shown(message)
+
+
+def test_bad_cells_are_a_line_each() -> None:
+    """An alert has a line for each cell that could not be read, all ten of them."""
+    cells = tuple(BadCell(f"line {n}", "amount", "x\ny", "not a number") for n in range(1, 11))
+    check = replace(FAILED, samples=tuple(cell.sample for cell in cells))
+    text = shown(alert(INGESTION, replace(REPORT, checks=(check,))))
+    lines = [line for line in text.splitlines() if "not a number" in line]
+    assert len(lines) == 10
+    assert "line 10: amount 'x\\ny': not a number" in lines[-1]
 
 
 def test_a_wrong_file_is_one_sentence() -> None:

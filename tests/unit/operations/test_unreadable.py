@@ -9,6 +9,7 @@ from functions.model.ingestion import State
 from functions.model.unreadable import must_run_again, named
 from functions.notifications.slack_buttons import Seen, buttons, modal
 from functions.operations.failed import publish_anyway, replay
+from lakegate.diagnosis import BadCell
 from lakegate.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes.deployment import Known
 from tests.fakes.job import PASSED, Script, crashed
@@ -16,7 +17,10 @@ from tests.fakes.scenario import Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-CELLS = ({"unreadable": "amount 'x'", "row": "4,x"}, {"unreadable": "the whole row"})
+CELLS = (
+    BadCell("line 4", "amount", "x", "not a number").sample,
+    {"unreadable": "the whole row"},  # as older releases wrote it
+)
 CHECK = CheckResult(
     id=READABLE,
     metric="file",
@@ -27,7 +31,9 @@ CHECK = CheckResult(
     found="2 of 5 rows could not be parsed and are quarantined",
     samples=CELLS,
 )
-WORDS = "2 of 5 rows could not be read: amount 'x'; the whole row. They will be"
+WORDS = (
+    "2 of 5 rows could not be read: line 4: amount 'x': not a number; the whole row. They will be"
+)
 
 
 def unreadable(report: AuditReport, *, nulled: bool) -> AuditReport:

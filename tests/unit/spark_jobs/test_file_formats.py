@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from lakegate.errors import Permanent
 from spark_jobs.files.avro import count_rows as count_avro
-from spark_jobs.files.csv import Rows, complete_line, count_rows, header
+from spark_jobs.files.csv import complete_line, header
+from spark_jobs.files.csv_rows import Rows, count_rows
 from spark_jobs.files.sniff import check_binary, check_text
 from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text_lines import check_gzip

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files.avro import count_rows as count_avro
-from spark_jobs.files.csv import count_rows
+from spark_jobs.files.csv_rows import count_rows
 from spark_jobs.files.limits import (
     Compact,
     check_array,

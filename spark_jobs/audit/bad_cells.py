@@ -1,0 +1,173 @@
+"""Name a few of the cells that could not be read: place in the file, column, value and reason."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+from lakegate.contract.columns import Column, quoted
+from lakegate.contract.model import Contract
+from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
+from lakegate.diagnosis import HIDDEN, BadCell
+from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
+from spark_jobs.files.text_lines import collected
+
+_MOST = 10
+_WIDEST = 200
+_IN_PARTITION = 33  # bits of Spark's monotonically increasing id
+
+_REASONS = {
+    "int": "not a whole number of at most 32 bits",
+    "bigint": "not a whole number of at most 64 bits",
+    "float": "not a number",
+    "double": "not a number",
+    "boolean": "not a truth value: expected true or false",
+    "date": "not a date: expected ISO 8601, as in 2026-11-23",
+    "timestamp": "not a time: expected ISO 8601, as in 2026-11-23T10:15:00Z",
+    "timestamp_ntz": "not a time without a zone: expected ISO 8601, as in 2026-11-23T10:15:00",
+    "binary": "not base64",
+    "string": "not a text",
+}
+_BARE = ("int", "bigint", "float", "double", "boolean", "decimal")  # in JSON no texts
+
+
+@dataclass(frozen=True)
+class Secrecy:
+    """The values of a file that must be hidden: all of them, or those of some columns.
+
+    `order` are the names of the file's columns where a delimiter too many or too few in a row moves
+    values to the column beside theirs. All names are in lower case.
+    """
+
+    everything: bool
+    columns: frozenset[str]
+    order: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, contract: Contract, names: Sequence[str]) -> "Secrecy":
+        """Return the secrecy of a file whose header has these names, in order.
+
+        Columns that are in the file alone are not classified, and neither are those that a
+        transform reads.
+        """
+        order = tuple(name.lower() for name in names)
+        declared = {column.name.lower() for column in contract.columns}
+        concealed = frozenset(map(str.lower, contract.concealed)) | (frozenset(order) - declared)
+        hides = bool(contract.transform) or not contract.allow_samples
+        return cls(hides, concealed, order)
+
+    def hides(self, column: str) -> bool:
+        """Return if the values of a column must be hidden."""
+        name = column.lower()
+        at = [n for n, each in enumerate(self.order) if each == name]
+        near = {each for n in at for each in self.order[max(n - 1, 0) : n + 2]}
+        return self.everything or bool({name, *near} & self.columns)
+
+
+def bad_cells(source: Source, contract: Contract) -> tuple[BadCell, ...]:
+    """Return the first cells that could not be read; a few of them, whatever the file's size."""
+    if source.unreadable is None:
+        return tuple(_by_bad_row(source, contract))
+    secrecy = Secrecy.of(contract, source.unreadable.names)
+    found = collected(source.unreadable.rows().limit(_MOST))
+    numbers = _numbers([row[PLACE] for row in found], source.unreadable)
+    cells = (
+        cell
+        for row, number in zip(found, numbers, strict=True)
+        for cell in _of_row(row, f"{source.unreadable.unit} {number:,}", contract, secrecy)
+    )
+    return tuple(cell for cell, _ in zip(cells, range(_MOST), strict=False))
+
+
+def _numbers(places: Sequence[int], unreadable: Unreadable) -> list[int]:
+    """Return the numbers of rows, from 1, by their places: a partition, and the place in it."""
+    last = max((place >> _IN_PARTITION for place in places), default=0)
+    before = [0] * (last + 1)
+    if last:
+        part = F.shiftright(F.col(PLACE), _IN_PARTITION).alias("part")
+        counted = collected(unreadable.every().groupBy(part).count())
+        held = {row["part"]: row["count"] for row in counted}
+        before = [0, *accumulate(held.get(number, 0) for number in range(last))]
+    rest = (1 << _IN_PARTITION) - 1
+    return [before[place >> _IN_PARTITION] + (place & rest) + 1 for place in places]
+
+
+def _of_row(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iterator[BadCell]:
+    columns = {column.name: column for column in contract.columns}
+    for cell in row["cells"] or ():
+        name = cell["column"]
+        column = columns.get(name) or Column(name, "string", "")
+        value = HIDDEN if secrecy.hides(name) else _cut(cell["text"])
+        yield BadCell(place, name, value, reason(column, contract))
+    if not row["cells"]:
+        may_show = not (secrecy.everything or secrecy.columns or contract.extra_columns == "drop")
+        shown = _cut(row["row"]) if may_show else HIDDEN
+        yield BadCell(place, "", shown, _of_whole_row(row["row"], contract, len(secrecy.order)))
+
+
+def reason(column: Column, contract: Contract) -> str:
+    """Return why a cell of a column could not be read."""
+    kind = column.kind
+    if contract.format in SCHEMA_FORMATS:
+        return "not text in UTF-8" if kind == "string" else f"has digits that {kind} cannot hold"
+    if column.written:
+        skipped = f", and on the clocks of {column.zone}" if column.zone else ""
+        return f"not as the contract's format {column.written}{skipped}"
+    bare = ", without quotes" if contract.format == "json" and kind in _BARE else ""
+    if kind == "decimal":
+        return f"not a number that fits {column.type}{bare}"
+    zone = f", on the clocks of {column.zone}" if column.zone else ""
+    return f"{_REASONS.get(kind, f'not of the type {column.type[:_WIDEST]}')}{zone}{bare}"
+
+
+def _of_whole_row(row: str, contract: Contract, width: int) -> str:
+    if "\ufffd" in row:
+        return f"not text in {contract.options.get('encoding', 'UTF-8')}"
+    if contract.format not in FLAT_FORMATS:
+        return "not exactly one JSON object, with each key once"
+    many = _cells(row, contract.options)
+    if many in (0, width):
+        return "another number of cells than the header, or a quote that is not closed"
+    return f"{many:,} cell{'s' if many > 1 else ''}, but the header has {width:,}"
+
+
+def _cells(row: str, options: Mapping[str, str]) -> int:
+    """Return the number of cells of a CSV row, 0 if it is not known."""
+    delimiter, quote = options["delimiter"], options["quote"]
+    try:
+        return len(next(csv.reader([row], delimiter=delimiter, quotechar=quote, strict=True), ()))
+    except csv.Error:
+        return 0
+
+
+def _cut(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= _WIDEST else f"{text[:_WIDEST]}…"
+
+
+def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
+    """Yield the cells of a file whose format has one text for each bad row: `column: value`."""
+    # All columns, because Spark refuses to read only the corrupt records; as texts, because Python
+    # has no dates after the year 9999.
+    texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
+    found = source.rows.where(F.col(BAD_ROW).isNotNull()).limit(_MOST).select(*texts).collect()
+    secrecy = Secrecy.of(contract, ())
+    for row in found:
+        yield _of_text(str(row[BAD_ROW]), contract, secrecy)
+
+
+def _of_text(text: str, contract: Contract, secrecy: Secrecy) -> BadCell:
+    named: list[Any] = [
+        column for column in contract.columns if text.lower().startswith(f"{column.name.lower()}: ")
+    ]
+    if contract.transform or not named:
+        hides = secrecy.everything or secrecy.columns or contract.extra_columns == "drop"
+        return BadCell("", "", HIDDEN if hides else _cut(text), "cannot be read")
+    column = max(named, key=lambda each: len(each.name))
+    value = text[len(column.name) + 2 :]
+    shown = HIDDEN if secrecy.hides(column.name) else _cut(value)
+    return BadCell("", column.name, shown, reason(column, contract))

@@ -1,0 +1,173 @@
+"""Every bad cell of a rejected file is named: its place in the file, column, value and reason."""
+
+from pathlib import Path
+
+import pytest
+
+from infra.local.contract_test import audit
+from lakegate.contract.model import parse
+from lakegate.report import READABLE, AuditReport
+from spark_jobs.audit.bad_cells import bad_cells
+from spark_jobs.files.open import LocalFile, open_source
+from tests.spark.conftest import Job
+
+pytestmark = pytest.mark.spark
+
+WHOLE = "the whole row"
+NUMBER = "not a number"
+DATE = "not a date: expected ISO 8601, as in 2026-11-23"
+CLOCK = "not as the contract's format dd.MM.yyyy"
+
+
+def contract(secrecy: str = "public", format_: str = "csv", settings: str = "") -> str:
+    """Return a contract whose last column has this classification."""
+    clock = "" if format_ == "json" else ", logicalTypeOptions: {format: dd.MM.yyyy}"
+    return f"""
+kind: DataContract
+apiVersion: v3.1.0
+id: orders
+version: 1.0.0
+customProperties: [{{property: format, value: {format_}}}{settings}]
+schema:
+  - name: shop.orders
+    properties:
+      - {{name: id, logicalType: integer, required: true}}
+      - {{name: amount, logicalType: number}}
+      - {{name: day, logicalType: date{clock}}}
+      - {{name: on, logicalType: date}}
+      - {{name: note, logicalType: string}}
+      - {{name: born, logicalType: date, classification: {secrecy}}}
+"""
+
+
+HEADER = "id,amount,day,on,note,born\n"
+GOOD = "1,2.5,31.12.2025,2026-01-31,a,2000-01-01\n"
+
+
+def cells(report: AuditReport) -> list[tuple[str | None, ...]]:
+    """Return the bad cells that a report names."""
+    (check,) = [each for each in report.checks if each.id == READABLE]
+    assert len(check.samples) <= 10
+    names = ("place", "column", "value", "reason")
+    return [tuple(each.get(name) for name in names) for each in check.samples]
+
+
+def audited(job: Job, folder: Path, body: str | bytes, *args: str) -> AuditReport:
+    """Return the report about a file under the contract that the arguments make."""
+    file = folder / "file"
+    file.write_bytes(body if isinstance(body, bytes) else body.encode())
+    return audit(job.warm_spark, parse(contract(*args), "orders"), file)
+
+
+def test_bad_cells_of_csv_are_named(job: Job, tmp_path: Path) -> None:
+    """Each has its line in the file, as an editor counts it, with blank lines and the header."""
+    body = (
+        f"{HEADER}{GOOD}\n"
+        "x1,two,2025-12-31,31.01.2026,a,2000-01-01\n"
+        "2,3\n"
+        f"{GOOD * 3}"
+        "3,4,31.12.2025,2026-01-31,a,2000-01-01,7\n"
+    )
+    report = audited(job, tmp_path, body)
+    assert report.rows_unreadable == 3
+    assert cells(report) == [
+        ("line 4", "id", "x1", "not a whole number of at most 64 bits"),
+        ("line 4", "amount", "two", NUMBER),
+        ("line 4", "day", "2025-12-31", CLOCK),
+        ("line 4", "on", "31.01.2026", DATE),
+        ("line 5", WHOLE, "2,3", "2 cells, but the header has 6"),
+        (
+            *("line 9", WHOLE, "3,4,31.12.2025,2026-01-31,a,2000-01-01,7"),
+            "7 cells, but the header has 6",
+        ),
+    ]
+
+
+def test_rows_of_csv_with_line_ends_in_cells_are_counted(job: Job, tmp_path: Path) -> None:
+    """Where a row may have several lines, its number without the header is told."""
+    two = '2,1,31.12.2025,2026-01-31,"a\nb",2000-01-01\n'
+    report = audited(job, tmp_path, f"{HEADER}{two}{GOOD}{two}3,zero,,,,\n")
+    assert cells(report) == [("row 4", "amount", "zero", NUMBER)]
+
+
+@pytest.mark.parametrize(
+    ("ends", "unit"), [(("", "\n", "\n"), "line"), (("[", ",\n", "]"), "item")]
+)
+def test_bad_values_of_json_are_named(
+    job: Job, tmp_path: Path, ends: tuple[str, str, str], unit: str
+) -> None:
+    """In JSON a line, or an item of the array, is told; what is no object is one bad row."""
+    rows = ('{"id": 1, "amount": 2}', '{"id": "1", "amount": true}', '{"id": 3, "id": 4}')
+    begin, between, end = ends
+    report = audited(job, tmp_path, begin + between.join(rows) + end, "public", "json")
+    assert cells(report) == [
+        (f"{unit} 2", "id", "1", "not a whole number of at most 64 bits, without quotes"),
+        (f"{unit} 2", "amount", "true", f"{NUMBER}, without quotes"),
+        (f"{unit} 3", WHOLE, rows[2], "not exactly one JSON object, with each key once"),
+    ]
+
+
+def test_only_confidential_cells_are_hidden(job: Job, tmp_path: Path) -> None:
+    """Values of a confidential column, and of those beside it in CSV, are hidden; others are not.
+
+    A row with other cells than the header is hidden as a whole: any cell may be confidential.
+    """
+    body = f"{HEADER}1,two,2025-12-31,31.01.2026,a,JaneDoe\n2,JaneDoe\n"
+    report = audited(job, tmp_path, body, "confidential")
+    assert cells(report) == [
+        ("line 2", "amount", "two", NUMBER),
+        ("line 2", "day", "2025-12-31", CLOCK),
+        ("line 2", "on", "31.01.2026", DATE),
+        ("line 2", "born", "(hidden)", DATE),
+        ("line 3", WHOLE, "(hidden)", "2 cells, but the header has 6"),
+    ]
+    assert "JaneDoe" not in report.to_json()
+
+
+@pytest.mark.parametrize("setting", ["allowSamples, value: false", "extraColumns, value: drop"])
+def test_values_that_nobody_classified_are_hidden(job: Job, tmp_path: Path, setting: str) -> None:
+    """Without samples no value is shown; beside a column that is dropped none may have moved."""
+    body = f"{HEADER[:-1]},extra\n2,1,31.12.2025,2026-01-31,a,JaneDoe,7\n"
+    body = body if "drop" in setting else body.replace(",extra", "").replace(",7\n", "\n")
+    report = audited(job, tmp_path, body, "public", "csv", f", {{property: {setting}}}")
+    assert cells(report) == [("line 2", "born", "(hidden)", DATE)]
+    assert "JaneDoe" not in report.to_json()
+
+
+BAD = "9,two,31.12.2025,2026-01-31,a,2000-01-01\n"
+BEFORE, AFTER = ('{"id": 1}',) * 1500, '{"id": 9, "amount": "two"}'
+
+
+@pytest.mark.parametrize(
+    ("body", "format_", "places"),
+    [
+        (HEADER + GOOD * 700 + BAD + GOOD * 700 + BAD, "csv", ("line 702", "line 1,403")),
+        ("\n".join((*BEFORE, "", AFTER, *BEFORE, AFTER)), "json", ("line 1,502", "line 3,003")),
+        (f"[{','.join((*BEFORE, AFTER, *BEFORE, AFTER))}]", "json", ("item 1,501", "item 3,002")),
+    ],
+    ids=["csv", "lines", "array"],
+)
+def test_places_are_counted_over_all_parts_of_a_file(
+    job: Job, tmp_path: Path, body: str, format_: str, places: tuple[str, ...]
+) -> None:
+    """In a file that is read in several parts, a line's number counts those of the parts before."""
+    spark = job.warm_spark.newSession()
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "4096")
+    spark.conf.set("spark.sql.files.openCostInBytes", "0")
+    file = tmp_path / "file"
+    file.write_text(body)
+    agreed = parse(contract("public", format_), "orders")
+    source = open_source(spark, file.as_uri(), agreed, LocalFile(file))
+    assert source.rows.rdd.getNumPartitions() > 5
+    named = [(cell.place, cell.column, cell.value) for cell in bad_cells(source, agreed)]
+    assert named == [(place, "amount", "two") for place in places]
+
+
+def test_few_cells_are_named_and_all_rows_counted(job: Job, tmp_path: Path) -> None:
+    """At most ten cells are named, each shortened; the number of rows is exact."""
+    bad = f"9,{'two' * 4000},31.12.2025,2026-01-31,a,2000-01-01\n"
+    report = audited(job, tmp_path, HEADER + GOOD + bad * 500)
+    named = cells(report)
+    assert (report.rows_unreadable, len(named)) == (500, 10)
+    assert all(len(str(value)) < 300 for _, _, value, _ in named)
+    assert len(report.to_json()) < 20_000
