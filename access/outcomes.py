@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from functions.model.ingestion import Ingestion, State
+from functions.model.shown_state import state_words
 from functions.operations.failed import Outcome
 
 _RUNNING = {
@@ -21,8 +22,8 @@ def published(ingestion: Ingestion) -> str:
 
 
 def state(ingestion: Ingestion) -> str:
-    """Return its state, with a note while it waits for a shared run."""
-    return f"{ingestion.state}{' (queued)' if ingestion.awaits_shared_run else ''}"
+    """Return its state as people see it, with a note while it waits for a shared run."""
+    return f"{state_words(ingestion)}{' (queued)' if ingestion.awaits_shared_run else ''}"
 
 
 def files_waiting(files: int) -> str:

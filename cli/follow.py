@@ -229,7 +229,7 @@ def _main(ingestion: Ingestion) -> RenderableType:
         less = f" −{ingestion.replaced_rows:,}" if ingestion.change else ""  # noqa: RUF001
         return Text(f"+{ingestion.rows:,}{less} rows", "green")
     if ingestion.ended:
-        return terminal.coloured(ingestion.state)
+        return terminal.state(ingestion)
     return _busy("publishing") if ingestion.state is State.AUDITED else _NONE
 
 

@@ -88,7 +88,7 @@ def page(found: Inspection) -> Group:
     head = terminal.facts(
         [
             ("ingestion", found.ingestion.id),
-            ("state", terminal.coloured(found.ingestion.state)),
+            ("state", terminal.state(found.ingestion)),
             *source(found.ingestion),
             ("table", found.report.table),
             ("branch", found.report.branch),
