@@ -7,8 +7,8 @@ from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
 from access.ingestions import Wanted, newest, waiting
-from access.outcomes import job_run, published, waits, with_others
-from access.shared_runs import load
+from access.outcomes import attempt, job_run, published, waits, with_others
+from access.shared_runs import places
 from cli import json_output, terminal
 from cli.follow import TrackedIngestion
 from cli.options import AsJson, Id, since
@@ -25,11 +25,11 @@ def runs(
     table: Annotated[str, typer.Option(help="Only ingestions of this table.")] = "",
     state: Annotated[ShownState | None, typer.Option(help="Only ingestions in this state.")] = None,
     since: Annotated[
-        str,
+        str | None,
         typer.Option(
             parser=since, metavar="TIME", help="Only what landed since then: 2026-11-02, 36h, 7d."
         ),
-    ] = "",
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Most ingestions; 0 for all.")] = 50,
     is_waiting: Annotated[
         bool, typer.Option("--waiting", help="What needs a decision, oldest first.")
@@ -38,7 +38,7 @@ def runs(
 ) -> None:
     """List ingestions, newest first; with --waiting those that need a decision, oldest first."""
     adapters = find(context.obj).adapters()
-    wanted = Wanted(table, state, since, limit)
+    wanted = Wanted(table, state, since or "", limit)
     now = adapters.now()
     ledger = adapters.ledger
     found = waiting(ledger, wanted) if is_waiting else newest(ledger, wanted, now)
@@ -70,7 +70,8 @@ def show(
     if as_json:
         typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
-        progress = waits(load(adapters)) if ingestion.awaits_shared_run else ""
+        words = places(adapters, [ingestion] if ingestion.awaits_shared_run else [])
+        progress = waits(words[ingestion.id]) if words else ""
         terminal.out().print(page(ingestion, report, progress, verbose=verbose))
 
 
@@ -110,7 +111,7 @@ def page(
                 ("merged as", ingestion.merge_hash),
                 ("published", with_others(ingestion)),
                 ("job run", job_run(ingestion)),
-                ("attempt", ingestion.attempt),
+                ("attempt", attempt(ingestion)),
                 ("contract", ingestion.contract_key),
                 ("approved", _approval(ingestion)),
                 ("actions", _actions(ingestion)),

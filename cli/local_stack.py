@@ -52,12 +52,25 @@ def status(
     context: typer.Context,
     as_json: AsJson = False,
 ) -> None:
-    """Show addresses, buckets, the health of each part, ingestions by state and shared runs."""
-    found = find(context.obj, running=False)
-    document = _status(found)
+    """Show addresses, buckets, the health of each part, ingestions by state and shared runs.
+
+    Exits 1 when a part is down.
+    """
+    document = _status(find(context.obj, running=False))
     if as_json:
         typer.echo(json_output.text(document))
-        return
+    else:
+        _print_status(document)
+    require_up(document)
+
+
+def require_up(document: Mapping[str, Any]) -> None:
+    """Exit with 1 when a part is down."""
+    if not all(state == "up" for state in document["health"].values()):
+        raise typer.Exit(1)
+
+
+def _print_status(document: Mapping[str, Any]) -> None:
     named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
     terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
     terminal.out().print(terminal.health(document["health"]), counted(document))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.spinner import SPINNER
 from lakegate import times
 
 _AGO = re.compile(r"(\d{1,5}) *(min|h|d)")
@@ -37,6 +38,13 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask a person at a terminal, unless `yes`. Raises Abort without consent."""
-    if not yes and sys.stdin.isatty():
-        typer.confirm(question, abort=True, err=True)
+    """Ask a person at a terminal, unless `yes`. Raises Abort without consent.
+
+    Raises BadParameter where there is no terminal to ask at.
+    """
+    if yes:
+        return
+    SPINNER.stop()
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"{question} Give --yes: there is no terminal to ask at.")
+    typer.confirm(question, abort=True, err=True)

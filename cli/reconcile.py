@@ -127,7 +127,9 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
 
 # `lakegate ledger rebuild`: restore a lost ledger.
 
-ledger = typer.Typer(no_args_is_help=True, help="Repair the ledger.")
+ledger = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Repair the ledger."
+)
 
 
 ledger.command("realign")(realign_command)

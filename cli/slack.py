@@ -89,7 +89,12 @@ def _marked(words: str) -> Text:
 _READ = ("messages", "_person")
 _SECONDS = 120  # the local Slack retries requests to the app
 
-slack = typer.Typer(no_args_is_help=True, help="Press buttons in the local Slack.")
+slack = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Press buttons in the local Slack.",
+)
 
 
 @slack.callback()

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from access import outcomes
+from cli.spinner import SPINNER
 from functions.health import model
 from functions.health.model import Finding
 from functions.model.ingestion import Ingestion
@@ -58,7 +60,14 @@ def err() -> Console:
     return _console(stderr=True)
 
 
+def raw(text: str) -> None:
+    """Print a text to standard output exactly as it is, for files and programs."""
+    SPINNER.stop()
+    typer.echo(text, nl=False)
+
+
 def _console(*, stderr: bool) -> Console:
+    SPINNER.stop()
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDE
     # No markup: text of files, keys and contracts is printed unchanged.

@@ -1,9 +1,10 @@
 """`lakegate status` counts ingestions, and shows the shared runs."""
 
 import pytest
+import typer
 
 from cli import terminal
-from cli.local_stack import counted, counts
+from cli.local_stack import counted, counts, require_up
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Approval, State
 from tests.fakes.deployment import Deployment
@@ -74,3 +75,11 @@ def test_states_are_counted_as_people_mean_them(deployment: Deployment) -> None:
     assert found == {"landed": 1, "published": 1, "discarded": 1}
     assert document["approved"] == 1
     assert shown(counted(document)) == "landed 1 published 1 (1 approved) discarded 1"
+
+
+def test_a_part_that_is_down_is_an_exit_code() -> None:
+    """`status` ends with 1 when a part is down, and with 0 otherwise."""
+    require_up({"health": {"nessie": "up", "lake": "up"}})
+    with pytest.raises(typer.Exit) as ending:
+        require_up({"health": {"nessie": "up", "lake": "down"}})
+    assert ending.value.exit_code == 1
