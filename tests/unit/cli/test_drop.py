@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 
-from cli.drop import chosen, exit_code, explain, put, put_batch, show_progress, stopped
-from cli.follow import TrackedIngestion
+from cli.drop import chosen, exit_code, explain, put, put_batch, show_progress, stopped, wait_for
+from cli.follow import TrackedIngestion, dropped
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
@@ -15,6 +16,7 @@ from lakegate.landing import ingestion_id
 from lakegate.report import AuditReport
 from tests.fakes.deployment import ORDERS, Deployment
 from tests.fakes.examples import REPORT
+from tests.fakes.faults import Fault
 from tests.unit.cli.cli_examples import ERRORED, IGNORED, PUBLISHED, QUEUED, REJECTED
 
 _ORDERS = parse(ORDERS, "orders")
@@ -148,3 +150,21 @@ def test_an_unremarkable_file_is_not_remarked() -> None:
 def test_after_a_wait_was_stopped_the_way_on_is_named() -> None:
     """Ctrl-C during a wait prints the command for each ingestion."""
     assert "lakegate show 0123456789ab" in stopped([TrackedIngestion(QUEUED)])
+
+
+def test_an_interrupted_wait_leaves_the_work_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """After Ctrl-C a wait names the way on, and exits as shells expect; the file is ingested."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.parquet")
+    deployment.deliver()
+    deployment.journal.strike("ledger.get", Fault(interrupt))
+    with pytest.raises(typer.Exit) as ending:
+        wait_for(deployment.adapters, [dropped(landed)], 60)
+    assert ending.value.exit_code == 130
+    assert f"lakegate show {ingestion_id(landed)[:12]}" in capsys.readouterr().err
+    deployment.settle()
+    assert deployment.ingestion(landed).merge_hash
