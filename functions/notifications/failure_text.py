@@ -10,12 +10,14 @@ _ADVICE = {  # for the decision, by the reason's code
         "Publish it if its rows are meant to be in the table twice; discard it if not."
     ),
     "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.",
+    "WITHDRAWN": "Replay it to publish its rows again, or discard it to accept that they are gone.",
 }
 _ADVICE_ELSE = {
     State.REJECTED: "correct the contract and replay this one",
     State.ERRORED: "fix the cause and replay this one",
 }
-_LONGEST_NAME, _UNCHANGED = 40, "; main unchanged"
+_LONGEST_NAME = 40
+_GONE = ("WITHDRAWN",)  # codes of those that were published, and that main lost since
 
 
 def reason_code(ingestion: Ingestion) -> str:
@@ -24,7 +26,7 @@ def reason_code(ingestion: Ingestion) -> str:
 
 
 def failure_title(ingestion: Ingestion) -> str:
-    """Return the title of a failure: table, file, state, cause, and that main is as before.
+    """Return the title of a failure: table, file, state, cause, and what that means for main.
 
     The names and the cause are cut so that all of it fits Slack's header.
     """
@@ -32,7 +34,8 @@ def failure_title(ingestion: Ingestion) -> str:
     head = one_line(f"{table}: {cut(ingestion.name, _LONGEST_NAME)} {ingestion.state}, ")
     words = ingestion.reason.message if ingestion.reason else reason_code(ingestion)
     cause = one_line(words.strip().partition("\n")[0]).rstrip(":.")
-    return f"{head}{cut(cause, HEADER - len(head) - len(_UNCHANGED))}{_UNCHANGED}"
+    end = "; gone from main" if reason_code(ingestion) in _GONE else "; main unchanged"
+    return f"{head}{cut(cause, HEADER - len(head) - len(end))}{end}"
 
 
 def failure_advice(ingestion: Ingestion) -> str:
