@@ -1,9 +1,13 @@
 """Describe states and results of ingestions, and of actions on failed ones. Pure."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import Outcome
+from functions.model.shown_state import state_words
+
+if TYPE_CHECKING:  # a second to import, which most commands do not need
+    from functions.operations.failed import Outcome
 
 _RUNNING = {
     State.LANDED: "job rerunning",
@@ -21,14 +25,14 @@ def published(ingestion: Ingestion) -> str:
 
 
 def state(ingestion: Ingestion) -> str:
-    """Return its state, with a note while it waits for a shared run."""
-    return f"{ingestion.state}{' (queued)' if ingestion.awaits_shared_run else ''}"
+    """Return its state as people see it, with a note while it waits for a shared run."""
+    return f"{state_words(ingestion)}{' (queued)' if ingestion.awaits_shared_run else ''}"
 
 
 def files_waiting(files: int) -> str:
     """Describe how many files wait for shared runs, those in work included; "" for none.
 
-    SQS knows the number only roughly, and later files count as well: it is no place in a queue.
+    SQS knows the number only roughly, and later files count as well: see `before_it` for the place.
     """
     words = "file waits or is" if files == 1 else "files wait or are"
     return f"about {files:,} {words} in work" if files else ""
@@ -37,6 +41,29 @@ def files_waiting(files: int) -> str:
 def waits(load: str) -> str:
     """Describe the state of an ingestion that waits for a shared run under such a load."""
     return f"waits for a shared run; {load}" if load else "waits for a shared run"
+
+
+def before_it(files: int) -> str:
+    """Describe how many unfinished files landed earlier than one that waits."""
+    return f"{files:,} {'file' if files == 1 else 'files'} before it" if files else "next in line"
+
+
+def why_again(ingestion: Ingestion) -> str:
+    """Describe why it has another attempt than the first, "" for the first one."""
+    if ingestion.attempt == 1:
+        return ""
+    if not ingestion.is_retried:
+        asked = ingestion.actions[-1] if ingestion.actions else None
+        return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
+    if ingestion.failures:
+        return "the run before did not finish it"
+    return "main changed meanwhile"
+
+
+def attempt(ingestion: Ingestion) -> str:
+    """Return the number of its attempt with the reason for it: `2 (main changed meanwhile)`."""
+    why = why_again(ingestion)
+    return f"{ingestion.attempt} ({why})" if why else str(ingestion.attempt)
 
 
 def with_others(ingestion: Ingestion) -> str:
@@ -53,12 +80,12 @@ def job_run(ingestion: Ingestion) -> str:
     return f"{ingestion.job_run}{shared}" if ingestion.job_run else ""
 
 
-def replayed(outcome: Outcome) -> str:
+def replayed(outcome: "Outcome") -> str:
     """Describe a replay."""
     return f"started attempt {outcome.ingestion.attempt} of {outcome.ingestion.name}"
 
 
-def approved(outcome: Outcome, by: str) -> str:
+def approved(outcome: "Outcome", by: str) -> str:
     """Describe the result of an approval by `by`."""
     now = outcome.ingestion
     if now.state is not State.PUBLISHED:
@@ -68,7 +95,7 @@ def approved(outcome: Outcome, by: str) -> str:
     return f"published {published(now)} of {now.name} as {now.merge_hash}"
 
 
-def discarded(outcome: Outcome) -> Iterator[str]:
+def discarded(outcome: "Outcome") -> Iterator[str]:
     """Yield what was deleted and kept, or what could not be deleted."""
     now, removal = outcome.ingestion, outcome.removal
     if outcome.left:
@@ -78,7 +105,7 @@ def discarded(outcome: Outcome) -> Iterator[str]:
     yield from (f"kept {path}: {why}" for path, why in removal.kept.items())
 
 
-def left(outcome: Outcome) -> str:
+def left(outcome: "Outcome") -> str:
     """Describe the unfinished work of a replay or an approval, "" for none."""
     if not outcome.left:
         return ""

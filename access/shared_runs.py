@@ -1,13 +1,15 @@
 """Shared runs as people see them: those that are up or failed lately, and the files that wait."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from access.outcomes import files_waiting
+from access.outcomes import before_it, files_waiting
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
+from functions.model.ingestion import Ingestion
 from functions.model.slot import is_shared_name
 from lakegate import times
 from lakegate.errors import Transient
@@ -60,3 +62,17 @@ def load(adapters: Adapters) -> str:
         return files_waiting(adapters.work.size())
     except Transient:
         return ""
+
+
+def places(adapters: Adapters, waiting: Sequence[Ingestion]) -> dict[str, str]:
+    """Describe by id, for files that wait for shared runs, what is before each, and the load.
+
+    The ledger is read once, and SQS once.
+    """
+    if not waiting:
+        return {}
+    words = load(adapters)
+    last = max(each.landed.landed_at for each in waiting)
+    due = adapters.ledger.due_landings(last)
+    before = {each.id: before_it(bisect_left(due, each.landed.landed_at)) for each in waiting}
+    return {id_: "; ".join(filter(None, (place, words))) for id_, place in before.items()}

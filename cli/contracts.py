@@ -15,13 +15,19 @@ from cli import contract_check, json_output, terminal
 from cli.contract_check import Checked, checked, clash
 from cli.contract_test import try_out
 from cli.options import AsJson
-from functions.adapters.s3 import CONTRACTS, Lake, contract_key
+from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
+from lakegate.text import one_line
 
-contract = typer.Typer(no_args_is_help=True, help="Draft, check and push contracts.")
+contract = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Draft, check and push contracts.",
+)
 contract.command("test")(try_out)
 
 
@@ -67,7 +73,7 @@ def suggest(
     """Draft a contract from a sample of the data, with limits that all its rows meet."""
     text = suggested(data, table)
     if out is None:
-        typer.echo(text, nl=False)
+        terminal.raw(text)
         return
     try:
         with out.open("x", encoding="utf-8") as file:
@@ -97,6 +103,47 @@ def _plain(name: str) -> str:
     """Return a table name made of a file's name."""
     words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0])
     return f"t_{'_'.join(words)}" if not words or words[0][0].isdigit() else "_".join(words)
+
+
+@contract.command("list")
+def list_command(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the contracts in force: table, version, landing prefix, format, checks, owner."""
+    found = in_force(find(context.obj).adapters().lake)
+    if as_json:
+        typer.echo(json_output.text([_listed(each) for each in found]))
+        return
+    if not found:
+        terminal.err().print("No contract is in force: `lakegate contract push` puts them in force")
+        return
+    made = terminal.table(
+        "table", "version", "files under", "format", "checks", "owner", right=["checks"]
+    )
+    for each in found:
+        one = {**_listed(each), "checks": f"{len(each.contract.checks):,}"}
+        columns = ("table", "version", "prefix", "format", "checks", "owner")
+        made.add_row(*(one_line(str(one[name])) or "-" for name in columns))
+    terminal.out().print(made)
+
+
+def in_force(lake: Lake) -> list[StoredContract]:
+    """Return the contracts in force, by table; what is no contract is left out."""
+    return sorted(lake.contracts(None), key=lambda each: each.contract.table)
+
+
+def _listed(stored: StoredContract) -> dict[str, Any]:
+    one = stored.contract
+    return {
+        "table": one.table,
+        "id": one.id,
+        "version": one.version,
+        "key": stored.key,
+        "object_version": stored.version,
+        "prefix": one.landing_prefix,
+        "format": one.format,
+        "checks": [check.id for check in one.checks],
+        "owner": one.owner,
+        "channel": one.channel,
+    }
 
 
 @contract.command("push")

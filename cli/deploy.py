@@ -62,7 +62,7 @@ def smoke(
     with show_progress(terminal.err()) as show:
         item = follow(adapters, [_sent(adapters, key, body.encode())], ended, seconds, show)[0]
     if item.ingestion.state is not State.PUBLISHED:
-        explain(terminal.err(), [item])
+        explain(terminal.err(), adapters, [item])
         message = f"the smoke test's file is {item.ingestion.state}: see above"
         raise LakegateError("SMOKE_FAILED", message)
     return item

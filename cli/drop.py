@@ -19,8 +19,9 @@ from cli.follow import Show, TrackedIngestion, dropped, ended, follow, progress_
 from cli.options import Seconds, Wait
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Lake
-from functions.model.ingestion import State
+from functions.model.ingestion import Ingestion, State
 from functions.pipeline.intake import ask
+from functions.pipeline.reports import report_of
 from lakegate.batch import read_manifest
 from lakegate.change import Change
 from lakegate.contract.model import Contract
@@ -128,10 +129,20 @@ def change(
 
 def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float) -> NoReturn:
     """Follow ingestions to their final states for at most `seconds`, then exit by the worst one."""
-    with show_progress(terminal.err()) as show:
-        tracked = follow(adapters, tracked, ended, seconds, show)
-    explain(terminal.err(), tracked)
+    try:
+        with show_progress(terminal.err()) as show:
+            tracked = follow(adapters, tracked, ended, seconds, show)
+    except KeyboardInterrupt:
+        terminal.err().print("\n" + stopped(tracked), soft_wrap=True)
+        raise typer.Exit(130) from None
+    explain(terminal.err(), adapters, tracked)
     raise typer.Exit(exit_code(tracked))
+
+
+def stopped(tracked: Iterable[TrackedIngestion]) -> str:
+    """Return what to do after nobody waits any more: the ingestions go on."""
+    shows = [f"  lakegate show {item.ingestion.id[:ID_PART]}" for item in tracked]
+    return "\n".join(["Stopped waiting; the work goes on. How far it is:", *shows])
 
 
 def _put_batch(adapters: Adapters, files: list[Path], key: str, table: str) -> TrackedIngestion:
@@ -200,15 +211,36 @@ def _prefix(lake: Lake, table: str) -> str:
     return contract.landing_prefix
 
 
-def explain(console: Console, tracked: Iterable[TrackedIngestion]) -> None:
-    """Print the warnings of published ingestions, and why the others were not published."""
+def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedIngestion]) -> None:
+    """Print what is remarkable about published ingestions, and why the others were not published.
+
+    Warnings, rows in quarantine and likely duplicates are remarkable.
+    """
     for item in tracked:
-        for check in item.ingestion.warnings if item.ingestion.state is State.PUBLISHED else ():
-            warning = f"{check['id']}: expected {check['expected']}, found {check['found']}"
-            console.print(f"{item.name}: warning, {warning}", soft_wrap=True)
+        lines = list(_remarks(adapters, item.ingestion))
         if item.ingestion.reason:
-            console.print(f"{item.name}: {item.ingestion.reason.message}", soft_wrap=True)
+            lines.append(item.ingestion.reason.message)
+        for line in lines:
+            console.print(f"{item.name}: {line}", soft_wrap=True)
+        if lines:
             console.print(f"Details: `lakegate show {item.ingestion.id[:ID_PART]}`")
+
+
+def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
+    if ingestion.state is not State.PUBLISHED:
+        return
+    for check in ingestion.warnings:
+        yield f"warning, {check['id']}: expected {check['expected']}, found {check['found']}"
+    if ingestion.duplicate_of:
+        yield f"likely a duplicate: {ingestion.duplicate_of[:ID_PART]} brought the same before"
+    try:
+        report = report_of(adapters, ingestion)
+    except LakegateError as error:
+        yield f"its audit report cannot be read: {error.message}"
+        return
+    if report and (many := report.rows_rejected):
+        rows = "1 row is" if many == 1 else f"{many:,} rows are"
+        yield f"{rows} in quarantine (`ops.quarantine`), not in the table"
 
 
 def _lines(console: Console, began: float) -> Show:

@@ -11,8 +11,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from access.outcomes import published, waits, with_others
-from access.shared_runs import load
+from access.outcomes import attempt, published, waits, with_others
+from access.shared_runs import places
 from cli import terminal
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
@@ -29,8 +29,8 @@ _PAUSE = 0.2
 class TrackedIngestion:
     """An ingestion as last read; `run` is its job run's state while it waits for one.
 
-    An ingestion that is not in the ledger yet has no times. `load` describes how many files wait
-    while it waits for a shared run, "" if that is unknown.
+    An ingestion that is not in the ledger yet has no times. `load` describes its place
+    and how many files wait, while it waits for a shared run.
     """
 
     ingestion: Ingestion
@@ -129,10 +129,10 @@ def _warnings(ingestion: Ingestion) -> str:
 
 
 def job_state(item: TrackedIngestion) -> str:
-    """Return the job run's state, with the attempt from the second on."""
-    attempt, run = item.ingestion.attempt, item.run or RunState.SUBMITTED
+    """Return the job run's state, with the attempt and its reason from the second on."""
+    run = item.run or RunState.SUBMITTED
     word = "ended" if run.terminal else run.value.lower()
-    return word if attempt == 1 else f"{word}, attempt {attempt}"
+    return word if item.ingestion.attempt == 1 else f"{word}, attempt {attempt(item.ingestion)}"
 
 
 def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
@@ -144,11 +144,10 @@ def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
 
 
 def _with_load(adapters: Adapters, tracked: list[TrackedIngestion]) -> list[TrackedIngestion]:
-    """Return them with the load of the shared runs, which is read if one of them waits for it."""
-    if not any(item.ingestion.awaits_shared_run for item in tracked):
-        return tracked
-    words = load(adapters)
-    return [replace(item, load=words) for item in tracked]
+    """Return those that wait for a shared run with their place and the load, read once."""
+    waiting = [item.ingestion for item in tracked if item.ingestion.awaits_shared_run]
+    words = places(adapters, waiting)
+    return [replace(item, load=words.get(item.ingestion.id, "")) for item in tracked]
 
 
 def _run_state(adapters: Adapters, ingestion: Ingestion) -> RunState | None:
@@ -229,7 +228,7 @@ def _main(ingestion: Ingestion) -> RenderableType:
         less = f" −{ingestion.replaced_rows:,}" if ingestion.change else ""  # noqa: RUF001
         return Text(f"+{ingestion.rows:,}{less} rows", "green")
     if ingestion.ended:
-        return terminal.coloured(ingestion.state)
+        return terminal.state(ingestion)
     return _busy("publishing") if ingestion.state is State.AUDITED else _NONE
 
 

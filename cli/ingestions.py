@@ -5,16 +5,17 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from access import outcomes
 from access.deployment import find, identified
-from access.outcomes import job_run, published, waits, with_others
-from access.shared_runs import load
+from access.ingestions import Wanted, newest, waiting
+from access.outcomes import attempt, job_run, published, waits, with_others
+from access.shared_runs import places
 from cli import json_output, terminal
 from cli.follow import TrackedIngestion
-from cli.options import AsJson, Id
+from cli.options import AsJson, Id, since
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion
+from functions.model.shown_state import ShownState
 from lakegate.report import AuditReport
 from lakegate.text import one_line
 
@@ -22,20 +23,36 @@ from lakegate.text import one_line
 def runs(
     context: typer.Context,
     table: Annotated[str, typer.Option(help="Only ingestions of this table.")] = "",
-    state: Annotated[State | None, typer.Option(help="Only ingestions in this state.")] = None,
+    state: Annotated[ShownState | None, typer.Option(help="Only ingestions in this state.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            parser=since, metavar="TIME", help="Only what landed since then: 2026-11-02, 36h, 7d."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Most ingestions; 0 for all.")] = 50,
+    is_waiting: Annotated[
+        bool, typer.Option("--waiting", help="What needs a decision, oldest first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List ingestions, newest first."""
-    ledger = find(context.obj).adapters().ledger
-    read = ledger.in_state(state) if state else ledger.all()
-    found = [each for each in read if not table or table in each.tables]
-    found.sort(key=lambda each: each.landed.landed_at, reverse=True)
+    """List ingestions, newest first; with --waiting those that need a decision, oldest first."""
+    adapters = find(context.obj).adapters()
+    wanted = Wanted(table, state, since or "", limit)
+    now = adapters.now()
+    ledger = adapters.ledger
+    found = waiting(ledger, wanted) if is_waiting else newest(ledger, wanted, now)
+    listed = found.ingestions
     if as_json:
-        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
-    elif found:
-        terminal.out().print(terminal.runs(found))
+        typer.echo(json_output.text([json_output.of_ingestion(each) for each in listed]))
+    elif listed:
+        made = terminal.waiting(listed, now) if is_waiting else terminal.runs(listed)
+        terminal.out().print(made)
     else:
-        terminal.err().print("No matching ingestions")
+        nothing = "Nothing waits for a decision" if is_waiting else "No matching ingestions"
+        terminal.err().print(nothing)
+    if found.more:
+        terminal.err().print(f"Only {limit:,} of them; --limit 0 lists all", style="dim")
 
 
 def show(
@@ -53,7 +70,8 @@ def show(
     if as_json:
         typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
-        progress = waits(load(adapters)) if ingestion.awaits_shared_run else ""
+        words = places(adapters, [ingestion] if ingestion.awaits_shared_run else [])
+        progress = waits(words[ingestion.id]) if words else ""
         terminal.out().print(page(ingestion, report, progress, verbose=verbose))
 
 
@@ -77,7 +95,7 @@ def page(
         terminal.facts(
             [
                 ("ingestion", ingestion.id),
-                ("state", terminal.coloured(ingestion.state, outcomes.state(ingestion))),
+                ("state", terminal.state(ingestion)),
                 ("progress", progress),
                 ("reason", f"{reason.message} ({reason.code})" if reason else ""),
                 *source(ingestion),
@@ -93,7 +111,7 @@ def page(
                 ("merged as", ingestion.merge_hash),
                 ("published", with_others(ingestion)),
                 ("job run", job_run(ingestion)),
-                ("attempt", ingestion.attempt),
+                ("attempt", attempt(ingestion)),
                 ("contract", ingestion.contract_key),
                 ("approved", _approval(ingestion)),
                 ("actions", _actions(ingestion)),

@@ -89,7 +89,7 @@ def page(found: Inspection) -> Group:
     head = terminal.facts(
         [
             ("ingestion", found.ingestion.id),
-            ("state", terminal.coloured(found.ingestion.state)),
+            ("state", terminal.state(found.ingestion)),
             ("reason", _reason(found)),
             *source(found.ingestion),
             ("table", found.report.table),

@@ -22,6 +22,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "table": ingestion.table,
         "tables": list(ingestion.tables),
         "parts": [asdict(part) for part in ingestion.parts],
+        "owner": ingestion.owner,
         "rows": ingestion.rows,
         "reason": asdict(ingestion.reason) if ingestion.reason else None,
         "tally": dict(ingestion.check_counts),

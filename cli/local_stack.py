@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from rich.console import RenderableType
 
 from access.deployment import ROOT, Deployment, enter, find, home
 from access.shared_runs import runs_up
@@ -15,7 +16,7 @@ from cli.contracts import push
 from cli.options import AsJson
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
-from functions.model.ingestion import State
+from functions.model.shown_state import ShownState, is_approved
 from functions.settings import Settings
 from functions.wiring import connect
 from infra.local import stack
@@ -51,21 +52,41 @@ def status(
     context: typer.Context,
     as_json: AsJson = False,
 ) -> None:
-    """Show addresses, buckets, the health of each part, ingestions by state and shared runs."""
-    found = find(context.obj, running=False)
-    document = _status(found)
+    """Show addresses, buckets, the health of each part, ingestions by state and shared runs.
+
+    Exits 1 when a part is down.
+    """
+    document = _status(find(context.obj, running=False))
     if as_json:
         typer.echo(json_output.text(document))
-        return
-    by_state = document["counts"] or {}
+    else:
+        _print_status(document)
+    require_up(document)
+
+
+def require_up(document: Mapping[str, Any]) -> None:
+    """Exit with 1 when a part is down."""
+    if not all(state == "up" for state in document["health"].values()):
+        raise typer.Exit(1)
+
+
+def _print_status(document: Mapping[str, Any]) -> None:
     named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
     terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
-    terminal.out().print(terminal.health(document["health"]), terminal.counts(by_state))
+    terminal.out().print(terminal.health(document["health"]), counted(document))
     if overdue := document["overdue"]:
         tables = ((f"overdue since {since}", table) for table, since in overdue.items())
         terminal.out().print(terminal.facts(tables))
     if shared := document["shared_runs"]:
         terminal.out().print(terminal.shared_runs(shared))
+
+
+def counted(document: Mapping[str, Any]) -> RenderableType:
+    """Return the number of ingestions in each state; states without any are left out."""
+    by_state = {name: f"{many:,}" for name, many in (document["counts"] or {}).items() if many}
+    if document["approved"]:
+        by_state["published"] += f" ({document['approved']:,} approved)"
+    return terminal.facts(by_state.items())
 
 
 def start(tell: Tell) -> Stack:
@@ -84,12 +105,12 @@ def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
     push(connect(Settings.of(env)).lake, [directory], tell)
 
 
-_COUNTED = ("counts", "overdue", "shared_runs")
+_COUNTED = ("counts", "approved", "overdue", "shared_runs")
 
 
 def _status(found: Deployment) -> dict[str, Any]:
     parts = stack.health(home(), ROOT) if found.local else _health(found.adapters())
-    counted = all(state == "up" for state in parts.values())
+    are_up = all(state == "up" for state in parts.values())
     return {
         **found.addresses,
         "landing_bucket": found.settings.landing_bucket,
@@ -97,22 +118,25 @@ def _status(found: Deployment) -> dict[str, Any]:
         "ledger_table": found.settings.ledger_table,
         "reader_token": found.reader_token,
         "health": parts,
-        **(counts(found.adapters()) if counted else dict.fromkeys(_COUNTED)),
+        **(counts(found.adapters()) if are_up else dict.fromkeys(_COUNTED)),
     }
 
 
 def counts(adapters: Adapters) -> dict[str, Any]:
     """Return the ingestions by state, the tables whose next file is overdue, and shared runs.
 
-    Of shared runs: how many files wait for one, and those that are up.
+    `approved` counts those that were published although their audit failed. Of shared runs: how
+    many files wait for one, and those that are up.
     """
-    states: Counter[State] = Counter()
-    waiting = 0
+    states: Counter[ShownState] = Counter()
+    waiting = approved = 0
     for ingestion in adapters.ledger.all():
-        states[ingestion.state] += 1
+        states[ShownState.of(ingestion)] += 1
+        approved += is_approved(ingestion)
         waiting += ingestion.awaits_shared_run
     return {
-        "counts": {state.value: states[state] for state in State},
+        "counts": {state.value: states[state] for state in ShownState},
+        "approved": approved,
         "overdue": adapters.ledger.freshness().since(),
         "shared_runs": {"waiting": waiting, **_runs(adapters)},
     }

@@ -1,60 +1,178 @@
-"""The console script `lakegate`: its commands, and how it prints errors."""
+"""The console script `lakegate`: its commands, and how it prints errors.
 
+A command's module is imported when the command is called: help, completion and a wrong option are
+answered without the libraries of AWS, Nessie and Iceberg.
+"""
+
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
-from cli import (
-    contracts,
-    demo,
-    deploy,
-    destroy,
-    doctor,
-    drop,
-    failed,
-    generate,
-    ingestions,
-    inspect,
-    local_stack,
-    probe,
-    query,
-    reconcile,
-    rotate,
-    slack,
-    snowflake,
-    terminal,
-)
 from lakegate.errors import LakegateError
+from lakegate.text import escaped_json
+
+# The module of each command, and the first line of its help.
+_COMMANDS = {
+    "up": ("local_stack", "Start the local stack, and push contracts/."),
+    "down": ("local_stack", "Stop the local stack; keep its data."),
+    "status": ("local_stack", "Show addresses, health, and ingestions by state."),
+    "doctor": ("doctor", "Check a deployment from inside and outside its network."),
+    "drop": ("drop", "Upload files to the landing bucket."),
+    "generate": ("generate", "Write files of made-up parcels, and their contract."),
+    "runs": ("ingestions", "List ingestions, or those that need a decision (--waiting)."),
+    "show": ("ingestions", "Show one ingestion: its steps, branch and audit report."),
+    "inspect": ("inspect", "Show the rows that break a check."),
+    "tables": ("tables", "List the tables that have a contract or are on main."),
+    "log": ("tables", "Show main's commits of a table, newest first."),
+    "query": ("query", "Query main or a branch (DuckDB SQL)."),
+    "page": ("query", "Serve the quality page: ingestions, checks and tables."),
+    "change": ("drop", "Change a table by SQL, audited before it is published."),
+    "replay": ("failed", "Run the job of a failed file or change again."),
+    "publish": ("failed", "Publish a rejected file or change anyway."),
+    "discard": ("failed", "Delete branch and data of a failed ingestion; keep its file."),
+    "accept": ("failed", "Use a file as the new drift baseline."),
+    "expire": ("failed", "Discard failed ingestions older than the policy."),
+    "reconcile": ("reconcile", "Check that no file is lost and no row doubled."),
+    "deploy": ("deploy", "Deploy this checkout to a stage on AWS, or continue that."),
+    "destroy": ("destroy", "Take a stage down, except what holds data."),
+    "rotate": ("rotate", "Create and store new tokens for Nessie."),
+    "probe": ("probe", "Measure the runtime of job runs: versions, classes, times."),
+    "demo": ("demo", "Show every step on real flights, with a broken file."),
+    "contract": ("contracts", "Draft, check and push contracts."),
+    "ledger": ("reconcile", "Repair the ledger."),
+    "snowflake": ("snowflake", "Set up Snowflake to read main."),
+    "slack": ("slack", "Show the local Slack's messages, and press buttons."),
+}
+_STOPPED = {
+    "drop": "What is listed above is uploaded and is ingested: drop only the other files again.",
+    "change": "If an id is listed above, the change is requested: repeat it with that token.",
+    "page": "",
+}
+_STOPPED_ELSE = (
+    "Nothing is lost: run the command again to continue; `lakegate runs` shows how far each"
+    " ingestion is."
+)
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
 
-class _Commands(TyperGroup):
+class _Later(TyperCommand):
+    """A command, or a group of them, whose module is imported when it is called."""
+
+    def __init__(self, name: str, module: str, words: str) -> None:
+        super().__init__(name, help=words)
+        self._module = module
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Return the context of the command itself, with which it is then called."""
+        command = self.loaded()
+        telemetry = sys.modules.get("functions.telemetry")
+        if telemetry and parent and parent.params.get("verbose"):
+            for handler in telemetry.logger.handlers:
+                handler.setStream(sys.stderr)  # standard output is for results
+        return command.make_context(info_name, args, parent, **extra)
+
+    def loaded(self) -> Any:
+        """Return the command itself."""
+        found = getattr(import_module(f"cli.{self._module}"), str(self.name))
+        if not isinstance(found, typer.Typer):
+            function, found = found, typer.Typer(add_completion=False, rich_markup_mode=None)
+            found.command(self.name)(function)
+        command = get_command(found)
+        command.name = self.name
+        return command
+
+
+class Commands(TyperGroup):
     """The commands; a LakegateError prints its message and exits with 1."""
 
+    def __init__(self, *, commands: dict[str, Any], **attributes: Any) -> None:
+        later = {name: _Later(name, *place) for name, place in _COMMANDS.items()}
+        super().__init__(commands=later | commands, **attributes)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta["json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
+        from cli.spinner import SPINNER  # rich takes a moment, which help does not need
+
+        as_json = bool(ctx.meta["json"])
+        if not as_json:
+            SPINNER.start()
         try:
-            return super().invoke(ctx)
+            with _without_logs(verbose=ctx.params["verbose"]):
+                return super().invoke(ctx)
         except LakegateError as error:
-            first, *more = error.message.split("\n", 1)
-            colon = ":" if first.endswith(":") else ""
-            text = "\n".join([f"{first.removesuffix(':')} ({error.code}){colon}", *more])
-            terminal.err().print(text, style="red", soft_wrap=True)
+            _print_error(error, as_json=as_json)
             raise typer.Exit(1) from error
+        except KeyboardInterrupt:
+            SPINNER.stop()
+            words = _STOPPED.get(ctx.invoked_subcommand, _STOPPED_ELSE)
+            typer.echo(f"\nStopped. {words}".rstrip(), err=True)
+            raise typer.Exit(_INTERRUPTED) from None
+        finally:
+            SPINNER.stop()
+
+
+@contextmanager
+def _without_logs(*, verbose: bool) -> Iterator[None]:
+    """Hide logs and warnings of the code, unless `verbose`: they are for developers."""
+    with warnings.catch_warnings():
+        if not verbose:
+            warnings.simplefilter("ignore")
+            logging.disable()
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
+
+
+def _print_error(error: LakegateError, *, as_json: bool) -> None:
+    """Print an error to standard error: for people, or as JSON for programs."""
+    if as_json:
+        document = {"error": {"code": error.code, "message": error.message}}
+        typer.echo(escaped_json(json.dumps(document, indent=2, ensure_ascii=False)), err=True)
+        return
+    from cli import terminal
+
+    first, *more = error.message.split("\n", 1)
+    colon = ":" if first.endswith(":") else ""
+    text = "\n".join([f"{first.removesuffix(':')} ({error.code}){colon}", *more])
+    terminal.err().print(text, style="red", soft_wrap=True)
 
 
 _EXIT_CODES = (
-    "Exit codes: 0 success, 1 error or problems found, 2 wrong usage."
+    "Exit codes: 0 success, 1 error or problems found, 2 wrong usage, 130 interrupted."
     " With --wait also: 3 rejected, 4 errored, 5 ignored."
 )
 
 app = typer.Typer(
-    cls=_Commands,
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,  # rich takes longer to import than all the rest of help
     pretty_exceptions_show_locals=False,
     help="Check files on a branch before publishing.",
     epilog=_EXIT_CODES,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"lakegate {version('lakegate')}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -64,38 +182,15 @@ def begin(
         str,
         typer.Option(help="Stage on AWS. Default: LAKEGATE_… variables, or else the local stack."),
     ] = "",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also print the code's logs and warnings.")
+    ] = False,
+    asked_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
 ) -> None:
     """Work on the local stack, on the deployment that LAKEGATE_… variables name, or on a stage."""
     context.obj = stage
-
-
-for _command in (
-    local_stack.up,
-    local_stack.down,
-    local_stack.status,
-    doctor.doctor,
-    drop.drop,
-    generate.generate,
-    ingestions.runs,
-    ingestions.show,
-    inspect.inspect,
-    query.query,
-    query.page,
-    drop.change,
-    failed.replay,
-    failed.publish,
-    failed.discard,
-    failed.accept,
-    failed.expire,
-    reconcile.reconcile,
-    deploy.deploy,
-    destroy.destroy,
-    rotate.rotate,
-    probe.probe,
-    demo.demo,
-):
-    app.command()(_command)
-app.add_typer(contracts.contract, name="contract")
-app.add_typer(reconcile.ledger, name="ledger")
-app.add_typer(snowflake.snowflake, name="snowflake")
-app.add_typer(slack.slack, name="slack")

@@ -1,15 +1,21 @@
 """`lakegate query` and `page`: read tables by SQL or in a browser."""
 
+import csv
+import io
 import json
+import logging
+import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from access.deployment import Choice, find
 from cli import terminal
+from cli.spinner import SPINNER
 from functions.adapters.nessie import MAIN
-from lakegate.text import escaped_json
+from lakegate.text import escaped_json, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,13 +31,20 @@ def query(
     sql: Annotated[str, typer.Argument(help="One SELECT over tables named <namespace>.<table>.")],
     ref: Annotated[str, typer.Option(help="Branch to read.")] = MAIN,
     as_json: Annotated[bool, typer.Option("--json", help="Print all rows as JSON.")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print all rows as CSV; null is an empty cell.")
+    ] = False,
 ) -> None:
     """Query main or a branch (DuckDB SQL)."""
+    if as_json and as_csv:
+        raise typer.BadParameter("give --json or --csv, not both")
     with find(context.obj).reader(ref).answer(sql) as answer:
         if as_json:
             _print_json(answer)
+        elif as_csv:
+            print_csv(answer)
         else:
-            _print_table(answer)
+            print_table(answer)
 
 
 def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
@@ -50,18 +63,43 @@ def _print_json(answer: "pa.RecordBatchReader") -> None:
     typer.echo("\n]" if separator == "," else "[]")
 
 
-def _print_table(answer: "pa.RecordBatchReader") -> None:
+def print_csv(answer: "pa.RecordBatchReader") -> None:
+    """Print all rows as CSV with a header (RFC 4180), and their number to standard error."""
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n").writerow
+    write(answer.schema.names)
+    many = 0
+    for many, row in enumerate(rows(answer), 1):  # noqa: B007  counted for below
+        terminal.raw(_taken(text))
+        write(row)
+    terminal.raw(_taken(text))
+    terminal.err().print(_counted(many), style="dim")
+
+
+def _taken(text: io.StringIO) -> str:
+    """Return what was written so far, and empty it; a terminal gets no control characters."""
+    written = text.getvalue()
+    text.seek(0)
+    text.truncate()
+    return visible(written) if sys.stdout.isatty() else written
+
+
+def _counted(many: int) -> str:
+    return f"{many:,} {'row' if many == 1 else 'rows'}"
+
+
+def print_table(answer: "pa.RecordBatchReader") -> None:
+    """Print the first rows as a table, and their number to standard error."""
     numbers = [field.name for field in answer.schema if _is_number(field.type)]
     made = terminal.table(*answer.schema.names, right=numbers)
-    more = False
-    for count, row in enumerate(rows(answer)):
-        more = count == _MOST_ROWS
-        if more:
-            break
+    every = rows(answer)
+    for row in islice(every, _MOST_ROWS):
         made.add_row(*(terminal.cell(value) for value in row))
     terminal.out().print(made)
-    if more:
-        terminal.err().print(f"only the first {_MOST_ROWS} rows; --json prints all", style="dim")
+    # The others are not counted: that would read the whole table.
+    more = next(every, None) is not None
+    words = f"only the first {_MOST_ROWS} rows; --csv or --json prints all"
+    terminal.err().print(words if more else _counted(made.row_count), style="dim")
 
 
 def _is_number(kind: "pa.DataType") -> bool:
@@ -81,4 +119,6 @@ def page(
     """Serve the quality page: ingestions, failed checks and tables."""
     from dashboard.serving import serve  # a second to import, which no other command waits for
 
+    SPINNER.stop()
+    logging.disable(logging.NOTSET)  # an error of the page is told in its log only
     serve(Choice.of(context.obj), port, open_browser=open_)

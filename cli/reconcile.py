@@ -14,6 +14,7 @@ from cli import json_output, terminal
 from cli.options import AsJson
 from cli.realign import realign_command
 from functions.model.ingestion import Ingestion, State
+from functions.model.shown_state import ShownState
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End, Reconciliation
@@ -89,7 +90,7 @@ def _ends(found: Reconciliation) -> RenderableType:
 
 def _coloured(end: End) -> Text:
     return (
-        terminal.coloured(State(end.value))
+        terminal.coloured(ShownState(end.value))
         if end.value in set(State)
         else Text(end.value, "yellow")
     )
@@ -126,7 +127,9 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
 
 # `lakegate ledger rebuild`: restore a lost ledger.
 
-ledger = typer.Typer(no_args_is_help=True, help="Repair the ledger.")
+ledger = typer.Typer(
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Repair the ledger."
+)
 
 
 ledger.command("realign")(realign_command)

@@ -74,7 +74,7 @@ def rotate(
     terminal.out().print(_NEW_KEY if key else _NEW_TOKENS)
     if key and done.own_nessie:
         terminal.out().print(_OWN_NESSIE)
-        typer.echo(done.keys.public_key)
+        terminal.raw(f"{done.keys.public_key}\n")
         return
     terminal.out().print(_verified(done))
 

@@ -2,17 +2,20 @@
 
 import html
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import requests
 import typer
 from rich.panel import Panel
+from rich.table import Table
 from rich.text import Text
 
 from access.deployment import find, home, identified
-from cli import terminal
-from cli.options import Id
+from cli import json_output, terminal
+from cli.options import AsJson, Id
 from functions.notifications.email import MARKS, SIGNS
 from functions.notifications.slack_buttons import LABELS, REASON, Verb
 from infra.local import stack
@@ -41,8 +44,13 @@ def message_about(address: str, ingestion: str) -> Mapping[str, Any]:
             message = f"no Slack message about ingestion {ingestion} arrived"
             raise LakegateError("NO_MESSAGE", message)
         time.sleep(_PAUSE)
-    replies = [m for m in every if m.get("thread_ts") == about[-1]["ts"]]
-    return {**about[-1], "replies": replies}
+    return _with_replies(about[-1], every)
+
+
+def _with_replies(
+    message: Mapping[str, Any], every: Iterable[Mapping[str, Any]]
+) -> Mapping[str, Any]:
+    return {**message, "replies": [m for m in every if m.get("thread_ts") == message["ts"]]}
 
 
 def _about(every: list[Mapping[str, Any]], ingestion: str) -> list[Mapping[str, Any]]:
@@ -84,17 +92,82 @@ def _marked(words: str) -> Text:
     return made.append(html.unescape(words[end:]) + "\n")
 
 
-# `lakegate slack press`: press a button in the local Slack.
+# `lakegate slack list`, `show` and `press`: read the local Slack, and press a button there.
 
 _READ = ("messages", "_person")
 _SECONDS = 120  # the local Slack retries requests to the app
 
-slack = typer.Typer(no_args_is_help=True, help="Press buttons in the local Slack.")
+slack = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Show the local Slack's messages, and press buttons.",
+)
 
 
-@slack.callback()
-def group() -> None:
-    """Press buttons in the local Slack."""
+@slack.command("list")
+def list_command(
+    context: typer.Context,
+    channel: Annotated[str, typer.Option(help="Only messages in this channel.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Most messages.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the messages in the local Slack's channels, newest first, with their replies."""
+    every = _messages(_local(context.obj))
+    found = newest(every, channel)[:limit]
+    if as_json:
+        typer.echo(json_output.text([dict(message) for message in found]))
+    elif found:
+        terminal.out().print(listed(found, every))
+    else:
+        terminal.err().print("No messages")
+
+
+def newest(every: Sequence[Mapping[str, Any]], channel: str) -> list[Mapping[str, Any]]:
+    """Return the first messages of threads, newest first, of one channel unless it is ""."""
+    firsts = [m for m in every if not m.get("thread_ts") and channel in ("", m["channel"])]
+    return firsts[::-1]
+
+
+def listed(found: Iterable[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> Table:
+    """Return messages, one per line, with the number of replies among `every` message."""
+    replies = Counter(message.get("thread_ts") for message in every)
+    made = terminal.table("time", "channel", "message", "replies", right=["replies"])
+    for message in found:
+        at = f"{datetime.fromtimestamp(float(message['ts'])).astimezone():%Y-%m-%d %H:%M:%S}"
+        many = replies[message["ts"]]
+        text = html.unescape(message["text"])
+        made.add_row(at, message["channel"], text, f"{many:,}" if many else "")
+    return made
+
+
+@slack.command("show")
+def show_command(context: typer.Context, identity: Id) -> None:
+    """Show the local Slack's messages about an ingestion, as its channel does."""
+    address = _local(context.obj)
+    ingestion = identified(find().adapters().ledger, identity)
+    for each in panels(_messages(address), ingestion.id):
+        terminal.out().print(each)
+
+
+def panels(every: list[Mapping[str, Any]], ingestion: str) -> list[Panel]:
+    """Return the messages about an ingestion, oldest first; the first ones of threads have replies.
+
+    Raises LakegateError NO_MESSAGE.
+    """
+    found = _about(every, ingestion)
+    if not found:
+        message = f"no Slack message is about ingestion {ingestion}\nA good file causes none."
+        raise LakegateError("NO_MESSAGE", message)
+    return [panel(_with_replies(message, every)) for message in found]
+
+
+def _local(stage: str) -> str:
+    """Return the address of the local Slack. Raises LakegateError NOT_LOCAL for a stage."""
+    if stage:
+        message = "only the local Slack can be read and its buttons pressed\nLeave out --stage."
+        raise LakegateError("NOT_LOCAL", message)
+    return stack.read(home()).slack
 
 
 @slack.command()
@@ -108,14 +181,10 @@ def press(
     reason: Annotated[str, typer.Option(help="Text for the form.")] = "",
 ) -> None:
     """Press a button of a failed file's newest alert; fill in the form if one opens."""
-    if context.obj:
-        raise LakegateError(
-            "NOT_LOCAL", "buttons can be pressed in the local Slack only\nLeave out --stage."
-        )
+    address = _local(context.obj)
     ingestion = identified(find().adapters().ledger, identity)
     if not ingestion.has_failed:
         raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail, so it has no alert")
-    address = stack.read(home()).slack
     asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}
     before = _ask(address, "_person", {"as": person})
     _require_ok(_ask(address, "_press", asked))

@@ -16,7 +16,12 @@ from lakegate.errors import LakegateError
 
 _ROLE_ARN = re.compile(r"arn:aws(-[a-z]+)*:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
 
-snowflake = typer.Typer(no_args_is_help=True, help="Set up Snowflake to read main.")
+snowflake = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Set up Snowflake to read main.",
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ def ddl_command(
     adapters = find(context.obj).adapters()
     names = Names(Place(database, schema), role, name, aws_role)
     for statement in ddl(names, adapters.lake.bucket, _metadata(adapters, table or [])):
-        typer.echo(f"{statement};\n")
+        terminal.raw(f"{statement};\n\n")
 
 
 def ddl(names: Names, lake_bucket: str, metadata: Mapping[str, str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.segment import Segment
@@ -14,21 +15,27 @@ from rich.table import Table
 from rich.text import Text
 
 from access import outcomes
+from cli.spinner import SPINNER
 from functions.health import model
 from functions.health.model import Finding
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion
+from functions.model.shown_state import ShownState
 from lakegate.landing import ID_PART
 from lakegate.report import ADDRESS, AuditReport, Status, Tier
 from lakegate.text import one_line, visible
+from lakegate.times import duration, seconds
 
 _STATEMENT = 60
+_CAUSE = 120
 _WIDE = 200
 _MOST_SAMPLES = 10
 _COLOURS = {
-    State.PUBLISHED: "green",
-    State.REJECTED: "red",
-    State.ERRORED: "bold red",
-    State.IGNORED: "dim",
+    ShownState.PUBLISHED: "green",
+    ShownState.REJECTED: "red",
+    ShownState.ERRORED: "bold red",
+    ShownState.IGNORED: "dim",
+    ShownState.DISCARDED: "dim",
+    ShownState.SUPERSEDED: "dim",
 }
 _CHECKS = {
     Status.WARN: ("!", "yellow"),
@@ -53,7 +60,14 @@ def err() -> Console:
     return _console(stderr=True)
 
 
+def raw(text: str) -> None:
+    """Print a text to standard output exactly as it is, for files and programs."""
+    SPINNER.stop()
+    typer.echo(text, nl=False)
+
+
 def _console(*, stderr: bool) -> Console:
+    SPINNER.stop()
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDE
     # No markup: text of files, keys and contracts is printed unchanged.
@@ -70,8 +84,13 @@ class _Harmless(Console):
             yield Segment(text if control else visible(text), style, control)
 
 
-def coloured(state: State, words: str = "") -> Text:
-    """Return a state, or its description, in its colour; states in flight are yellow."""
+def state(ingestion: Ingestion) -> Text:
+    """Return an ingestion's state in its colour; states in flight are yellow."""
+    return coloured(ShownState.of(ingestion), one_line(outcomes.state(ingestion)))
+
+
+def coloured(state: ShownState, words: str = "") -> Text:
+    """Return a state, or its description, in its colour."""
     return Text(words or state.value, _COLOURS.get(state, "yellow"))
 
 
@@ -90,7 +109,7 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
     for each in ingestions:
         made.add_row(
             each.id[:ID_PART],
-            coloured(each.state, outcomes.state(each)),
+            state(each),
             ", ".join(each.tables) or "-",
             source(each),
             f"{each.rows:,}" if each.rows else "-",
@@ -98,6 +117,28 @@ def runs(ingestions: Iterable[Ingestion]) -> Table:
             _why(each),
         )
     return made
+
+
+def waiting(ingestions: Iterable[Ingestion], now: str) -> Table:
+    """Return a table of ingestions that wait for a decision at the time `now`, one per line."""
+    made = table("id", "table", "file", "cause", "rows", "age", "owner", right=["rows"])
+    for each in ingestions:
+        made.add_row(
+            each.id[:ID_PART],
+            ", ".join(each.tables) or "-",
+            source(each),
+            _cause(each),
+            f"{each.rows:,}" if each.rows else "-",
+            duration(seconds(each.landed.landed_at, now), parts=1),
+            one_line(each.owner) or each.channel or "-",
+        )
+    return made
+
+
+def _cause(ingestion: Ingestion) -> str:
+    """Return the reason in words, cut to two lines of a terminal."""
+    words = one_line(ingestion.reason.message) if ingestion.reason else ""
+    return words if len(words) <= _CAUSE else f"{words[:_CAUSE]}…"
 
 
 def _why(ingestion: Ingestion) -> str:
@@ -187,11 +228,6 @@ def findings(found: Iterable[Finding]) -> Table:
             message.append(f"\n→ {each.fix}", "default")
         made.add_row(Text(mark, colour), each.check, message)
     return made
-
-
-def counts(by_state: Mapping[str, int]) -> Table:
-    """Return the number of ingestions in each state; states without any are left out."""
-    return facts((name, Text(f"{many:,}")) for name, many in by_state.items() if many)
 
 
 def shared_runs(found: Mapping[str, Any]) -> Table:

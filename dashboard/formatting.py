@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import streamlit as st
 
 from lakegate.report import CheckResult
 from lakegate.text import one_line, visible
+from lakegate.times import duration, seconds
 
 _FENCE = re.compile("`+")
 _SIZES = ("bytes", "KB", "MB", "GB", "TB")
@@ -54,25 +55,6 @@ def ago(time: str, now: str) -> str:
         return "at an unknown time"
     past = seconds(time, now)
     return f"{duration(past, parts=1)} ago" if past >= 1 else "just now"
-
-
-def seconds(begin: str, end: str) -> float:
-    """Return the seconds between two times of the ledger; at least 0, as clocks may disagree."""
-    gone = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
-    return max(0.0, gone.total_seconds())
-
-
-def duration(seconds: float, parts: int = 2) -> str:
-    """Return a duration as `0.4 s`, `3 min 12 s`, `2 d 4 h`: its largest `parts` units."""
-    if seconds < 59.95:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    whole = timedelta(seconds=round(seconds))
-    hours, rest = divmod(whole.seconds, 3600)
-    minutes, left = divmod(rest, 60)
-    units = [(whole.days, "d"), (hours, "h"), (minutes, "min"), (left, "s")]
-    while units[0][0] == 0:
-        units.pop(0)
-    return " ".join(f"{many:,} {unit}" for many, unit in units[:parts] if many)
 
 
 def size(number: float) -> str:

@@ -13,15 +13,17 @@ from access.deployment import identified
 from access.outcomes import waits
 from access.shared_runs import load
 from dashboard import actions, charts, formatting
-from dashboard.formatting import code, count, duration, grid, moment, seconds
+from dashboard.formatting import code, count, grid, moment
 from dashboard.ingestion import Account, Step, account, facts, rows, sample_rows, total
 from dashboard.overview import Window, bounds
 from dashboard.session import Opened
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
+from functions.model.shown_state import ShownState, state_words
 from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import visible
+from lakegate.times import duration, seconds
 
 # The charts of one ingestion.
 
@@ -72,10 +74,12 @@ def way(steps: Sequence[Step]) -> alt.Chart:
     )
 
 
-_COLOURS: Mapping[State, Any] = {
-    State.PUBLISHED: "green",
-    State.REJECTED: "orange",
-    State.ERRORED: "red",
+_COLOURS: Mapping[ShownState, Any] = {
+    ShownState.PUBLISHED: "green",
+    ShownState.REJECTED: "orange",
+    ShownState.ERRORED: "red",
+    ShownState.DISCARDED: "gray",
+    ShownState.SUPERSEDED: "gray",
 }
 _RECENT = 10
 
@@ -109,14 +113,14 @@ def _ask(opened: Opened) -> None:
         return
     st.subheader("Landed last", anchor=False)
     for brief in recent:
-        formatting.ingestion(brief.id, f"{code(brief.name)} {brief.state}")
+        formatting.ingestion(brief.id, f"{code(brief.name)} {state_words(brief)}")
 
 
 def _head(known: Account) -> None:
     one = known.ingestion
     st.header(code(one.name), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge(outcomes.state(one), color=_COLOURS.get(one.state, "blue"))
+        st.badge(outcomes.state(one), color=_COLOURS.get(ShownState.of(one), "blue"))
         for table in one.tables:
             formatting.table(table, code(table), ":material/table:")
         if known.is_comparable:

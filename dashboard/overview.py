@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dashboard.formatting import seconds
 from functions.model.ingestion import ALERTED
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.shown_state import ShownState
 from lakegate import times
+from lakegate.times import seconds
 
 MEMBERS = "files of batches"  # beside the tables, none of whose names is without a dot
 _MOST_ALERTS = 6
@@ -24,11 +25,13 @@ class Outcome(StrEnum):
     REJECTED = "rejected"
     ERRORED = "errored"
     IGNORED = "ignored"
+    DISCARDED = "discarded"
+    SUPERSEDED = "superseded"
 
     @classmethod
     def of(cls, brief: IngestionSummary) -> "Outcome":
         """Return the outcome of an ingestion; without a final state it is waiting."""
-        return cls(brief.state.value) if brief.ended else cls.WAITING
+        return cls(ShownState.of(brief).value) if brief.ended else cls.WAITING
 
 
 class Window(StrEnum):

@@ -9,11 +9,13 @@ import streamlit as st
 from access.shared_runs import load
 from dashboard import charts, formatting
 from dashboard.charts import Span
-from dashboard.formatting import ago, code, duration, tables
+from dashboard.formatting import ago, code, tables
 from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, overview
 from dashboard.session import Opened
 from functions.adapters.all import Adapters
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.shown_state import state_words
+from lakegate.times import duration
 
 # The charts of the overview.
 
@@ -24,6 +26,8 @@ _COLOURS = {
     Outcome.WAITING: charts.BLUE,
     Outcome.PUBLISHED: charts.GREEN,
     Outcome.IGNORED: charts.GREY,
+    Outcome.DISCARDED: charts.BROWN,
+    Outcome.SUPERSEDED: charts.SLATE,
 }
 _MOST_TABLES, _NO_TABLE = 12, "no table"
 
@@ -182,11 +186,11 @@ def _alerts(alerts: Sequence[IngestionSummary], now: str) -> None:
         st.markdown(":material/check_circle: Nothing failed.")
     for each in alerts:
         with st.container(gap=None):
-            formatting.ingestion(each.id, f"{code(each.name)} {each.state}", ":material/error:")
-            gone = ", superseded" if each.superseded_by else ""
-            gone = ", discarded" if each.discarded else gone
+            formatting.ingestion(
+                each.id, f"{code(each.name)} {state_words(each)}", ":material/error:"
+            )
             why = f"{tables(each.tables)}, {each.reason_code}"
-            st.text(f"{why}, {ago(each.ended_at, now)}{gone}")
+            st.text(f"{why}, {ago(each.ended_at, now)}")
 
 
 def _oldest(waiting: Sequence[IngestionSummary], now: str) -> None:

@@ -10,8 +10,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
 from functions.model.alert import Alert, Block, Kind
-from functions.model.ingestion import ALERTED, State
+from functions.model.ingestion import ALERTED, IN_FLIGHT, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.shown_state import ShownState, is_approved
 from functions.notifications.blocks import code, context, escaped, header, link, section
 from functions.settings import DigestSettings
 from functions.telemetry import logger, metrics
@@ -24,6 +25,7 @@ from lakegate.text import one_line
 WEEK, GRACE = timedelta(days=7), timedelta(days=1)
 _MOST = 10  # lines of each list: the digest stays one screen long
 _LONGEST = 80  # characters of a name in it
+_ENDS = tuple(state for state in ShownState if state.value not in set(IN_FLIGHT))
 
 
 def incomplete(recent: Sequence[IngestionSummary], until: datetime) -> dict[str, int]:
@@ -80,8 +82,10 @@ def digest(
 def _summary(landed: Sequence[IngestionSummary]) -> str:
     if not landed:
         return "No file landed."
-    states = Counter(brief.state for brief in landed)
-    ends = [f"{states[s]:,} {s}" for s in (State.PUBLISHED, *ALERTED, State.IGNORED) if states[s]]
+    states = Counter(map(ShownState.of, landed))
+    approved = sum(map(is_approved, landed))
+    notes = {ShownState.PUBLISHED: f" ({approved:,} approved)"} if approved else {}
+    ends = [f"{states[s]:,} {s}{notes.get(s, '')}" for s in _ENDS if states[s]]
     in_flight = sum(not brief.ended for brief in landed)
     ends += [f"{in_flight:,} in flight"] if in_flight else []
     return (

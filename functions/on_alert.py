@@ -3,9 +3,10 @@
 It runs outside the deployment's network, because Slack is on the internet.
 """
 
+import html
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,9 +16,9 @@ from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import Alert, Kind
-from functions.notifications.alert_text import digest
-from functions.notifications.blocks import context
+from functions.model.alert import Alert, Block, Kind
+from functions.notifications.alert_text import digest, member, without_buttons
+from functions.notifications.blocks import context, cut, escaped, header
 from functions.notifications.email import Topic
 from functions.notifications.slack import LogAlerts, Place, SlackAlerts, ThreadGone, bot_token
 from functions.notifications.slack_buttons import buttons
@@ -34,6 +35,7 @@ from lakegate.errors import Permanent
 # crash in between repeats it and loses nothing. A delayed alert that comes after a later one of
 # the same ingestion is not posted.
 
+_LONGEST_OUTCOME = 300
 _IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)
 
 
@@ -62,38 +64,54 @@ def notify(channels: AlertChannels, body: str) -> None:
         original, about=original.about or body, token=original.token if channels.has_buttons else ""
     )
     if queued.to_topic and channels.topic:
-        _once(channels, alert, "topic", channels.topic.post)
+        _once(channels, without_buttons(alert), "topic", channels.topic.post)
     elif not queued.to_topic and channels.slack:
         _show(channels.threads, channels.slack, queued.channel, alert)
     elif not queued.to_topic:
-        channels.log.post(queued.channel, alert)
+        channels.log.post(queued.channel, without_buttons(alert))
 
 
-def shown(alert: Alert) -> Alert:
-    """Return an alert with its buttons."""
-    return replace(alert, blocks=(*alert.blocks, *buttons(alert)))
+def shown(alert: Alert, note: tuple[Block, ...] = ()) -> Alert:
+    """Return an alert with a note and its buttons after its lead, or else with commands there."""
+    lead = alert.lead or len(alert.blocks)
+    before, after = (*alert.blocks[:lead], *note), alert.blocks[lead:]
+    if actions := buttons(alert):
+        return replace(alert, blocks=(*before, *actions, *after))
+    return without_buttons(replace(alert, blocks=(*before, *after), lead=len(before)))
 
 
 def headline(thread: Thread) -> Alert:
     """Return a thread's first message with its current counts of alerts and resolved ones.
 
-    Its buttons are removed once its own ingestion is resolved.
+    Once its own ingestion is resolved it has neither advice nor buttons, and another title.
     """
-    first, count, closed = thread.alert, len(thread.members), len(thread.closed)
-    words = [f":repeat: *{count} with the same cause*, each in this thread"] if count > 1 else []
+    first, own = thread.alert, member(_subject(thread.alert))
+    count, closed = len(thread.members), len(thread.closed)
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    words = " · ".join(_counts(thread))
+    note = (context(words),) if words else ()
+    if own not in thread.closed:
+        return replace(shown(first, note), text=first.text + more)
+    title = f"{count - closed} of {count} still open: {first.table}"
+    if closed == count:
+        title = f"✓ {'Resolved' if count == 1 else f'All {count} resolved'}: {first.table}"
+    # An older release's message has no lead: all of it but its title stays.
+    details = first.blocks[first.lead or 1 :]
+    blocks = (header(title), *note, context(f"Before: {first.text}"), *details)
+    text = f"Resolved: {first.text}" if closed == count else first.text
+    return replace(first, text=text + more, blocks=blocks)
+
+
+def _counts(thread: Thread) -> Iterator[str]:
+    """Yield how many alerts have the cause, how many of them are resolved, and how the last was."""
+    count, closed = len(thread.members), len(thread.closed)
+    if count > 1:
+        yield f":repeat: *{count} with the same cause*, each in this thread"
     if closed:
         resolved = "Resolved" if closed == count else f"{closed} of {count} resolved"
-        words.append(f":white_check_mark: {resolved}")
-    is_open = first.ingestion not in thread.closed
-    return replace(
-        first,
-        text=first.text + (f" (and {count - 1} more)" if count > 1 else ""),
-        blocks=(
-            *first.blocks,
-            *([context(" · ".join(words))] if words else []),
-            *(buttons(first) if is_open else ()),
-        ),
-    )
+        yield f":white_check_mark: {resolved}"
+    if thread.outcome:
+        yield thread.outcome
 
 
 def _once(channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
@@ -145,7 +163,8 @@ def _reply(
     Raises ThreadGone where Slack refuses it permanently for any reason: the queue keeps a channel's
     order, so a failure that repeats would block all later alerts.
     """
-    thread = threads.join(place, _subject(alert), closed=_closes(alert))
+    outcome = escaped(cut(html.unescape(alert.text), _LONGEST_OUTCOME))
+    thread = threads.join(place, _subject(alert), closed=_closes(alert), outcome=outcome)
     try:
         slack.update(place, headline(thread))
         if thread.alert.about != alert.about:  # else it is the first message, posted before a crash

@@ -17,6 +17,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary, status_text
+from functions.model.shown_state import state_words
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.report import AuditReport
@@ -93,8 +94,7 @@ def _go() -> None:
 
 def _label(brief: IngestionSummary) -> str:
     """Return a label that stays the same as long as the ingestion is in its state."""
-    gone = ", discarded" if brief.discarded else ""
-    what = f"{brief.name} · {tables(brief.tables)} · {brief.state}{gone}"
+    what = f"{brief.name} · {tables(brief.tables)} · {state_words(brief)}"
     return one_line(f"{what} · landed {moment(brief.landed_at)} · {brief.id[:ID_PART]}")
 
 

@@ -106,6 +106,20 @@ class Ledger(Notes):
         found = self._listed("due", Key("unfinished").eq("yes"))
         return (each for each in found if each.unfinished and each.saved_at < before)
 
+    def due_landings(self, before: str) -> list[str]:
+        """Return when each unfinished ingestion landed that landed before a time, earliest first.
+
+        Times are ISO 8601 in UTC. An ingestion added a moment ago may be missing.
+        """
+        due = Key("unfinished").eq("yes") & Key("landed_at").lt(before)
+        found = self._items(
+            self._table.query,
+            IndexName="due",
+            KeyConditionExpression=due,
+            ProjectionExpression="landed_at",
+        )
+        return [str(each["landed_at"]) for each in found]
+
     def needs_recording(self) -> Iterator[Ingestion]:
         """Yield finished ingestions whose results main's tables may lack, earliest save first.
 

@@ -88,8 +88,14 @@ class QueuedAlert:
             channel, blocks = str(found["channel"]), tuple(found["blocks"])
             known = {name: str(found[name]) for name in _TEXTS if name in found}
             kind = Kind(found["kind"]) if found.get("kind") in list(Kind) else Kind.PLAIN
-            revision = int(found.get("revision", 0))
-            alert = Alert(blocks=blocks, kind=kind, revision=revision, **known)
+            alert = Alert(
+                blocks=blocks,
+                kind=kind,
+                revision=int(found.get("revision", 0)),
+                lead=int(found.get("lead", 0)),
+                commands=tuple(map(str, found.get("commands", ()))),
+                **known,
+            )
             return cls(channel, alert, bool(found.get("to_topic")))
         except (ValueError, TypeError, KeyError) as error:
             message = f"this message is not an alert ({error!r}): {body[:300]}"

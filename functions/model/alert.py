@@ -32,8 +32,9 @@ class Alert:
     `ingestion` is its id, if it is about one; `table` names each table of a batch. `cause` is the
     same for all alerts with the same reason. `token` is the state token of the ingestion; an
     answer's is "" once nothing more can be done. `page` is the ingestion's address on the quality
-    page. `unreadable` names the rows that would be left out if it were published. What does not
-    apply is "".
+    page. `unreadable` names the rows that would be left out if it were published. Buttons stand
+    after the first `lead` blocks, or at the end if that is 0; `commands` do what buttons do, for
+    where nobody may press any. What does not apply is "".
     """
 
     text: str
@@ -47,3 +48,5 @@ class Alert:
     page: str = ""
     unreadable: str = ""
     revision: int = 0
+    lead: int = 0
+    commands: tuple[str, ...] = ()

@@ -262,6 +262,11 @@ class Ingestion:
         return max(self.times.get("audited", ""), self.times.get("approved", ""))
 
     @property
+    def approved_by(self) -> str:
+        """Return who approved its publishing although its audit failed, "" for nobody."""
+        return self.approval.by if self.approval else ""
+
+    @property
     def has_failed(self) -> bool:
         """Return whether it was ever rejected or errored."""
         return any(state.value in self.times for state in ALERTED)

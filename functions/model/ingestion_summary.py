@@ -17,7 +17,8 @@ class IngestionSummary:
     `rows` are those on its branch. `landed_at` and `ended_at` are ISO 8601 in UTC, the latter ""
     while it is in flight. `reason_code` says why it was not published, `channel` gets its alerts;
     `batch` is the one in whose folder its file lies. For a batch, `parts` maps each of its tables
-    to its rows, and `table` names none. `replayed_at` is when it was last replayed.
+    to its rows, and `table` names none. `approved_by` approved its publishing although its audit
+    failed; an older release did not note it here. `replayed_at` is when it was last replayed.
     """
 
     id: str
@@ -33,6 +34,7 @@ class IngestionSummary:
     batch: str = ""
     discarded: bool = False
     superseded_by: str = ""
+    approved_by: str = ""
     replayed_at: str = ""
     parts: Mapping[str, int] = field(default_factory=dict)
 
@@ -53,6 +55,7 @@ class IngestionSummary:
             batch=batch_of(ingestion.landed.key),
             discarded=ingestion.discarded,
             superseded_by=ingestion.superseded_by,
+            approved_by=ingestion.approved_by,
             replayed_at=ingestion.times.get("replayed", ""),
             parts=_rows_by_table(ingestion.parts),
         )

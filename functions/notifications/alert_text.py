@@ -11,6 +11,13 @@ from functions.model.alert import Alert, Block, Kind
 from functions.model.ingestion import Ingestion, State
 from functions.notifications.blocks import SECTION as _SECTION
 from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
+from functions.notifications.failure_text import (
+    failure_advice,
+    failure_commands,
+    failure_title,
+    how_to_look,
+    reason_code,
+)
 from lakegate.diagnosis import cell_told
 from lakegate.report import ADDRESS, AuditReport, CheckResult
 from lakegate.text import one_line, visible
@@ -39,26 +46,29 @@ _MOST_CHECKS, _MOST_SAMPLES = 10, 3
 _SHORT = 200
 _LONGEST_CAUSE, _LONGEST_UNREADABLE = 1000, 300
 
-_ADVICE = {  # for the decision, by the reason's code
-    "LIKELY_DUPLICATE": "Publish it if its rows are meant to be in the table twice.\n",
-    "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.\n",
-}
-
 
 def alert(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
     """Return the alert for a rejected or errored ingestion."""
-    reason = _code(ingestion)
-    title = f"{ingestion.state.capitalize()}: {ingestion.name} ({reason})"
     failed, shown = (report.failed, report.untold) if report else ((), ())
     blocks = (
+        section("\n".join([failure_advice(ingestion), *_page_link(ingestion, page_url)])),
         section(_what_happened(ingestion)),
         *[section(_check(check)) for check in shown[:_MOST_CHECKS]],
         *([section(_more(shown))] if len(shown) > _MOST_CHECKS else []),
-        section(_what_to_do(ingestion, page_url)),
+        *how_to_look(ingestion),
     )
-    cause = " ".join([reason, *sorted(check.id for check in failed)])
-    found = _of(ingestion, Kind.FAILED, title, blocks, page_url, cause)
-    return replace(found, unreadable=one_line(unreadable.named(report))[:_LONGEST_UNREADABLE])
+    cause = " ".join([reason_code(ingestion), *sorted(check.id for check in failed)])
+    found = _of(ingestion, Kind.FAILED, failure_title(ingestion), blocks, page_url, cause)
+    left_out = one_line(unreadable.named(report))[:_LONGEST_UNREADABLE]
+    return replace(found, unreadable=left_out, lead=2, commands=failure_commands(ingestion))
+
+
+def without_buttons(alert: Alert) -> Alert:
+    """Return an alert with commands in the place of buttons, for where nobody may press any."""
+    lead = alert.lead or len(alert.blocks)
+    lines = "\n".join(map(plain, alert.commands))
+    commands = (section(f"*Commands*\n```{lines}```"),) if lines else ()
+    return replace(alert, blocks=(*alert.blocks[:lead], *commands, *alert.blocks[lead:]))
 
 
 def recovered(ingestion: Ingestion, page_url: str = "") -> Alert:
@@ -204,21 +214,17 @@ def _of(
     )
 
 
-def _code(ingestion: Ingestion) -> str:
-    return ingestion.reason.code if ingestion.reason else "UNKNOWN"
-
-
 def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     """Return a title and a sentence about what happened to it."""
     name, approval = ingestion.name, ingestion.approval
     if ingestion.discarded:
         words = "Its branch is deleted. A replay reads the file again."
-        return f"Discarded: {name}", words
+        return f"Discarded{_by(ingestion, 'discard')}: {name}", words
     if ingestion.superseded_by:
         words = (
-            f"It was {ingestion.state} ({_code(ingestion)}), and a newer version is published as "
-            f"ingestion {ingestion.superseded_by}: no decision is needed. Its branch is kept until "
-            "it expires."
+            f"It was {ingestion.state} ({reason_code(ingestion)}), and a newer version is "
+            f"published as ingestion {ingestion.superseded_by}: no decision is needed. Its branch "
+            "is kept until it expires."
         )
         return f"Superseded: {name}", words
     if ingestion.state is State.IGNORED:
@@ -226,14 +232,23 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
         return f"No longer needed: {name}", words
     rows = f"{ingestion.rows:,} rows are on main"
     if approval:
-        return f"Published anyway: {name}", f"{rows}, approved by {approval.by}: {approval.reason}"
-    return f"Published after replay: {name}", f"{rows}, by attempt {ingestion.attempt}."
+        words = f"{rows}, approved by {approval.by}: {approval.reason}"
+        return f"Published anyway by {approval.by}: {name}", words
+    title = f"Published after replay{_by(ingestion, 'replay')}: {name}"
+    return title, f"{rows}, by attempt {ingestion.attempt}."
+
+
+def _by(ingestion: Ingestion, what: str) -> str:
+    """Return ` by NAME` of who did that last, "" if nobody gave a name."""
+    names = [action.by for action in ingestion.actions if action.what == what]
+    return f" by {names[-1]}" if names else ""
 
 
 def _what_happened(ingestion: Ingestion) -> str:
     reason = ingestion.reason.message if ingestion.reason else ""
     lines = [
         cut(escaped(reason), _REASON),
+        f"*Reason* {code(reason_code(ingestion))}",
         *_source(ingestion),
         f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
         *_owner(ingestion),
@@ -290,17 +305,6 @@ def _cell(value: str | None) -> str:
 
 def _more(failed: tuple[CheckResult, ...]) -> str:
     return f"… and {len(failed) - _MOST_CHECKS} more failed checks, all in the audit report."
-
-
-def _what_to_do(ingestion: Ingestion, page_url: str) -> str:
-    commands = [f"lakegate show {ingestion.id}"]
-    if ingestion.state is State.REJECTED and ingestion.audited_hash:
-        commands.insert(0, f"lakegate inspect {ingestion.id}")
-        commands.append(f"lakegate publish {ingestion.id} --by NAME --reason TEXT")
-    commands += [f"lakegate {verb} {ingestion.id}" for verb in ("replay", "discard")]
-    advice = _ADVICE.get(_code(ingestion), "")
-    head = "\n".join(["*Commands*", *_page_link(ingestion, page_url)])
-    return f"{advice}{head}\n```" + "\n".join(map(plain, commands)) + "```"
 
 
 def _page(ingestion: Ingestion, page_url: str) -> str:

@@ -2,7 +2,7 @@
 
 One DynamoDB table (key `id`) has three kinds of items, each deleted some time after its last use:
 
-* a thread: its first message, the ingestions in it, and which of them are resolved
+* a thread: its first message, the ingestions in it, which are resolved, and how the last was
 * a cause: the thread for the next alert of this cause, or the process that is opening one
 * an ingestion: its thread, and its notifications so far
 """
@@ -31,13 +31,15 @@ _MOST = 1000  # members of a thread; a longer one is unreadable
 class Thread:
     """One thread: the place and content of its first message.
 
-    `members` are the subjects in it, `closed` those that are resolved, each named by `member`.
+    `members` are the subjects in it, `closed` those that are resolved, each named by `member`;
+    `outcome` says how the last of the latter was, in escaped text.
     """
 
     place: Place
     alert: Alert
     members: frozenset[str]
     closed: frozenset[str] = frozenset()
+    outcome: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,24 +141,30 @@ class Threads:
             )
         self.remember(subject, alert.about, place, alert.revision)
 
-    def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
+    def join(
+        self, place: Place, subject: str, *, closed: bool | None = None, outcome: str = ""
+    ) -> Thread:
         """Add a subject to a thread; return the thread.
 
-        `closed` says whether it is resolved, None for no change. Raises ThreadGone where the thread
-        is not recorded, or is full.
+        `closed` says whether it is resolved, None for no change, and `outcome` how. Raises
+        ThreadGone where the thread is not recorded, or is full.
         """
         change = {True: ", closed :one", False: " DELETE closed :one", None: ""}[closed]
+        last, said = "", {}
+        if closed and outcome:
+            last, said = ", outcome = :said", {":said": [member(subject), outcome]}
         try:
             with translated(_UNAVAILABLE):
                 found = self._table.update_item(
                     Key={"id": _id("thread", f"{place.channel} {place.ts}")},
-                    UpdateExpression=f"SET expires = :expires ADD members :one{change}",
+                    UpdateExpression=f"SET expires = :expires{last} ADD members :one{change}",
                     ConditionExpression=_TAKES,
                     ExpressionAttributeValues={
                         ":one": {member(subject)},
                         ":it": member(subject),
                         ":most": _MOST,
                         ":expires": self._expires(),
+                        **said,
                     },
                     ReturnValues="ALL_NEW",
                 )["Attributes"]
@@ -164,7 +172,8 @@ class Threads:
             raise ThreadGone from refused
         alert = QueuedAlert.from_json(found["alert"]).alert
         members, done = frozenset(found["members"]), frozenset(found.get("closed", ()))
-        return Thread(place, alert, members, done)
+        last, words = found.get("outcome", ("", ""))
+        return Thread(place, alert, members, done, words if last in done else "")
 
     def drop(self, place: Place) -> None:
         """Delete the record of a thread whose first message is gone."""

@@ -13,7 +13,7 @@ from slack_sdk import WebClient
 from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion, State
-from functions.notifications.alert_text import alert, recovered, unreadable_event
+from functions.notifications.alert_text import alert, recovered, unreadable_event, without_buttons
 from functions.notifications.email import Topic
 from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
@@ -33,6 +33,7 @@ from tests.fakes.threads import FakeThreads
 
 DEFAULT = "#lakegate"
 ALERT = alert(INGESTION, REPORT)
+IN_WORDS = without_buttons(ALERT)
 
 
 @dataclass
@@ -109,6 +110,11 @@ def ingestion(name: str, attempt: int = 1, **changes: Any) -> Ingestion:
     return replace(INGESTION, **{**known, **changes})
 
 
+def title(name: str) -> str:
+    """Return the title of that alert."""
+    return f"shop.orders: {name} rejected, 1 of 2 checks failed: carrier; main unchanged"
+
+
 def settled(name: str, attempt: int = 2) -> Alert:
     """Return the notice of a file that was replayed and then published."""
     return recovered(ingestion(name, attempt, state=State.PUBLISHED, rows=842))
@@ -118,7 +124,7 @@ def settled(name: str, attempt: int = 2) -> Alert:
 def test_an_alert_is_seen_in_its_channel(local_slack: LocalSlack, channel: str, seen: str) -> None:
     """An alert is posted with text and blocks in its channel or in the default one."""
     local_slack.notify(ALERT, channel)
-    assert local_slack.posted() == [(seen, ALERT)]
+    assert local_slack.posted() == [(seen, replace(ALERT, blocks=IN_WORDS.blocks))]
 
 
 def test_a_message_that_comes_again_is_shown_once(local_slack: LocalSlack) -> None:
@@ -135,14 +141,16 @@ def test_a_repeat_is_counted_and_named_in_the_thread(local_slack: LocalSlack) ->
     for name in ("a", "b", "c"):
         local_slack.notify(failed(name))
     assert local_slack.threaded() == {
-        "Rejected: a (CHECKS_FAILED) (and 2 more)": [
-            "Rejected: b (CHECKS_FAILED)",
-            "Rejected: c (CHECKS_FAILED)",
+        f"{title('a')} (and 2 more)": [
+            title("b"),
+            title("c"),
         ]
     }
     first = local_slack.posted()[0][1]
     assert "*3 with the same cause*" in str(first.blocks)
-    assert first.blocks[: len(failed("a").blocks)] == failed("a").blocks
+    lead = failed("a").lead
+    assert first.blocks[:lead] == failed("a").blocks[:lead]
+    assert first.blocks[lead]["type"] == "context"
 
 
 def test_another_cause_table_or_channel_is_another_thread(local_slack: LocalSlack) -> None:
@@ -170,8 +178,8 @@ def test_a_window_ends(local_slack: LocalSlack) -> None:
     local_slack.notify(failed("b"))
     local_slack.notify(failed("c"))
     assert local_slack.threaded() == {
-        "Rejected: a (CHECKS_FAILED)": [],
-        "Rejected: b (CHECKS_FAILED) (and 1 more)": ["Rejected: c (CHECKS_FAILED)"],
+        title("a"): [],
+        f"{title('b')} (and 1 more)": [title("c")],
     }
 
 
@@ -184,7 +192,7 @@ def test_recovery_answers_in_the_thread(local_slack: LocalSlack) -> None:
     local_slack.notify(settled("unknown"))
     (first, replies), unknown = local_slack.threaded().items()
     assert unknown == ("Published after replay: unknown", [])
-    assert first == "Rejected: a (CHECKS_FAILED) (and 1 more)"
+    assert first == f"{title('a')} (and 1 more)"
     assert replies[1:] == ["Published after replay: b"]
     assert "1 of 2 resolved" in str(local_slack.posted()[0][1].blocks)
 
@@ -208,7 +216,7 @@ def test_failing_again_is_reported_in_the_thread_and_in_the_channel(
     local_slack.notify(settled("a"))
     local_slack.notify(failed("a", attempt=3))
     ((first, replies),) = local_slack.threaded().items()
-    assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED)", 2)
+    assert (first, len(replies)) == (title("a"), 2)
     assert [m.get("broadcast") for m in local_slack.slack.messages.all()] == [None, False, True]
     assert "resolved" not in str(local_slack.posted()[0][1].blocks)
 
@@ -234,7 +242,7 @@ def test_an_alert_of_a_deleted_thread_is_posted_again(
     local_slack.delete_first()
     local_slack.notify(notice)
     local_slack.notify(failed("c"))
-    again = [] if notice.kind is Kind.RECOVERED else ["Rejected: c (CHECKS_FAILED)"]
+    again = [] if notice.kind is Kind.RECOVERED else [title("c")]
     assert next(iter(local_slack.threaded().values())) == again
 
 
@@ -259,9 +267,9 @@ def test_a_thread_that_refuses_a_reply_blocks_nothing(local_slack: LocalSlack, b
         for each in notice:
             local_slack.notify(each)
     assert list(local_slack.threaded().values())[-1] == []
-    assert [alert_.text.partition(" (")[0] for _, alert_ in local_slack.posted()] == [
-        "Rejected: a",
-        "Rejected: b",
+    assert [alert_.text.partition(" (and")[0] for _, alert_ in local_slack.posted()] == [
+        title("a"),
+        title("b"),
     ]
 
 
@@ -273,7 +281,7 @@ def test_a_crash_before_it_is_remembered_reports_once_more(local_slack: LocalSla
     for _ in range(3):
         local_slack.notify(failed("a"))
     local_slack.notify(failed("b"))
-    assert list(local_slack.threaded().values()) == [[], ["Rejected: b (CHECKS_FAILED)"]]
+    assert list(local_slack.threaded().values()) == [[], [title("b")]]
 
 
 def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
@@ -285,7 +293,7 @@ def test_a_crash_in_a_thread_counts_once(local_slack: LocalSlack) -> None:
     for _ in range(3):
         local_slack.notify(failed("b"))
     ((first, replies),) = local_slack.threaded().items()
-    assert (first, len(replies)) == ("Rejected: a (CHECKS_FAILED) (and 1 more)", 2)
+    assert (first, len(replies)) == (f"{title('a')} (and 1 more)", 2)
 
 
 def test_an_alert_of_an_older_release_is_shown(local_slack: LocalSlack) -> None:
@@ -404,7 +412,7 @@ def test_the_last_word_is_the_newest(local_slack: LocalSlack) -> None:
                 channels,
                 QueuedAlert("#orders", replace(notice, token=""), to_topic=to_topic).to_json(),
             )
-    assert local_slack.threaded() == {first.text: [last.text, answer.text]}
+    assert local_slack.threaded() == {f"Resolved: {first.text}": [last.text, answer.text]}
     assert [notice.text for notice in topic.got] == [first.text, last.text, answer.text]
 
 
@@ -423,7 +431,7 @@ def test_slack_and_topic_fail_alone(local_slack: LocalSlack) -> None:
     topic.away = False
     for _ in range(3):
         notify(channels, to_topic.to_json())
-    assert (len(local_slack.posted()), topic.got) == (1, [ALERT])
+    assert (len(local_slack.posted()), topic.got) == (1, [IN_WORDS])
 
 
 def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> None:
@@ -436,5 +444,5 @@ def test_without_slack_log_and_topic_tell(caplog: pytest.LogCaptureFixture) -> N
     notify(channels, QueuedAlert("#orders", ALERT, to_topic=True).to_json())
     (record,) = caplog.records
     assert (record.levelname, record.getMessage()) == ("ERROR", ALERT.text)
-    assert (vars(record)["channel"], vars(record)["blocks"]) == ("#orders", ALERT.blocks)
-    assert topic.got == [ALERT]
+    assert (vars(record)["channel"], vars(record)["blocks"]) == ("#orders", IN_WORDS.blocks)
+    assert topic.got == [IN_WORDS]

@@ -341,6 +341,17 @@ def test_the_recent_is_not_due(ledger: AnyLedger, clock: FakeClock) -> None:
     assert ids(ledger.unfinished("2026-03-01T12:03:00.000+00:00")) == [2, 3]
 
 
+def test_what_is_unfinished_has_a_place_by_its_landing(ledger: AnyLedger) -> None:
+    """The landings of unfinished ingestions before a time are listed, earliest first."""
+    days = [f"2026-03-0{day}T12:00:00.000+00:00" for day in range(1, 5)]
+    for number in (2, 0, 1, 3):
+        one = ingestion(number)
+        landed = replace(one.landed, landed_at=days[number])
+        state = State.IGNORED if number == 1 else State.LANDED
+        ledger.begin(replace(one, landed=landed, state=state))
+    assert ledger.due_landings(days[3]) == [days[0], days[2]]
+
+
 @pytest.mark.parametrize("elsewhere", ["2026-02-01T12", "2026-03-01T13"])
 def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
     ledger: AnyLedger, clock: FakeClock, elsewhere: str

@@ -151,6 +151,16 @@ def test_a_thread_knows_who_recovered(memory: Memory) -> None:
     assert memory.threads.join(HERE, "a", closed=False).closed == {"b"}
 
 
+def test_a_thread_knows_how_the_last_one_was_resolved(memory: Memory) -> None:
+    """The outcome of the last member that was closed is kept until that one is open again."""
+    opened(memory)
+    memory.threads.join(HERE, "b")
+    assert memory.threads.join(HERE, "a", closed=True, outcome="by Ada").outcome == "by Ada"
+    assert memory.threads.join(HERE, "b", closed=True, outcome="by Bob").outcome == "by Bob"
+    assert memory.threads.join(HERE, "a").outcome == "by Bob"
+    assert memory.threads.join(HERE, "b", closed=False, outcome="no").outcome == ""
+
+
 def test_a_thread_takes_no_more_than_people_can_read(memory: Memory) -> None:
     """After a thousand members the next alert opens a new thread; members stay in theirs."""
     opened(memory)

@@ -10,28 +10,31 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from functions.model.alert import Alert
-from functions.notifications.alert_text import alert, recovered, unreadable_event
+from functions.notifications.alert_text import alert, recovered, unreadable_event, without_buttons
 from functions.notifications.email import Topic, body, subject
 from tests.contract.aws import ACCOUNT
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
-ALERT = alert(replace(INGESTION, owner="Shop & Co"), REPORT, "https://page")
+ALERT = without_buttons(alert(replace(INGESTION, owner="Shop & Co"), REPORT, "https://page"))
 
 
 def test_people_read_it_without_marks() -> None:
     """Title, facts, check, rows, commands and page address appear without Slack's markup."""
     text = body(ALERT)
     for part in (
-        "Rejected: a.csv (CHECKS_FAILED)",
+        "shop.orders: a.csv rejected, 1 of 2 checks failed: carrier; main unchanged",
+        "Drop a corrected file, or correct the contract and replay this one.",
+        "Reason CHECKS_FAILED",
         "Table shop.orders\nOwner Shop & Co\nBranch ingest/shop.orders/a-csv-aaaaaaaaaaaa",
         "✗ carrier on carrier, flight: expected 0 rows, found 2 rows",
         "carrier=Zürich, flight=null",
         f"On the quality page: https://page/ingestion?id={INGESTION.id}",
-        f"lakegate inspect {INGESTION.id}\n",
+        f"lakegate inspect {INGESTION.id} shows the rows",
+        f"lakegate show {INGESTION.id}\nlakegate publish {INGESTION.id} --by NAME --reason TEXT\n",
     ):
         assert part in text
     assert not {"*", "`", "<"} & set(text)
-    assert subject(ALERT) == "Rejected: a.csv (CHECKS_FAILED)"
+    assert subject(ALERT).startswith("shop.orders: a.csv rejected, 1 of 2 checks failed: carrier")
 
 
 @given(st.text(max_size=3000), st.text(max_size=3000))

@@ -134,6 +134,37 @@ def test_a_question_that_cannot_be_asked_is_explained(
     assert "Traceback" not in answer.stderr
 
 
+def test_what_needs_a_decision_is_listed(dropped: dict[str, Result]) -> None:
+    """The rejected file waits with its cause, and is listed under its state only."""
+    (waits,) = document("runs", "--waiting", "--table", TABLE)
+    assert (waits["key"], waits["state"]) == ("cli/orders/bad.csv", "rejected")
+    assert waits["reason"]["message"] in lakegate("runs", "--waiting").stdout.replace("\n", " ")
+    assert document("runs", "--table", TABLE, "--state", "discarded") == []
+    assert len(document("runs", "--table", TABLE, "--since", "1d", "--limit", "1")) == 1
+
+
+def test_tables_their_contracts_and_commits_are_listed(dropped: dict[str, Result]) -> None:
+    """The table is listed with its rows and its contract, and its one commit in its log."""
+    assert [each["rows"] for each in document("tables") if each["table"] == TABLE] == [2]
+    listed = {each["table"]: each for each in document("contract", "list")}
+    assert listed[TABLE]["prefix"] == "cli/orders/"
+    (commit,) = document("log", TABLE)
+    assert (commit["rows"], commit["message"]) == (2, f"Publish 2 rows of good.csv to {TABLE}")
+    assert lakegate("query", f"SELECT id FROM {TABLE} ORDER BY id", "--csv").stdout == "id\n1\n2\n"
+
+
+def test_the_local_slack_can_be_read(dropped: dict[str, Result]) -> None:
+    """The alert is listed with its title, and shown with its buttons."""
+    (bad,) = document("runs", "--waiting", "--table", TABLE)
+    title = f"{TABLE}: bad.csv rejected, {bad['reason']['message']}; main unchanged"
+
+    def is_told() -> bool:
+        return title in [each["text"] for each in document("slack", "list")]
+
+    eventually(is_told, PATIENCE, "the alert is not in Slack")
+    assert "[Publish anyway]" in lakegate("slack", "show", bad["id"]).stdout
+
+
 def test_status_is_enough_to_join_in(gate: Gate, dropped: dict[str, Result]) -> None:
     """Any S3 and any Iceberg client can use the lake with the facts of `status --json`."""
     status = document("status")

@@ -93,7 +93,8 @@ def test_a_mended_contract_lets_a_replay_pass(gate: Gate, failed: dict[str, Fail
     assert gate.adapters.catalog.branches(ended.branch) == []
     first, recovery = gate.alerts(ended)
     (repeat,) = gate.alerts(other)
-    assert first["text"] == "Rejected: bad.parquet (CHECKS_FAILED) (and 1 more)"
+    assert first["text"].startswith("failed.mended: bad.parquet rejected, 1 of ")
+    assert first["text"].endswith(": amount.invalidValues; main unchanged (and 1 more)")
     assert recovery["text"] == "Published after replay: bad.parquet"
     assert [each["thread_ts"] for each in (repeat, recovery)] == [first["ts"]] * 2
 

@@ -76,6 +76,11 @@ class FakeLedger:
         due = [i for i in self._index() if i.unfinished and i.saved_at < before]
         yield from sorted(due, key=_LANDED_AT)
 
+    def due_landings(self, before: str) -> list[str]:
+        """See Ledger.due_landings."""
+        due = [i.landed.landed_at for i in self._index() if i.unfinished]
+        return sorted(at for at in due if at < before)
+
     def needs_recording(self) -> Iterator[Ingestion]:
         """See Ledger.needs_recording."""
         yield from sorted((i for i in self._index() if i.needs_recording), key=_SAVED_AT)

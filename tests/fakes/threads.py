@@ -29,6 +29,7 @@ class FakeThreads:
     subjects: dict[str, Known] = field(default_factory=dict)
     causes: dict[str, _Cause] = field(default_factory=dict)
     threads: dict[Place, Thread] = field(default_factory=dict)
+    last: dict[Place, tuple[str, str]] = field(default_factory=dict)
 
     def known(self, subject: str) -> Known:
         """See Threads.known."""
@@ -63,12 +64,16 @@ class FakeThreads:
             self.causes[cause] = replace(held, place=place, opened=self.now())
         self.remember(subject, alert.about, place, alert.revision)
 
-    def join(self, place: Place, subject: str, *, closed: bool | None = None) -> Thread:
+    def join(
+        self, place: Place, subject: str, *, closed: bool | None = None, outcome: str = ""
+    ) -> Thread:
         """See Threads.join."""
         thread = self.threads.get(place)
         one = frozenset({member(subject)})
         if not thread or (len(thread.members) >= _MOST and not one <= thread.members):
             raise ThreadGone
+        last = (member(subject), outcome) if closed and outcome else self.last.get(place, ("", ""))
+        self.last[place] = last
         joined = replace(
             thread,
             members=thread.members | one,
@@ -78,6 +83,7 @@ class FakeThreads:
                 None: thread.closed,
             }[closed],
         )
+        joined = replace(joined, outcome=last[1] if last[0] in joined.closed else "")
         self.threads[place] = joined
         return joined
 

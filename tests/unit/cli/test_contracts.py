@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from cli import contracts
 from cli.contracts import push, withdraw
 from functions.adapters.s3 import Missing, StoredContract
 from lakegate.errors import LakegateError
@@ -111,3 +112,16 @@ def test_a_push_takes_what_the_deployment_takes(tmp_path: Path) -> None:
 
     with pytest.raises(LakegateError, match="longer than 1,048,576 characters"):
         push(FakeLake(), [tmp_path], nothing)  # type: ignore[arg-type]
+
+
+def test_the_contracts_in_force_are_listed_by_table() -> None:
+    """Every valid contract in force is listed, by its table; what is none is left out."""
+    lake: Any = FakeLake()
+    for name in ("orders", "items"):
+        text = ORDERS.replace("orders", name).encode()
+        lake.put_text(f"contracts/shop.{name}.yaml", text)
+    lake.put_text("contracts/shop.broken.yaml", b"kind: nothing of the kind")
+    assert [each.contract.table for each in contracts.in_force(lake)] == [
+        "shop.items",
+        "shop.orders",
+    ]

@@ -1,17 +1,22 @@
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 
-from cli.drop import chosen, exit_code, put, put_batch, show_progress
-from cli.follow import TrackedIngestion
+from cli.drop import chosen, exit_code, explain, put, put_batch, show_progress, stopped, wait_for
+from cli.follow import TrackedIngestion, dropped
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
+from lakegate.report import AuditReport
 from tests.fakes.deployment import ORDERS, Deployment
+from tests.fakes.examples import REPORT
+from tests.fakes.faults import Fault
 from tests.unit.cli.cli_examples import ERRORED, IGNORED, PUBLISHED, QUEUED, REJECTED
 
 _ORDERS = parse(ORDERS, "orders")
@@ -114,3 +119,52 @@ def test_each_step_takes_one_line_however_the_load_changes() -> None:
     first, second = said.getvalue().splitlines()
     assert first.endswith("waits for a shared run; about 3 files wait")
     assert "published 1,842 rows" in second
+
+
+def remarks(ingestion: Ingestion, report: AuditReport | None = None) -> str:
+    """Return what is said about an ingestion that was waited for."""
+    deployment = Deployment()
+    if report:
+        deployment.lake.put_report(ingestion.report_key, report.to_json())
+    said = io.StringIO()
+    explain(Console(file=said, width=200), deployment.adapters, [TrackedIngestion(ingestion)])
+    return said.getvalue()
+
+
+def test_what_is_remarkable_about_a_published_file_is_said() -> None:
+    """Warnings, rows in quarantine and a likely duplicate are named after the wait."""
+    report = replace(REPORT, rows_rejected=1200)
+    said = remarks(replace(PUBLISHED, duplicate_of="d" * 32), report)
+    assert "März.csv: warning, few_late: expected 0 rows, found 7 rows" in said
+    assert "März.csv: 1,200 rows are in quarantine" in said
+    assert "März.csv: likely a duplicate: dddddddddddd brought the same before" in said
+    assert said.endswith("Details: `lakegate show 0123456789ab`\n")
+
+
+def test_an_unremarkable_file_is_not_remarked() -> None:
+    """A file without warnings needs no further line, and a rejected one has its reason only."""
+    assert remarks(replace(PUBLISHED, checks=())) == ""
+    assert remarks(REJECTED).splitlines()[0].endswith("1 of 3 checks failed: total.range")
+
+
+def test_after_a_wait_was_stopped_the_way_on_is_named() -> None:
+    """Ctrl-C during a wait prints the command for each ingestion."""
+    assert "lakegate show 0123456789ab" in stopped([TrackedIngestion(QUEUED)])
+
+
+def test_an_interrupted_wait_leaves_the_work_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """After Ctrl-C a wait names the way on, and exits as shells expect; the file is ingested."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.parquet")
+    deployment.deliver()
+    deployment.journal.strike("ledger.get", Fault(interrupt))
+    with pytest.raises(typer.Exit) as ending:
+        wait_for(deployment.adapters, [dropped(landed)], 60)
+    assert ending.value.exit_code == 130
+    assert f"lakegate show {ingestion_id(landed)[:12]}" in capsys.readouterr().err
+    deployment.settle()
+    assert deployment.ingestion(landed).merge_hash

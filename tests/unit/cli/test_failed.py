@@ -6,6 +6,7 @@ import pytest
 import typer
 
 from cli import failed
+from cli.options import confirm
 from functions.operations.discard import Removal
 from functions.operations.expire import Expired
 from functions.operations.failed import Outcome
@@ -80,3 +81,11 @@ def test_an_expiry_that_failed_says_so() -> None:
     """A branch that could not be deleted is named with the reason."""
     expired = Expired("shop.orders", ("ingest/x",), "2026", left="S3 is away")
     assert failed.line(expired, dry_run=False) == ("ingest/x: not deleted completely: S3 is away")
+
+
+def test_nothing_is_deleted_without_consent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal to ask at, a deletion needs --yes."""
+    with pytest.raises(typer.BadParameter, match="--yes"):
+        confirm("Delete it?", yes=False)
+    confirm("Delete it?", yes=True)
+    assert capsys.readouterr() == ("", "")

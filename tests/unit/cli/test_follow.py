@@ -52,7 +52,8 @@ def test_files_are_followed_through_a_shared_run() -> None:
 
     seen = follow(deployment.adapters, map(dropped, landed), finished, 10, show)
 
-    assert said[:2] == ["uploaded", "waits for a shared run; about 3 files wait or are in work"]
+    load = "about 3 files wait or are in work"
+    assert said[:2] == ["uploaded", f"waits for a shared run; next in line; {load}"]
     assert said[-1] == f"published {seen[0].ingestion.rows:,} rows with 2 other files"
     assert {item.ingestion.job_run for item in seen} == {*deployment.jobs.shared_runs()}
 

@@ -1,10 +1,12 @@
 """`lakegate status` counts ingestions, and shows the shared runs."""
 
 import pytest
+import typer
 
 from cli import terminal
-from cli.local_stack import counts
+from cli.local_stack import counted, counts, require_up
 from functions.model.freshness import Freshness
+from functions.model.ingestion import Approval, State
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.unit.cli.test_terminal import shown
@@ -59,3 +61,25 @@ def test_a_deployment_without_shared_runs_has_none_to_show() -> None:
     found = counts(Deployment().adapters)["shared_runs"]
     assert found == {"waiting": 0, "up": [], "problem": None}
     assert shown(terminal.shared_runs(found)) == ""
+
+
+def test_states_are_counted_as_people_mean_them(deployment: Deployment) -> None:
+    """Each ingestion counts once, a discarded one as such; approved ones are noted."""
+    published, *_ = deployment.ledger.in_state(State.PUBLISHED)
+    approval = Approval("Ada", "a refund", "2026", ())
+    deployment.ledger.save(published.but(approval=approval))
+    one, _ = deployment.ledger.in_state(State.LANDED)
+    deployment.ledger.save(one.but(state=State.REJECTED, discarded=True))
+    document = counts(deployment.adapters)
+    found = {name: many for name, many in document["counts"].items() if many}
+    assert found == {"landed": 1, "published": 1, "discarded": 1}
+    assert document["approved"] == 1
+    assert shown(counted(document)) == "landed 1 published 1 (1 approved) discarded 1"
+
+
+def test_a_part_that_is_down_is_an_exit_code() -> None:
+    """`status` ends with 1 when a part is down, and with 0 otherwise."""
+    require_up({"health": {"nessie": "up", "lake": "up"}})
+    with pytest.raises(typer.Exit) as ending:
+        require_up({"health": {"nessie": "up", "lake": "down"}})
+    assert ending.value.exit_code == 1

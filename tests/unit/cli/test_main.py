@@ -1,10 +1,17 @@
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from access.deployment import ROOT
-from cli.main import app
+from cli.main import Commands, app, begin
 
 _COMMANDS = (
     *("up", "down", "status", "drop", "runs", "show", "inspect", "query", "reconcile"),
@@ -109,3 +116,111 @@ def test_all_problems_of_contracts_are_reported_at_once(tmp_path: Path) -> None:
     assert said.exit_code == 1
     assert all(f"{file} is refused as a contract" in said.stderr for file in files)
     assert "line 1: kind" in said.stderr
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own, in this checkout."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_imports_no_library_of_a_command() -> None:
+    """The list of commands is printed without importing what a command needs."""
+    code = "import sys; sys.argv = ['lakegate', '--help']\nfrom cli.main import app\n"
+    said = python(f"{code}try: app()\nexcept SystemExit: print(*sys.modules, file=sys.stderr)")
+    assert "reconcile" in said.stdout
+    slow = ("boto3", "rich", "pyarrow", "pyiceberg", "duckdb", "requests", "functions.adapters.all")
+    assert not {*slow} & {*said.stderr.split()}
+
+
+@pytest.mark.parametrize("name", get_command(app).commands)  # type: ignore[attr-defined]
+def test_every_command_is_found_where_the_list_says(name: str) -> None:
+    """Each command can be imported, and its help is more than the line in the list."""
+    said = CliRunner().invoke(app, [name, "--help"])
+    assert said.exit_code == 0
+    assert said.stdout.startswith(f"Usage: root {name}")
+    assert "--install-completion" not in said.stdout
+
+
+def test_the_list_of_commands_is_cut_nowhere() -> None:
+    """Each line of the help fits a terminal of 80 columns."""
+    assert "..." not in CliRunner().invoke(app, ["--help"]).stdout.replace("[ARGS]...", "")
+
+
+def test_the_version_is_printed() -> None:
+    """`--version` prints the version of the package."""
+    said = CliRunner().invoke(app, ["--version"])
+    assert said.stdout == f"lakegate {version('lakegate')}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [("lakegate runs --wai", ["--waiting"]), ("lakegate contract lis", ["list"])],
+)
+def test_a_shell_completes_commands_and_options(line: str, completed: list[str]) -> None:
+    """Completion knows the options of a command, and the commands of a group."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    said = python(
+        "from cli.main import app; app(prog_name='lakegate')",
+        _LAKEGATE_COMPLETE="complete_bash",
+        **words,
+    )
+    assert said.stdout.split() == completed
+
+
+def test_an_error_is_json_for_programs() -> None:
+    """With --json an error is a JSON document on standard error, with code and message."""
+    said = CliRunner().invoke(app, ["runs", "--json"])
+    assert (said.exit_code, said.stdout) == (1, "")
+    assert json.loads(said.stderr)["error"]["code"] == "NO_STACK"
+    assert "lakegate up" in json.loads(said.stderr)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("drop", "drop only the other files"), ("other", "run the command again")]
+)
+def test_an_interrupted_command_says_how_to_continue(name: str, said: str) -> None:
+    """After Ctrl-C a command says what to do, and exits as shells expect."""
+    own = typer.Typer(cls=Commands)
+    own.callback()(begin)
+
+    @own.command(name)
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    done = CliRunner().invoke(own, [name])
+    assert done.exit_code == 130
+    assert said in done.stderr
+
+
+_LOGGING = """
+import logging, sys, typer, warnings
+from cli.main import Commands, begin
+from functions.telemetry import logger
+app = typer.Typer(cls=Commands)
+app.callback()(begin)
+@app.command()
+def noisy():
+    logger.info("for developers")
+    logging.warning("of a library")
+    warnings.warn("old")
+    print("for people")
+sys.argv = ["lakegate", *{arguments}, "noisy"]
+app()
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["--verbose"]])
+def test_logs_are_printed_on_request_only(arguments: list[str]) -> None:
+    """What is logged for developers is hidden from people, unless --verbose is given."""
+    said = python(_LOGGING.format(arguments=arguments))
+    everything = said.stdout + said.stderr
+    assert "for people" in said.stdout
+    for line in ("for developers", "of a library", "old"):
+        assert (line in everything) is bool(arguments)

@@ -1,10 +1,13 @@
 from typing import Any
 
+import pytest
+
 from cli import slack
 from functions.notifications.alert_text import alert
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
+from lakegate.errors import LakegateError
 from tests.unit.cli.cli_examples import REJECTED
 from tests.unit.cli.test_terminal import shown
 
@@ -22,9 +25,9 @@ def test_an_alert_can_be_read_on_a_terminal() -> None:
     )
 
     assert "Slack #orders" in text
-    assert "Rejected: [red] März.csv (CHECKS_FAILED)" in text
+    assert "shop.orders: [red] März.csv rejected, 1 of 3 checks failed" in text
     assert "Branch ingest/shop.orders/red-Marz-csv-0123456789ab" in text
-    assert f"lakegate show {REJECTED.id}" in text
+    assert f"lakegate inspect {REJECTED.id}" in text
 
 
 def test_slack_marks_are_shown_and_not_printed() -> None:
@@ -47,3 +50,35 @@ def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
     text = shown(slack.panel(about))
     for part in ("2 with the same cause", "[Replay]", "↳ Published after replay: b <1>"):
         assert part in text
+
+
+def message(ts: str, text: str, **more: Any) -> dict[str, Any]:
+    """Return a message as the local Slack keeps it."""
+    return {"channel": "#orders", "ts": ts, "text": text, "blocks": [section(text)], **more}
+
+
+_EVERY = [
+    message("1772366412.000001", "a &lt;1&gt; rejected"),
+    message("1772366413.000002", "b rejected", thread_ts="1772366412.000001"),
+    message("1772366414.000003", "c rejected", channel="#returns"),
+]
+
+
+def test_messages_are_listed_newest_first() -> None:
+    """A line has time, channel, text and number of replies; replies have none of their own."""
+    found = slack.newest(_EVERY, "")
+    assert [each["text"][0] for each in found] == ["c", "a"]
+    assert [each["text"][0] for each in slack.newest(_EVERY, "#orders")] == ["a"]
+    text = shown(slack.listed(found, _EVERY))
+    assert "#returns c rejected" in text
+    assert text.endswith("#orders a <1> rejected 1")
+
+
+def test_the_messages_about_an_ingestion_are_shown_with_their_replies() -> None:
+    """Every message that names the ingestion is shown; without one an error says so."""
+    every: list[Any] = [*_EVERY, message("1772366415.000004", "a came again")]
+    first, again = map(shown, slack.panels(every, "a "))
+    assert "↳ b rejected" in first
+    assert "a came again" in again
+    with pytest.raises(LakegateError, match="NO_MESSAGE"):
+        slack.panels(every, "d" * 32)

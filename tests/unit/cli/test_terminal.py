@@ -1,5 +1,6 @@
 import io
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console, RenderableType
@@ -8,6 +9,7 @@ from cli import terminal
 from cli.follow import TrackedIngestion, progress_table
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion
+from lakegate.report import Reason
 from tests.unit.cli.cli_examples import (
     AUDITED,
     ERRORED,
@@ -38,6 +40,16 @@ def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
     assert "0123456789ab rejected" in text
     assert "0123456789ab landed (queued) shop.orders" in shown(terminal.runs([QUEUED]))
     assert text.endswith("CHECKS_FAILED")
+
+
+def test_what_waits_for_a_decision_says_why_and_since_when() -> None:
+    """A line has short id, table, key, cause in words, rows, age and owner."""
+    long = replace(REJECTED, owner="Ada", reason=Reason("COLUMNS", "18 columns " * 40))
+    text = shown(terminal.waiting([REJECTED, long], "2026-03-04T13:00:00.000+00:00"))
+    assert "id table file cause rows age owner" in text
+    assert "shop/orders/[red] März.csv 1 of 3 checks failed: total.range 1,842 3 d -" in text
+    assert "3 d Ada" in text
+    assert "…" in text
 
 
 def test_a_key_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

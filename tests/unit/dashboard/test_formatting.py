@@ -1,11 +1,10 @@
 """Numbers, times and names as the quality page shows them."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from dashboard.formatting import ago, code, count, duration, harmless, moment, size, tables
+from dashboard.formatting import ago, code, count, harmless, moment, size, tables
 
 _NOW = "2026-03-01T12:00:00.000+00:00"
 HOSTILE = (
@@ -37,24 +36,6 @@ def test_any_text_is_nothing_but_code(text: str) -> None:
         assert [part.type for part in parts] == ["text", "code_inline", "text"]
         shown = [character for character in name if character.isalnum()]
         assert [c for c in parts[1].content if c.isalnum()] == shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0, "0.0 s"),
-        (0.44, "0.4 s"),
-        (12.3, "12 s"),
-        (59.96, "1 min"),
-        (192, "3 min 12 s"),
-        (3600, "1 h"),
-        (3601, "1 h"),
-        (187_200, "2 d 4 h"),
-    ],
-)
-def test_a_duration_has_two_units_at_most(seconds: float, words: str) -> None:
-    """A duration has at most two units."""
-    assert duration(seconds) == words
 
 
 def test_times_have_a_zone() -> None:

@@ -108,8 +108,8 @@ def test_each_button_names_what_it_acts_on() -> None:
     notice = alert(replace(REJECTED, landed=replace(REJECTED.landed, key="shop/<a&b>.csv")), REPORT)
     members = frozenset({notice.ingestion, "b", "c"})
     first = headline(Thread(Place("C1", "1.0"), notice, members))
-    *_, block = first.blocks
-    title = "Rejected: <a&b>.csv (CHECKS_FAILED)"
+    (block,) = (each for each in first.blocks if each["type"] == "actions")
+    title = "shop.orders: <a&b>.csv rejected, 1 of 2 checks failed: carrier; main unchanged"
     assert {pressed(button).title for button in block["elements"]} == {title}
     (question,) = [each["confirm"] for each in block["elements"] if "confirm" in each]
     assert question["text"]["text"].startswith(f"{title}\n")

@@ -5,8 +5,18 @@ from dataclasses import replace
 import pytest
 
 from functions.model.alert import Alert
-from functions.model.ingestion import State
-from functions.notifications.alert_text import alert, digest, duplicate, unreadable_event
+from functions.model.ingestion import Approval, State
+from functions.notifications.alert_text import (
+    alert,
+    digest,
+    duplicate,
+    recovered,
+    unreadable_event,
+    without_buttons,
+)
+from functions.notifications.slack import Place
+from functions.notifications.threads import Thread
+from functions.on_alert import headline
 from lakegate.diagnosis import BadCell
 from lakegate.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT, WRONG, WRONG_FILE
@@ -26,7 +36,8 @@ def test_a_rejection_says_what_and_why() -> None:
     """A rejection has file, table, branch, reason and the failed check's values."""
     text = shown(alert(INGESTION, REPORT))
     for part in (
-        "Rejected: a.csv (CHECKS_FAILED)",
+        "shop.orders: a.csv rejected, 1 of 2 checks failed: carrier; main unchanged",
+        "`CHECKS_FAILED`",
         "1 of 2 checks failed: carrier",
         "`s3://landing/shop/orders/a.csv`",
         "`shop.orders`",
@@ -39,10 +50,78 @@ def test_a_rejection_says_what_and_why() -> None:
     assert "fine" not in text
 
 
-def test_an_alert_says_how_to_look_further() -> None:
-    """An alert has commands to copy, for the failing rows and for the ingestion."""
-    text = shown(alert(INGESTION, REPORT))
-    assert f"lakegate inspect {'a' * 32}\nlakegate show {'a' * 32}" in text
+def test_an_alert_says_what_to_do_first() -> None:
+    """Title and advice come before the details; the latter name the rows' command."""
+    message = alert(INGESTION, REPORT)
+    kinds = [block["type"] for block in message.blocks[: message.lead]]
+    assert kinds == ["header", "section"]
+    assert texts(message)[0].startswith("Drop a corrected file, or correct the contract")
+    assert "publish it anyway" in texts(message)[0]
+    assert "publish it anyway" not in shown(alert(replace(INGESTION, audited_hash=""), REPORT))
+    assert texts(message)[-1] == f"`lakegate inspect {'a' * 32}` shows the rows that break it."
+
+
+def test_commands_stand_where_nobody_may_press_buttons() -> None:
+    """Commands that do what buttons do are shown only without buttons."""
+    message = alert(INGESTION, REPORT)
+    assert not any(each in shown(message) for each in message.commands)
+    plain = without_buttons(message)
+    verbs = ("show", "publish", "replay", "discard")
+    listed = plain.blocks[message.lead]["text"]["text"].split("```")[1].splitlines()
+    assert [line.split()[1] for line in listed] == [*verbs]
+    assert plain.blocks[: message.lead] == message.blocks[: message.lead]
+
+
+@pytest.mark.parametrize(("name", "table"), [("a" * 300 + ".csv", "shop.orders"), ("a", "b" * 99)])
+def test_a_long_name_hides_neither_state_nor_main(name: str, table: str) -> None:
+    """A title is cut in its names and its cause, and fits Slack's header."""
+    landed = replace(INGESTION.landed, key=f"shop/{name}")
+    wordy = replace(INGESTION, landed=landed, table=table, reason=Reason("X", "word " * 99))
+    (header, *_) = alert(wordy, REPORT).blocks
+    assert " rejected, word word" in header["text"]["text"]
+    assert header["text"]["text"].endswith("…; main unchanged")
+
+
+def test_a_recovery_names_who_decided() -> None:
+    """The title of a recovery names who discarded, replayed or approved."""
+    acted = {what: INGESTION.acted(what, "Ada", "2026") for what in ("discard", "replay")}
+    approval = Approval("Ada", "a refund", "2026", ())
+    for each, title in (
+        (replace(acted["discard"], discarded=True), "Discarded by Ada: a.csv"),
+        (replace(INGESTION, discarded=True), "Discarded: a.csv"),
+        (replace(acted["replay"], state=State.PUBLISHED), "Published after replay by Ada: a.csv"),
+        (
+            replace(INGESTION, state=State.PUBLISHED, approval=approval),
+            "Published anyway by Ada: a.csv",
+        ),
+    ):
+        assert recovered(each).text == title
+
+
+def test_a_resolved_message_looks_resolved() -> None:
+    """A resolved first message says who resolved it, and has neither advice nor buttons."""
+    first = replace(alert(INGESTION, REPORT), token="1:x:")
+    mine = frozenset({INGESTION.id})
+    open_ = headline(Thread(Place("C", "1"), first, mine))
+    done = headline(Thread(Place("C", "1"), first, mine, mine, "Discarded by Ada: a.csv"))
+    assert [block["type"] for block in open_.blocks[:3]] == ["header", "section", "actions"]
+    assert done.blocks[0]["text"]["text"] == "✓ Resolved: shop.orders"
+    note, before = (block["elements"][0]["text"] for block in done.blocks[1:3])
+    assert note == ":white_check_mark: Resolved · Discarded by Ada: a.csv"
+    assert before == f"Before: {first.text}"
+    assert done.blocks[3:] == first.blocks[first.lead :]
+    assert "Drop a corrected file" not in str(done.blocks)
+
+
+def test_a_thread_with_open_files_is_not_resolved() -> None:
+    """While other files are open, the title of a resolved first message counts them."""
+    first = alert(INGESTION, REPORT)
+    members = frozenset({INGESTION.id, "b", "c"})
+    some = headline(Thread(Place("C", "1"), first, members, frozenset({INGESTION.id})))
+    every = headline(Thread(Place("C", "1"), first, members, members))
+    assert some.blocks[0]["text"]["text"] == "2 of 3 still open: shop.orders"
+    assert every.blocks[0]["text"]["text"] == "✓ All 3 resolved: shop.orders"
+    assert every.text == f"Resolved: {first.text} (and 2 more)"
 
 
 def test_a_notice_of_a_duplicate_says_of_what() -> None:
@@ -70,7 +149,7 @@ def test_an_error_needs_no_report() -> None:
     """An ingestion without a branch or a report is alerted."""
     early = replace(INGESTION, state=State.ERRORED, table="", branch="", reason=Reason("X", "why"))
     text = shown(alert(early, None))
-    assert "Errored: a.csv (X)" in text
+    assert "no table: a.csv errored, why; main unchanged" in text
     assert "*Table* `none`" in text
     assert "*Branch* `none created`" in text
 
@@ -115,7 +194,7 @@ def test_a_few_samples_are_enough() -> None:
 def test_a_long_reason_hides_no_branch() -> None:
     """A long reason leaves room for file, table, branch and ingestion."""
     wordy = replace(INGESTION, reason=Reason("CONTRACT_INVALID", "a problem\n" * 900))
-    what_happened = texts(alert(wordy, None))[0]
+    what_happened = texts(alert(wordy, None))[1]
     for part in ("a problem", "a.csv", "shop.orders", INGESTION.branch, INGESTION.id):
         assert part in what_happened
 

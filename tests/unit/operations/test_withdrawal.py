@@ -49,8 +49,9 @@ def test_a_replay_brings_the_rows_back_once() -> None:
     assert codes(deployment) == []
     check_promises(deployment)
     failed, recovered = (alert.text for _, alert in deployment.alerts.posted)
-    assert failed == "Errored: b.parquet (WITHDRAWN)"
-    assert recovered == "Published after replay: b.parquet"
+    assert failed.startswith("shop.orders: b.parquet errored, main no longer has commit ")
+    assert failed.endswith("…; gone from main")
+    assert recovered == "Published after replay by Ann: b.parquet"
 
 
 def test_a_discard_accepts_that_the_rows_are_gone() -> None:

@@ -188,7 +188,7 @@ def test_a_rejected_change_can_be_approved(deployment: Scenario) -> None:
     """The alert shows the statement and who requested it; approved, the change is on main."""
     failed = deployment.end_of(deployment.change(script=rejected))
     ((_, told),) = deployment.alerts.posted
-    assert told.text == "Rejected: change of shop.orders (CHECKS_FAILED)"
+    assert told.text.startswith("shop.orders: change of shop.orders rejected, ")
     assert "UPDATE shop.orders SET id = id + 1" in str(told.blocks)
     assert "*Change* by Ann" in str(told.blocks)
     again = deployment.end_of(deployment.replay(failed).ingestion)

@@ -1,0 +1,70 @@
+"""The words of a failure: its title, what to decide, and the commands for that."""
+
+from functions.model.alert import Block
+from functions.model.ingestion import Ingestion, State
+from functions.notifications.blocks import HEADER, code, cut, section
+from lakegate.text import one_line
+
+_ADVICE = {  # for the decision, by the reason's code
+    "LIKELY_DUPLICATE": (
+        "Publish it if its rows are meant to be in the table twice; discard it if not."
+    ),
+    "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.",
+    "WITHDRAWN": "Replay it to publish its rows again, or discard it to accept that they are gone.",
+}
+_ADVICE_ELSE = {
+    State.REJECTED: "correct the contract and replay this one",
+    State.ERRORED: "fix the cause and replay this one",
+}
+_LONGEST_NAME = 40
+_GONE = ("WITHDRAWN",)  # codes of those that were published, and that main lost since
+
+
+def reason_code(ingestion: Ingestion) -> str:
+    """Return the code of the reason for its failure."""
+    return ingestion.reason.code if ingestion.reason else "UNKNOWN"
+
+
+def failure_title(ingestion: Ingestion) -> str:
+    """Return the title of a failure: table, file, state, cause, and what that means for main.
+
+    The names and the cause are cut so that all of it fits Slack's header.
+    """
+    table = cut(", ".join(ingestion.tables) or "no table", _LONGEST_NAME)
+    head = one_line(f"{table}: {cut(ingestion.name, _LONGEST_NAME)} {ingestion.state}, ")
+    words = ingestion.reason.message if ingestion.reason else reason_code(ingestion)
+    cause = one_line(words.strip().partition("\n")[0]).rstrip(":.")
+    end = "; gone from main" if reason_code(ingestion) in _GONE else "; main unchanged"
+    return f"{head}{cut(cause, HEADER - len(head) - len(end))}{end}"
+
+
+def failure_advice(ingestion: Ingestion) -> str:
+    """Return what to decide, in a sentence or two."""
+    if advice := _ADVICE.get(reason_code(ingestion)):
+        return advice
+    anew = "Submit a corrected change" if ingestion.change else "Drop a corrected file"
+    advice = f"{anew}, or {_ADVICE_ELSE.get(ingestion.state, 'replay this one')}."
+    if _is_publishable(ingestion):
+        advice += " If its rows are right as they are, publish it anyway."
+    return f"{advice} Discard it if it is not needed."
+
+
+def how_to_look(ingestion: Ingestion) -> list[Block]:
+    """Return the command that no button replaces: which rows break the contract."""
+    if not _is_publishable(ingestion):
+        return []
+    return [section(f"{code(f'lakegate inspect {ingestion.id}')} shows the rows that break it.")]
+
+
+def failure_commands(ingestion: Ingestion) -> tuple[str, ...]:
+    """Return the commands that do what the buttons do."""
+    verbs = ("show", "replay", "discard")
+    commands = [f"lakegate {verb} {ingestion.id}" for verb in verbs]
+    if _is_publishable(ingestion):
+        commands.insert(1, f"lakegate publish {ingestion.id} --by NAME --reason TEXT")
+    return tuple(commands)
+
+
+def _is_publishable(ingestion: Ingestion) -> bool:
+    """Return whether an audit judged rows that are on its branch."""
+    return ingestion.state is State.REJECTED and bool(ingestion.audited_hash)
