@@ -126,7 +126,7 @@ lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest ve
 	@mkdir -p build
 	@.venv/bin/python -m infra.versions > build/versions.txt
 	@$(LOCK) 3.11 pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
-	@$(LOCK) 3.13 pyproject.toml -c requirements-dev.txt -o requirements.txt
+	@$(LOCK) 3.13 --group functions -c requirements-dev.txt -o requirements.txt
 	@$(LOCK) 3.11 --group job -c requirements-dev.txt -o requirements-job.txt
 	@$(LOCK) 3.11 --group build -c requirements-dev.txt -o requirements-build.txt
 	@$(LOCK) 3.11 --group bench -c requirements-dev.txt -o requirements-bench.txt
