@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text fuzz-files package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text fuzz-files package simulate wheel lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -116,6 +116,9 @@ fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare wha
 
 package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 	@.venv/bin/python -m infra.package
+
+wheel: setup ## Build the command line's package under build/wheel, for machines without a checkout
+	@.venv/bin/uv build --quiet --wheel --no-build-isolation --python .venv/bin/python -o build/wheel
 
 # Locked for the Lambdas' platform; the hashes are those of every platform's files.
 LOCK = .venv/bin/uv pip compile --quiet --generate-hashes --no-annotate --no-emit-index-url \

@@ -1,6 +1,7 @@
 """The built package, installed where there is no checkout, as `pipx` installs it."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,8 @@ _LAMBDA_PYTHON = (
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the `lakegate` of a new environment, for a Python that the package supports."""
     home = tmp_path_factory.mktemp("installed")
-    _uv("build", "--wheel", "--no-build-isolation", "--python", sys.executable, "-o", str(home))
+    (build,) = re.findall(r"^\t@\S+uv (build .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    _uv(*build.replace("build/wheel", str(home)).split())
     _uv("venv", "--python", request.param, str(home / "venv"))
     (wheel,) = home.glob("*.whl")
     python, pins = str(home / "venv/bin/python"), str(ROOT / "requirements-dev.txt")
