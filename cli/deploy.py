@@ -139,6 +139,7 @@ def deploy(
     ] = 900,
 ) -> None:
     """Deploy this checkout to a stage on AWS; repeat it to continue after an interruption."""
+    checkout()  # before AWS is asked anything
     site = site_of(context, stage)
     tell = site.tell
     chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
