@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text fuzz-files package simulate lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text fuzz-files package simulate wheel lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -117,6 +117,9 @@ fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare wha
 package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 	@.venv/bin/python -m infra.package
 
+wheel: setup ## Build the command line's package under build/wheel, for machines without a checkout
+	@.venv/bin/uv build --quiet --wheel --no-build-isolation --python .venv/bin/python -o build/wheel
+
 # Locked for the Lambdas' platform; the hashes are those of every platform's files.
 LOCK = .venv/bin/uv pip compile --quiet --generate-hashes --no-annotate --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
@@ -126,7 +129,7 @@ lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest ve
 	@mkdir -p build
 	@.venv/bin/python -m infra.versions > build/versions.txt
 	@$(LOCK) 3.11 pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
-	@$(LOCK) 3.13 pyproject.toml -c requirements-dev.txt -o requirements.txt
+	@$(LOCK) 3.13 --group functions -c requirements-dev.txt -o requirements.txt
 	@$(LOCK) 3.11 --group job -c requirements-dev.txt -o requirements-job.txt
 	@$(LOCK) 3.11 --group build -c requirements-dev.txt -o requirements-build.txt
 	@$(LOCK) 3.11 --group bench -c requirements-dev.txt -o requirements-bench.txt

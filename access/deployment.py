@@ -18,7 +18,8 @@ from functions.operations import failed
 from functions.operations.failed import Outcome
 from functions.settings import Settings
 from functions.wiring import connect
-from infra.local import processes, stack
+from infra.local import processes, stack_file
+from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 
@@ -76,9 +77,23 @@ class Deployment:
         return Reader(self.addresses["iceberg"], self.catalog_token(), reference)
 
 
+def checkout() -> Path:
+    """Return the checkout that runs. Raises LakegateError NO_CHECKOUT for an installed package."""
+    if not (ROOT / "template.yaml").is_file():
+        message = (
+            "only a checkout of Lakegate can do this: here its package is installed\n"
+            "Name a stage with `lakegate --stage STAGE`, or work in a clone after `make setup`."
+        )
+        raise LakegateError("NO_CHECKOUT", message)
+    return ROOT
+
+
 def home() -> Path:
-    """Return the local stack's folder: LAKEGATE_HOME, or `.lakegate` in the checkout."""
-    return Path(os.environ.get("LAKEGATE_HOME") or ROOT / ".lakegate").resolve()
+    """Return the local stack's folder: LAKEGATE_HOME, or `.lakegate` in the checkout.
+
+    Raises LakegateError NO_CHECKOUT, as `checkout`.
+    """
+    return Path(os.environ.get("LAKEGATE_HOME") or checkout() / ".lakegate").resolve()
 
 
 @dataclass(frozen=True)
@@ -112,7 +127,7 @@ class Choice:
         if self.stage:
             os.environ.update(_deployed(f"lakegate-{self.stage}"))
         elif self.local:
-            local = stack.read(home())
+            local = stack_file.read(home())
             if running and processes.running(home(), "ministack") is None:
                 raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")
             return of_stack(local)
@@ -124,7 +139,7 @@ def find(stage: str | None = None, *, running: bool = True) -> Deployment:
     return Choice.of(stage).open(running=running)
 
 
-def of_stack(local: stack.Stack) -> Deployment:
+def of_stack(local: Stack) -> Deployment:
     """Return the local stack, independent of the account and proxy in the user's environment."""
     enter(local.env)
     addresses = {

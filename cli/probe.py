@@ -12,9 +12,10 @@ import boto3
 import typer
 from rich.table import Table
 
-from access.deployment import ROOT, find
+from access.deployment import checkout, find
 from cli import terminal
-from cli.local_stack import Tell, progress_printer
+from cli.local_stack import Tell
+from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.settings import Settings
@@ -62,7 +63,7 @@ def probe(
     for each in document["runs"]:
         terminal.out().print(_table(each))
     terminal.out().print(f"{output} has all findings and names no account: you may send it.")
-    require_sound(probes[0], job_versions(ROOT))
+    require_sound(probes[0], job_versions(checkout()))
 
 
 def measure(adapters: Adapters, master: str, seconds: float, tell: Tell) -> Probe:

@@ -8,15 +8,16 @@ from typing import Annotated
 import boto3
 import typer
 
-from access.deployment import ROOT, home, nessie_address
+from access.deployment import checkout, home, nessie_address
 from cli import terminal
-from cli.local_stack import Tell, progress_printer
+from cli.local_stack import Tell
+from cli.terminal import progress_printer
 from functions.adapters.keyring import SecretKeyring
 from functions.health.nessie_checks import NessieProbe
 from infra.aws.secrets import give_key
 from infra.aws.site import Facts
 from infra.cloudformation import Stacks
-from infra.local import stack
+from infra.local import stack, stack_file
 from infra.stage import Stage, checked_name
 from lakegate import nessie_tokens
 from lakegate.errors import LakegateError, Transient
@@ -80,8 +81,8 @@ def rotate(
 
 
 def _of_stack(tell: Tell, life: timedelta, new_key: bool) -> Rotated:
-    made = stack.rotate(home(), ROOT, tell, life, new_key=new_key)
-    return Rotated(made, stack.read(home()).nessie)
+    made = stack.rotate(home(), checkout(), tell, life, new_key=new_key)
+    return Rotated(made, stack_file.read(home()).nessie)
 
 
 def _of_stage(name: str, tell: Tell, life: timedelta, new_key: bool) -> Rotated:

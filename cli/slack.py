@@ -18,7 +18,7 @@ from cli import json_output, terminal
 from cli.options import AsJson, Id
 from functions.notifications.email import MARKS, SIGNS
 from functions.notifications.slack_buttons import LABELS, REASON, Verb
-from infra.local import stack
+from infra.local import stack_file
 from lakegate.errors import LakegateError, Transient
 
 _PATIENCE, _PAUSE = 240, 0.2  # seconds
@@ -167,7 +167,7 @@ def _local(stage: str) -> str:
     if stage:
         message = "only the local Slack can be read and its buttons pressed\nLeave out --stage."
         raise LakegateError("NOT_LOCAL", message)
-    return stack.read(home()).slack
+    return stack_file.read(home()).slack
 
 
 @slack.command()

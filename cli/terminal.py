@@ -1,8 +1,9 @@
 """Render consoles, colours and tables on a terminal."""
 
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,12 @@ def out() -> Console:
 def err() -> Console:
     """Return standard error, for everything except results."""
     return _console(stderr=True)
+
+
+def progress_printer() -> Callable[[str], None]:
+    """Return a function that prints a step and the seconds so far to standard error."""
+    began, console = time.monotonic(), err()
+    return lambda text: console.print(f"{time.monotonic() - began:6.1f} s  {text}", style="dim")
 
 
 def raw(text: str) -> None:

@@ -24,7 +24,7 @@ from spark_jobs.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
 from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.layout import missing, partition_clause, sentences
-from spark_jobs.schema.types import not_null, struct_of
+from spark_jobs.schema.rows import not_null, struct_of
 from spark_jobs.spark import iceberg, jvm, table_layout
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog

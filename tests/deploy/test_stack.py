@@ -15,9 +15,9 @@ import requests
 
 from functions.settings import Settings
 from infra import lambda_python, package
-from infra.local import ministack, processes, stack
+from infra.local import ministack, processes, stack, stack_file
 from infra.local.parts import NAMES
-from infra.local.stack import Stack
+from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
 from tests.waiting import PATIENCE, eventually
 
@@ -51,7 +51,7 @@ class Local:
         token = (self.home / "keys" / f"{role}.token").read_text()
         return requests.request(
             method,
-            f"{stack.read(self.home).nessie}/api/v2/trees{path}",
+            f"{stack_file.read(self.home).nessie}/api/v2/trees{path}",
             headers={"Authorization": f"Bearer {token}"},
             json=content,
             timeout=PATIENCE,
@@ -91,7 +91,7 @@ def test_every_part_is_up_when_up_returns(local: Local) -> None:
 
 def test_the_settings_are_complete(local: Local) -> None:
     """The settings that `up` writes are sufficient for the functions' own code."""
-    written = stack.read(local.home)
+    written = stack_file.read(local.home)
 
     assert Settings.of(written.env).lake_bucket == written.lake_bucket
     assert written.env["AWS_ENDPOINT_URL"] == written.s3
@@ -100,7 +100,7 @@ def test_the_settings_are_complete(local: Local) -> None:
 
 def test_the_packaged_functions_run(local: Local) -> None:
     """The zip has all imports of the functions, and their role all permissions of a sweep."""
-    written = stack.read(local.home)
+    written = stack_file.read(local.home)
     answer = ministack.client("lambda", written.s3).invoke(
         FunctionName=written.functions["sweep"], Payload=b"{}"
     )
@@ -158,7 +158,7 @@ def test_a_second_up_leaves_what_runs_alone(local: Local) -> None:
 
 def test_a_part_that_died_is_started_again(local: Local) -> None:
     """`up` restarts a dead part at its old address and leaves the others unchanged."""
-    before, address = local.pids(), stack.read(local.home).slack
+    before, address = local.pids(), stack_file.read(local.home).slack
     os.kill(before["slack"], signal.SIGKILL)
     eventually(lambda: local.health()["slack"] == "down")
 
@@ -168,7 +168,7 @@ def test_a_part_that_died_is_started_again(local: Local) -> None:
     assert local.health() == dict.fromkeys(NAMES, "up")
     assert after.pop("slack") != before.pop("slack")
     assert after == before
-    assert stack.read(local.home).slack == address
+    assert stack_file.read(local.home).slack == address
 
 
 def test_only_the_publisher_changes_main(local: Local) -> None:
@@ -203,7 +203,7 @@ def test_a_checkout_or_a_home_that_is_not_set_up_is_reported(tmp_path: Path) -> 
     with pytest.raises(LakegateError, match="make setup"):
         stack.up(tmp_path / "home", tmp_path, lambda _: None, lambda _: None)
     with pytest.raises(LakegateError, match="lakegate up"):
-        stack.read(tmp_path)
+        stack_file.read(tmp_path)
 
 
 def test_down_stops_everything_and_up_brings_it_back(local: Local) -> None:

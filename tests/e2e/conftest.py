@@ -20,8 +20,8 @@ from cli import local_stack
 from functions.adapters.all import Adapters
 from functions.adapters.ledger import UnknownIngestion
 from functions.model.ingestion import Ingestion
-from infra.local import ministack, stack
-from infra.local.stack import Stack
+from infra.local import ministack, stack, stack_file
+from infra.local.stack_file import Stack
 from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, ingestion_id
 from tests.waiting import PATIENCE, eventually
@@ -40,7 +40,7 @@ class Gate:
     @property
     def stack(self) -> Stack:
         """Return the stack's present description; a rotation changes the reader's token in it."""
-        return stack.read(self.home)
+        return stack_file.read(self.home)
 
     def put_contract(self, text: str) -> None:
         self.adapters.lake.put_contract(parse(text, "test"), text)

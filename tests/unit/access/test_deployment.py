@@ -13,9 +13,9 @@ import requests
 from moto import mock_aws
 
 from access import deployment, forwarding
-from infra.local import processes, stack
+from infra.local import processes, stack_file
 from infra.local.processes import Command
-from infra.local.stack import Stack
+from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError, Transient
 from tests.fakes import wire
 from tests.fakes.deployment import SETTINGS
@@ -116,12 +116,12 @@ def test_the_local_stack_is_opened_again(tmp_path: Path) -> None:
     """A choice of the local stack follows its new ports and tokens."""
     choice = deployment.Choice.of(None)
     sleeps = Command("ministack", (sys.executable, "-c", "import time; time.sleep(600)"), tmp_path)
-    stack.write(tmp_path, a_stack())
+    stack_file.write(tmp_path, a_stack())
     processes.start(tmp_path, sleeps)
     try:
         choice.open()
         env = {**a_stack().env, "AWS_ENDPOINT_URL": "http://127.0.0.1:5"}
-        stack.write(tmp_path, replace(a_stack(), reader_token="new", env=env))
+        stack_file.write(tmp_path, replace(a_stack(), reader_token="new", env=env))
         assert choice.open().reader_token == "new"
         assert os.environ["AWS_ENDPOINT_URL"] == "http://127.0.0.1:5"
     finally:

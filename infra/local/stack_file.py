@@ -1,0 +1,44 @@
+"""The file that names a running or stopped local stack, for the command line and the tests."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from lakegate.errors import LakegateError
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Addresses and names for clients, and `env`, the settings of command line and tests.
+
+    `reader_token` reads the catalog. `queues` and `functions` map a purpose to a URL or a name.
+    """
+
+    s3: str
+    nessie: str
+    iceberg: str
+    emr: str
+    slack: str
+    landing_bucket: str
+    lake_bucket: str
+    ledger_table: str
+    reader_token: str = field(repr=False)
+    queues: dict[str, str]
+    functions: dict[str, str]
+    env: dict[str, str]
+
+
+def read(home: Path) -> Stack:
+    """Return the running or last stack. Raises LakegateError NO_STACK if there never was one."""
+    try:
+        return Stack(**json.loads((home / "stack.json").read_text()))
+    except FileNotFoundError:
+        raise LakegateError("NO_STACK", f"no stack in {home}: run `lakegate up`") from None
+
+
+def write(home: Path, stack: Stack) -> None:
+    """Store this stack for `read`."""
+    file = home / "stack.json"
+    file.touch(mode=0o600)
+    file.chmod(0o600)  # it has the reader's token
+    file.write_text(json.dumps(asdict(stack), indent=2) + "\n")

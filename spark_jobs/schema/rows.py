@@ -1,0 +1,90 @@
+"""Read the types of Spark's rows, and convert rows to the contract's columns without loss."""
+
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from lakegate.contract.columns import ITEM, VALUE, Column, quoted
+from spark_jobs.schema.types import Array, Map, Struct, Type, parse
+
+
+def struct_of(schema: T.StructType) -> Struct:
+    """Return the columns of rows, or the fields of a struct, as a tree."""
+    return Struct(tuple((field.name, type_of(field.dataType)) for field in schema))
+
+
+def type_of(type_: T.DataType) -> Type:
+    """Return Spark's type as a tree, which keeps any name exactly, unlike the type's own text."""
+    match type_:
+        case T.StructType():
+            return struct_of(type_)
+        case T.ArrayType():
+            return Array(type_of(type_.elementType))
+        case T.MapType():
+            return Map(type_of(type_.keyType), type_of(type_.valueType))
+        case _:
+            return type_.simpleString()
+
+
+def columns_of(schema: T.StructType) -> list[tuple[str, str]]:
+    """Return the columns of rows as (name, Spark SQL type), in order."""
+    return [(name, str(type_)) for name, type_ in struct_of(schema).fields]
+
+
+def not_null(type_: T.DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the paths within a type that allow no null, outer ones first."""
+    match type_:
+        case T.StructType():
+            for field in type_:
+                place = (*path, field.name)
+                if not field.nullable:
+                    yield place
+                yield from not_null(field.dataType, place)
+        case T.ArrayType():
+            if not type_.containsNull:
+                yield (*path, ITEM)
+            yield from not_null(type_.elementType, (*path, ITEM))
+        case T.MapType():
+            if not type_.valueContainsNull:
+                yield (*path, VALUE)
+            yield from not_null(type_.valueType, (*path, VALUE))
+
+
+def landed(schema: T.StructType, columns: Sequence[Column]) -> list[Expression]:
+    """Return the expressions that select `columns` from rows that fit; absent ones are null."""
+    there = {name.lower(): (name, type_) for name, type_ in struct_of(schema).fields}
+    values = []
+    for column in columns:
+        name, found = there.get(column.name.lower(), ("", "void"))
+        value = F.col(quoted(name)) if name else F.lit(None)
+        values.append(conformed(value, found, parse(column.type)).alias(column.name))
+    return values
+
+
+def conformed(value: Expression, found: Type, wanted: Type) -> Expression:
+    """Convert a value of the type `found` to `wanted`, which it fits; absent fields are null."""
+    if found == wanted:
+        return value
+    match found, wanted:
+        case Struct(), Struct():
+            fields = [_field(value, found, name, type_) for name, type_ in wanted.fields]
+            return F.when(value.isNotNull(), F.struct(*fields))
+        case Array(), Array():
+            return F.transform(value, lambda item: conformed(item, found.item, wanted.item))
+        case Map(), Map():
+            keyed = F.transform_keys(value, lambda key, _: conformed(key, found.key, wanted.key))
+            return F.transform_values(
+                keyed, lambda _, each: conformed(each, found.value, wanted.value)
+            )
+        case _:
+            return value.cast(str(wanted))
+
+
+def _field(value: Expression, found: Struct, name: str, wanted: Type) -> Expression:
+    there = {each.lower(): (each, type_) for each, type_ in found.fields}
+    if name.lower() not in there:
+        return F.lit(None).cast(str(wanted)).alias(name)
+    own, type_ = there[name.lower()]
+    return conformed(value.getField(own), type_, wanted).alias(name)
