@@ -15,6 +15,7 @@ from lakegate.contract.reading.layout import TableLayout
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import READABLE, Tier
+from spark_jobs import provenance
 from spark_jobs.audit import check_sql, tier_scan
 from spark_jobs.audit.main_table import BASE
 from spark_jobs.audit.run import Measured, RowCounts, Run
@@ -187,7 +188,7 @@ def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
     table = iceberg.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
     if table is None:
         return contract
-    declared = {column.name.lower() for column in contract.columns}
+    declared = {column.name.lower() for column in contract.table_columns}
     added = [
         undeclared(name, type_)
         for name, type_ in struct_of(iceberg.schema_of(spark, table)).fields
@@ -240,13 +241,13 @@ def committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
 
 
 def _create_statement(name: str, contract: Contract) -> str:
-    columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.columns)
+    columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.table_columns)
     properties = ", ".join(f"'{k}'='{v}'" for k, v in _TABLE_PROPERTIES.items())
     partitions = partition_clause(contract.layout)
     return f"CREATE TABLE {name} ({columns}) USING iceberg{partitions} TBLPROPERTIES ({properties})"
 
 
-_ROWS, _BAD, _QUARANTINED = "rows", "bad_rows", "quarantined"
+_ROWS, _BAD, _QUARANTINED, _LAST = "rows", "bad_rows", "quarantined", "last_number"
 Found = dict[str, Any]
 
 
@@ -263,13 +264,15 @@ def append_observed(
     quarantining = [check for check in contract.checks if check.quarantine]
     observable = tier_scan.observable(contract)
     first = second = Observation("file")
-    rows, aggregates = source.rows, list(tier_scan.aggregates(observable, contract))
+    rows = provenance.of_one_file(source.rows, contract.provenance, spec)
+    counts = [*_counts(split), provenance.last_number(contract.provenance).alias(_LAST)]
+    aggregates = list(tier_scan.aggregates(observable, contract))
     if split:
-        rows = rows.observe(first, *_counts(split), *tier_scan.aggregates(quarantining, contract))
+        rows = rows.observe(first, *counts, *tier_scan.aggregates(quarantining, contract))
         second = Observation("table")
         rows = rows.where(~F.expr(split)).observe(second, _count(), *aggregates)
     else:
-        rows = rows.observe(first, *_counts(split), *aggregates)
+        rows = rows.observe(first, *counts, *aggregates)
     partitioned = bool(opened.table.spec().isPartitioned())
     options = _PARTITIONED_OPTIONS if partitioned else _WRITE_OPTIONS
     files, audited_hash = append(
@@ -277,6 +280,7 @@ def append_observed(
     )
     of_file, of_table = dict(first.get), dict(second.get)
     read, bad, quarantined = (int(of_file[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    provenance.require_each_number(contract.provenance, read, of_file[_LAST])
     counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
     run = Run(spark, spec, branch.token, contract, opened.table, files, audited_hash)
     _require_all_rows(source, counted, of_table[_ROWS], run.written)

@@ -37,7 +37,7 @@ def column_changes(
     audit decides about it. Raises Permanent TABLE_MISMATCH where more than new nullable columns and
     wider types are needed.
     """
-    wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
+    wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.table_columns))
     differing = list(differences(there, wanted))
     if refusals := [why for each in differing if (why := _refusal(each, contract))]:
         message = f"the table {contract.table} cannot be changed to the contract's columns: "
