@@ -82,6 +82,7 @@ for _command in (
     query.query,
     query.page,
     drop.change,
+    drop.retract,
     failed.replay,
     failed.publish,
     failed.discard,

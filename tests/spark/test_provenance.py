@@ -10,6 +10,8 @@ import pytest
 
 from functions.adapters.iceberg import Tables
 from functions.model.ingestion import Intent
+from infra.local.settings import LAKE_BUCKET
+from lakegate.change import Effect, retraction
 from lakegate.contract.model import parse
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -174,3 +176,72 @@ def test_a_file_cannot_forge_its_origin(job: Job, table: str) -> None:
     report = job.run(_spec(job, body, text, table))
     assert report.verdict is Verdict.REJECTED
     assert "column of provenance" in reason(report).message
+
+
+def _retract(job: Job, report: AuditReport, contract: str) -> AuditReport:
+    """Return the report of the change that retracts a published file."""
+    change = retraction(report.table, report.ingestion, "Ann", "wrong day")
+    body = change.to_json().encode()
+    job.services.s3.put_object(Bucket=LAKE_BUCKET, Key=change.key, Body=body)
+    version = job.services.put_contract(report.table, contract)
+    spec = job.services.spec(change.landed(LAKE_BUCKET), version, report.table)
+    return job.run(replace(spec, change=True, earlier_report=report.key))
+
+
+def _plain(table: str) -> str:
+    return contract_of([{"name": "id", "logicalType": "integer", "required": True}], (), table)
+
+
+@pytest.mark.parametrize("contract", [_contract, _plain])
+def test_a_retracted_files_rows_are_removed(
+    job: Job, table: str, contract: Callable[[str], str]
+) -> None:
+    """Exactly its rows go, with columns of provenance and without."""
+    text = contract(table)
+    first, second = (
+        _publish(job, _spec(job, parquet({"id": ids}), text, table, str(ids)))
+        for ids in ([1, 2, 3], [4, 5])
+    )
+    found = _retract(job, first, text)
+    assert (found.verdict, found.effect) == (Verdict.PASSED, Effect(5, 2, 0, 3))
+    assert {row["id"] for row in job.rows(table, found.branch)} == {4, 5}
+    job.publish(found)
+    last = _retract(job, second, text)
+    assert (last.verdict, last.effect) == (Verdict.PASSED, Effect(2, 0, 0, 2))
+
+
+def _compacted(job: Job, table: str) -> None:
+    """Rewrite the table's data files on main into one."""
+    session = job.session("main", "publisher")
+    name = f"lake.{table}"
+    session.sql(
+        f"CALL lake.system.rewrite_data_files(table => '{table}', options => "
+        "map('rewrite-all', 'true'))"
+    ).collect()
+    assert session.sql(f"SELECT DISTINCT _file FROM {name}").count() == 1
+
+
+def test_a_compacted_files_rows_are_retracted_by_their_column(job: Job, table: str) -> None:
+    """After compaction the rows are found by their ingestion."""
+    text = _contract(table)
+    first, second = (
+        _publish(job, _spec(job, parquet({"id": ids}), text, table, str(ids)))
+        for ids in ([1, 2, 3], [4, 5])
+    )
+    _compacted(job, table)
+    found = _retract(job, first, text)
+    assert (found.verdict, found.effect) == (Verdict.PASSED, Effect(5, 2, 0, 3))
+    assert {r["id"] for r in job.rows(table, found.branch)} == {4, 5}
+    assert second.rows_written == 2
+
+
+def test_scattered_rows_are_not_guessed(job: Job, table: str) -> None:
+    """Without columns, a file whose data files were rewritten is not retracted."""
+    text = _plain(table)
+    first, _ = (
+        _publish(job, _spec(job, parquet({"id": ids}), text, table, str(ids)))
+        for ids in ([1, 2, 3], [4, 5])
+    )
+    _compacted(job, table)
+    found = _retract(job, first, text)
+    assert (found.verdict, reason(found).code) == (Verdict.ERRORED, "ROWS_SCATTERED")
