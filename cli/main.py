@@ -24,6 +24,7 @@ from cli import (
     slack,
     snowflake,
     terminal,
+    trace,
 )
 from lakegate.errors import LakegateError
 
@@ -80,6 +81,7 @@ for _command in (
     ingestions.show,
     inspect.inspect,
     query.query,
+    trace.trace,
     query.page,
     drop.change,
     drop.retract,

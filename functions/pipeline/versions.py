@@ -98,11 +98,16 @@ def _others(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
             yield each
 
 
+def retraction_of(adapters: Adapters, published: Ingestion) -> Ingestion | None:
+    """Return the request to remove the rows of a published file, None without one."""
+    request = retraction(published.table, published.id).landed(adapters.lake.bucket)
+    return next(iter(adapters.ledger.together([ingestion_id(request)])), None)
+
+
 def is_retracted(adapters: Adapters, published: Ingestion) -> bool:
     """Return whether main removed the rows of a published file on request since."""
-    request = retraction(published.table, published.id).landed(adapters.lake.bucket)
-    known = adapters.ledger.together([ingestion_id(request)])
-    return any(is_on_main(adapters, each) for each in known)
+    request = retraction_of(adapters, published)
+    return request is not None and is_on_main(adapters, request)
 
 
 def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
