@@ -11,6 +11,7 @@ from lakegate.contract.columns import Column
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.reading import fields as keys
 from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.former import FormerColumns, read_former
 from lakegate.contract.reading.layout import TableLayout, read_layout
 from lakegate.contract.reading.properties import read_properties
 from lakegate.contract.reading.provenance import Provenance, read_provenance
@@ -80,7 +81,7 @@ class Contract:
     `expected` says how often files are expected, None if it does not matter.
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
     `layout` says how the table is stored, `provenance` which columns it has besides `columns`: they
-    say where each row comes from.
+    say where each row comes from. `former` are columns that its table may still have.
     """
 
     id: str
@@ -108,6 +109,7 @@ class Contract:
     transform: str = ""
     layout: TableLayout = field(default_factory=TableLayout)
     provenance: Provenance = field(default_factory=Provenance)
+    former: FormerColumns = field(default_factory=FormerColumns)
 
     @cached_property
     def requirements_digest(self) -> str:
@@ -221,6 +223,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         transform=transform,
         layout=read_layout(schema, settings, properties, provenance.columns),
         provenance=provenance,
+        former=read_former(settings, properties, [c.name for c in provenance.columns]),
     )
     _refuse_open_quarantine(settings, contract)
     if contract.nested and format_ in FLAT_FORMATS:

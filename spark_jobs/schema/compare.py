@@ -40,6 +40,8 @@ def problem_of(extra: Difference, contract: Contract) -> str:
     """Return why no table can hold a file's column; "" if one can."""
     if len(extra.path) == 1 and contract.provenance.has(extra.name):
         return "the table has a column of provenance of this name"
+    if len(extra.path) == 1 and contract.former.has(extra.name):
+        return "the contract renamed or dropped a column of this name"
     if KEY in extra.path:
         return "fields cannot be added to a map's keys"
     found = parse(extra.found) if extra.found else ""
