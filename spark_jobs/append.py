@@ -144,7 +144,7 @@ def _change_columns(
 ) -> list[ColumnChange]:
     """Give a table the contract's columns; return what was changed."""
     schema = iceberg.schema_of(spark, table)
-    used = table_layout.sources(table)
+    used = table_layout.sources(table) if contract.former.dropped else ()
     changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract, used)
     for change in changes:
         spark.sql(change.statement)
