@@ -79,7 +79,7 @@ class Evidence:
         every_file = range(len(self.files))
         columns = tuple(dict.fromkeys((*check.columns, *types)))
         try:
-            self._enter(_Stream(self._rows, check.columns, every_file, check.values.pattern))
+            self._enter(Stream(self._rows, check.columns, every_file, check.values.pattern))
             self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
             ((count,),) = self._run("SELECT count(*) FROM broken")
             return Broken(count, tuple(self._first(limit, columns, hides)))
@@ -95,7 +95,7 @@ class Evidence:
             f"CREATE OR REPLACE TEMP TABLE first AS SELECT * FROM broken {order} LIMIT {limit}"
         )
         files = [file for (file,) in self._run(f"SELECT DISTINCT {FILE} FROM first ORDER BY 1")]
-        self._enter(_Stream(self._rows, columns, files))
+        self._enter(Stream(self._rows, columns, files))
         values = ", ".join(_text(name, hidden=hides(name)) for name in columns)
         selected = f"SELECT {FILE}, {POSITION}, {values} FROM rows"
         for file, position, *texts in self._run(
@@ -104,7 +104,7 @@ class Evidence:
             address = {FILE: self.files[file], POSITION: position}
             yield {**address, **dict(zip(columns, texts, strict=True))}
 
-    def _enter(self, stream: "_Stream") -> None:
+    def _enter(self, stream: "Stream") -> None:
         self._connection.register("rows", stream)
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
@@ -112,7 +112,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class _Stream:
+class Stream:
     """Columns of some files with each row's address, as an Arrow stream.
 
     `FILE` is the file's number. With a `pattern`, `FOUND` says whether the single column matches

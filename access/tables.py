@@ -217,13 +217,7 @@ class _Scan:
 
 def _tables(connection: duckdb.DuckDBPyConnection, sql: str) -> set[tuple[str, str]]:
     """Return the tables that a statement names with their schema."""
-    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()[0]
-    tree: dict[str, Any] = json.loads(row[0])
-    if tree["error"]:
-        is_sql = tree["error_type"] == "not implemented"
-        raise LakegateError("BAD_SQL", _ONE_SELECT if is_sql else tree["error_message"])
-    if len(tree["statements"]) != 1:
-        raise LakegateError("BAD_SQL", _ONE_SELECT)
+    tree = _parsed(connection, sql)
     return {
         (node["schema_name"], node["table_name"])
         for node in _nodes(tree)
@@ -231,6 +225,25 @@ def _tables(connection: duckdb.DuckDBPyConnection, sql: str) -> set[tuple[str, s
         and node["schema_name"]
         and node["schema_name"] not in _NO_TABLES_OF_OURS
     }
+
+
+def columns_named(connection: duckdb.DuckDBPyConnection, condition: str) -> set[str]:
+    """Return the names of the columns in a condition, in lower case. Raises BAD_SQL."""
+    tree = _parsed(connection, f"SELECT 1 WHERE ({condition}\n)")
+    refs = (node for node in _nodes(tree) if node.get("class") == "COLUMN_REF")
+    return {name.lower() for node in refs for name in node["column_names"]}
+
+
+def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+    """Return the syntax of one SELECT statement."""
+    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()[0]
+    tree: dict[str, Any] = json.loads(row[0])
+    if tree["error"]:
+        is_sql = tree["error_type"] == "not implemented"
+        raise LakegateError("BAD_SQL", _ONE_SELECT if is_sql else tree["error_message"])
+    if len(tree["statements"]) != 1:
+        raise LakegateError("BAD_SQL", _ONE_SELECT)
+    return tree
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

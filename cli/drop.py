@@ -13,14 +13,14 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from access.deployment import find
+from access.deployment import find, identified
 from cli import terminal
 from cli.follow import Show, TrackedIngestion, dropped, ended, follow, progress_table, sentence
-from cli.options import Seconds, Wait
+from cli.options import By, Id, Seconds, Wait, Yes, confirm
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.intake import ask
+from functions.pipeline import intake
 from functions.pipeline.reports import report_of
 from lakegate.batch import read_manifest
 from lakegate.change import Change
@@ -121,10 +121,36 @@ def change(
     landed = request.landed(adapters.lake.bucket)
     id_ = ingestion_id(landed)
     terminal.out().print(f"{id_}  change of {table}, token {request.token}", soft_wrap=True)
-    ingestion = ask(adapters, request)
+    ingestion = intake.ask(adapters, request)
     if wait:
         wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
     terminal.out().print(f"Progress: `lakegate show {id_[:ID_PART]}`")
+
+
+def retract(
+    context: typer.Context,
+    identity: Id,
+    by: By,
+    reason: Annotated[str, typer.Option(help="Reason, recorded in main's log.")],
+    yes: Yes = False,
+    wait: Wait = False,
+    seconds: Seconds = 900,
+) -> None:
+    """Remove the rows of a published file from its table, audited like any change.
+
+    Repeating the command continues the first request. With --wait, exits like `lakegate drop`: 0
+    published, 3 rejected, 4 errored.
+    """
+    adapters = find(context.obj).adapters()
+    published = identified(adapters.ledger, identity)
+    rows, tables = f"{published.rows:,} rows", ", ".join(published.tables)
+    confirm(f"Remove the {rows} of {published.name} from {tables}?", yes=yes)
+    ingestion = intake.retract(adapters, published, by, reason)
+    about = f"retraction of {published.name} from {tables}, {ingestion.state}"
+    terminal.out().print(f"{ingestion.id}  {about}", soft_wrap=True)
+    if wait:
+        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
+    terminal.out().print(f"Progress: `lakegate show {ingestion.id[:ID_PART]}`")
 
 
 def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float) -> NoReturn:

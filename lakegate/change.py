@@ -17,11 +17,14 @@ from lakegate.text import load_json
 CHANGES = "changes/"
 MOST_CHARACTERS = 10_000  # of a statement: ledger and main's log keep it
 _DIGITS = 32
+_RETRACT = re.compile(rf"RETRACT ([0-9a-f]{{{_DIGITS}}})")
 
 
 @dataclass(frozen=True)
 class Change:
     """A requested change: `statement` is one DELETE, UPDATE or MERGE on `table`, in Spark SQL.
+
+    Or it is `RETRACT` and the id of an ingestion, whose rows it removes (`retraction`).
 
     `token` separates two requests of the same statement. `by` names the requester, and `message`
     gives the reason; neither is part of the identity.
@@ -38,6 +41,12 @@ class Change:
         """Return the digest of table, statement and token: 32 hexadecimal digits."""
         asked = "\0".join((self.table, self.statement, self.token))
         return hashlib.sha256(asked.encode()).hexdigest()[:_DIGITS]
+
+    @property
+    def retracts(self) -> str:
+        """Return the id of the ingestion whose rows it removes, "" for an SQL statement."""
+        found = _RETRACT.fullmatch(self.statement)
+        return found[1] if found else ""
 
     @property
     def key(self) -> str:
@@ -70,6 +79,11 @@ class Change:
         if found != key:
             raise Permanent("BAD_CHANGE", f"the text of {key} is not the one that was asked for")
         return change
+
+
+def retraction(table: str, ingestion: str, by: str = "", because: str = "") -> Change:
+    """Return the request to remove the rows of a published file; each file has only this one."""
+    return Change(table, f"RETRACT {ingestion}", ingestion, by, because)
 
 
 def parse_change_key(key: str) -> tuple[str, str]:

@@ -23,7 +23,8 @@ class JobSpec:
     `base_hash` is the Nessie hash at which the branch was created: a rerun resets the branch to it.
     `contract_version` is the S3 version of the contract's text in the lake bucket.
 
-    With `change`, the landed object is the text of a change of the table.
+    With `change`, the landed object is the text of a change of the table. If that retracts a file,
+    `earlier_report` is the key of the file's report.
 
     With `parts`, it is a batch: the landed object is its manifest, `table` stands for all tables,
     and each part has its own contract.

@@ -15,14 +15,14 @@ from lakegate.contract.reading.layout import TableLayout
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import READABLE, Tier
+from spark_jobs import provenance
 from spark_jobs.audit import check_sql, tier_scan
-from spark_jobs.audit.main_table import BASE
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.errors import Quoting, explain
 from spark_jobs.files.open import BAD_ROW, Source
 from spark_jobs.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
-from spark_jobs.schema.evolution import column_changes
+from spark_jobs.schema.evolution import ColumnChange, column_changes
 from spark_jobs.schema.layout import missing, partition_clause, sentences
 from spark_jobs.schema.rows import not_null, struct_of
 from spark_jobs.spark import iceberg, jvm, table_layout
@@ -69,6 +69,7 @@ _TABLE_PROPERTIES = {
     "commit.manifest-merge.enabled": "true",  # pyiceberg's default is not to
     "write.metadata.metrics.max-inferred-column-defaults": "1000",
 }
+_BEGUN = "begun"  # the catalog of the branch as it began; BASE may be a later commit
 INGESTION = "lakegate.ingestion"  # the property of a snapshot that names its ingestion
 # A range-distributed write would run its input twice, and the audit would count every row twice.
 _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
@@ -98,12 +99,14 @@ class Opened:
     """The branch's table (`org.apache.iceberg.Table`), ready for the append.
 
     At the branch's commit `at` the table has main's rows and no others. `changes` describe how its
-    columns and its layout were changed.
+    columns and its layout were changed. `main_at` is the commit at which main's rows can be read by
+    the contract's names: `at` if a column was renamed, else the one at which the branch began.
     """
 
     table: Any
     at: str
     changes: tuple[str, ...] = ()
+    main_at: str = ""
 
 
 def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Contract) -> Opened:
@@ -120,12 +123,11 @@ def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Con
         table = _created(spark, name, contract)
         _change_layout(spark, table, contract)
         return _opened_after_change(spark, spec, branch, table)
-    changes = (
-        *_change_columns(spark, name, table, contract),
-        *_change_layout(spark, table, contract),
-    )
+    columns = _change_columns(spark, name, table, contract)
+    changes = (*(c.sentence for c in columns), *_change_layout(spark, table, contract))
     if changes:
-        return _opened_after_change(spark, spec, branch, table, changes)
+        opened = _opened_after_change(spark, spec, branch, table, changes)
+        return replace(opened, main_at=opened.at) if any(c.renames for c in columns) else opened
     if branch.head() != spec.base_hash:
         raise shared(spec.branch)
     return Opened(table, spec.base_hash)
@@ -139,15 +141,16 @@ def _created(spark: SparkSession, name: str, contract: Contract) -> Any:
 
 def _change_columns(
     spark: SparkSession, name: str, table: Any, contract: Contract
-) -> tuple[str, ...]:
+) -> list[ColumnChange]:
     """Give a table the contract's columns; return what was changed."""
     schema = iceberg.schema_of(spark, table)
-    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract)
+    used = table_layout.sources(table) if contract.former.dropped else ()
+    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract, used)
     for change in changes:
         spark.sql(change.statement)
     if changes:
         table.refresh()
-    return tuple(change.sentence for change in changes)
+    return changes
 
 
 def _change_layout(spark: SparkSession, table: Any, contract: Contract) -> tuple[str, ...]:
@@ -175,8 +178,8 @@ def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, ta
 
     A commit of rows makes a new snapshot; a change of columns keeps it.
     """
-    add_catalog(spark, BASE, spec.nessie_uri, spec.branch, spec.base_hash, branch.token)
-    base = iceberg.find_iceberg_table(spark, table_name(spec.table, BASE))
+    add_catalog(spark, _BEGUN, spec.nessie_uri, spec.branch, spec.base_hash, branch.token)
+    base = iceberg.find_iceberg_table(spark, table_name(spec.table, _BEGUN))
     if iceberg.snapshot_id(table) != iceberg.snapshot_id(base):
         raise shared(spec.branch)
 
@@ -187,11 +190,11 @@ def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
     table = iceberg.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
     if table is None:
         return contract
-    declared = {column.name.lower() for column in contract.columns}
+    declared = {column.name.lower() for column in contract.table_columns}
     added = [
         undeclared(name, type_)
         for name, type_ in struct_of(iceberg.schema_of(spark, table)).fields
-        if name.lower() not in declared
+        if name.lower() not in declared and not contract.former.has(name)
     ]
     return replace(contract, columns=(*contract.columns, *added))
 
@@ -240,13 +243,13 @@ def committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
 
 
 def _create_statement(name: str, contract: Contract) -> str:
-    columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.columns)
+    columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.table_columns)
     properties = ", ".join(f"'{k}'='{v}'" for k, v in _TABLE_PROPERTIES.items())
     partitions = partition_clause(contract.layout)
     return f"CREATE TABLE {name} ({columns}) USING iceberg{partitions} TBLPROPERTIES ({properties})"
 
 
-_ROWS, _BAD, _QUARANTINED = "rows", "bad_rows", "quarantined"
+_ROWS, _BAD, _QUARANTINED, _LAST = "rows", "bad_rows", "quarantined", "last_number"
 Found = dict[str, Any]
 
 
@@ -263,13 +266,15 @@ def append_observed(
     quarantining = [check for check in contract.checks if check.quarantine]
     observable = tier_scan.observable(contract)
     first = second = Observation("file")
-    rows, aggregates = source.rows, list(tier_scan.aggregates(observable, contract))
+    rows = provenance.of_one_file(source.rows, contract.provenance, spec)
+    counts = [*_counts(split), provenance.last_number(contract.provenance).alias(_LAST)]
+    aggregates = list(tier_scan.aggregates(observable, contract))
     if split:
-        rows = rows.observe(first, *_counts(split), *tier_scan.aggregates(quarantining, contract))
+        rows = rows.observe(first, *counts, *tier_scan.aggregates(quarantining, contract))
         second = Observation("table")
         rows = rows.where(~F.expr(split)).observe(second, _count(), *aggregates)
     else:
-        rows = rows.observe(first, *_counts(split), *aggregates)
+        rows = rows.observe(first, *counts, *aggregates)
     partitioned = bool(opened.table.spec().isPartitioned())
     options = _PARTITIONED_OPTIONS if partitioned else _WRITE_OPTIONS
     files, audited_hash = append(
@@ -277,8 +282,11 @@ def append_observed(
     )
     of_file, of_table = dict(first.get), dict(second.get)
     read, bad, quarantined = (int(of_file[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    provenance.require_each_number(contract.provenance, read, of_file[_LAST])
     counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
-    run = Run(spark, spec, branch.token, contract, opened.table, files, audited_hash)
+    run = Run(
+        spark, spec, branch.token, contract, opened.table, files, audited_hash, opened.main_at
+    )
     _require_all_rows(source, counted, of_table[_ROWS], run.written)
     return run, counted, _measured(quarantining, of_file, observable, of_table)
 

@@ -20,6 +20,7 @@ from spark_jobs.errors import explain, masked
 from spark_jobs.files.open import Source
 from spark_jobs.nessie_branch import Branch
 from spark_jobs.report import report
+from spark_jobs.retract import Removal, removal_of, statement_for
 from spark_jobs.spark import iceberg, jvm, sql_parser
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import CATALOG, add_catalog
@@ -235,7 +236,7 @@ def make_change(
     with meter.step("change"):
         before = _at(run, _BEFORE, spec.base_hash)
         statement = _statement(before, storage)
-        updated = _changed(run, statement)
+        updated = _changed(before, statement)
         audited_hash = branch.own_commit(spec.base_hash)  # of two, one may repeat the change
         after = _at(run, _AFTER, audited_hash)
         effect = _effect(after, statement, updated, before.written)
@@ -268,21 +269,29 @@ def _at(run: Run, catalog: str, at: str) -> WholeTable:
     return WholeTable(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
 
 
-def _statement(before: WholeTable, storage: Storage) -> Statement:
+def _statement(before: WholeTable, storage: Storage) -> Statement | Removal:
     there = {name.lower() for name in before.rows.columns}
     columns = before.contract.columns
     if missing := [c.name for c in columns if c.name.lower() not in there]:
         message = f"the table lacks columns of the contract: {', '.join(missing)}"
         raise Permanent("TABLE_MISMATCH", message)
     before.spark.catalog.setCurrentCatalog(CATALOG)
-    return read_statement(before.spark, storage.change())
+    change = storage.change()
+    if not change.retracts:
+        return read_statement(before.spark, change)
+    if sql := statement_for(change, before.contract, before.rows):
+        return read_statement(before.spark, replace(change, statement=sql))
+    return removal_of(change, storage.report(before.spec.earlier_report))
 
 
-def _changed(run: Run, statement: Statement) -> int:
+def _changed(run: Run, statement: Statement | Removal) -> int:
     """Execute the statement once; return how many rows an UPDATE changes."""
     spark, ingestion = run.spark, run.spec.ingestion
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
     try:
+        if isinstance(statement, Removal):
+            statement.execute(spark, _writable(run), ingestion)
+            return 0
         updated = sql_parser.rows_to_update(spark, statement.plan) if statement.is_update else 0
         spark.sql(statement.text)
     except jvm.JavaError as error:
@@ -295,9 +304,16 @@ def _changed(run: Run, statement: Statement) -> int:
     return updated
 
 
-def _effect(after: WholeTable, statement: Statement, updated: int, before: int) -> Effect:
+def _writable(run: Run) -> Any:
+    """Return the branch's table; the one before the change is pinned to a commit."""
+    return iceberg.find_iceberg_table(run.spark, table_name(run.contract.table))
+
+
+def _effect(after: WholeTable, statement: Statement | Removal, updated: int, before: int) -> Effect:
     """Return how many rows were added and removed; for a MERGE Spark counts them."""
-    if statement.is_update:
+    if isinstance(statement, Removal):
+        added, removed = 0, before - after.written
+    elif statement.is_update:
         added = removed = updated
     elif statement.is_merge:
         counted = iceberg.summary(after.table)

@@ -47,7 +47,7 @@ def mask_names(differing: Sequence[Difference], contract: Contract) -> list[Diff
     """
     if contract.names_columns:
         return list(differing)
-    columns = (*contract.columns, *contract.nested)
+    columns = (*contract.table_columns, *contract.nested)
     own = {_folded(column.steps) for column in columns if column.is_declared}
     numbers = (f"#{n}" for n in count(1))
     return [_plain(each, own, numbers) for each in differing]

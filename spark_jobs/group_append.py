@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
+from spark_jobs import provenance
 from spark_jobs.append import append
 from spark_jobs.files.source import BAD_ROW, FILE
 from spark_jobs.group_audit import SETTINGS, Audited, audit_together
@@ -113,7 +114,8 @@ def _passed(
         return []
     with meter.step("append"):
         table = GroupTable.open(session, spec, contract, token)
-        made, audited_hash = _append(table, audited, contract)
+        specs = {path: storage.spec for path, storage in files.items()}
+        made, audited_hash = _append(table, audited, contract, specs)
     entered = [
         Entered(member.storage, audited.passed[member.path], made[member.path])
         for member in members
@@ -122,7 +124,9 @@ def _passed(
     return [Group(table, contract, audited_hash, meter, entered, {"write": "rewritten"})]
 
 
-def _append(table: GroupTable, audited: Audited, contract: Contract) -> tuple[dict[str, Any], str]:
+def _append(
+    table: GroupTable, audited: Audited, contract: Contract, specs: Mapping[str, JobSpec]
+) -> tuple[dict[str, Any], str]:
     """Append the rows of the files that passed in one commit.
 
     Returns the data file of each landed file's address, and the commit's hash. Raises Permanent,
@@ -130,6 +134,7 @@ def _append(table: GroupTable, audited: Audited, contract: Contract) -> tuple[di
     """
     tasks = Observation("tasks")
     rows = audited.rows.where(F.col(FILE).isin(*audited.passed))
+    rows = provenance.of_files(rows, contract.provenance, specs)
     rows = rows.withColumn(_TASK, F.spark_partition_id())
     rows = rows.observe(tasks, F.collect_set(F.struct(_TASK, FILE)).alias("pairs"))
     rows_only = rows.drop(BAD_ROW, FILE, _TASK)

@@ -120,7 +120,7 @@ class _Ingestion:
 
     def _run(self, table: Opened, files: Sequence[Any], audited_hash: str) -> Run:
         of = self.spark, self.spec, self.branch.token, self.contract
-        return Run(*of, table.table, tuple(files), audited_hash)
+        return Run(*of, table.table, tuple(files), audited_hash, table.main_at)
 
     def rewritten(self, path: str, write_quarantine: WriteQuarantine | None) -> AuditReport:
         """Have Spark append the rows of the file at `path`, and return the report."""

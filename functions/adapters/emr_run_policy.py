@@ -33,7 +33,8 @@ _ALIKE = ("s3:ListBucket", "secretsmanager:GetSecretValue", "logs:*")
 def run_policy(spec: JobSpec, settings: Settings) -> str:
     """Return the policy of one job run, as JSON of at most MOST characters.
 
-    The run may read its landed object, the contract, baselines and the job's code. It may write
+    The run may read its landed object, the contract, baselines, the job's code and the report of an
+    earlier audit that its spec names. It may write
     keys that contain the ingestion's id (reports, staged copies, results, quarantine) and its
     table; a re-audit only reads the table. It reads all tables only if its contract requires it. A
     name that is too long, or has characters that a policy cannot have, is widened by `*`. A batch
@@ -122,6 +123,7 @@ def _text(spec: JobSpec, settings: Settings, landed: Sequence[str], tables: Sequ
     if spec.parts:
         read = ["contracts/*", "baselines/*"]
     read += [f"{_release(spec, settings)}/*"]
+    read += [literal(spec.earlier_report, _LONGEST_PATH)] if spec.earlier_report else []
     read += ["warehouse/*"] * spec.reads_others
     written = [f"*{spec.ingestion}*"]
     (read if spec.reaudit_base else written).extend(tables)

@@ -12,6 +12,7 @@ from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import LakegateError
+from lakegate.landing import ID_PART
 from lakegate.text import one_line
 
 INGESTIONS = "lakegate.ingestions"
@@ -77,6 +78,11 @@ class Published:
 def message(members: Sequence[Ingestion]) -> str:
     """Return the message of the commit that publishes the members: one line for main's log."""
     first = members[0]
+    if first.change and first.change.retracts:
+        return one_line(
+            f"Retract {first.replaced_rows:,} rows of {first.change.retracts[:ID_PART]} from "
+            f"{first.table}, by {first.change.by}: {_one_line(first.change)}"
+        )
     if first.change:
         effect = f"{first.rows:,} rows added, {first.replaced_rows:,} removed"
         return f"Change {first.table}, {effect}: {_one_line(first.change)}"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from functions.adapters.all import Adapters
@@ -16,7 +17,7 @@ from functions.pipeline.reports import report_of
 from functions.pipeline.retry import run_again
 from functions.pipeline.shared_runs import run_ended
 from functions.pipeline.submit import submit
-from functions.pipeline.versions import SUPERSEDED
+from functions.pipeline.versions import SUPERSEDED, is_retracted
 from functions.telemetry import logger
 from lakegate.batch import BatchFile
 from lakegate.errors import Permanent, Transient
@@ -367,4 +368,5 @@ def _earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """Return the ingestion that brought the same bytes, or files of the same batch, before."""
     if ingestion.parts:  # whose manifest may be alike from day to day
         return brought_before(ingestion, adapters.ledger.versions(ingestion.landed))
-    return original(ingestion, adapters.ledger.same_content(ingestion))
+    same = adapters.ledger.same_content(ingestion)
+    return original(ingestion, same, partial(is_retracted, adapters))

@@ -5,7 +5,7 @@ sees that, so their states are read consistently. An index may not show one that
 That does no harm: it is still to be judged, and sees this one then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from functions.model.ingestion import Ingestion, State
 
@@ -14,14 +14,20 @@ _PASSED = (State.AUDITED, State.PUBLISHED)
 _CAME_TO_NOTHING = (State.REJECTED, State.ERRORED, State.IGNORED)
 
 
-def original(ingestion: Ingestion, same: Iterable[Ingestion]) -> Ingestion | None:
+def original(
+    ingestion: Ingestion,
+    same: Iterable[Ingestion],
+    is_retracted: Callable[[Ingestion], bool] = lambda _: False,
+) -> Ingestion | None:
     """Return the first of `same`, files of the same content, whose rows it would add again.
 
     It must be for the same table and precede, and not be known as a duplicate of this one. An
-    ingestion that replaces the rows of earlier versions of its key is no duplicate of those. None
-    without one.
+    ingestion that replaces the rows of earlier versions of its key is no duplicate of those, nor is
+    any of a published file that `is_retracted`. None without one.
     """
-    return next((each for each in same if _is_doubled(each, ingestion)), None)
+    doubled = (each for each in same if _is_doubled(each, ingestion))
+    there = (e for e in doubled if e.state is not State.PUBLISHED or not is_retracted(e))
+    return next(there, None)
 
 
 def brought_before(batch: Ingestion, others: Iterable[Ingestion]) -> Ingestion | None:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import NOT_STARTED, Ingestion
+from functions.model.ingestion import NOT_STARTED, Ingestion, State
+from functions.model.ingestion_summary import status_text
 from functions.pipeline.finish import finish
 from functions.pipeline.submit import submit
 from functions.telemetry import logger
-from lakegate.change import MOST_CHARACTERS, Change
+from lakegate.change import MOST_CHARACTERS, Change, retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 
@@ -41,6 +42,25 @@ def arrivals(adapters: Adapters) -> Iterator[LandedObject]:
     yield from adapters.lake.changes()
 
 
+def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> Ingestion:
+    """Request that main's table loses the rows of a published file; return the request's ingestion.
+
+    It is one change for each file: repeated, it continues the first request. Raise LakegateError if
+    it is no published file of one table.
+    """
+    if not by.strip() or not reason.strip():
+        message = "give your name and a reason: main's log records both"
+        raise LakegateError("NAME_NEEDED", message)
+    if published.state is not State.PUBLISHED:
+        message = f"only a published file can be retracted: {status_text(published)}"
+        raise LakegateError("NOT_PUBLISHED", message)
+    if published.change or len(published.tables) != 1:
+        what = "a change" if published.change else "a batch of several tables"
+        message = f"{what} cannot be retracted: undo it by `lakegate change`, table by table"
+        raise LakegateError("NOT_ONE_FILE", message)
+    return ask(adapters, retraction(published.tables[0], published.id, by, reason))
+
+
 def ask(adapters: Adapters, change: Change) -> Ingestion:
     """Put a change's text and begin its ingestion; a repeated request continues the first one.
 
@@ -53,6 +73,9 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
         raise LakegateError("NO_CONTRACT", message)
     if not change.statement.strip():
         raise LakegateError("NO_STATEMENT", "there is no statement: give a DELETE, UPDATE or MERGE")
+    if change.retracts and change.token != change.retracts:
+        message = f"to remove the rows of a file, run `lakegate retract {change.retracts}`"
+        raise LakegateError("NOT_SQL", message)
     if len(change.statement) > MOST_CHARACTERS:
         message = (
             f"the statement has {len(change.statement):,} characters, {MOST_CHARACTERS:,} at most "

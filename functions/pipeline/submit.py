@@ -136,6 +136,9 @@ def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
         limits=adapters.settings.limits,
         parts=tuple(replace(part, rows=0, hash="") for part in ingestion.parts),
     )
+    if ingestion.change and (retracted := ingestion.change.retracts):
+        known = adapters.ledger.together([retracted])
+        return replace(spec, earlier_report="".join(each.report_key for each in known))
     if not ingestion.is_reaudit:
         return spec
     return replace(

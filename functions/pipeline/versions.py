@@ -7,6 +7,8 @@ from functions.adapters.all import Adapters
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.merge_commit import commit_of
+from lakegate.change import retraction
+from lakegate.landing import ingestion_id
 
 SUPERSEDED = "SUPERSEDED"
 
@@ -54,10 +56,15 @@ def status_among(ingestion: Ingestion, published: Iterable[Ingestion]) -> Versio
 
 
 def read_status(adapters: Adapters, ingestion: Ingestion) -> VersionStatus:
-    """Return the status of the ingestion among the versions of its key in its table now."""
+    """Return the status of the ingestion among the versions of its key in its table now.
+
+    Versions that were retracted do not count.
+    """
     versions = adapters.ledger.versions(ingestion.landed)
     others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
-    return status_among(ingestion, [each for each in others if is_on_main(adapters, each)])
+    published = (each for each in others if is_on_main(adapters, each))
+    there = [each for each in published if not is_retracted(adapters, each)]
+    return status_among(ingestion, there)
 
 
 def newest_newer(
@@ -89,6 +96,18 @@ def _others(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
         known = tables and each.tables
         if each.id != ingestion.id and not (known and tables.isdisjoint(each.tables)):
             yield each
+
+
+def retraction_of(adapters: Adapters, published: Ingestion) -> Ingestion | None:
+    """Return the request to remove the rows of a published file, None without one."""
+    request = retraction(published.table, published.id).landed(adapters.lake.bucket)
+    return next(iter(adapters.ledger.together([ingestion_id(request)])), None)
+
+
+def is_retracted(adapters: Adapters, published: Ingestion) -> bool:
+    """Return whether main removed the rows of a published file on request since."""
+    request = retraction_of(adapters, published)
+    return request is not None and is_on_main(adapters, request)
 
 
 def is_on_main(adapters: Adapters, version: Ingestion) -> bool:

@@ -11,8 +11,10 @@ from lakegate.contract.columns import Column
 from lakegate.contract.expectations import Expectation, Operator, Unit
 from lakegate.contract.reading import fields as keys
 from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.former import FormerColumns, read_former
 from lakegate.contract.reading.layout import TableLayout, read_layout
 from lakegate.contract.reading.properties import read_properties
+from lakegate.contract.reading.provenance import Provenance, read_provenance
 from lakegate.contract.reading.quality import read_checks
 from lakegate.contract.reading.service_levels import Expected, read_expected
 from lakegate.contract.reading.settings import (
@@ -78,7 +80,8 @@ class Contract:
     is left out ("drop") or added to the table ("add") and a missing one is "null".
     `expected` says how often files are expected, None if it does not matter.
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
-    `layout` says how the table is stored.
+    `layout` says how the table is stored, `provenance` which columns it has besides `columns`: they
+    say where each row comes from. `former` are columns that its table may still have.
     """
 
     id: str
@@ -105,14 +108,22 @@ class Contract:
     expected: Expected | None = None
     transform: str = ""
     layout: TableLayout = field(default_factory=TableLayout)
+    provenance: Provenance = field(default_factory=Provenance)
+    former: FormerColumns = field(default_factory=FormerColumns)
 
     @cached_property
     def requirements_digest(self) -> str:
         """Return a digest of the requirements on rows; owner, channel and the like do not count."""
         file = (self.format, sorted(self.options.items()), self.transform)
         policy = (self.extra_columns, self.missing_columns, self.quarantine)
-        asked = (self.table, file, self.columns, self.checks, policy)
+        added = (self.provenance,) if self.provenance else ()
+        asked = (self.table, file, self.columns, self.checks, policy, *added)
         return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
+
+    @property
+    def table_columns(self) -> tuple[Column, ...]:
+        """Return all columns of the table: the file's, and those of provenance."""
+        return (*self.columns, *self.provenance.columns)
 
     @property
     def checks_whole_table(self) -> bool:
@@ -182,6 +193,8 @@ def _contract(root: Field, sha256: str) -> Contract:
     settings = read_settings(root, schema)
     format_ = settings.choice("format", FORMATS, default="parquet")
     properties = read_properties(schema.at("properties"))
+    transform = read_transform(settings, format_)
+    provenance = read_provenance(settings, properties, transformed=bool(transform))
     contract = Contract(
         id=root.required_text("id"),
         version=root.required_text("version"),
@@ -207,8 +220,10 @@ def _contract(root: Field, sha256: str) -> Contract:
         extra_columns=settings.choice("extraColumns", EXTRA_COLUMNS, default="fail"),
         missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
         expected=read_expected(root.at("slaProperties")),
-        transform=read_transform(settings, format_),
-        layout=read_layout(schema, settings, properties),
+        transform=transform,
+        layout=read_layout(schema, settings, properties, provenance.columns),
+        provenance=provenance,
+        former=read_former(settings, properties, [c.name for c in provenance.columns]),
     )
     _refuse_open_quarantine(settings, contract)
     if contract.nested and format_ in FLAT_FORMATS:

@@ -53,7 +53,8 @@ class Run:
     """One run after its append; `table` is the branch's `org.apache.iceberg.Table`.
 
     `files` are the data files (`org.apache.iceberg.DataFile`) that the commit `audited_hash` added.
-    `token` is the job's token for Nessie.
+    `token` is the job's token for Nessie. Main's rows are those at the branch's commit `main_at`,
+    "" for the one at which it began.
     """
 
     spark: SparkSession
@@ -63,6 +64,7 @@ class Run:
     table: Any
     files: tuple[Any, ...]
     audited_hash: str = ""
+    main_at: str = ""
 
     @property
     def written(self) -> int:

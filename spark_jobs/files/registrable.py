@@ -97,6 +97,8 @@ def _of_contract(contract: Contract) -> Iterator[str]:
         yield "its contract has a transform"
     if contract.layout.partitions or contract.layout.order:
         yield "its contract partitions or sorts the table"
+    if contract.provenance:
+        yield "its contract adds columns of provenance to each row"
     if contract.extra_columns == "add":
         yield "its contract adds columns to the table"
 

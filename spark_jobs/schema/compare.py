@@ -38,8 +38,12 @@ def storable(type_: Type) -> Type:
             return _STORED_AS.get(type_, type_)
 
 
-def problem_of(extra: Difference) -> str:
+def problem_of(extra: Difference, contract: Contract) -> str:
     """Return why no table can hold a file's column; "" if one can."""
+    if len(extra.path) == 1 and contract.provenance.has(extra.name):
+        return "the table has a column of provenance of this name"
+    if len(extra.path) == 1 and contract.former.has(extra.name):
+        return "the contract renamed or dropped a column of this name"
     if KEY in extra.path:
         return "fields cannot be added to a map's keys"
     found = parse(extra.found) if extra.found else ""
@@ -146,7 +150,7 @@ def _is_allowed(difference: Difference, contract: Contract) -> bool:
     if difference.kind is Kind.MISSING:
         return _may_be_absent(difference.path, contract)
     if difference.kind is Kind.EXTRA:
-        adds = contract.extra_columns == "add" and not problem_of(difference)
+        adds = contract.extra_columns == "add" and not problem_of(difference, contract)
         return contract.extra_columns in ("drop", _KEEP) or adds
     return difference.kind is Kind.WIDENING
 
@@ -216,7 +220,7 @@ def _finding(difference: Difference, shown: Difference) -> Finding:
     if difference.kind is Kind.MISSING:
         return Finding("MISSING_COLUMN", name, f"column {name!r} is missing", is_plain=True)
     if difference.kind is Kind.EXTRA:
-        why = problem_of(difference) if difference == shown else ""
+        why = problem_of(difference, contract) if difference == shown else ""
         message = f"column {name!r} is not in the contract{why and f', and {why}'}"
         return Finding("EXTRA_COLUMN", name, message, is_plain=not why)
     message = f"column {name!r} is {found}, which does not fit {wanted}{_advice(shown)}"

@@ -1,10 +1,11 @@
 """Evolve a table on the file's branch to the columns of its contract. Pure.
 
-Iceberg can add nullable columns and widen types without rewriting rows. Any other difference is
-refused with advice.
+Iceberg can add nullable columns, widen types, rename and drop columns without rewriting rows. A
+column is renamed or dropped only where the contract says so. Any other difference is refused with
+advice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from lakegate.contract.columns import ITEM, KEY, VALUE, quoted
@@ -26,23 +27,39 @@ class ColumnChange:
 
     sentence: str
     statement: str
+    renames: bool = False
 
 
 def column_changes(
-    table: str, there: Struct, not_null: Sequence[tuple[str, ...]], contract: Contract
+    table: str,
+    there: Struct,
+    not_null: Sequence[tuple[str, ...]],
+    contract: Contract,
+    sources: Collection[str] = (),
 ) -> list[ColumnChange]:
     """Return the changes that give the table, with the columns `there`, the contract's columns.
 
     NOT NULL is lifted from the columns `not_null`: a bad row must reach the branch, and only the
-    audit decides about it. Raises Permanent TABLE_MISMATCH where more than new nullable columns and
-    wider types are needed.
+    audit decides about it. By the columns `sources` the table is, or was, partitioned or sorted:
+    they cannot be dropped. Raises Permanent TABLE_MISMATCH where more than new nullable columns,
+    wider types and what the contract renames or drops is needed.
     """
-    wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
+    renamed, dropped = _renamed(there, contract), _dropped(there, contract)
+    _require_unused(dropped, sources, contract)
+    there = Struct(
+        tuple((renamed.get(n, n), type_) for n, type_ in there.fields if n not in dropped)
+    )
+    not_null = [
+        (renamed.get(path[0], path[0]), *path[1:]) for path in not_null if path[0] not in dropped
+    ]
+    wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.table_columns))
     differing = list(differences(there, wanted))
     if refusals := [why for each in differing if (why := _refusal(each, contract))]:
         message = f"the table {contract.table} cannot be changed to the contract's columns: "
         raise Permanent("TABLE_MISMATCH", (message + "; ".join(refusals))[:2000])
     return [
+        *[_renaming(table, old, new) for old, new in renamed.items()],
+        *[_dropping(table, name) for name in dropped],
         *[_lifted(table, path) for path in not_null],
         *[
             ColumnChange(_sentence(sentence), _statement(table, difference))
@@ -51,13 +68,49 @@ def column_changes(
     ]
 
 
+def _renamed(there: Struct, contract: Contract) -> dict[str, str]:
+    """Return the columns to rename, which have their former name and not yet the present one."""
+    present = {name.lower() for name, _ in there.fields}
+    former = {old.lower(): new for old, new in contract.former.renamed.items()}
+    return {
+        name: former[name.lower()]
+        for name, _ in there.fields
+        if name.lower() in former and former[name.lower()].lower() not in present
+    }
+
+
+def _dropped(there: Struct, contract: Contract) -> list[str]:
+    wanted = {name.lower() for name in contract.former.dropped}
+    return [name for name, _ in there.fields if name.lower() in wanted]
+
+
+def _require_unused(dropped: Sequence[str], sources: Collection[str], contract: Contract) -> None:
+    if used := [name for name in dropped if name in sources]:
+        message = (
+            f"the table {contract.table} cannot lose {', '.join(used)}: it is, or once was, "
+            "partitioned or sorted by it. Keep the column, with missingColumns: null"
+        )
+        raise Permanent("TABLE_MISMATCH", message)
+
+
+def _renaming(table: str, old: str, new: str) -> ColumnChange:
+    statement = f"ALTER TABLE {table} RENAME COLUMN {quoted(old)} TO {quoted(new)}"
+    return ColumnChange(f"table: column {old} renamed to {new}", statement, renames=True)
+
+
+def _dropping(table: str, name: str) -> ColumnChange:
+    statement = f"ALTER TABLE {table} DROP COLUMN {quoted(name)}"
+    return ColumnChange(f"table: column {name} dropped", statement)
+
+
 def _refusal(difference: Difference, contract: Contract) -> str:
     """Return why the table cannot be changed at this path, with advice; "" if it can."""
     name, found, wanted = difference.name, difference.found, difference.wanted
     if difference.kind is Kind.EXTRA:
         return (
-            f"the contract lacks its column {name!r}: declare it, and set missingColumns: "
-            "null so that files need not have it (a renamed column is a new column)"
+            f"the contract lacks its column {name!r}: name it as formerName of the column that it "
+            "became, or in droppedColumns; or declare it, and set missingColumns: null so that "
+            "files need not have it"
         )
     if difference.kind is Kind.MISSING:
         if difference.path in required_places(contract):

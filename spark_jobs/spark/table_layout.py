@@ -36,6 +36,13 @@ def _partitions(table: Any) -> Iterable[Partition]:
             yield Partition(str(table.schema().findColumnName(field.sourceId())), transform)
 
 
+def sources(table: Any) -> set[str]:
+    """Return the columns by which a table is, or was once, partitioned or sorted."""
+    specs, orders = table.specs().values(), table.sortOrders().values()
+    fields = [field for each in (*specs, *orders) for field in each.fields()]
+    return {str(table.schema().findColumnName(field.sourceId())) for field in fields}
+
+
 def _order(table: Any) -> Iterable[SortKey]:
     for field in items_of(table.sortOrder().fields()):
         column = str(table.schema().findColumnName(field.sourceId()))

@@ -11,7 +11,7 @@ from lakegate.change import Effect
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
-from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog
+from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.schema import validate_report
 from tests.fakes.storage import FakeLake
@@ -258,13 +258,16 @@ def _object(file: str) -> str:
 
 def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     """Rewrite every file of the table, and add a row that counts these rewrites."""
-    assert lake.change(spec.landed.key).table == spec.table
+    change = lake.change(spec.landed.key)
+    assert change.table == spec.table
     table = catalog.table(spec.branch, spec.table)
     if table is None:
         return replace(
             errored(passed_report(spec, "")),
             reason=Reason("TABLE_GONE", "there is no table to change"),
         )
+    if change.retracts:
+        return _retract(spec, catalog, table, lake.report(spec.earlier_report))
     rewritten = tuple(_rewritten(file, spec) for file in table.files)
     changed = replace(table, files=()).append(*rewritten, data_file(spec))
     rows = ROWS * len(table.files)
@@ -272,6 +275,23 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     catalog.commit(spec.branch, spec.table, changed)
     audited = catalog.own_commit(spec.branch, spec.base_hash)
     return replace(passed_report(spec, audited), effect=effect, files=())
+
+
+def _retract(
+    spec: JobSpec, catalog: FakeCatalog, table: FakeTable, retracted: AuditReport
+) -> AuditReport:
+    """Remove the data files of another file."""
+    gone = {file.path for file in retracted.files}
+    if not gone <= set(table.files):
+        reason = Reason("ROWS_SCATTERED", "its data files are no longer in the table")
+        return replace(errored(passed_report(spec, "")), reason=reason)
+    left = tuple(file for file in table.files if file not in gone)
+    catalog.commit(spec.branch, spec.table, replace(table, files=left, added=()))
+    audited = catalog.own_commit(spec.branch, spec.base_hash)
+    before, after = ROWS * len(table.files), ROWS * len(left)
+    effect = Effect(before, after, added=0, removed=before - after)
+    passed = passed_report(spec, audited)
+    return replace(passed, effect=effect, files=(), rows_written=0)
 
 
 def _rewritten(file: str, spec: JobSpec) -> str:

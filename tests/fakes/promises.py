@@ -92,7 +92,8 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
     named = Counter(each.id for each in log)
     came = named + others.withdrawn
-    live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in replaced)
+    gone = replaced.keys() | _retracted(published)
+    live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in gone)
     expected = others.brought + Counter(row for i in live for row in _rows(i))
     expected.subtract(others.took)
     for row in expected.keys() | found.keys():
@@ -105,8 +106,15 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     assert not [id_ for id_, times in replaced.items() if times > 1]
 
 
+def _retracted(published: list[Ingestion]) -> set[str]:
+    """Return the ids of the files whose rows were removed on request."""
+    return {i.change.retracts for i in published if i.change and i.change.retracts}
+
+
 def _rows(ingestion: Ingestion) -> list[Row]:
     """Return the rows of a landed object; of a batch those of each of its files."""
+    if ingestion.change and ingestion.change.retracts:
+        return []
     landed = [(part.table, part.landed(ingestion.landed)) for part in ingestion.parts]
     whole = landed or [(ingestion.table, ingestion.landed)]
     return [(table, f"{each.uri}@{each.version}") for table, each in whole]
@@ -177,7 +185,8 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
     """
     files = [i for i in published if not i.parts and not i.replaces and i.landed.etag]
     files = [i for i in files if not i.approval]
-    known = [i for i in files if not deployment.ledger.was_lost(i.id)]
+    gone = _retracted(published)
+    known = [i for i in files if i.id not in gone and not deployment.ledger.was_lost(i.id)]
     alike: dict[tuple[str, str, int], list[Ingestion]] = {}
     for each in known:
         alike.setdefault((each.table, each.landed.etag, each.landed.size), []).append(each)

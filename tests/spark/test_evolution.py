@@ -269,3 +269,39 @@ def test_a_column_spelt_in_another_case_is_the_same(lake: Table) -> None:
         ("amount.invalidValues", 1),
         ("amount.duplicateValuesInTable", 1),
     ]
+
+
+def _schema(table: Table) -> Schema:
+    schema: Schema = table.job.services.at("main").load_table(table.name).schema()
+    return schema
+
+
+def _renamed(table: Table, new: str, former: str, **more: Any) -> str:
+    column = {"name": new, "logicalType": "integer", "physicalType": "bigint"}
+    past = {"customProperties": [{"property": "formerName", "value": former}]}
+    settings = {name: more.pop(name) for name in ("droppedColumns",) if name in more}
+    return table.contract("", "parquet", {**column, **past, **more}, **settings)
+
+
+def test_a_column_is_renamed_and_another_dropped_with_a_file(lake: Table) -> None:
+    """Both happen on the file's branch alone, and field ids are kept, so that old rows stay."""
+    lake.publish(lake.contract("a bigint; b string"), file_of({"id": [1], "a": [7], "b": ["x"]}))
+    before = {f.name: f.field_id for f in _schema(lake).fields}
+    text = _renamed(lake, "c", "a", droppedColumns=["b"])
+    report = lake.ingest(text, file_of({"id": [2], "c": [8]}))
+    assert report.schema_changes == ("table: column a renamed to c", "table: column b dropped")
+    assert lake.rows() == [{"id": 1, "a": 7, "b": "x"}]
+    lake.job.publish(report)
+    assert lake.rows() == [{"id": 1, "c": 7}, {"id": 2, "c": 8}]
+    after = {f.name: f.field_id for f in _schema(lake).fields}
+    assert after == {"id": before["id"], "c": before["a"]}
+    assert lake.publish(text, file_of({"id": [3], "c": [9]})).schema_changes == ()
+
+
+def test_keys_of_before_a_renaming_still_count(lake: Table) -> None:
+    """A key that main has under the column's former name is found by a check of the whole table."""
+    lake.publish(lake.contract("a bigint"), file_of({"id": [1, 2], "a": [7, 8]}))
+    text = _renamed(lake, "c", "a", quality=[whole_table(UNIQUE)])
+    report = lake.ingest(text, file_of({"id": [3, 4], "c": [8, 9]}))
+    assert [check.id for check in report.failed] == ["c.duplicateValuesInTable"]
+    assert lake.ingest(text, file_of({"id": [3], "c": [9]})).failed == ()

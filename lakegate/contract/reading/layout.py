@@ -1,7 +1,7 @@
 """Read how a contract stores its table: partitions, sort order, table properties and comments."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakegate.contract.columns import ITEM, KEY, VALUE, Column
@@ -57,15 +57,21 @@ class TableLayout:
     comments: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
-def read_layout(schema: Field, settings: Field, properties: list[Property]) -> TableLayout:
-    """Return the layout that a schema object, its properties and Lakegate's settings declare."""
+def read_layout(
+    schema: Field, settings: Field, properties: list[Property], added: Iterable[Column] = ()
+) -> TableLayout:
+    """Return the layout that a schema object, its properties and Lakegate's settings declare.
+
+    `added` are columns of the table that are no properties.
+    """
     every = [inner for found in properties for inner in found.walk()]
+    columns = [found.column for found in every]
     described = {COMMENT: schema.text("description")} if schema.text("description") else {}
     return TableLayout(
         _partitions(properties, every),
         _order(settings.at("sortOrder"), properties),
         {**_table_properties(settings.at("tableProperties")), **described},
-        {_path(p.column): p.column.description for p in every if p.column.description},
+        {_path(c): c.description for c in (*columns, *added) if c.description},
     )
 
 

@@ -179,7 +179,7 @@ def _refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
 # Options in Lakegate's `customProperties`, of one rule or of all that a property declares.
 
 _OF_RULE = ("scope", "where", "warnUnless", "onBadRow")
-_OF_PROPERTY = ("severity", "where", "onBadRow", "partitionTransform")
+_OF_PROPERTY = ("severity", "where", "onBadRow", "partitionTransform", "formerName")
 _OF_RELATIONSHIP = ("severity", "where", "scope", "failUnless", "warnUnless", "unit")
 _BEYOND = (*OF_ROWS, Metric.DUPLICATE, Metric.ROWS, Metric.DISTINCT, Metric.ORPHAN, Metric.QUERY)
 _SURELY = 0.85

@@ -73,3 +73,39 @@ def test_anything_else_is_refused_with_what_to_do(there: str, advice: str) -> No
     with pytest.raises(Permanent, match="TABLE_MISMATCH") as refusal:
         grown(there)
     assert advice in refusal.value.message
+
+
+_RENAMED = """\
+- name: b
+  logicalType: integer
+  customProperties: [{property: formerName, value: A}]
+"""
+
+
+def _changed(there: str, *not_null: tuple[str, ...], dropped: str = "[]") -> list[str]:
+    settings = f"- {{property: droppedColumns, value: {dropped}}}\n"
+    struct = parse(f"struct<{there}>")
+    assert isinstance(struct, Struct)
+    contract = parsed(_RENAMED, settings=settings)
+    return [c.statement for c in column_changes("t", struct, not_null, contract, {"used"})]
+
+
+def test_a_column_is_renamed_once() -> None:
+    """A column is renamed by its former name, before anything else is done to it; then no more."""
+    assert _changed("id:bigint,a:int", ("a",)) == [
+        "ALTER TABLE t RENAME COLUMN `a` TO `b`",
+        "ALTER TABLE t ALTER COLUMN `b` DROP NOT NULL",
+        "ALTER TABLE t ALTER COLUMN `b` TYPE bigint",
+    ]
+    assert _changed("id:bigint,b:bigint") == []
+
+
+def test_a_column_is_dropped_where_the_contract_says_so() -> None:
+    """Only named columns are dropped; one that files are partitioned by stays, with the reason."""
+    assert _changed("id:bigint,b:bigint,Old:string", ("Old",), dropped="[old, never]") == [
+        "ALTER TABLE t DROP COLUMN `Old`"
+    ]
+    with pytest.raises(Permanent, match="cannot lose used"):
+        _changed("id:bigint,b:bigint,used:string", dropped="[used]")
+    with pytest.raises(Permanent, match="droppedColumns"):
+        _changed("id:bigint,a:bigint,b:bigint")

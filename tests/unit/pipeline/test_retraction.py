@@ -1,0 +1,146 @@
+"""A published file's rows are removed on request: once, by a commit that names who and why."""
+
+from contextlib import suppress
+
+import pytest
+
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.rebuild_ledger import rebuild
+from functions.operations.reconcile import reconciled
+from functions.pipeline.intake import ask, retract
+from lakegate.change import Change, retraction
+from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
+from tests.fakes.deployment import TABLE
+from tests.fakes.faults import ProcessDied, When
+from tests.fakes.job import ROWS, rejected
+from tests.fakes.promises import publishing, unwatched
+from tests.fakes.scenario import KEY, Scenario
+
+pytestmark = pytest.mark.usefixtures("quiet")
+WHENS: list[When] = ["before", "after"]
+OTHER = "shop/orders/other.parquet"
+
+
+def retracted(deployment: Scenario, published: Ingestion) -> Ingestion:
+    """Return the request after it ended; the command is repeated if it fails."""
+    landed = retraction(TABLE, published.id).landed("lake")
+    deployment.script(landed, lambda report: report)
+    for _ in range(3):
+        with suppress(LakegateError, ProcessDied):
+            retract(deployment.adapters, published, "Ann", "wrong day")
+            break
+    deployment.settle()
+    return deployment.ingestion(landed)
+
+
+def test_a_files_rows_are_removed_by_a_commit_that_says_why(deployment: Scenario) -> None:
+    """Its rows are gone and those of others stay; log, ledger and reconcile agree."""
+    other, file = deployment.ended(OTHER), deployment.ended()
+    done = retracted(deployment, file)
+    assert (done.state, done.rows, done.replaced_rows) == (State.PUBLISHED, 0, ROWS)
+    assert [each.partition("@")[0] for each in deployment.published_files()] == [other.landed.uri]
+    commit = merge_commit.commit_of(deployment.catalog.log(), done)
+    (entry,) = merge_commit.published(commit)
+    assert (entry.statement, entry.asked_by, entry.asked_because) == (
+        f"RETRACT {file.id}",
+        "Ann",
+        "wrong day",
+    )
+    assert commit.message == (
+        f"Retract {ROWS} rows of {file.id[:12]} from shop.orders, by Ann: wrong day"
+    )
+    found = reconciled(unwatched(deployment), thorough=True)
+    assert (found.problems, found.remarks) == ((), ())
+
+
+def test_it_happens_once(deployment: Scenario) -> None:
+    """A second request, by whomever, is the first one."""
+    file = deployment.ended()
+    first = retracted(deployment, file)
+    again = retract(deployment.adapters, file, "Bob", "me too")
+    assert (again.id, again.change) == (first.id, first.change)
+    assert len(publishing(deployment)) == 2
+
+
+@pytest.mark.parametrize("when", WHENS)
+@pytest.mark.parametrize("call", ["lake.put_change", "ledger.begin", "jobs.start", "catalog.merge"])
+def test_a_crash_repeats_nothing(deployment: Scenario, call: str, when: When) -> None:
+    """Wherever a process dies, the rows are removed once."""
+    file = deployment.ended()
+    deployment.kill(call, when)
+    assert retracted(deployment, file).state is State.PUBLISHED
+    assert deployment.published_files() == []
+    assert len(publishing(deployment)) == 2
+
+
+def test_only_a_published_file_of_one_table_is_retracted(deployment: Scenario) -> None:
+    """What is not on main, changes and batches are refused with the reason, as is a blank name."""
+    failed = deployment.ended(OTHER, script=rejected)
+    file = deployment.ended()
+    change = deployment.end_of(deployment.change())
+    batch = deployment.end_of(
+        deployment.batch("monday", {"a.parquet": TABLE, "b.parquet": "shop.returns"})
+    )
+    for refused, by, code in (
+        (failed, "Ann", "NOT_PUBLISHED"),
+        (change, "Ann", "NOT_ONE_FILE"),
+        (batch, "Ann", "NOT_ONE_FILE"),
+        (file, " ", "NAME_NEEDED"),
+    ):
+        with pytest.raises(LakegateError) as caught:
+            retract(deployment.adapters, refused, by, "wrong")
+        assert caught.value.code == code
+    with pytest.raises(LakegateError) as caught:
+        ask(deployment.adapters, Change(TABLE, f"RETRACT {file.id}", "another token"))
+    assert caught.value.code == "NOT_SQL"
+
+
+def test_a_newer_version_does_not_look_for_retracted_rows() -> None:
+    """A new version of a key is published although the rows that it would replace are gone."""
+    deployment = Scenario()
+    deployment.ask(onNewVersion="replace")
+    first = deployment.ended()
+    retracted(deployment, first)
+    second = deployment.ended()
+    assert (second.state, second.replaced) == (State.PUBLISHED, ())
+    assert len(deployment.published_files()) == 1
+
+
+def test_retracted_bytes_may_come_again(deployment: Scenario) -> None:
+    """The same bytes are no duplicate of rows that were removed."""
+    deployment.ask(onDuplicate="hold")
+    first = deployment.ended(KEY, b"the same")
+    assert deployment.ended(OTHER, b"the same").state is State.REJECTED
+    retracted(deployment, first)
+    again = deployment.ended("shop/orders/again.parquet", b"the same")
+    assert (again.state, again.duplicate_of) == (State.PUBLISHED, "")
+
+
+def test_a_lost_ledger_gets_the_request_back(deployment: Scenario) -> None:
+    """Main's log and the stored text restore the request and its effect."""
+    file = deployment.ended()
+    done = retracted(deployment, file)
+    deployment.ledger.lose()
+    list(rebuild(deployment.adapters))
+    deployment.settle()
+    again = deployment.ledger.get(done.id)
+    assert (again.state, again.change, again.replaced_rows) == (done.state, done.change, ROWS)
+
+
+def test_rows_that_were_rewritten_are_not_guessed(deployment: Scenario) -> None:
+    """After a change rewrote the files, the retraction ends with an alert, and nothing changes."""
+    file = deployment.ended()
+    deployment.end_of(deployment.change())
+    before = deployment.published_files()
+    done = retracted(deployment, file)
+    assert deployment.end(done) == "errored ROWS_SCATTERED"
+    assert deployment.published_files() == before
+
+
+def test_the_requests_id_is_that_of_its_text(deployment: Scenario) -> None:
+    """Whoever knows a file can find out whether it was retracted."""
+    file = deployment.ended()
+    landed = retraction(TABLE, file.id, "x", "y").landed("lake")
+    assert ingestion_id(landed) == retracted(deployment, file).id
