@@ -110,7 +110,7 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
     differing = list(differences(file, wanted))
     shown_pairs = list(zip(differing, mask_names(differing, contract), strict=True))
     refused = [(each, shown) for each, shown in shown_pairs if not _is_allowed(each, contract)]
-    findings = tuple(_finding(each, shown) for each, shown in refused)
+    findings = tuple(_finding(each, shown, contract) for each, shown in refused)
     return Comparison(
         tuple(_landed_columns(file, contract)),
         findings,
@@ -212,7 +212,7 @@ def _change(difference: Difference, contract: Contract) -> str:
     return f"{was}: left out" if contract.extra_columns == "drop" else f"{was}: added, nullable"
 
 
-def _finding(difference: Difference, shown: Difference) -> Finding:
+def _finding(difference: Difference, shown: Difference, contract: Contract) -> Finding:
     name, found, wanted = shown.name, shown.found, shown.wanted
     if difference.kind is Kind.DUPLICATE:
         message = f"the file has column {name!r} more than once"

@@ -51,7 +51,7 @@ def test_rows_are_traced_and_taken_back(gate: Gate, kind: str) -> None:
     else:
         run("trace", ended[1].id, "--row", "2", code=1)
     told = ("--by", "Ada", "--reason", "the wrong day", "--yes")
-    run("retract", ended[1].id, *told, "--yes", "--wait")
+    run("retract", ended[1].id, *told, "--wait")
     rows = gate.rows(table)
     assert [row[0] for row in rows] == [1, 2, 21, 22, 31, 32]
     assert "by Ada: the wrong day" in run("trace", ended[1].id, code=1)
