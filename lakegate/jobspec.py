@@ -39,6 +39,8 @@ class JobSpec:
     `timeout_minutes` is the limit of the run. `reads_others` says that it reads other tables than
     its own, `small` that small workers are enough.
 
+    With `compact`, the run ingests nothing: it compacts the table on its branch.
+
     With `probe`, the run ingests nothing: it measures its runtime and writes the findings to
     `report_key`. It is `default`, or the Spark master to use.
     """
@@ -58,6 +60,7 @@ class JobSpec:
     change: bool = False
     reads_others: bool = False
     small: bool = False
+    compact: bool = False
     probe: str = ""
     reaudit_base: str = ""
     audited_hash: str = ""

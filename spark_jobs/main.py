@@ -13,6 +13,7 @@ from lakegate.report import Verdict
 from lakegate.shared_run import SharedRun
 from lakegate.text import one_line
 from spark_jobs.attempt import carry_out, wait_for_token
+from spark_jobs.compact import compact
 from spark_jobs.probe import probe
 from spark_jobs.shared_run import serve
 from spark_jobs.spark.session import open_session
@@ -36,6 +37,9 @@ def main(argument: str) -> int:
         probe(spec, storage, began)
         return 0
     token = wait_for_token(spec, storage.nessie_token)
+    if spec.compact:
+        compact(spec, storage, token, open_session)
+        return 0
     report = carry_out(spec, storage, token, open_session)
     why = report.reason.message if report.reason else "all checks hold"
     print(one_line(f"{report.verdict}: {why}"))

@@ -42,12 +42,14 @@ from functions.adapters.iceberg_files import (
     TableFiles,
     TableFilesReader,
     TableRows,
+    TableSize,
     added,
     change_of,
     data_file,
     data_files,
     doubled_files,
     opened,
+    size_of,
     totals,
 )
 from functions.adapters.nessie import CannotRebase, FilesGone
@@ -195,6 +197,11 @@ class Tables:
             if error.code != "TABLE_GONE":
                 raise
             return TableRows()
+
+    def size(self, table: str, reference: str) -> TableSize:
+        """Return how many data files a table has, and of what size. Raises as `files`."""
+        with self._translated():
+            return size_of(self._load(table, reference))
 
     def change(self, table: str, before: str, after: str) -> TableChange:
         """Return how a table changed between two references, as `main@<hash>`.

@@ -29,8 +29,9 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import PrimitiveType, StringType, TimestamptzType
 
-from lakegate.audit_tables import PUBLISHED, Entry, HistoryTable
+from lakegate.audit_tables import PUBLISHED, TABLES, Entry, HistoryTable
 from lakegate.errors import Permanent
+from lakegate.upkeep import FEWEST, SMALL_SHARE, TARGET_SIZE, USUAL_TARGET
 
 _PARALLEL = 8
 
@@ -249,6 +250,48 @@ class DoubledFile:
     path: str
     rows: int
     times: int
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """The data files of a table, their bytes, and those of its manifests.
+
+    Of the `small` ones, `scattered` lie in partitions with enough of them to compact. In history
+    tables what is not published does not count, as it may still move to another partition.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    small: int = 0
+    scattered: int = 0
+    manifests: int = 0
+    manifest_bytes: int = 0
+
+
+def size_of(table: Table) -> TableSize:
+    """Return how many data files a table has, and of what size."""
+    target = int(table.properties.get(TARGET_SIZE, USUAL_TARGET))
+    is_history = ".".join(table.name()) in {each.name for each in TABLES}
+    files = bytes_ = 0
+    small: Counter[tuple[int, str]] = Counter()
+    moving = 0
+    for file in data_files(table):
+        files, bytes_ = files + 1, bytes_ + file.file_size_in_bytes
+        if file.file_size_in_bytes < SMALL_SHARE * target:
+            if is_history and not file.partition[0]:
+                moving += 1
+            else:
+                small[file.spec_id, str(file.partition)] += 1
+    snapshot = table.current_snapshot()
+    manifests = snapshot.manifests(table.io) if snapshot else []
+    return TableSize(
+        files=files,
+        bytes=bytes_,
+        small=small.total() + moving,
+        scattered=sum(count for count in small.values() if count >= FEWEST),
+        manifests=len(manifests),
+        manifest_bytes=sum(each.manifest_length for each in manifests),
+    )
 
 
 def totals(table: Table) -> tuple[int, int, int]:

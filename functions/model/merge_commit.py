@@ -17,6 +17,7 @@ from lakegate.text import one_line
 
 INGESTIONS = "lakegate.ingestions"
 TABLE = "lakegate.table"
+UPKEEP = "lakegate.upkeep"  # of a commit that changes no row: the branch that it merged
 _LONGEST = 100
 
 

@@ -193,20 +193,28 @@ def _of_others(
     """Yield the commits of other writers with each table that they changed."""
     for commit, names in some:
         if merge_commit.INGESTIONS not in commit.properties:
+            kept = {k: v for k, v in commit.properties.items() if k == merge_commit.UPKEEP}
             for table in _tables(names):
                 if table == (only or table):
-                    yield replace(commit, properties={}), table
+                    yield replace(commit, properties=kept), table
 
 
 def _count_others(
     adapters: Adapters, foreign: Iterable[tuple[Commit, str]], found: MainScan, since: datetime
 ) -> None:
-    """Count other writers' changes of tables with published data; ignore all other tables."""
+    """Count other writers' changes of tables with published data; ignore all other tables.
+
+    A commit of upkeep must leave the rows as they are.
+    """
     found.ours |= set(found.base.tables if found.base else ())
     for commit, table in foreign:
         if table in found.ours:
             change = _change(adapters, table, commit)
-            _tallies(found, commit, since)[table].add_others(commit, change)
+            tally = _tallies(found, commit, since)[table]
+            if merge_commit.UPKEEP in commit.properties:
+                tally.add(commit, 0, change)
+            else:
+                tally.add_others(commit, change)
 
 
 def _tallies(found: MainScan, commit: Commit, since: datetime) -> defaultdict[str, Tally]:

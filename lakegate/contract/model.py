@@ -18,6 +18,7 @@ from lakegate.contract.reading.provenance import Provenance, read_provenance
 from lakegate.contract.reading.quality import read_checks
 from lakegate.contract.reading.service_levels import Expected, read_expected
 from lakegate.contract.reading.settings import (
+    COMPACTION,
     EXTRA_COLUMNS,
     FLAT_FORMATS,
     FORMATS,
@@ -73,9 +74,10 @@ class Contract:
     one: "publish", or "hold" for a person to decide; `on_new_version` decides if new bytes under a
     key "add" their rows or "replace" those of the key's earlier versions. `isolation` says if files
     may take part in "shared" runs, or have runs of their "own". `write` says if a file that needs
-    no change may "register" as a data file of the table, or must "rewrite" its rows. `batches` are
-    the prefixes of the manifests that may bring the table's files. `nested` are the columns within
-    columns. `quarantine` limits the rows that may be quarantined. If a file has other columns than
+    no change may "register" as a data file of the table, or must "rewrite" its rows. `compaction`
+    of small data files is "scheduled", or is "never" done. `batches` are the prefixes of the
+    manifests that may bring the table's files. `nested` are the columns within columns.
+    `quarantine` limits the rows that may be quarantined. If a file has other columns than
     `columns`, `extra_columns` and `missing_columns` say that it must "fail", or that an extra one
     is left out ("drop") or added to the table ("add") and a missing one is "null".
     `expected` says how often files are expected, None if it does not matter.
@@ -100,6 +102,7 @@ class Contract:
     on_new_version: str = "add"
     isolation: str = "shared"
     write: str = "register"
+    compaction: str = "scheduled"
     batches: tuple[str, ...] = ()
     nested: tuple[Column, ...] = ()
     quarantine: Quarantine | None = None
@@ -212,6 +215,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
         isolation=settings.choice("isolation", ISOLATION, default="shared"),
         write=settings.choice("write", WRITE, default="register"),
+        compaction=settings.choice("compaction", COMPACTION, default="scheduled"),
         batches=batch_prefixes(settings),
         nested=tuple(
             inner.column for p in properties for part in p.within for inner in part.walk()

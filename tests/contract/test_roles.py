@@ -16,14 +16,19 @@ from tests.contract.conftest import Servers
 pytestmark = pytest.mark.stack
 
 _READS = {"read main", "read a branch"}
+_KINDS = ("ingest", "publish", "upkeep")
 MAY = {
     "reader": _READS,
     "uploader": _READS | {"create ingest/", "delete ingest/", "move ingest/"},
-    "job": _READS | {"create ingest/", "commit on ingest/", "move ingest/"},
+    "job": _READS
+    | {
+        f"{deed} {kind}/"
+        for deed in ("create", "commit on", "move")
+        for kind in ("ingest", "upkeep")
+    },
     "publisher": _READS
     | {"commit on main", "merge into main"}
-    | {f"{deed} ingest/" for deed in ("create", "delete", "move", "commit on")}
-    | {f"{deed} publish/" for deed in ("create", "delete", "move", "commit on")},
+    | {f"{deed} {kind}/" for deed in ("create", "delete", "move", "commit on") for kind in _KINDS},
 }
 
 
@@ -89,7 +94,7 @@ DEEDS: Mapping[str, Callable[[Bearer, str], requests.Response]] = {
     "create any branch": lambda who, _: who.create(f"mine-{uuid.uuid4().hex}"),
     **{
         f"{deed} {kind}/": do
-        for kind in ("ingest", "publish")
+        for kind in _KINDS
         for deed, do in {
             "create": lambda who, made: who.create(f"{made}-too"),
             "delete": lambda who, made: who.delete(made),
@@ -107,7 +112,7 @@ def test_each_role_may_do_its_own_work_and_nothing_else(
 ) -> None:
     """Operations in MAY succeed; all others are answered 403 and leave main unchanged."""
     publisher = Bearer(servers.nessie, servers.tokens["publisher"])
-    kind = "publish" if "publish/" in deed else "ingest"
+    kind = next((kind for kind in _KINDS if f"{kind}/" in deed), "ingest")
     made = f"{kind}/test/{uuid.uuid4().hex}"
     assert publisher.create(made).ok
     assert publisher.commit(made).ok

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
 
-from functions.adapters.iceberg_files import DoubledFile, TableChange, TableFiles, TableRows
+from functions.adapters.iceberg_files import (
+    DoubledFile,
+    TableChange,
+    TableFiles,
+    TableRows,
+    TableSize,
+)
 from functions.adapters.nessie import (
     MAIN,
     CannotRebase,
@@ -27,6 +33,7 @@ from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
+from lakegate.upkeep import FEWEST
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
@@ -396,13 +403,21 @@ class FakeTables:
     def rows(self, table: str, reference: str) -> TableRows:
         """See Tables.rows."""
         found = self._catalog.table(_at(reference), table)
-        return TableRows(found.uuid, ROWS_A_FILE * len(found.files)) if found else TableRows()
+        return TableRows(found.uuid, sum(map(rows_in, found.files))) if found else TableRows()
+
+    def size(self, table: str, reference: str) -> TableSize:
+        """See Tables.size; all data files are small but those that a compaction wrote."""
+        files = self._load(table, reference, reference.rpartition("@")[2]).files
+        small = [file for file in files if rows_in(file) == ROWS_A_FILE]
+        scattered = len(small) if len(small) >= FEWEST else 0
+        return TableSize(len(files), len(files), len(small), scattered)
 
     def change(self, table: str, before: str, after: str) -> TableChange:
         """See Tables.change."""
         files = Counter(self.listed(table, after))
         files.subtract(Counter(self.listed(table, before)))
-        return TableChange(ROWS_A_FILE * files.total(), dict(+files), dict(-files))
+        rows = sum(many * rows_in(file) for file, many in files.items())
+        return TableChange(rows, dict(+files), dict(-files))
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
         """See Tables.listed."""
@@ -414,11 +429,13 @@ class FakeTables:
         found = self._catalog.table(_at(reference), table)
         times = Counter(found.files if found else ())
         return [
-            DoubledFile(file, ROWS_A_FILE, many) for file, many in sorted(times.items()) if many > 1
+            DoubledFile(file, rows_in(file), many)
+            for file, many in sorted(times.items())
+            if many > 1
         ]
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
-        self._require(branch)
+        self._require(branch.partition("@")[0])
         found = self._catalog.table(at, table)
         if found is None:
             raise CannotRebase("TABLE_GONE", f"main's table is gone: {table}")
@@ -427,6 +444,11 @@ class FakeTables:
     def _require(self, branch: str) -> None:
         if branch not in self._catalog.branches(branch):
             raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
+
+
+def rows_in(file: str) -> int:
+    """Return the rows in a data file; the name of one that a compaction wrote has a factor."""
+    return ROWS_A_FILE * int(file.partition("*")[2] or 1)
 
 
 def _require_fit(written: FakeTable, current: FakeTable, together: Collection[str]) -> None:

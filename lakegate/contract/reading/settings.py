@@ -21,6 +21,7 @@ EXTRA_COLUMNS = ("fail", "drop", "add")
 MISSING_COLUMNS = ("fail", "null")
 ISOLATION = ("shared", "own")
 WRITE = ("register", "rewrite")
+COMPACTION = ("scheduled", "never")
 
 _SETTINGS = (
     "landingPrefix",
@@ -31,6 +32,7 @@ _SETTINGS = (
     "onNewVersion",
     "isolation",
     "write",
+    "compaction",
     "batches",
     "quarantine",
     "extraColumns",

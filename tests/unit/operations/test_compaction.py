@@ -1,0 +1,246 @@
+"""A compaction reaches main with the same rows, or leaves no trace; no file waits for it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from functions.adapters.nessie import MAIN
+from functions.model.ingestion import State
+from functions.operations import compaction
+from functions.operations.compaction import Progress, Step
+from functions.operations.reconcile import reconciled
+from lakegate.errors import Transient
+from lakegate.upkeep import FEWEST, begin, parse_branch
+from tests.fakes.catalog import FakeTable
+from tests.fakes.compaction import run_compaction
+from tests.fakes.deployment import ORDERS, TABLE
+from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.scenario import Scenario
+
+DAY = 24 * 60 * 60
+
+
+class Upkeep(Scenario):
+    """A deployment whose table has so many small files that it is to be compacted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for number in range(FEWEST):
+            self.land(f"shop/orders/{number}.parquet")
+            self.settle()
+
+    def start(self, *, loses: int = 0) -> str:
+        """Start a compaction and run its job; return its branch."""
+        (need,) = compaction.needs(self.adapters, TABLE)
+        assert need.why_not == ""
+        started = compaction.start(self.adapters, need)
+        (run,) = (each for each in self.jobs.runs() if not each.has_ended)
+        run_compaction(run.id, self.catalog, self.lake, self.jobs, loses=loses)
+        return started.branch
+
+    def settle_it(self, branch: str) -> Progress:
+        return compaction.settle(self.adapters, branch)
+
+    @property
+    def on_main(self) -> FakeTable:
+        found = self.catalog.table(MAIN, TABLE)
+        assert found
+        return found
+
+    @property
+    def rows(self) -> int:
+        return self.tables.rows(TABLE, MAIN).live
+
+    def why_not(self) -> str:
+        (need,) = compaction.needs(self.adapters, TABLE)
+        return need.why_not
+
+
+@pytest.fixture
+def lake() -> Upkeep:
+    return Upkeep()
+
+
+def test_small_files_become_one(lake: Upkeep) -> None:
+    """Main has one data file with all rows, its log says so, and no branch is left."""
+    before = lake.rows
+    done = lake.settle_it(lake.start())
+    assert done.step is Step.PUBLISHED
+    assert len(lake.on_main.files) == 1
+    assert lake.rows == before
+    assert next(lake.catalog.log()).message == f"Compact {FEWEST} data files of {TABLE} to 1"
+    assert lake.catalog.branches("upkeep/", "publish/") == []
+
+
+def test_reconcile_finds_nothing_to_blame(lake: Upkeep) -> None:
+    """A compaction is neither a problem nor another writer's commit."""
+    lake.settle_it(lake.start())
+    found = reconciled(lake.adapters, full=True)
+    assert not found.problems
+    assert not found.remarks
+
+
+def test_a_file_that_was_published_meanwhile_stays(lake: Upkeep) -> None:
+    """If main's table has grown, the new data file is registered there in place of the old ones."""
+    branch = lake.start()
+    lake.ended("shop/orders/late.parquet")
+    before = lake.rows
+    assert lake.settle_it(branch).step is Step.PUBLISHED
+    assert len(lake.on_main.files) == 2
+    assert lake.rows == before
+
+
+def test_a_file_whose_branch_is_older_is_published_after_it(lake: Upkeep) -> None:
+    """A file that was audited before the compaction is registered after it, without another run."""
+    landed = lake.run("shop/orders/late.parquet")
+    branch = lake.start()
+    assert lake.settle_it(branch).step is Step.PUBLISHED
+    ingestion = lake.end_of(landed)
+    assert ingestion.state is State.PUBLISHED
+    assert ingestion.attempt == 1
+    assert len(lake.on_main.files) == 2
+
+
+def test_it_is_dropped_if_its_files_are_gone(lake: Upkeep) -> None:
+    """If main has replaced one of the old data files, main stays as it is."""
+    branch = lake.start()
+    table = lake.on_main
+    changed = replace(table, files=table.files[1:]).append("rewritten")
+    lake.catalog.commit(MAIN, TABLE, changed)
+    head = lake.catalog.head(MAIN)
+    done = lake.settle_it(branch)
+    assert (done.step, lake.catalog.head(MAIN)) == (Step.DROPPED, head)
+    assert lake.catalog.branches("upkeep/", "publish/") == []
+
+
+def test_lost_rows_never_reach_main(lake: Upkeep) -> None:
+    """If the fingerprints differ, the branch is dropped and main stays as it is."""
+    head = lake.catalog.head(MAIN)
+    done = lake.settle_it(lake.start(loses=1))
+    assert done.step is Step.DROPPED
+    assert "the rows differ" in done.why
+    assert lake.catalog.head(MAIN) == head
+
+
+@pytest.mark.parametrize("table", [TABLE, "shop.others"])
+def test_another_commit_on_its_branch_never_reaches_main(lake: Upkeep, table: str) -> None:
+    """A commit that the report does not name is dropped with the branch."""
+    branch, head = lake.start(), lake.catalog.head(MAIN)
+    lake.catalog.append(branch, table, "foreign")
+    assert lake.settle_it(branch).step is Step.DROPPED
+    assert lake.catalog.head(MAIN) == head
+
+
+def test_main_set_back_stays_set_back(lake: Upkeep) -> None:
+    """If main lost the commit at which the branch was created, nothing comes back."""
+    earlier = list(lake.catalog.log())[3].hash
+    branch = lake.start()
+    lake.catalog.reset(MAIN, earlier)
+    assert lake.settle_it(branch).step is Step.DROPPED
+    assert lake.catalog.head(MAIN) == earlier
+
+
+def test_it_waits_for_its_job_and_no_longer(lake: Upkeep) -> None:
+    """Without a report it waits as long as a job run may take, and is then dropped."""
+    (need,) = compaction.needs(lake.adapters, TABLE)
+    branch = compaction.start(lake.adapters, need).branch
+    assert lake.settle_it(branch).step is Step.WAITS
+    assert lake.why_not() == "it is being compacted"
+    lake.clock.pass_(DAY)
+    assert lake.settle_it(branch).step is Step.DROPPED
+    assert lake.catalog.branches("upkeep/") == []
+
+
+def test_a_change_in_flight_comes_first(lake: Upkeep) -> None:
+    """A merge would make a change run again, so the compaction waits, and is dropped in the end."""
+    branch = lake.start()
+    lake.change()
+    lake.deliver()
+    assert lake.settle_it(branch).step is Step.WAITS
+    lake.clock.pass_(DAY)
+    assert lake.settle_it(branch).step is Step.DROPPED
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{property: compaction, value: never}", "compaction: never"),
+        ("{property: onNewVersion, value: replace}", "replaces its data files"),
+    ],
+)
+def test_a_contract_can_keep_its_files(lake: Upkeep, line: str, why: str) -> None:
+    """A table is left alone if its contract says so, or needs each file's own data files."""
+    text = ORDERS.replace("value: allowed}]", f"value: allowed}}, {line}]")
+    lake.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
+    assert why in lake.why_not()
+
+
+def test_a_few_small_files_are_no_reason() -> None:
+    """A table with few small files is not compacted."""
+    lake = Scenario()
+    lake.ended()
+    (need,) = compaction.needs(lake.adapters, TABLE)
+    assert "small files" in need.why_not
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("effect", [unavailable, die])
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_fault_at_any_call_changes_no_row(
+    when: When, effect: Callable[[], None], grown: bool
+) -> None:
+    """Whatever call fails, main has its rows once, and the next tries finish."""
+    for number in range(_calls(grown=grown)):
+        lake, branch = _prepared(grown=grown)
+        before = lake.rows
+        lake.journal.strike_at(number, Fault(effect, when))
+        with suppress(Transient, ProcessDied):
+            lake.settle_it(branch)
+        assert lake.rows == before
+        with suppress(ProcessDied):
+            for name in compaction.under_way(lake.adapters):
+                lake.settle_it(name)
+        assert lake.rows == before
+        assert lake.catalog.branches("upkeep/") == []
+        assert len(lake.on_main.files) == (2 if grown else 1)
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_two_processes_at_once_publish_it_once(grown: bool) -> None:
+    """At whatever call a second process settles it too, main has its rows once."""
+    for number in range(_calls(grown=grown)):
+        lake, branch = _prepared(grown=grown)
+        before = lake.rows
+        lake.journal.strike_at(number, Fault(lambda at=lake, b=branch: at.settle_it(b)))
+        with suppress(Transient):
+            lake.settle_it(branch)
+        assert lake.rows == before
+        assert len(lake.on_main.files) == (2 if grown else 1)
+
+
+def _prepared(*, grown: bool) -> tuple[Upkeep, str]:
+    lake = Upkeep()
+    branch = lake.start()
+    if grown:
+        lake.ended("shop/orders/late.parquet")
+    lake.journal.calls.clear()
+    return lake, branch
+
+
+def _calls(*, grown: bool) -> int:
+    """Return how many calls it takes to settle a compaction."""
+    lake, branch = _prepared(grown=grown)
+    lake.settle_it(branch)
+    return len(lake.journal.calls)
+
+
+def test_a_branch_tells_its_compaction() -> None:
+    """Table, id and time can be read from the name, and no other name is taken for one."""
+    begun = begin(TABLE, datetime(2026, 11, 23, 21, 5, 7, tzinfo=UTC), "abc123")
+    assert parse_branch(begun.branch) == begun
+    for name in ("upkeep/shop.orders/mine", "ingest/shop.orders/a", "upkeep/a/b/c"):
+        with pytest.raises(ValueError, match="not the name"):
+            parse_branch(name)
