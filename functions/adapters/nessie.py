@@ -6,6 +6,7 @@ properties, so the merge call goes to REST v2 (Nessie documentation, "REST API")
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -189,6 +190,29 @@ class Catalog:
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
             yield Change.of(entry, table)
 
+    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
+        """Yield the addresses of all tables' metadata files at `at`, and at its commits since then.
+
+        What the tables were at the time `since` is included. `known` are hashes of commits whose
+        states were yielded before: the log is read back to one of them, and others are added.
+        Raises UnknownBranch for an unknown hash.
+        """
+        yield from self._contents(at)
+        query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
+        for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
+            hash_ = str(entry["commitMeta"]["hash"])
+            if hash_ in known:
+                return
+            known.add(hash_)
+            if datetime.fromisoformat(entry["commitMeta"]["commitTime"]) < since:
+                yield from self._contents(hash_)
+                return
+            yield from _tables_in(entry.get("operations") or ())
+
+    def _contents(self, at: str) -> Iterator[str]:
+        found = self._pages(f"/trees/@{at}/entries", "entries", {"content": "true"})
+        return _tables_in(found)
+
     def metadata(self, at: str, table: str) -> str:
         """Return the address of the table's metadata file at the hash `at`; "" for a missing table.
 
@@ -287,6 +311,12 @@ def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
 
 def _is_namespace(difference: dict[str, Any]) -> bool:
     return "NAMESPACE" in {(difference[side] or {}).get("type") for side in ("from", "to")}
+
+
+def _tables_in(entries: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield the metadata files of the tables among contents, or among a commit's operations."""
+    contents = (each.get("content") or {} for each in entries)
+    yield from (str(c["metadataLocation"]) for c in contents if c.get("type") == "ICEBERG_TABLE")
 
 
 def _conflicts(merged: dict[str, Any]) -> str:

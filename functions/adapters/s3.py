@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, Self
 
@@ -85,6 +86,15 @@ class StoredContract:
         except UnicodeDecodeError as error:
             line = body.count(b"\n", 0, error.start) + 1
             raise ContractInvalid(key, [Problem(line, "", "is not UTF-8 text")]) from error
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object in the lake bucket: its size in bytes, and when it was written."""
+
+    key: str
+    bytes: int
+    modified: datetime
 
 
 def contract_key(table: str) -> str:
@@ -261,6 +271,11 @@ class Lake:
         with translated(prefix):
             paginator = self._client.get_paginator("list_objects_v2")
             yield from paginator.paginate(Bucket=self.bucket, Prefix=prefix, **how)
+
+    def stored(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects whose keys begin with `prefix`; a deleted one is none."""
+        for found in self._listed(prefix):
+            yield StoredObject(found["Key"], found["Size"], found["LastModified"])
 
     def delete_objects(self, keys: Sequence[str]) -> None:
         """Delete objects in the given order; ignore missing ones.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from functions.adapters.iceberg_files import TableFiles
 
 WAREHOUSE = "warehouse/"
-_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 # The clocks of Nessie's servers may differ by this much; commits are compared by time.
 _SKEW = timedelta(hours=1)
 
@@ -188,7 +188,7 @@ class _FilesOfBranches:
     def __init__(self, warehouse: str, table: str) -> None:
         self._warehouse = warehouse
         named = re.escape(f"{warehouse}{table.replace('.', '/')}")
-        self._other_folder = re.compile(f"{named}_{_UUID}/data/")  # as Nessie names it
+        self._other_folder = re.compile(f"{named}_{UUID}/data/")  # as Nessie names it
         self._levels: list[dict[str, None]] = [{}, {}, {}, {}]
         self._kept: dict[str, str] = {}
         self.undecided: set[str] = set()

@@ -25,6 +25,7 @@ from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from lakegate.limits import Limits
 from lakegate.report import to_lines
+from lakegate.upkeep import Compaction, Fingerprint
 from tests.contract.aws import ACCOUNT
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import ORDERS, RETURNS
@@ -512,3 +513,28 @@ def test_a_data_file_that_was_deleted_is_gone(buckets: Buckets) -> None:
     assert not buckets.lake.is_gone(address)
     buckets.lake.delete_objects(["warehouse/a.parquet"])
     assert buckets.lake.is_gone(address)
+
+
+def test_stored_objects_are_listed(s3: Any) -> None:
+    """Objects under a prefix are listed with size and time, without deleted ones."""
+    lake = Lake(s3, bucket(s3))
+    for name, body in (("a b", b"rows"), ("b", b""), ("c", b"x")):
+        s3.put_object(Bucket=lake.bucket, Key=f"warehouse/{name}", Body=body)
+    s3.put_object(Bucket=lake.bucket, Key="reports/a", Body=b"x")
+    lake.delete_objects(["warehouse/c"])
+    found = list(lake.stored("warehouse/"))
+    assert [(each.key, each.bytes) for each in found] == [("warehouse/a b", 4), ("warehouse/b", 0)]
+    assert all(each.modified.tzinfo for each in found)
+
+
+def test_the_report_of_a_compaction_is_read(buckets: Buckets) -> None:
+    """A report is what the job wrote; a missing one and another text are errors."""
+    one = Fingerprint(3, "12")
+    report = Compaction("shop.orders", "upkeep/a", "b" * 64, "c" * 64, one, one)
+    buckets.put_text("staging/x/compaction.json", report.to_json().encode())
+    assert buckets.lake.compaction("staging/x/compaction.json") == report
+    with pytest.raises(Missing):
+        buckets.lake.compaction("staging/y/compaction.json")
+    buckets.put_text("staging/y/compaction.json", b"[]")
+    with pytest.raises(Permanent, match="BAD_REPORT"):
+        buckets.lake.compaction("staging/y/compaction.json")

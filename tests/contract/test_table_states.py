@@ -1,11 +1,13 @@
 """The files and rows of a table at a commit are read, in memory and in Iceberg."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import pytest
 
 from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
 from lakegate.errors import LakegateError
+from lakegate.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of
 from tests.fakes.catalog import ROWS_A_FILE
 
@@ -145,3 +147,57 @@ def test_the_data_files_of_a_table_are_listed(lake: Lake) -> None:
     assert set(some) <= set(every)
     assert 0 < len(some) < 4
     assert list(lake.tables.listed("nowhere.nothing", "main")) == []
+
+
+LONG_AGO, SOON = (datetime(year, 1, 1, tzinfo=UTC) for year in (2000, 2200))
+
+
+def states(lake: Lake, at: str, since: datetime, known: set[str] | None = None) -> set[str]:
+    """Return the states of the test's table alone: the servers have other tests' tables."""
+    found = lake.catalog.states(at, since, set() if known is None else known)
+    return {state for state in found if lake.table.replace(".", "/") in state}
+
+
+def test_all_states_of_a_log_are_named(lake: Lake) -> None:
+    """Each commit's metadata file is named, a dropped table's too; later commits' are not."""
+    commits = [lake.catalog.head("main")]
+    for name in ("a", "b"):
+        lake.writer.append("main", name)
+        commits.append(lake.catalog.head("main"))
+    every = {lake.catalog.metadata(commit, lake.table) for commit in commits}
+    lake.writer.drop("main")
+    assert every <= states(lake, lake.catalog.head("main"), LONG_AGO)
+    assert states(lake, lake.catalog.head("main"), SOON) == set()
+    assert states(lake, commits[1], SOON) == {lake.catalog.metadata(commits[1], lake.table)}
+    assert states(lake, commits[1], LONG_AGO) & every == every - {
+        lake.catalog.metadata(commits[2], lake.table)
+    }
+
+
+def test_a_known_log_is_not_read_again(lake: Lake) -> None:
+    """A branch adds its own states to those of main, and its head's even if all is known."""
+    known: set[str] = set()
+    head = lake.catalog.head("main")
+    states(lake, head, LONG_AGO, known)
+    lake.writer.append("main", "a")
+    lake.writer.append("main", "b")
+    fresh = states(lake, lake.catalog.head("main"), LONG_AGO, known)
+    assert len(fresh) == 2
+    assert states(lake, head, LONG_AGO, known) == {lake.catalog.metadata(head, lake.table)}
+
+
+def test_an_unknown_commit_has_no_states(lake: Lake) -> None:
+    """The states of an unknown hash are an error, not none."""
+    with pytest.raises(LakegateError):
+        states(lake, "0123456789abcdef" * 4, LONG_AGO)
+
+
+def test_small_data_files_are_counted(lake: Lake) -> None:
+    """Few small files are no reason to compact; many in one partition are."""
+    few = lake.tables.size(lake.table, "main")
+    assert (few.files, few.small, few.scattered) == (1, 1, 0)
+    for number in range(FEWEST):
+        lake.writer.append("main", f"file-{number}")
+    many = lake.tables.size(lake.table, "main")
+    assert (many.files, many.small, many.scattered) == (FEWEST + 1, FEWEST + 1, FEWEST + 1)
+    assert many.bytes > few.bytes

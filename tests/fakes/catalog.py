@@ -231,6 +231,21 @@ class FakeCatalog:
                 is_merge=len(stored.parents) > 1,
             )
 
+    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
+        """See Catalog.states."""
+        yield from self._contents(at)
+        for stored in self._log(at):
+            if stored.commit.hash in known:
+                return
+            known.add(stored.commit.hash)
+            if datetime.fromisoformat(stored.commit.time) < since:
+                yield from self._contents(stored.commit.hash)
+                return
+            yield from (table.metadata for table in stored.changes.values() if table)
+
+    def _contents(self, at: str) -> Iterator[str]:
+        yield from filter(None, (self.metadata(at, name) for name in sorted(self.names(at))))
+
     def metadata(self, at: str, table: str) -> str:
         """See Catalog.metadata."""
         if at not in self._commits:

@@ -14,6 +14,7 @@ from functions.adapters.s3 import (
     Missing,
     Overwritten,
     StoredContract,
+    StoredObject,
     contract_key,
 )
 from functions.model.commits import KEY as CHECKPOINT
@@ -118,6 +119,7 @@ class FakeLake:
         self._texts: defaultdict[str, list[bytes]] = defaultdict(list)
         self.deleted: dict[str, None] = {}
         self.bucket = "lake"
+        self.data: dict[str, StoredObject] = {}  # objects of tables, where a test has some
 
     def contracts(self, key: str | None = "") -> list[StoredContract]:
         """See Lake.contracts."""
@@ -243,6 +245,11 @@ class FakeLake:
         self.deleted.update(dict.fromkeys(keys))
         for key in keys:
             self._texts.pop(key, None)
+            self.data.pop(key, None)
+
+    def stored(self, prefix: str) -> Iterator[StoredObject]:
+        """See Lake.stored; of the tables' objects only."""
+        yield from [each for key, each in sorted(self.data.items()) if key.startswith(prefix)]
 
     def put_text(self, key: str, text: bytes) -> None:
         """Put a text into the bucket, as a job does, or a user without any checks."""

@@ -1,0 +1,152 @@
+"""No data file that somebody can read is ever deleted, and all others are in the end."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import StoredObject
+from functions.operations import dead_files
+from functions.operations.dead_files import judge
+from lakegate.errors import Transient
+from tests.fakes.catalog import FakeTable
+from tests.fakes.tables_of_years import DAY, KEEP_DAYS, Years, key_of
+
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
+OLD, NEW = NOW - timedelta(days=60), NOW - timedelta(days=10)
+BEFORE = NOW - timedelta(days=30)
+UUID = "0f0e0d0c-1111-2222-3333-444455556666"
+FOLDER = f"warehouse/shop/orders_{UUID}"
+DATA = f"{FOLDER}/data/day=2026%2F01/a.parquet"
+DIGEST = f"{FOLDER}/data/day=2026%2F01/_key_digests/a.parquet.0123abcd-1"
+
+
+def due(*keys: str, alive: Iterable[str] = (), modified: datetime = OLD) -> list[str]:
+    stored = [StoredObject(key, 5, modified) for key in keys]
+    return [each.key for each in judge(stored, set(alive), BEFORE).due]
+
+
+def test_a_file_that_nobody_reaches_is_due() -> None:
+    """An old data file without a reader is due, with its digest."""
+    assert due(DATA, DIGEST) == [DATA, DIGEST]
+
+
+def test_a_file_that_somebody_reaches_stays() -> None:
+    """A data file with a reader stays, with its digest."""
+    assert due(DATA, DIGEST, alive=[DATA]) == []
+
+
+def test_a_young_file_stays() -> None:
+    """A file that a job may be about to commit stays, and is counted."""
+    found = judge([StoredObject(DATA, 5, NEW)], set(), BEFORE)
+    assert (found.due, found.young, found.young_bytes) == ((), 1, 5)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        f"{FOLDER}/metadata/00001.metadata.json",
+        "warehouse/shop/orders/data/a.parquet",
+        "warehouse/exports/data/a.parquet",
+        f"reports/shop.orders_{UUID}/data/a",
+        f"{FOLDER}-old/data/a.parquet",
+        f"{FOLDER}/data/",
+    ],
+)
+def test_what_is_no_data_file_of_a_table_is_not_judged(key: str) -> None:
+    """Metadata, and whatever else lies in the bucket, stays."""
+    assert due(key) == []
+
+
+@pytest.mark.parametrize("key", ["ops/audit_results/data/a", f"deep/er/orders_{UUID}/data/a"])
+def test_data_files_of_all_our_tables_are_judged(key: str) -> None:
+    """The ops tables' folders have no UUID; namespaces may be nested."""
+    assert due(f"warehouse/{key}") == [f"warehouse/{key}"]
+
+
+HISTORIES = range(40)
+
+
+@pytest.mark.parametrize("part", HISTORIES)
+def test_random_histories_lose_nothing_and_keep_no_litter(part: int) -> None:
+    """In 60 histories each, no readable file is deleted, and no unreadable one is left."""
+    deleted = 0
+    for seed in range(part * 60, part * 60 + 60):
+        years = Years(Random(seed))  # noqa: S311 - a story
+        years.live(40)
+        years.clock.pass_((KEEP_DAYS + 2) * DAY)
+        dead_files.delete(years.adapters)
+        alive = years.alive()
+        assert {_data_file(key) for key in years.lake.data} <= alive, f"seed {seed}"
+        deleted += len(years.lake.deleted)
+    assert deleted > 100
+
+
+def _data_file(key: str) -> str:
+    return key.replace("_key_digests/", "").removesuffix(".0123abcd-1")
+
+
+@pytest.fixture
+def years() -> Years:
+    """Return a lake where main had a file long ago that a compaction has replaced since."""
+    years = Years(Random(0))  # noqa: S311 - a story
+    table = FakeTable("a uuid")
+    old, new = (years._file("shop.orders", table.uuid) for _ in range(2))  # noqa: SLF001
+    years.catalog.commit(MAIN, "shop.orders", table.append(old))
+    years.clock.pass_(DAY)
+    years.catalog.commit(MAIN, "shop.orders", table.append(new))
+    return years
+
+
+def left(years: Years) -> int:
+    dead_files.delete(years.adapters)
+    return there(years)
+
+
+def there(years: Years) -> int:
+    return len([key for key in years.lake.data if "_key_digests" not in key])
+
+
+def test_a_replaced_file_stays_as_long_as_commits_are_kept(years: Years) -> None:
+    """Who reads main as it was within the last days finds all of its files."""
+    assert left(years) == 2
+    years.clock.pass_((KEEP_DAYS - 1) * DAY)
+    assert left(years) == 2
+    years.clock.pass_(2 * DAY)
+    assert left(years) == 1
+
+
+def test_an_old_tag_keeps_its_files(years: Years) -> None:
+    """What a tag reaches stays, however old it is."""
+    years.catalog.fork("tag-1", MAIN)
+    years.catalog.reset("tag-1", list(years.catalog.log())[1].hash)
+    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    assert left(years) == 2
+    years.catalog.delete_branch("tag-1")
+    assert left(years) == 1
+
+
+def test_a_table_of_another_name_keeps_shared_files(years: Years) -> None:
+    """Two contents on one folder: whichever of them reaches a file keeps it."""
+    dropped = years.catalog.table(MAIN, "shop.orders")
+    years.catalog.commit(MAIN, "shop.orders", None)
+    years.catalog.commit(MAIN, "shop.orders", FakeTable("a uuid"))
+    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    assert dropped
+    years.catalog.commit(MAIN, "shop.orders", dropped)
+    key = key_of("shop.orders", "a uuid", dropped.files[0])
+    assert left(years) == 1
+    assert key in years.lake.data
+
+
+def test_unknown_files_keep_everything(years: Years) -> None:
+    """If a kept state cannot be read, nothing is deleted, and the error says so."""
+    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    table = years.catalog.table(MAIN, "shop.orders")
+    assert table
+    years.lake.deleted[table.metadata.removeprefix("s3://lake/")] = None
+    with pytest.raises(Transient, match="UNKNOWN_FILES"):
+        dead_files.delete(years.adapters)
+    assert there(years) == 2
