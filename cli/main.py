@@ -44,6 +44,7 @@ _COMMANDS = {
     "accept": ("failed", "Use a file as the new drift baseline."),
     "expire": ("failed", "Discard failed ingestions older than the policy."),
     "reconcile": ("reconcile", "Check that no file is lost and no row doubled."),
+    "upkeep": ("upkeep", "Compact tables, and delete data files that nobody reads."),
     "deploy": ("deploy", "Deploy this checkout to a stage on AWS, or continue that."),
     "destroy": ("destroy", "Take a stage down, except what holds data."),
     "rotate": ("rotate", "Create and store new tokens for Nessie."),

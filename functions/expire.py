@@ -1,4 +1,4 @@
-"""Lambda: the daily schedule. Discards failed ingestions after their retention time.
+"""Lambda: the daily schedule. Discards old failed ingestions, and deletes unneeded data files.
 
 Commands ask it to discard one ingestion, which takes the publisher's token: no person needs it.
 """
@@ -9,6 +9,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
+from functions.operations import dead_files
 from functions.operations.expire import expire
 from functions.operations.failed import discard
 from functions.telemetry import logger, metrics
@@ -41,12 +42,17 @@ def _discarded(adapters: Adapters, identity: str, by: str) -> dict[str, Any]:
 
 
 def _expired(adapters: Adapters) -> dict[str, int]:
-    """Return how many branches expired, and how many of them are incomplete."""
-    count = {"expired": 0, "left": 0}
+    """Return how many branches expired, how many of them are incomplete, and how many data files.
+
+    Data files that no branch reaches any more are deleted last. Raises as `dead_files.delete`.
+    """
+    count = {"expired": 0, "left": 0, "dead_files": 0}
     for each in expire(adapters, adapters.settings.keep_days):
         logger.warning("expired", extra=asdict(each))
         count["left" if each.left else "expired"] += 1
-    return count
+    dead = dead_files.delete(adapters)
+    logger.warning("deleted", extra={"files": len(dead.due), "bytes": dead.due_bytes})
+    return {**count, "dead_files": len(dead.due)}
 
 
 @logger.inject_lambda_context

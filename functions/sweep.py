@@ -18,6 +18,7 @@ from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
 from functions.on_job_run import job_run
 from functions.on_upload import upload
+from functions.operations.compaction import settle, start_due, under_way
 from functions.operations.forgotten import PAGES, counted, forgotten
 from functions.operations.missing_files import missing_files
 from functions.operations.rebuild_ledger import restore
@@ -41,7 +42,7 @@ _FEW = 100  # events in the queue that are no backlog
 _LONGEST_WAIT = timedelta(hours=1)  # after which an event counts as lost, whatever else waits
 _KINDS = (
     *("dead_letters", "forgotten", "resumed", "runs"),
-    *("late", "recorded", "deleted", "overdue", "failed"),
+    *("late", "recorded", "deleted", "compactions", "overdue", "failed"),
 )
 
 
@@ -68,6 +69,7 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
         _each("late", late_reports(adapters), partial(take_late, adapters)),
         _each("recorded", batches(adapters), partial(record, adapters)),
         _each("deleted", strays(adapters), adapters.catalog.delete_branch),
+        _each("compactions", under_way(adapters), partial(settle, adapters)),
         _each("overdue", missing_files(adapters), lambda table: None),
     )
     done = dict.fromkeys(_KINDS, 0)
@@ -164,13 +166,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
 
     The event `{"everything": true}` makes it search the whole landing bucket at once. Commands ask
     it for what needs the publisher's token: `{"do": "seed"}` seeds main and returns what it added,
-    `{"do": "examine"}` returns findings about the token.
+    `{"do": "examine"}` returns findings about the token. A daily schedule sends `{"do": "upkeep"}`,
+    which starts the compaction of tables that need it.
     """
     match event:
         case {"do": "seed"}:
             return asdict(seed(adapters()))
         case {"do": "examine"}:
             return [asdict(finding) for finding in carry_out([_publisher(adapters().settings)])]
+        case {"do": "upkeep"}:
+            return {"compactions": sum(1 for _ in start_due(adapters()))}
         case {"everything": True}:
             return sweep(adapters(), everything=True)
     return sweep(adapters())  # for the schedule's event, and any other

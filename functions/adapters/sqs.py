@@ -14,7 +14,7 @@ from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 
 if TYPE_CHECKING:  # on_action must start fast
-    from functions.model.announcement import Announcement
+    from functions.model.announcement import Announcement, Refresh
 
 _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
 
@@ -143,8 +143,8 @@ class AnnouncementQueue:
         self._client = client
         self._url = url
 
-    def send(self, announcement: "Announcement") -> None:
-        """Queue an announcement. Raises Transient QUEUE_UNAVAILABLE."""
+    def send(self, announcement: "Announcement | Refresh") -> None:
+        """Queue an announcement, or a refresh alone. Raises Transient QUEUE_UNAVAILABLE."""
         with translated("announcements"):
             self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())
 

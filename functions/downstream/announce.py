@@ -68,11 +68,26 @@ def announce(consumers: Consumers, body: str) -> None:
     nothing in them. The queues come first, so an unavailable bus delays no refresh. Each consumer
     has its own queue, so an unavailable one delays no other.
     """
+    if moved := _refresh_alone(body):
+        _send(consumers, [moved])
+        return
     announcement = Announcement.read(body)
-    for refresh in _refreshes(announcement):
+    _send(consumers, _refreshes(announcement))
+    consumers.bus.put(announcement)
+
+
+def _send(consumers: Consumers, refreshes: Iterable[Refresh]) -> None:
+    for refresh in refreshes:
         for queue in consumers.queues:
             queue.send(refresh)
-    consumers.bus.put(announcement)
+
+
+def _refresh_alone(body: str) -> Refresh | None:
+    """Return the refresh in a body; None for an announcement. No ingestion ended at upkeep."""
+    try:
+        return Refresh.read(body)
+    except Permanent:
+        return None
 
 
 def _refreshes(announcement: Announcement) -> Iterable[Refresh]:

@@ -31,6 +31,7 @@ from functions.adapters.nessie import (
 )
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit
+from functions.model.announcement import Refresh
 from functions.model.ingestion import Ingestion, Intent
 from functions.pipeline.fresh_branch import merge_fresh_branch
 from functions.telemetry import logger, metrics
@@ -44,6 +45,7 @@ from lakegate.upkeep import FEWEST, UPKEEP, Begun, Compaction, begin, parse_bran
 _MOST_AT_ONCE = 4  # job runs of all tables together
 _LONGEST = timedelta(hours=20)  # until the report expires
 _SMALL_RUN = 8  # times a small file's bytes are still rewritten by small workers
+_HISTORY = {table.name for table in TABLES}  # which no consumer follows
 _NO_FILE = LandedObject("", "", "", "", 0)
 
 
@@ -84,7 +86,7 @@ def needs(adapters: Adapters, only: str = "") -> Iterator[Need]:
     head = adapters.catalog.head(MAIN)
     contracts = {each.contract.table: each.contract for each in adapters.lake.contracts(None)}
     under_way = {each.table for each in _under_way(adapters)}
-    for table in sorted({*contracts, *(each.name for each in TABLES)}):
+    for table in sorted({*contracts, *_HISTORY}):
         if table == (only or table) and adapters.catalog.metadata(head, table):
             size = adapters.tables().size(table, f"{MAIN}@{head}")
             why_not = _why_not(contracts.get(table), size)
@@ -101,6 +103,23 @@ def _why_not(contract: Contract | None, size: TableSize) -> str:
     if not size.scattered:
         return f"no partition has {FEWEST} small files"
     return ""
+
+
+def start_due(adapters: Adapters) -> Iterator[Progress]:
+    """Start the compaction of every table that needs it, most small files first.
+
+    One that cannot be started does not stop the others; then raises its LakegateError at the end.
+    """
+    due = [need for need in needs(adapters) if not need.why_not]
+    failed: LakegateError | None = None
+    for need in sorted(due, key=lambda each: -each.size.scattered):
+        try:
+            yield start(adapters, need)
+        except LakegateError as error:
+            logger.exception("a compaction could not be started", extra={"table": need.table})
+            failed = error
+    if failed:
+        raise failed
 
 
 def start(adapters: Adapters, need: Need) -> Progress:
@@ -166,10 +185,19 @@ def settle(adapters: Adapters, branch: str) -> Progress:
     except (_Unsound, CannotRebase, SetBack, UnknownBranch) as why:
         done = Progress(begun.table, branch, Step.DROPPED, why.message)
     if done.step is not Step.WAITS:
+        _refresh_consumers(adapters, begun.table)  # first: a crash between may have left it out
         adapters.catalog.delete_branch(branch)
         logger.info("compaction settled", extra={"branch": branch, "how": done.step, "y": done.why})
         metrics.add_metric(f"Compactions{done.step.title()}", "Count", 1)
     return done
+
+
+def _refresh_consumers(adapters: Adapters, table: str) -> None:
+    """Have consumers read the table's newest state: the data files of older ones are deleted."""
+    tip = adapters.catalog.tip()
+    metadata = adapters.catalog.metadata(tip.hash, table)
+    if metadata and table not in _HISTORY:
+        adapters.announcements.send(Refresh(table, tip.position, metadata))
 
 
 def _settled(adapters: Adapters, begun: Begun) -> Progress:

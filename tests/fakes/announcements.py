@@ -1,6 +1,6 @@
 """The queue of announcements, in memory."""
 
-from functions.model.announcement import Announcement
+from functions.model.announcement import Announcement, Refresh
 
 
 class FakeAnnouncements:
@@ -8,7 +8,11 @@ class FakeAnnouncements:
 
     def __init__(self) -> None:
         self.sent: list[Announcement] = []
+        self.refreshes: list[Refresh] = []
 
-    def send(self, announcement: "Announcement") -> None:
+    def send(self, announcement: Announcement | Refresh) -> None:
         """See AnnouncementQueue.send."""
-        self.sent.append(Announcement.read(announcement.text()))
+        if isinstance(announcement, Refresh):
+            self.refreshes.append(Refresh.read(announcement.text()))
+        else:
+            self.sent.append(Announcement.read(announcement.text()))

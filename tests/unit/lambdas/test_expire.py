@@ -1,12 +1,15 @@
 """The daily function expires on schedule, and discards one ingestion at a person's request."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from functions.adapters.s3 import StoredObject
 from functions.expire import answer
 from lakegate.errors import Permanent
+from tests.fakes.deployment import TABLE
 from tests.fakes.job import rejected
 from tests.fakes.scenario import FIRST, Scenario
 
@@ -54,7 +57,26 @@ def test_the_schedule_discards_nothing_recent(deployment: Scenario) -> None:
     """The schedule's event, which has no `do`, expires only by age."""
     deployment.ended(script=rejected)
     event = {"source": "aws.events", "detail-type": "Scheduled Event"}
-    assert answer(deployment.adapters, event) == {"expired": 0, "left": 0}
+    assert answer(deployment.adapters, event) == {
+        "expired": 0,
+        "left": 0,
+        "dead_files": 0,
+    }
+
+
+def test_the_schedule_deletes_what_nobody_reaches(deployment: Scenario) -> None:
+    """A data file that no commit names is deleted once it is old; others stay."""
+    deployment.ended(FIRST)
+    (alive,) = deployment.tables.files(
+        deployment.catalog.metadata(deployment.catalog.head("main"), TABLE)
+    ).levels[0]
+    folder = alive.removeprefix("s3://lake/").rpartition("/")[0]
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    for name in (alive.rpartition("/")[2], "crashed.parquet"):
+        key = f"{folder}/{name}"
+        deployment.lake.data[key] = StoredObject(key, 5, long_ago)
+    assert answer(deployment.adapters, {})["dead_files"] == 1
+    assert list(deployment.lake.deleted) == [f"{folder}/crashed.parquet"]
 
 
 @pytest.mark.parametrize("event", [{"do": "publish", "ingestion": "a"}, {"do": "discard"}])

@@ -17,7 +17,7 @@ from tests.fakes.scenario import KEY, Scenario
 
 KINDS = (
     *("dead_letters", "forgotten", "resumed", "runs", "late", "recorded", "deleted"),
-    *("overdue", "failed"),
+    *("compactions", "overdue", "failed"),
 )
 NOTHING = dict.fromkeys(KINDS, 0)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 
@@ -12,13 +13,14 @@ from functions.model.ingestion import State
 from functions.operations import compaction
 from functions.operations.compaction import Progress, Step
 from functions.operations.reconcile import reconciled
-from lakegate.errors import Transient
+from lakegate.audit_tables import RESULTS
+from lakegate.errors import Permanent, Transient
 from lakegate.upkeep import FEWEST, begin, parse_branch
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
-from tests.fakes.scenario import Scenario
+from tests.fakes.scenario import FOREVER, Scenario
 
 DAY = 24 * 60 * 60
 
@@ -45,7 +47,7 @@ class Upkeep(Scenario):
         return compaction.settle(self.adapters, branch)
 
     @property
-    def on_main(self) -> FakeTable:
+    def main_table(self) -> FakeTable:
         found = self.catalog.table(MAIN, TABLE)
         assert found
         return found
@@ -69,10 +71,50 @@ def test_small_files_become_one(lake: Upkeep) -> None:
     before = lake.rows
     done = lake.settle_it(lake.start())
     assert done.step is Step.PUBLISHED
-    assert len(lake.on_main.files) == 1
+    assert len(lake.main_table.files) == 1
     assert lake.rows == before
     assert next(lake.catalog.log()).message == f"Compact {FEWEST} data files of {TABLE} to 1"
     assert lake.catalog.branches("upkeep/", "publish/") == []
+
+
+def test_consumers_follow_it(lake: Upkeep) -> None:
+    """Consumers are told to read main's new state, as the old data files will be deleted."""
+    lake.settle_it(lake.start())
+    (told,) = lake.announcements.refreshes
+    assert (told.table, told.metadata) == (
+        TABLE,
+        lake.catalog.metadata(lake.catalog.head(MAIN), TABLE),
+    )
+    assert told.position == lake.catalog.tip().position
+
+
+def test_the_schedule_compacts_what_needs_it(lake: Upkeep) -> None:
+    """The daily start and the sweep after the jobs' end do all of it; the next day has no work."""
+    started = list(compaction.start_due(lake.adapters))
+    assert [(each.table, each.step) for each in started] == [
+        (RESULTS.name, Step.STARTED),
+        (TABLE, Step.STARTED),
+    ]
+    assert list(compaction.start_due(lake.adapters)) == []
+    for run in [each for each in lake.jobs.runs() if not each.has_ended]:
+        run_compaction(run.id, lake.catalog, lake.lake, lake.jobs)
+    assert lake.sweep()["compactions"] == 2
+    assert len(lake.main_table.files) == 1
+    assert [told.table for told in lake.announcements.refreshes] == [TABLE]
+    assert list(compaction.start_due(lake.adapters)) == []
+    assert lake.sweep()["compactions"] == 0
+
+
+def test_a_refused_job_leaves_no_branch(lake: Upkeep) -> None:
+    """If no job can be started, the error is raised and nothing is under way."""
+    lake.journal.strike("jobs.start", Fault(_refuse, times=FOREVER))
+    with pytest.raises(Permanent):
+        list(compaction.start_due(lake.adapters))
+    assert lake.catalog.branches("upkeep/") == []
+
+
+def _refuse() -> None:
+    raise Permanent("JOB_REFUSED", "EMR Serverless refused")
 
 
 def test_reconcile_finds_nothing_to_blame(lake: Upkeep) -> None:
@@ -89,7 +131,7 @@ def test_a_file_that_was_published_meanwhile_stays(lake: Upkeep) -> None:
     lake.ended("shop/orders/late.parquet")
     before = lake.rows
     assert lake.settle_it(branch).step is Step.PUBLISHED
-    assert len(lake.on_main.files) == 2
+    assert len(lake.main_table.files) == 2
     assert lake.rows == before
 
 
@@ -101,13 +143,13 @@ def test_a_file_whose_branch_is_older_is_published_after_it(lake: Upkeep) -> Non
     ingestion = lake.end_of(landed)
     assert ingestion.state is State.PUBLISHED
     assert ingestion.attempt == 1
-    assert len(lake.on_main.files) == 2
+    assert len(lake.main_table.files) == 2
 
 
 def test_it_is_dropped_if_its_files_are_gone(lake: Upkeep) -> None:
     """If main has replaced one of the old data files, main stays as it is."""
     branch = lake.start()
-    table = lake.on_main
+    table = lake.main_table
     changed = replace(table, files=table.files[1:]).append("rewritten")
     lake.catalog.commit(MAIN, TABLE, changed)
     head = lake.catalog.head(MAIN)
@@ -205,7 +247,7 @@ def test_a_fault_at_any_call_changes_no_row(
                 lake.settle_it(name)
         assert lake.rows == before
         assert lake.catalog.branches("upkeep/") == []
-        assert len(lake.on_main.files) == (2 if grown else 1)
+        assert len(lake.main_table.files) == (2 if grown else 1)
 
 
 @pytest.mark.parametrize("grown", [False, True])
@@ -214,11 +256,11 @@ def test_two_processes_at_once_publish_it_once(grown: bool) -> None:
     for number in range(_calls(grown=grown)):
         lake, branch = _prepared(grown=grown)
         before = lake.rows
-        lake.journal.strike_at(number, Fault(lambda at=lake, b=branch: at.settle_it(b)))
+        lake.journal.strike_at(number, Fault(partial(lake.settle_it, branch)))
         with suppress(Transient):
             lake.settle_it(branch)
         assert lake.rows == before
-        assert len(lake.on_main.files) == (2 if grown else 1)
+        assert len(lake.main_table.files) == (2 if grown else 1)
 
 
 def _prepared(*, grown: bool) -> tuple[Upkeep, str]:

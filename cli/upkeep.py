@@ -1,0 +1,120 @@
+"""`lakegate upkeep`: compact tables, and delete data files that nobody can read any more."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from access.deployment import find
+from cli import json_output, terminal
+from cli.options import AsJson
+from functions.adapters.all import Adapters
+from functions.operations import compaction, dead_files
+from functions.operations.compaction import Need, Progress, Step
+from functions.operations.dead_files import DeadFiles
+from lakegate.errors import LakegateError
+from lakegate.upkeep import parse_branch
+
+_WORDS = {
+    Step.STARTED: "compaction started",
+    Step.WAITS: "waits",
+    Step.PUBLISHED: "compacted",
+    Step.DROPPED: "compaction dropped",
+}
+
+
+def upkeep(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="Only this table, and no deletion.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only measure: start and delete nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compact tables, and delete data files that nobody reads.
+
+    A compaction goes by a job run and a branch of its own; the sweep publishes it within minutes
+    after its end, or this command when it is called again. The schedule does both once a day.
+    """
+    adapters = find(context.obj).adapters()
+    needs = list(compaction.needs(adapters, table))
+    if table and not needs:
+        message = f"main has no table {table} with a contract"
+        raise LakegateError("UNKNOWN_TABLE", message)
+    done = [] if dry_run else _compacted(adapters, needs)
+    dead = None if table else (dead_files.find if dry_run else dead_files.delete)(adapters)
+    report(needs, done, dead, dry_run=dry_run, as_json=as_json)
+
+
+def report(
+    needs: Sequence[Need],
+    done: Sequence[Progress],
+    dead: DeadFiles | None,
+    *,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Print the tables, what became of their compactions, and the dead data files."""
+    if as_json:
+        typer.echo(json_output.text(_document(needs, done, dead)))
+        return
+    terminal.out().print(_sizes(needs))
+    for line in (*_lines(done), *_of_dead(dead, dry_run=dry_run)):
+        terminal.out().print(line, soft_wrap=True)
+
+
+def _compacted(adapters: Adapters, needs: Sequence[Need]) -> list[Progress]:
+    """Settle what is under way, then start what is due."""
+    tables = {need.table for need in needs}
+    branches = compaction.under_way(adapters)
+    mine = [each for each in branches if parse_branch(each).table in tables]
+    settled = [compaction.settle(adapters, each) for each in mine]
+    return settled + [compaction.start(adapters, need) for need in needs if not need.why_not]
+
+
+def _sizes(needs: Iterable[Need]) -> Table:
+    columns = ("table", "data files", "small", "data MB", "manifests", "to compact")
+    shown = Table(*columns, box=None)
+    for need in needs:
+        size = need.size
+        share = f"{size.small / size.files:.0%}" if size.files else ""
+        shown.add_row(
+            need.table,
+            f"{size.files:,}",
+            share,
+            f"{size.bytes / 1e6:,.1f}",
+            f"{size.manifests:,} of {size.manifest_bytes / 1e3:,.0f} KB",
+            need.why_not or f"{size.scattered:,} files",
+        )
+    return shown
+
+
+def _lines(done: Iterable[Progress]) -> Iterable[str]:
+    for each in done:
+        yield f"{each.table}: {_WORDS[each.step]}{f': {each.why}' if each.why else ''}"
+
+
+def _of_dead(dead: DeadFiles | None, *, dry_run: bool) -> Iterable[str]:
+    if dead is None:
+        return
+    deed = "can be deleted" if dry_run else "deleted"
+    yield f"{len(dead.due):,} data files without a reader {deed}: {dead.due_bytes / 1e6:,.1f} MB"
+    if dead.young:
+        later = f"{dead.young:,} more are too young for that: {dead.young_bytes / 1e6:,.1f} MB"
+        yield later
+
+
+def _document(
+    needs: Sequence[Need], done: Sequence[Progress], dead: DeadFiles | None
+) -> dict[str, Any]:
+    """Return the result for `--json`."""
+    tables = [{"table": n.table, **asdict(n.size), "why_not": n.why_not} for n in needs]
+    found = dead and {
+        "files": len(dead.due),
+        "bytes": dead.due_bytes,
+        "young_files": dead.young,
+        "young_bytes": dead.young_bytes,
+    }
+    return {"tables": tables, "compactions": [asdict(each) for each in done], "dead": found}

@@ -1,0 +1,66 @@
+"""Output of `lakegate upkeep`."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from cli.upkeep import report
+from functions.adapters.iceberg_files import TableSize
+from functions.adapters.s3 import StoredObject
+from functions.operations.compaction import Need, Progress, Step
+from functions.operations.dead_files import DeadFiles
+
+SIZE = TableSize(
+    files=12, bytes=3_000_000, small=9, scattered=9, manifests=3, manifest_bytes=21_000
+)
+NEEDS = (
+    Need("shop.orders", SIZE),
+    Need("shop.returns", TableSize(), "its contract says `compaction: never`"),
+)
+DEAD = DeadFiles((StoredObject("a", 2_000_000, datetime(2026, 1, 1, tzinfo=UTC)),), 4, 500_000)
+
+
+def shown(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what was printed, whatever the width of the terminal."""
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_tables_are_shown_with_their_small_files(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each table has a line with data files, the share of small ones, and what is due."""
+    report(NEEDS, (), None)
+    printed = shown(capsys)
+    assert "shop.orders 12 75% 3.0 3 of 21 KB 9 files" in printed
+    assert "compaction: never" in printed
+    assert "reader" not in printed
+
+
+def test_what_was_done_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """A dropped compaction is shown with the reason, and deleted files with their bytes."""
+    dropped = Progress("shop.orders", "upkeep/a", Step.DROPPED, "main has replaced its files")
+    report(NEEDS, [dropped, Progress("shop.b", "upkeep/b", Step.STARTED)], DEAD)
+    printed = shown(capsys)
+    assert "shop.orders: compaction dropped: main has replaced its files" in printed
+    assert "shop.b: compaction started" in printed
+    assert "1 data files without a reader deleted: 2.0 MB" in printed
+    assert "4 more are too young for that: 0.5 MB" in printed
+
+
+def test_a_dry_run_deletes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run says what could be deleted."""
+    report(NEEDS, (), DEAD, dry_run=True)
+    assert "1 data files without a reader can be deleted" in shown(capsys)
+
+
+def test_programs_get_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON has the same figures."""
+    report(NEEDS, [Progress("shop.b", "upkeep/b", Step.STARTED)], DEAD, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["tables"][0] == {"table": "shop.orders", **vars(SIZE), "why_not": ""}
+    assert found["compactions"][0]["step"] == "started"
+    assert found["dead"] == {
+        "files": 1,
+        "bytes": 2_000_000,
+        "young_files": 4,
+        "young_bytes": 500_000,
+    }
