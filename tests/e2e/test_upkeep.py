@@ -1,0 +1,33 @@
+"""Upkeep on the real stack: small files become one, and main has the same rows."""
+
+import pytest
+
+from functions.adapters.nessie import MAIN
+from functions.model.ingestion import State
+from functions.operations.reconcile import reconciled
+from lakegate.upkeep import FEWEST
+from tests.e2e.conftest import Gate, contract
+from tests.e2e.test_bad_input import parquet
+from tests.e2e.test_change import run
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.stack
+TABLE = "upkeep.small"
+
+
+def test_a_table_of_small_files_is_compacted(gate: Gate) -> None:
+    """The command starts a job, the sweep publishes its branch, and reconcile finds no fault."""
+    gate.put_contract(contract(TABLE, "parquet"))
+    files = [parquet(id=[n], amount=[float(n)]) for n in range(1, FEWEST + 1)]
+    landed = [gate.drop(f"upkeep/small/{n}.parquet", body) for n, body in enumerate(files)]
+    assert {gate.end(each).state for each in landed} == {State.PUBLISHED}
+    rows = gate.rows(TABLE)
+    assert f"{FEWEST} files" in " ".join(run("upkeep", TABLE, "--dry-run").split())
+    assert "compaction started" in run("upkeep", TABLE)
+    adapters = gate.adapters
+    eventually(lambda: not adapters.catalog.branches(f"upkeep/{TABLE}/"), 300)
+    size = adapters.tables().size(TABLE, MAIN)
+    assert size.files == 1
+    assert gate.rows(TABLE) == rows
+    assert reconciled(adapters, TABLE, thorough=True).problems == ()
+    assert "can be deleted" in run("upkeep", "--dry-run")
