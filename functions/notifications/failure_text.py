@@ -28,12 +28,13 @@ def reason_code(ingestion: Ingestion) -> str:
 def failure_title(ingestion: Ingestion) -> str:
     """Return the title of a failure: table, file, state, cause, and what that means for main.
 
-    The names and the cause are cut so that all of it fits Slack's header.
+    The cause is the first clause of the reason. It and the names are cut to fit Slack's header.
     """
     table = cut(", ".join(ingestion.tables) or "no table", _LONGEST_NAME)
     head = one_line(f"{table}: {cut(ingestion.name, _LONGEST_NAME)} {ingestion.state}, ")
     words = ingestion.reason.message if ingestion.reason else reason_code(ingestion)
-    cause = one_line(words.strip().partition("\n")[0]).rstrip(":.")
+    first = words.strip().partition("\n")[0].partition("; ")[0]
+    cause = one_line(first).rstrip(":.")
     end = "; gone from main" if reason_code(ingestion) in _GONE else "; main unchanged"
     return f"{head}{cut(cause, HEADER - len(head) - len(end))}{end}"
 

@@ -162,9 +162,9 @@ def _spec(adapters: Adapters, begun: Begun, base: str, size: TableSize) -> JobSp
     )
 
 
-def under_way(adapters: Adapters) -> list[str]:
-    """Return the branches of compactions that are neither published nor dropped."""
-    return [each.branch for each in _under_way(adapters)]
+def under_way(adapters: Adapters) -> Iterator[str]:
+    """Yield the branches of compactions that are neither published nor dropped."""
+    yield from [each.branch for each in _under_way(adapters)]
 
 
 def _under_way(adapters: Adapters) -> list[Begun]:

@@ -10,7 +10,7 @@ class FakeAnnouncements:
         self.sent: list[Announcement] = []
         self.refreshes: list[Refresh] = []
 
-    def send(self, announcement: Announcement | Refresh) -> None:
+    def send(self, announcement: "Announcement | Refresh") -> None:
         """See AnnouncementQueue.send."""
         if isinstance(announcement, Refresh):
             self.refreshes.append(Refresh.read(announcement.text()))

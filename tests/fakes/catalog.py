@@ -6,6 +6,7 @@ commit forward, so merging the same hash again finds nothing. Like Nessie, the f
 known hash, even one that the named branch does not contain.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,7 @@ from lakegate.upkeep import FEWEST
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
+_COMPACTED = re.compile(r"[^/@]+\.parquet\*(\d+)")  # a data file, and of how many it was made
 
 
 @dataclass(frozen=True)
@@ -464,7 +466,8 @@ class FakeTables:
 
 def rows_in(file: str) -> int:
     """Return the rows in a data file; the name of one that a compaction wrote has a factor."""
-    return ROWS_A_FILE * int(file.partition("*")[2] or 1)
+    found = _COMPACTED.fullmatch(file)
+    return ROWS_A_FILE * int(found[1] if found else 1)
 
 
 def _require_fit(written: FakeTable, current: FakeTable, together: Collection[str]) -> None:

@@ -197,7 +197,7 @@ def test_rows_that_cannot_be_found_need_a_decision(deployment: Scenario) -> None
     assert deployment.end(held) == "rejected CANNOT_REPLACE"
     ((_, alert),) = deployment.alerts.posted
     assert held.branch in str(alert.blocks)
-    assert f"lakegate publish {held.id}" in str(alert.blocks)
+    assert f"lakegate publish {held.id}" in str(alert.commands)
     assert deployment.catalog.head(held.branch) == held.audited_hash
     assert deployment.catalog.branches("publish/") == []
 
