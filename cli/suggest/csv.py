@@ -8,11 +8,10 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +21,7 @@ from cli.suggest.cells import Cells, refusal, refuse_bad_rows, table_of
 from cli.suggest.columns import CELLS, SHAPES, Outlier
 from lakegate.contract.reading.properties import name_problem
 from lakegate.limits import DEFAULTS
+from spark_jobs.files.csv_rows import csv_reader
 
 _DELIMITERS = (",", ";", "\t", "|")
 _HEAD = 1 << 18  # characters that decide on the delimiter
@@ -99,22 +99,10 @@ def _dialect(head: str) -> dict[str, str]:
 def _agreement(head: str, options: Mapping[str, str]) -> tuple[bool, float, int]:
     widths: list[int] = []
     with suppress(csv.Error):
-        widths.extend(len(row) for row in islice(_reader(io.StringIO(head), options), 1000) if row)
+        rows = csv_reader(io.StringIO(head), options, DEFAULTS.longest_line)
+        widths.extend(len(row) for row in islice(rows, 1000) if row)
     common, count = Counter(widths).most_common(1)[0] if widths else (1, 0)
     return common > 1 and widths[0] == common, count * (common > 1) / (len(widths) or 1), common
-
-
-def _reader(lines: Iterable[str], options: Mapping[str, str]) -> Any:
-    csv.field_size_limit(DEFAULTS.longest_line)
-    doubled = options["quote"] == options["escape"]
-    return csv.reader(
-        lines,
-        delimiter=options["delimiter"],
-        quotechar=options["quote"],
-        doublequote=doubled,
-        escapechar=None if doubled else options["escape"],
-        strict=True,
-    )
 
 
 def _parsed(content: str, options: dict[str, str]) -> tuple[dict[str, str], _Rows]:
@@ -131,7 +119,7 @@ def _parsed(content: str, options: dict[str, str]) -> tuple[dict[str, str], _Row
 
 def _read(content: str, options: Mapping[str, str]) -> _Rows:
     lines = _Lines(content)
-    reader = _reader(lines, options)
+    reader = csv_reader(lines, options, DEFAULTS.longest_line)
     rows = _Rows(next(filter(None, reader), []))
     width, before, is_damaged = len(rows.names), reader.line_num, "\ufffd" in content
     rows.widths[width] += 1

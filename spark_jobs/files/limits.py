@@ -5,11 +5,13 @@ sizes that it declares: a lying footer hangs or kills the job.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
-from spark_jobs.files.source import Bytes
+
+if TYPE_CHECKING:  # drafts of contracts read CSV without Spark
+    from spark_jobs.files.source import Bytes
 
 # Parquet's footers are written in Thrift's compact protocol. A struct is read as a dictionary of
 # field id → value (Apache Thrift, "Thrift Compact protocol encoding").
@@ -160,7 +162,7 @@ def check_array(size: int, limits: Limits) -> None:
         raise Permanent("TOO_LARGE", message)
 
 
-def parquet_footer(file: Bytes) -> bytes:
+def parquet_footer(file: "Bytes") -> bytes:
     """Return a Parquet file's footer, without its length and the magic.
 
     Raises Permanent CORRUPT_FILE if the file is too short for it.
