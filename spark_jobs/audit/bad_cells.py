@@ -156,8 +156,8 @@ def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
     found = source.rows.where(F.col(BAD_ROW).isNotNull()).limit(_MOST).select(*texts).collect()
     secrecy = Secrecy.of(contract, ())
-    for row in found:
-        yield _of_text(str(row[BAD_ROW]), contract, secrecy)
+    cells = (_of_text(str(row[BAD_ROW]), contract, secrecy) for row in found)
+    yield from (cell for cell in cells if cell.column or cell.value != HIDDEN)
 
 
 def _of_text(text: str, contract: Contract, secrecy: Secrecy) -> BadCell:
