@@ -60,13 +60,13 @@ def newest(ledger: Ledger, wanted: Wanted, now: str) -> Found:
         until = times.text(moment + timedelta(hours=1))  # clocks differ
         ids = _first(ledger.landed(since, until), wanted)
         if wanted.since or len(ids) > wanted.limit:
-            return _cut(_read(ledger, ids), wanted.limit)
+            return _cut(read(ledger, ids), wanted.limit)
     return _sorted(_in_any_state(ledger, wanted.state), wanted)
 
 
 def waiting(ledger: Ledger, wanted: Wanted) -> Found:
     """Return the wanted ingestions that failed and wait for a decision, oldest landing first."""
-    found = _cut(_read(ledger, _first(ledger.open_failures(), wanted)), wanted.limit)
+    found = _cut(read(ledger, _first(ledger.open_failures(), wanted)), wanted.limit)
     # Somebody may have decided since the index was read.
     return Found(tuple(each for each in found.ingestions if each.is_open), found.more)
 
@@ -81,8 +81,8 @@ def _in_any_state(ledger: Ledger, state: ShownState | None) -> Iterator[Ingestio
     return ledger.in_state(State(state.value)) if state else ledger.all()
 
 
-def _sorted(read: Iterable[Ingestion], wanted: Wanted) -> Found:
-    found = [each for each in read if wanted.includes(each, each.landed.landed_at)]
+def _sorted(every: Iterable[Ingestion], wanted: Wanted) -> Found:
+    found = [each for each in every if wanted.includes(each, each.landed.landed_at)]
     found.sort(key=lambda each: each.landed.landed_at, reverse=True)
     return _cut(found, wanted.limit)
 
@@ -91,6 +91,7 @@ def _cut(found: Sequence[Ingestion], limit: int) -> Found:
     return Found(tuple(found[:limit] if limit else found), 0 < limit < len(found))
 
 
-def _read(ledger: Ledger, ids: Sequence[str]) -> list[Ingestion]:
+def read(ledger: Ledger, ids: Sequence[str]) -> list[Ingestion]:
+    """Return the known ones of any number of ingestions."""
     parts = (ids[start : start + MOST_TOGETHER] for start in range(0, len(ids), MOST_TOGETHER))
     return [each for part in parts for each in ledger.together(part)]

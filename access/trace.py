@@ -5,7 +5,7 @@ has the commit that added the file, which names what it published, and their rep
 files.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -16,6 +16,7 @@ from pyiceberg.table import Table
 
 from access.check_sql import FILE, quoted
 from access.deployment import Deployment
+from access.ingestions import read
 from access.rows import FileRows, Stream
 from access.tables import columns_named
 from functions.adapters.all import Adapters
@@ -65,7 +66,8 @@ def trace_rows(deployment: Deployment, table: str, where: str) -> list[Found]:
     names = provenance_of(adapters, table)
     with deployment.reader(MAIN).opened(table) as opened:
         rows = matching(FileRows.all(opened), where, names)
-        known = {i.id: i for i in _known(adapters, {id_ for _, id_, _, _ in rows if id_})}
+        ids = {id_ for _, id_, _, _ in rows} - {""}
+        known = {each.id: each for each in read(adapters.ledger, sorted(ids))}
         unnamed = any(id_ not in known for _, id_, _, _ in rows)
         sequences = _sequences(opened) if unnamed else {}
         uuid = str(opened.metadata.table_uuid)
@@ -77,12 +79,6 @@ def trace_rows(deployment: Deployment, table: str, where: str) -> list[Found]:
         ingestion = _publisher(adapters, commit, path) if commit else known.get(id_)
         found.append(Found(path, count, numbers, ingestion, commit))
     return found
-
-
-def _known(adapters: Adapters, ids: set[str]) -> Iterator[Ingestion]:
-    wanted = sorted(ids)
-    for start in range(0, len(wanted), 100):
-        yield from adapters.ledger.together(wanted[start : start + 100])
 
 
 def matching(
@@ -149,29 +145,28 @@ def first_with(history: Iterable[Commit], has: Callable[[str], bool]) -> Commit 
 
     What has it is the newest part of the history, so few commits are asked, near to its end.
     """
-    read: list[Commit] = []
+    seen: list[Commit] = []
     known = -1  # the position of the oldest commit that is known to have it
     for commit in history:
-        read.append(commit)
-        if len(read).bit_count() == 1:  # the first, the second, the fourth, the eighth, …
+        seen.append(commit)
+        if len(seen).bit_count() == 1:  # the first, the second, the fourth, the eighth, …
             if not has(commit.hash):
                 break
-            known = len(read) - 1
-    return _last_with(read, known, has)
+            known = len(seen) - 1
+    return _last_with(seen, known, has)
 
 
-def _last_with(read: Sequence[Commit], known: int, has: Callable[[str], bool]) -> Commit | None:
-    low, high = known, len(read)  # `low` has it, `high` has not
+def _last_with(seen: Sequence[Commit], known: int, has: Callable[[str], bool]) -> Commit | None:
+    low, high = known, len(seen)  # `low` has it, `high` has not
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if has(read[middle].hash) else (low, middle)
-    return read[low] if low >= 0 else None
+        low, high = (middle, high) if has(seen[middle].hash) else (low, middle)
+    return seen[low] if low >= 0 else None
 
 
 def _publisher(adapters: Adapters, commit: Commit, path: str) -> Ingestion | None:
     """Return the ingestion whose report names the data file, or the only one of its commit."""
-    ids = {each.id for each in published(commit)}
-    found = list(_known(adapters, ids))
+    found = read(adapters.ledger, sorted({each.id for each in published(commit)}))
     if len(found) == 1:
         return found[0]
     return next((each for each in found if path in _own_files(adapters, each)), None)

@@ -164,7 +164,8 @@ def _spec(adapters: Adapters, begun: Begun, base: str, size: TableSize) -> JobSp
 
 def under_way(adapters: Adapters) -> Iterator[str]:
     """Yield the branches of compactions that are neither published nor dropped."""
-    yield from [each.branch for each in _under_way(adapters)]
+    for each in _under_way(adapters):
+        yield each.branch
 
 
 def _under_way(adapters: Adapters) -> list[Begun]:
