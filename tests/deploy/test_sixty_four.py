@@ -63,7 +63,7 @@ def test_sixty_four_at_once(gate: Gate) -> None:
     submitted = _all(gate, landed, State.SUBMITTED)
     assert {each.base_hash for each in submitted} == {base}
     kept = _change_main(gate)
-    _wait_for_jobs(gate)
+    _wait_for_jobs(gate, submitted)
     gate.misbehave("emr", {})
     written = {path: etag for each in submitted for path, etag in _new_files(gate, each).items()}
     _tell_all_at_once(gate, submitted)
@@ -89,7 +89,7 @@ def test_sixty_four_first_files(gate: Gate) -> None:
     gate.misbehave("emr", {"events": {"lose": "all", "states": ["SUCCESS"]}})
     landed = [_drop(gate, number, "new/orders") for number in range(_FILES)]
     submitted = _all(gate, landed, State.SUBMITTED)
-    _wait_for_jobs(gate)
+    _wait_for_jobs(gate, submitted)
     gate.misbehave("emr", {})
     _tell_all_at_once(gate, submitted)
     ended = [gate.end(each) for each in landed]
@@ -160,15 +160,13 @@ def _add_column(gate: Gate, name: str) -> None:
     ).raise_for_status()
 
 
-def _wait_for_jobs(gate: Gate) -> None:
-    def runs() -> dict[str, int]:
-        found: dict[str, int] = requests.get(f"{gate.stack.emr}/_health", timeout=_PATIENCE).json()[
-            "runs"
-        ]
-        return found
+def _wait_for_jobs(gate: Gate, submitted: list[Ingestion]) -> None:
+    emr = gate.adapters.jobs
 
-    ended = {"SUCCESS", "FAILED", "CANCELLED"}
-    eventually(lambda: runs().keys() <= ended, _PATIENCE, "jobs still run", PAUSE)
+    def ended() -> bool:
+        return all(emr.get(each.job_run).state.terminal for each in submitted)
+
+    eventually(ended, _PATIENCE, "jobs still run", PAUSE)
 
 
 def _tell_all_at_once(gate: Gate, submitted: list[Ingestion]) -> None:

@@ -130,7 +130,10 @@ def sweep_grace(gate: Gate, seconds: int) -> Iterator[None]:
 
 
 def calm(gate: Gate) -> None:
-    """Return when a warm Spark waits for work."""
+    """Return when a warm Spark waits for work; kill shared runs that wait for more files."""
+    for run in [found["run"] for found in sparks(gate) if "run" in found]:
+        with suppress(ProcessLookupError):  # it has just ended
+            os.kill(run, signal.SIGKILL)
 
     def warm() -> bool:
         found = requests.get(f"{gate.stack.emr}/_health", timeout=PATIENCE).json()["drivers"]
