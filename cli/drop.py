@@ -61,7 +61,7 @@ def _read(file: Path, hint: str = "It was not uploaded.") -> bytes:
         raise LakegateError("UNREADABLE_FILE", message) from error
 
 
-_EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
+EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
 
 def drop(
@@ -207,7 +207,7 @@ def show_progress(console: Console) -> Iterator[Show]:
 
 def exit_code(tracked: Iterable[TrackedIngestion]) -> int:
     """Return the exit code of the worst final state."""
-    return max(_EXIT_CODES[item.ingestion.state] for item in tracked)
+    return max(EXIT_CODES[item.ingestion.state] for item in tracked)
 
 
 def chosen(contracts: Iterable[Contract], table: str) -> Contract:

@@ -27,6 +27,7 @@ _COMMANDS = {
     "status": ("local_stack", "Show addresses, health, and ingestions by state."),
     "doctor": ("doctor", "Check a deployment from inside and outside its network."),
     "drop": ("drop", "Upload files to the landing bucket."),
+    "backfill": ("backfill", "Bring existing files of another bucket through the gate."),
     "generate": ("generate", "Write files of made-up parcels, and their contract."),
     "runs": ("ingestions", "List ingestions, or those that need a decision (--waiting)."),
     "show": ("ingestions", "Show one ingestion: its steps, branch and audit report."),
@@ -57,6 +58,7 @@ _COMMANDS = {
 }
 _STOPPED = {
     "drop": "What is listed above is uploaded and is ingested: drop only the other files again.",
+    "backfill": "What was copied is ingested: repeat the command to copy the rest.",
     "change": "If an id is listed above, the change is requested: repeat it with that token.",
     "page": "",
 }

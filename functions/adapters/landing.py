@@ -1,11 +1,14 @@
-"""Read the landing bucket, with all versions of its keys."""
+"""Read the landing bucket, with all versions of its keys, and bring files into it."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from functions.adapters.s3 import body_of, translated
@@ -16,10 +19,33 @@ from lakegate.landing import LandedObject, object_version
 _LONGEST_MANIFEST = 64 << 10
 _PAGE = 1000  # the most that S3 lists at once
 _NOW = "9999"  # as a time
+_COPYING = TransferConfig(multipart_threshold=1 << 30, multipart_chunksize=1 << 28)
+_MARK = "lakegate-source"  # the metadata field of a copy that identifies its source
 
 
 class LostPosition(LakegateError):
     """S3 cannot continue a listing there."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An object in another bucket as it was listed; `size` is in bytes."""
+
+    bucket: str
+    key: str
+    etag: str
+    size: int
+
+    @property
+    def uri(self) -> str:
+        """Return the object's address: `s3://bucket/key`."""
+        return f"s3://{self.bucket}/{self.key}"
+
+    @property
+    def mark(self) -> str:
+        """Return what identifies this state of the object: its copies carry it."""
+        identity = "\0".join((self.bucket, self.key, self.etag))
+        return hashlib.sha256(identity.encode()).hexdigest()
 
 
 class Landing:
@@ -95,6 +121,53 @@ class Landing:
         etag = answer["ETag"].strip('"')
         version = object_version(answer.get("VersionId"), etag)
         return LandedObject(self.bucket, key, version, etag, len(body))
+
+    def sources(self, bucket: str, prefix: str) -> Iterator[Source]:
+        """Yield the objects in another bucket whose keys have this prefix, in order of their keys.
+
+        Folder markers are no objects.
+        """
+        with translated(f"s3://{bucket}/{prefix}*"):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=bucket, Prefix=prefix
+            )
+            for page in pages:
+                for found in page.get("Contents", []):
+                    if not found["Key"].endswith("/"):
+                        etag = found["ETag"].strip('"')
+                        yield Source(bucket, found["Key"], etag, found["Size"])
+
+    def bring(self, source: Source, key: str) -> LandedObject:
+        """Copy an object from another bucket, within S3; return the landed object.
+
+        The copy carries the source's mark. Raises Overwritten if the source is not as listed any
+        more, and Missing.
+        """
+        with translated(source.uri):
+            self._client.copy(
+                {"Bucket": source.bucket, "Key": source.key},
+                self.bucket,
+                key,
+                ExtraArgs={
+                    "CopySourceIfMatch": f'"{source.etag}"',
+                    "Metadata": {_MARK: source.mark},
+                    "MetadataDirective": "REPLACE",
+                },
+                Config=_COPYING,
+            )
+        return self.brought(key)[0]
+
+    def brought(self, key: str) -> tuple[LandedObject, str]:
+        """Return a key's newest version and its source's mark, "" if `bring` did not copy it.
+
+        Raises Missing.
+        """
+        with translated(key):
+            found = self._client.head_object(Bucket=self.bucket, Key=key)
+        etag = found["ETag"].strip('"')
+        version = object_version(found.get("VersionId"), etag)
+        landed = LandedObject(self.bucket, key, version, etag, found["ContentLength"])
+        return landed, found["Metadata"].get(_MARK, "")
 
     def _landed(self, found: dict[str, Any]) -> LandedObject:
         etag = found["ETag"].strip('"')

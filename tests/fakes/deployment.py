@@ -413,7 +413,7 @@ class Deployment:
         self.drivers[run] += 1
         if self.drivers[run] > 1:  # the other one may end the run
             self.late.add(self.jobs.spec(run).report_key)
-        script = self._scripts[self.jobs.spec(run).ingestion]
+        script = self._scripts.get(self.jobs.spec(run).ingestion, passed)
         catalog, lake = self.catalog, self.lake
         if in_steps:
             catalog = self.journal.watched("job_catalog", catalog)

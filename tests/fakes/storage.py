@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from hashlib import md5
 from typing import Self
 
-from functions.adapters.landing import LostPosition
+from functions.adapters.landing import LostPosition, Source
 from functions.adapters.s3 import (
     CONTRACTS,
     YAML,
@@ -42,6 +42,8 @@ class FakeLanding:
         self._landed: list[LandedObject] = []
         self._bodies: dict[tuple[str, str], tuple[bytes, str]] = {}
         self._deleted: list[tuple[str, str]] = []
+        self._elsewhere: dict[tuple[str, str], bytes] = {}
+        self._marks: dict[tuple[str, str], str] = {}
         self.bucket = "landing"
         self.page_size = 1000
 
@@ -76,13 +78,43 @@ class FakeLanding:
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """See Landing.put."""
-        etag = md5(body, usedforsecurity=False).hexdigest()
+        etag = _etag(body)
         version = f"v{1 + sum(landed.key == key for landed in self._landed)}"
         landed = LandedObject(self.bucket, key, version, etag, len(body))
         at = self._clock.now()
         self._landed.append(replace(landed, landed_at=at))
         self._bodies[key, version] = body, at
         return landed
+
+    def put_elsewhere(self, bucket: str, key: str, body: bytes | None) -> None:
+        """Put an object into another bucket; None deletes it."""
+        self._elsewhere.pop((bucket, key), None)
+        if body is not None:
+            self._elsewhere[bucket, key] = body
+
+    def sources(self, bucket: str, prefix: str) -> Iterator[Source]:
+        """See Landing.sources."""
+        for (found, key), body in sorted(self._elsewhere.items()):
+            if found == bucket and key.startswith(prefix) and not key.endswith("/"):
+                yield Source(bucket, key, _etag(body), len(body))
+
+    def bring(self, source: Source, key: str) -> LandedObject:
+        """See Landing.bring."""
+        body = self._elsewhere.get((source.bucket, source.key))
+        if body is None:
+            raise Missing("MISSING_OBJECT", f"there is no object {source.uri}")
+        if _etag(body) != source.etag:
+            raise Overwritten("OVERWRITTEN", f"{source.uri} was overwritten meanwhile")
+        landed = self.put(key, body)
+        self._marks[key, landed.version] = source.mark
+        return landed
+
+    def brought(self, key: str) -> tuple[LandedObject, str]:
+        """See Landing.brought."""
+        found = self.newest(key).get(key)
+        if found is None:
+            raise Missing("MISSING_OBJECT", f"there is no object {key}")
+        return replace(found, landed_at=""), self._marks.get((key, found.version), "")
 
     def delete(self, key: str) -> None:
         """Delete a key as a user does: its versions stay, behind a delete marker."""
@@ -106,6 +138,10 @@ class FakeLanding:
         self._landed = [each for each in self._landed if not each.key.startswith(prefix)]
         kept = ((at, body) for at, body in self._bodies.items() if not at[0].startswith(prefix))
         self._bodies = dict(kept)
+
+
+def _etag(body: bytes) -> str:
+    return md5(body, usedforsecurity=False).hexdigest()
 
 
 class FakeLake:

@@ -1,0 +1,89 @@
+"""Files copied from another bucket into the landing bucket, in memory and in S3."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from functions.adapters.landing import Landing
+from functions.adapters.s3 import Missing, Overwritten
+from lakegate.errors import Transient
+from tests.contract.aws import ACCOUNT
+from tests.contract.test_storage import bucket
+from tests.fakes.clock import FakeClock
+from tests.fakes.storage import FakeLanding
+
+
+@dataclass(frozen=True)
+class Places:
+    """The landing bucket, another bucket's name, and a way to put an object there."""
+
+    landing: Landing | FakeLanding
+    other: str
+    put: Callable[[str, bytes], object]
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Any]:
+    with mock_aws():
+        yield boto3.client("s3", **ACCOUNT)
+
+
+@pytest.fixture(params=["in memory", "S3"])
+def places(request: pytest.FixtureRequest, s3: Any) -> Places:
+    if request.param == "in memory":
+        fake = FakeLanding(FakeClock())
+        return Places(fake, "old", lambda key, body: fake.put_elsewhere("old", key, body))
+    landing, other = Landing(s3, bucket(s3)), bucket(s3, versioned=False)
+    return Places(landing, other, lambda key, body: s3.put_object(Bucket=other, Key=key, Body=body))
+
+
+def test_files_of_another_bucket_are_listed(places: Places) -> None:
+    """All objects with the prefix are listed in order of their keys, without folder markers."""
+    for key in ("a/ü 2.csv", "a/1.csv", "a/", "b/3.csv", "ab.csv"):
+        places.put(key, b"" if key.endswith("/") else b"id\n")
+    found = list(places.landing.sources(places.other, "a"))
+    assert [(each.bucket, each.key, each.size) for each in found] == [
+        (places.other, key, 3) for key in ("a/1.csv", "a/ü 2.csv", "ab.csv")
+    ]
+    assert list(places.landing.sources(places.other, "c")) == []
+
+
+def test_a_copy_knows_its_source(places: Places) -> None:
+    """A copy lands as an upload does, and carries its source's mark; an upload carries none."""
+    places.put("a/ü.csv", b"id\n1\n")
+    (source,) = places.landing.sources(places.other, "a/")
+    landed = places.landing.bring(source, "shop/orders/ü.csv")
+    (listed,) = places.landing.landed()
+    assert (listed.key, listed.version, listed.etag, listed.size) == (
+        landed.key,
+        landed.version,
+        landed.etag,
+        5,
+    )
+    assert places.landing.brought("shop/orders/ü.csv") == (landed, source.mark)
+    own = places.landing.put("shop/orders/own.csv", b"id\n")
+    assert places.landing.brought("shop/orders/own.csv") == (own, "")
+
+
+def test_a_source_that_changed_is_not_copied(places: Places) -> None:
+    """A source that is another one than was listed, or is gone, is told from one that is there."""
+    places.put("a/1.csv", b"id\n1\n")
+    (source,) = places.landing.sources(places.other, "a/")
+    places.put("a/1.csv", b"id\n2\n")
+    with pytest.raises(Overwritten):
+        places.landing.bring(source, "shop/orders/1.csv")
+    (newer,) = places.landing.sources(places.other, "a/")
+    assert newer.mark != source.mark
+    assert list(places.landing.landed()) == []
+    with pytest.raises(Missing):
+        places.landing.brought("shop/orders/1.csv")
+
+
+def test_a_missing_bucket_is_named(s3: Any) -> None:
+    """A bucket that is not there raises an error with its name."""
+    with pytest.raises(Transient, match="no-such-bucket"):
+        list(Landing(s3, bucket(s3)).sources("no-such-bucket", ""))
