@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text fuzz-files package simulate wheel lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package simulate wheel lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -109,6 +109,9 @@ bench-steps: setup ## Count one file's requests to S3 and Nessie, and time its s
 
 bench-text: setup ## Time reading CSV and JSON beside Spark's own readers, and ingesting them
 	@.venv/bin/python -m benchmarks.text
+
+bench-upkeep: setup ## Time reads of many small files, and files that land beside a compaction
+	@.venv/bin/python -m benchmarks.upkeep
 
 fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
 	@.venv/bin/python -m benchmarks.damage
