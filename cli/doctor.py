@@ -24,7 +24,7 @@ from cli.terminal import progress_printer
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
 from functions.settings import Settings
-from infra import checkup, lambda_python, package, template
+from infra import checkup, package, template
 from infra.aws import stack_plan
 from infra.aws.site import JOB_RELEASE, PLATFORM, Facts, choices
 from infra.local import settings
@@ -202,7 +202,7 @@ def _package(found: Deployment, stage: Stage) -> Package:
     """Return this checkout's package for the stage, or for the local stack."""
     tell = progress_printer()
     if found.local:
-        return package.build(checkout(), tell, lambda_python.of_local_stack())
+        return package.build_here(checkout(), tell)
     chosen = choices(checkout() / "stages" / f"{stage.name}.yml")
     return package.build(checkout(), tell, processors=package.architecture(chosen))
 

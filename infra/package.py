@@ -6,6 +6,7 @@ again. `build/` may be deleted at any time.
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -42,11 +43,18 @@ _JOB_CODE = ("lakegate", "spark_jobs")
 _JOB_LIBRARIES = ("yaml",)
 # Lambda's Amazon Linux 2023 has glibc 2.34, but so new a machine is not needed to run it locally;
 # tests/deploy/test_stack.py checks what the chosen files really need.
-_PLATFORM = "x86_64-manylinux_2_28"
+_PLATFORM, _ON_ARM = "x86_64-manylinux_2_28", "aarch64-manylinux_2_28"
+# The platforms on which the local stack runs its functions: system and machine as Python names
+# them, and the wheels for it.
+PLATFORMS = {
+    ("Linux", "x86_64"): _PLATFORM,
+    ("Linux", "aarch64"): _ON_ARM,
+    ("Darwin", "arm64"): "aarch64-apple-darwin",
+}
 # The processors of job runs, of which the platform's template takes the first unless told
 # otherwise. EMR's image is Amazon Linux 2023, too.
 ARM64, X86_64 = "ARM64", "X86_64"
-_JOB_PLATFORMS = {ARM64: "aarch64-manylinux_2_28", X86_64: _PLATFORM}
+_JOB_PLATFORMS = {ARM64: _ON_ARM, X86_64: _PLATFORM}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -84,23 +92,41 @@ def build(
     tell: Callable[[str], None],
     version: str = LAMBDA_PYTHON,
     processors: str = X86_64,
+    wheels: str = _PLATFORM,
 ) -> Package:
     """Build everything from the checkout at `root` into its `build/`, unless it is current.
 
-    `version` is the Python that will run the functions, `processors` are those that will run the
-    job. Raises LakegateError if a package cannot be installed.
+    `version` and `wheels` are the Python and the platform that will run the functions, `processors`
+    are those that will run the job. Raises LakegateError if a package cannot be installed.
     """
     into = root / "build"
     requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
-    wanted = _Libraries("the Lambdas' libraries", requirements, version, _PLATFORM, _UNUSED)
+    wanted = _Libraries("the Lambdas' libraries", requirements, version, wheels, _UNUSED)
     libraries = _built(wanted, into, tell)
-    zipped = into / ("lambda.zip" if version == LAMBDA_PYTHON else f"lambda-{version}.zip")
+    is_lambda = (version, wheels) == (LAMBDA_PYTHON, _PLATFORM)
+    zipped = into / ("lambda.zip" if is_lambda else f"lambda-{version}-{wheels}.zip")
     _once(zipped, _inputs(root, _LAMBDA_CODE, libraries), partial(_lambda_zip, root, libraries))
     job_files = _job_files(root, into / "job", libraries)
     package = Package(zipped, (*job_files, job_libraries(root, into, processors, tell)))
     release = package.job_release.encode()  # which serverless.yml reads
     _once(into / "job-release.txt", _digest(release), partial(_write, release))
     return package
+
+
+def build_here(
+    root: Path,
+    tell: Callable[[str], None],
+    machine: tuple[str, str] = (platform.system(), platform.machine()),
+) -> Package:
+    """Build what the local stack on a machine runs. Raises LakegateError as `build`, UNSUPPORTED.
+
+    Nobody has run the local stack on other platforms than Linux on x86_64 yet.
+    """
+    if machine not in PLATFORMS:
+        known = ", ".join(" on ".join(each) for each in PLATFORMS)
+        message = f"the local stack does not run on {' on '.join(machine)}\nIt runs on: {known}"
+        raise LakegateError("UNSUPPORTED", message)
+    return build(root, tell, lambda_python.of_local_stack(), wheels=PLATFORMS[machine])
 
 
 def architecture(chosen: Mapping[str, str]) -> str:

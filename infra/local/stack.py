@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from infra import checkup, lambda_python, package
+from infra import checkup, package
 from infra.aws import stack_plan
 from infra.aws.site import connect
 from infra.local import ministack, processes, settings, slack_people
@@ -38,8 +38,7 @@ def up(home: Path, root: Path, push_contracts: PushContracts, tell: Tell) -> Sta
         started: list[str] = []
         try:
             with ThreadPoolExecutor() as beside:
-                version = lambda_python.of_local_stack(root)
-                packaging = beside.submit(package.build, root, tell, version)
+                packaging = beside.submit(package.build_here, root, tell)
                 _start(home, all_parts, started, tell)
                 all_parts["ministack"].wait(home)
                 stack = _deploy(home, all_parts, root, tokens, packaging.result(), tell)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from infra import package
-from infra.lambda_python import of_local_stack
 from infra.local.settings import APPLICATION, EVENT_SOURCE, facts, parameters
 from infra.local.stack import deploy_stage
 from lakegate.errors import LakegateError
@@ -41,7 +40,7 @@ class Aws:
 
     def deploy(self) -> None:
         """Deploy the checkout's present code."""
-        built = package.build(self.root, lambda _: None, of_local_stack())
+        built = package.build_here(self.root, lambda _: None)
         told = facts(_NOWHERE), parameters(_NOWHERE) | _TIMES
         self.outputs = deploy_stage(
             self.account.endpoint, _STAGE, _ROOT / "template.yaml", built, *told
@@ -229,7 +228,7 @@ def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> Non
 
 Outputs:"""
     bad.write_text(good.read_text().replace("\nOutputs:", wrong))
-    built = package.build(aws.root, lambda _: None, of_local_stack())
+    built = package.build_here(aws.root, lambda _: None)
     told = facts(_NOWHERE), parameters(_NOWHERE)
 
     with pytest.raises(LakegateError, match="Wrong"):

@@ -74,7 +74,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
 
 def built() -> package.Package:
     """Return the package that the local stack runs."""
-    return package.build(_ROOT, print, lambda_python.of_local_stack())
+    return package.build_here(_ROOT, print)
 
 
 def commit(message: str) -> dict[str, object]:

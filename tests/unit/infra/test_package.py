@@ -8,7 +8,7 @@ import pytest
 
 from infra import template
 from infra.lambda_python import interpreter
-from infra.package import Package, architecture, build
+from infra.package import Package, architecture, build, build_here
 from infra.versions import AVRO_JAR, LAMBDA_PYTHON, PYTHON
 from lakegate.errors import LakegateError
 
@@ -158,6 +158,13 @@ def test_byte_code_is_that_of_the_python_that_runs_it(root: Path, version: str, 
     assert found[f"__pycache__/demo.cpython-{tag}.pyc"][4:8] == b"\1\0\0\0"  # at any file time
     assert {name.split(".")[1] for name in found if ".pyc" in name} == {f"cpython-{tag}"}
     assert (package.lambda_zip.name == "lambda.zip") is (version == LAMBDA_PYTHON)
+
+
+def test_an_unknown_machine_is_named() -> None:
+    """Where the functions have no wheels, the local stack says so and lists where it runs."""
+    with pytest.raises(LakegateError, match="Windows on AMD64") as caught:
+        build_here(Path("nowhere"), quiet, ("Windows", "AMD64"))
+    assert "Linux on aarch64, Darwin on arm64" in caught.value.message
 
 
 def test_without_its_python_there_is_no_byte_code(root: Path) -> None:

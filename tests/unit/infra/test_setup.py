@@ -1,11 +1,16 @@
 """Set-up makes an environment once, and again if its inputs change or it is broken."""
 
+import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from infra import setup
+from infra.versions import PYTHON
+
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass
@@ -89,3 +94,16 @@ def test_everything_installed_is_pinned_by_hash() -> None:
         for step in environment.steps:
             if " install " in step or " sync " in step:
                 assert " --require-hashes " in step or " --no-deps " in step
+
+
+def test_a_devcontainer_sets_everything_up() -> None:
+    """The container has the Python that set-up wants, and runs targets of the Makefile."""
+    folder = ROOT / ".devcontainer"
+    told = json.loads((folder / "devcontainer.json").read_text())
+    image = (folder / told["build"]["dockerfile"]).read_text()
+    assert image.startswith(f"FROM python:{PYTHON}-")
+    make, *targets = told["postCreateCommand"].split()
+    assert make == "make"
+    assert set(targets) <= set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    )
