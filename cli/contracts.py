@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from access.deployment import find
-from cli import contract_check, json_output, terminal
+from cli import ci_output, contract_check, json_output, terminal
+from cli.ci_output import AsFormat, Format
 from cli.contract_check import Checked, checked, clash
 from cli.contract_test import try_out
 from cli.options import AsJson
@@ -40,6 +41,7 @@ def check(
         ),
     ],
     as_json: AsJson = False,
+    as_format: AsFormat = Format.TEXT,
 ) -> None:
     """Check contracts against the standard and Lakegate's rules; exits 1 on problems.
 
@@ -48,8 +50,10 @@ def check(
     limits = Limits.of(os.environ)
     found = [checked(file, limits) for file in contract_files(paths)]
     clashing = clash(found)
-    if as_json:
-        typer.echo(json_output.text(_document(found, clashing)))
+    if as_json or as_format is not Format.TEXT:
+        results = ci_output.of_contracts(found, clashing)
+        document = json_output.text(_document(found, clashing))
+        typer.echo(document if as_json else ci_output.text(results, as_format))
         raise typer.Exit(1 if clashing or any(each.refusal for each in found) else 0)
     for each in found:
         if each.contract:

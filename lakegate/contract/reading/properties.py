@@ -132,6 +132,7 @@ def _property(field: Field, place: _Place) -> Property:
         written=read_pattern(field.at("logicalTypeOptions"), logical),
         zone=read_zone(field.at("logicalTypeOptions"), logical),
         fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
+        line=field.node.line,
     )
     return Property(field, field.text("name"), column, length, within)
 

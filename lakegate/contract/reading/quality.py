@@ -42,7 +42,7 @@ def read_checks(
     """
     every = [inner for found in properties for inner in found.walk()]
     drafts = [draft for found in every for draft in _of_property(found, name, every, format_)]
-    drafts += _of_primary_key(table, properties)
+    drafts += _of_primary_key(properties)
     quality = table.at("quality").items()
     drafts += [draft for field in quality for draft in _on_object(field, name, properties)]
     drafts += read_relationships(table, name, properties)
@@ -65,12 +65,12 @@ def _of_property(found: Property, table: str, every: list[Property], format_: st
     return drafts + [draft for field in stated for draft in _on_column(field, found, table, every)]
 
 
-def _of_primary_key(table: Field, properties: list[Property]) -> list[Draft]:
+def _of_primary_key(properties: list[Property]) -> list[Draft]:
     keys = [found for found in properties if found.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
     check = Check("", Metric.DUPLICATE, tuple(found.column.name for found in keys), Rule(), NONE)
-    return [Draft(table, replace(check, description=check.measure))]
+    return [Draft(keys[0].field, replace(check, description=check.measure))]
 
 
 def _implied(
