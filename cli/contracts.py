@@ -1,5 +1,6 @@
 """`lakegate contract`: draft, check, push and withdraw contracts."""
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ from cli.contract_test import try_out
 from cli.options import AsJson
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
+from lakegate.contract.editor_schema import contract_schema
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
@@ -107,6 +109,12 @@ def _plain(name: str) -> str:
     """Return a table name made of a file's name."""
     words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0])
     return f"t_{'_'.join(words)}" if not words or words[0][0].isdigit() else "_".join(words)
+
+
+@contract.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of contracts, by which editors complete and check them."""
+    terminal.raw(json.dumps(contract_schema(), indent=2) + "\n")
 
 
 @contract.command("list")

@@ -43,5 +43,5 @@ def test_the_workflow_uses_the_actions_inputs() -> None:
 def test_the_hook_exists() -> None:
     """The example for pre-commit names a hook of this repository."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    (used,) = [each for each in map(yaml.safe_load, blocks("yaml")) if "repos" in each]
+    (used,) = [yaml.safe_load(block) for block in blocks("yaml") if "repos:" in block]
     assert used["repos"][0]["hooks"][0]["id"] in [hook["id"] for hook in hooks]
