@@ -12,7 +12,8 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli import json_output, terminal
+from cli import ci_output, json_output, terminal
+from cli.ci_output import AsFormat, Format
 from cli.contract_check import check
 from cli.options import AsJson
 from lakegate.contract.model import Contract
@@ -31,6 +32,7 @@ def try_out(
         list[Path], typer.Option(help="File to audit, or a directory of files.", exists=True)
     ],
     as_json: AsJson = False,
+    as_format: AsFormat = Format.TEXT,
 ) -> None:
     """Audit local files as the job would, without a stack.
 
@@ -38,9 +40,13 @@ def try_out(
     """
     limits = Limits.of(os.environ)
     contract = check(file.read_text(encoding="utf-8"), str(file), limits)
-    reports = list(_audits(contract, list(data_files(data)), pages=not as_json))
+    is_for_people = as_format is Format.TEXT and not as_json
+    reports = list(_audits(contract, list(data_files(data)), pages=is_for_people))
     if as_json:
         typer.echo(json_output.text([json.loads(report.to_json()) for report in reports]))
+    elif not is_for_people:
+        results = [r for report in reports for r in ci_output.of_audit(report, contract, str(file))]
+        typer.echo(ci_output.text(results, as_format))
     raise typer.Exit(max(_EXIT_CODES[report.verdict] for report in reports))
 
 

@@ -1,5 +1,6 @@
 """`lakegate contract`: draft, check, push and withdraw contracts."""
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -11,12 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from access.deployment import find
-from cli import contract_check, json_output, terminal
+from cli import ci_output, contract_check, json_output, terminal
+from cli.ci_output import AsFormat, Format
 from cli.contract_check import Checked, checked, clash
 from cli.contract_test import try_out
 from cli.options import AsJson
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
+from lakegate.contract.editor_schema import contract_schema
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
@@ -40,6 +43,7 @@ def check(
         ),
     ],
     as_json: AsJson = False,
+    as_format: AsFormat = Format.TEXT,
 ) -> None:
     """Check contracts against the standard and Lakegate's rules; exits 1 on problems.
 
@@ -48,8 +52,10 @@ def check(
     limits = Limits.of(os.environ)
     found = [checked(file, limits) for file in contract_files(paths)]
     clashing = clash(found)
-    if as_json:
-        typer.echo(json_output.text(_document(found, clashing)))
+    if as_json or as_format is not Format.TEXT:
+        results = ci_output.of_contracts(found, clashing)
+        document = json_output.text(_document(found, clashing))
+        typer.echo(document if as_json else ci_output.text(results, as_format))
         raise typer.Exit(1 if clashing or any(each.refusal for each in found) else 0)
     for each in found:
         if each.contract:
@@ -103,6 +109,12 @@ def _plain(name: str) -> str:
     """Return a table name made of a file's name."""
     words = re.findall(r"[a-z0-9]+", name.lower().partition(".")[0])
     return f"t_{'_'.join(words)}" if not words or words[0][0].isdigit() else "_".join(words)
+
+
+@contract.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of contracts, by which editors complete and check them."""
+    terminal.raw(json.dumps(contract_schema(), indent=2) + "\n")
 
 
 @contract.command("list")

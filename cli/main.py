@@ -33,6 +33,7 @@ _COMMANDS = {
     "show": ("ingestions", "Show one ingestion: its steps, branch and audit report."),
     "inspect": ("inspect", "Show the rows that break a check."),
     "tables": ("tables", "List the tables that have a contract or are on main."),
+    "metrics": ("metrics", "Print measures for Prometheus."),
     "log": ("tables", "Show main's commits of a table, newest first."),
     "query": ("query", "Query main or a branch (DuckDB SQL)."),
     "trace": ("trace", "Lead from rows to file, report and commit, and back."),

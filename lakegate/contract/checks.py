@@ -1,6 +1,6 @@
 """The checks of a contract: a measure, its rule, and its expectation."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from lakegate.contract.expectations import Expectation, Number
@@ -94,7 +94,8 @@ class Check:
     are covered. With `quarantine`, the counted rows are quarantined, and the file is not rejected
     for them. With `Scope.TABLE`, `Metric.ROWS` counts the whole table's rows after the append, and
     `Metric.DUPLICATE` the file's rows that repeat a key of the table or of an earlier row; the
-    others measure all of the table's rows. A `Window` leaves older rows out.
+    others measure all of the table's rows. A `Window` leaves older rows out. `line` is its place in
+    the contract's text.
     """
 
     id: str
@@ -108,6 +109,7 @@ class Check:
     where: str = ""
     warn: Expectation | None = None
     quarantine: bool = False
+    line: int = field(default=0, compare=False, repr=False)
 
     @property
     def measure(self) -> str:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LOGICAL_TYPES = (
     *("string", "integer", "number", "boolean", "date", "timestamp", "time"),
@@ -72,7 +72,7 @@ class Column:
     is then `lines[].sku`; for a column of the table it is only the name. `fields` are the names of
     a struct's fields. In a file of text cells, `written` is the pattern of its dates and times
     (Java's DateTimeFormatter), "" for ISO 8601, and `zone` is the time zone of timestamps without
-    one, "" for UTC.
+    one, "" for UTC. `line` is its place in the contract's text.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Column:
     written: str = ""
     zone: str = ""
     fields: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False, repr=False)
 
     @property
     def steps(self) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ __all__ = [
     "parse",
 ]
 
-_API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
+API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
 # The tag of the job run that names the table takes 256 characters.
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,126}\.[A-Za-z][A-Za-z0-9_]{0,126}", re.ASCII)
 _OWN_NAMESPACE = "ops"  # of history's tables
@@ -190,7 +190,7 @@ def parse(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
 def _contract(root: Field, sha256: str) -> Contract:
     root.limit_keys(keys.ROOT_KNOWN, keys.ROOT_IGNORED)
     root.choice("kind", ("DataContract",))
-    root.choice("apiVersion", _API_VERSIONS)
+    root.choice("apiVersion", API_VERSIONS)
     schema = _schema_object(root)
     table = _table_name(schema)
     settings = read_settings(root, schema)

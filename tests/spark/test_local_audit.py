@@ -19,6 +19,8 @@ import pytest
 from rich.console import Console
 
 from access.deployment import ROOT
+from cli import ci_output
+from cli.ci_output import Format
 from cli.contract_test import page
 from cli.contracts import suggested
 from infra.local.contract_test import audit
@@ -53,6 +55,22 @@ def write(file: Path, text: str) -> Path:
 
 def by_status(report: AuditReport, status: Status) -> list[str]:
     return [check.id for check in report.checks if check.status is status]
+
+
+def test_a_failure_is_annotated_at_its_line(audited: Audited, tmp_path: Path) -> None:
+    """A bad cell, a failed check and a missing column are shown where the contract has them."""
+    total = "- {name: total, logicalType: number, logicalTypeOptions: {minimum: 0}}"
+    text = contract_text(total, settings=CSV)
+    lines = {word: text[: text.index(f"name: {word},")].count("\n") + 1 for word in ("id", "total")}
+    for content, line, name in (
+        ("id,total\nx,1\n", lines["id"], "file.rows_readable"),
+        ("id,total\n1,-1\n", lines["total"], "total.invalidValues"),
+        ("id\n1\n", lines["total"], "MISSING_COLUMN"),
+    ):
+        report = audited(write(tmp_path / "a.csv", content), text)
+        results = ci_output.of_audit(report, parse(text, "a.yaml"), "a.yaml")
+        said = ci_output.text(results, Format.GITHUB)
+        assert f"::error file=a.yaml,line={line},title={name}::" in said
 
 
 def test_a_layout_is_tried_as_well(audited: Audited, tmp_path: Path) -> None:

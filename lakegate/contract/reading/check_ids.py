@@ -56,7 +56,7 @@ def with_ids(drafts: list[Draft]) -> tuple[Check, ...]:
     for draft in drafts:
         id_ = draft.stem if draft.own else _free(draft.stem, taken)
         taken.setdefault(id_, draft.field)
-        checks.append(replace(draft.check, id=id_))
+        checks.append(replace(draft.check, id=id_, line=draft.field.node.line))
     return tuple(checks)
 
 

@@ -19,8 +19,8 @@ from lakegate.contract.reading.sql import read_condition
 from lakegate.contract.reading.yaml import suggestion
 from lakegate.contract.rules import Condition, Control, Quantile, Rule
 
-_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-_DRIFTING = (
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+DRIFTING = (
     *(Metric.ROWS, Metric.NULL, Metric.SUM, Metric.MEAN),
     *(Metric.STDDEV, Metric.QUANTILE, Metric.AGE),
 )
@@ -56,10 +56,10 @@ def read_custom(field: Field, properties: list[Property], column: str = "") -> C
     if field.choice("engine", ("lakegate",)) != "lakegate":
         return None
     stated = field.at("implementation")
-    name = stated.choice("check", tuple(_READERS))
-    if name not in _READERS:
+    name = stated.choice("check", tuple(CHECKS))
+    if name not in CHECKS:
         return None
-    keys, read = _READERS[name]
+    keys, read = CHECKS[name]
     own = [key for key in keys if not (key == "column" and column)]
     stated.limit_keys(("check", "unit", *own, *Operator))
     known = {inner.column.name: inner for found in properties for inner in found.walk()}
@@ -73,7 +73,7 @@ def _row_expression(stated: Field, known: Mapping[str, Property], column: str) -
 
 def _column_pair(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
     left, right = (_column(stated, key, known, column) for key in ("column", "other"))
-    operator = stated.choice("operator", _COMPARISONS)
+    operator = stated.choice("operator", COMPARISONS)
     if not (left and right and operator):
         return None
     sql = f"{quoted(left.column.name)} {operator} {quoted(right.column.name)}"
@@ -148,10 +148,10 @@ def _listed(
 def _drift(stated: Field, known: Mapping[str, Property], column: str) -> Custom | None:
     for operator in filter(stated.has, Operator):
         stated.refuse("says by `k` how far its measure may be off, and by no operator", operator)
-    metric, limit = stated.choice("of", _DRIFTING), _positive(stated, "k", _USUAL)
+    metric, limit = stated.choice("of", DRIFTING), _positive(stated, "k", _USUAL)
     if stated.has("share") and metric != Metric.QUANTILE:
         stated.refuse(f"belongs to a quantile, and not to {metric}", "share")
-    if limit is None or metric not in _DRIFTING:
+    if limit is None or metric not in DRIFTING:
         return None
     found = _drifting(Metric(metric), stated, known, column)
     if found is None:
@@ -218,7 +218,7 @@ def _column(
     return None
 
 
-_READERS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
+CHECKS: Mapping[str, tuple[tuple[str, ...], Reader]] = {
     "rowExpression": (("expression",), _row_expression),
     "columnPair": (("column", "operator", "other"), _column_pair),
     "encoding": (("column",), _encoding),

@@ -23,7 +23,7 @@ from lakegate.contract.rules import Rule
 
 _MAX_NAME = 255
 _NESTED = ("object", "array", "map", "vector")
-_ELEMENTS = {"float32": "float", "float64": "double"}
+ELEMENTS = {"float32": "float", "float64": "double"}
 _OPEN_CLASSES = ("", "public", "internal")
 # fmt: off
 _RESERVED = (
@@ -31,7 +31,7 @@ _RESERVED = (
     "_last_updated_sequence_number", "_corrupt_record",
 )
 # fmt: on
-_FORMATS: Mapping[str, Mapping[str, str]] = {
+TYPE_FORMATS: Mapping[str, Mapping[str, str]] = {
     "integer": {
         **dict.fromkeys(("i8", "i16", "i32", "u8", "u16"), "int"),
         **dict.fromkeys(("i64", "u32"), "bigint"),
@@ -132,6 +132,7 @@ def _property(field: Field, place: _Place) -> Property:
         written=read_pattern(field.at("logicalTypeOptions"), logical),
         zone=read_zone(field.at("logicalTypeOptions"), logical),
         fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
+        line=field.node.line,
     )
     return Property(field, field.text("name"), column, length, within)
 
@@ -165,8 +166,8 @@ def _nested(field: Field, logical: str, place: _Place) -> tuple[str, tuple[Prope
             return f"map<{key.column.type},{value.column.type}>", (key, value)
         case "vector":
             options = field.at("logicalTypeOptions")
-            element = options.choice("elementType", tuple(_ELEMENTS), default="float32")
-            return f"array<{_ELEMENTS.get(element, 'float')}>", ()
+            element = options.choice("elementType", tuple(ELEMENTS), default="float32")
+            return f"array<{ELEMENTS.get(element, 'float')}>", ()
         case _:
             item = _property(field.at("items"), place.step(ITEM))
             return f"array<{item.column.type}>", (item,)
@@ -223,8 +224,8 @@ def _type_by_option(options: Field, logical: str) -> str:
     """Return the type that the options of a logical type imply, "" if they imply none."""
     if logical == "timestamp" and options.has("timezone"):
         return "timestamp" if options.flag("timezone") else "timestamp_ntz"
-    if logical in _FORMATS and options.has("format"):
-        return _FORMATS[logical].get(options.choice("format", _FORMATS[logical]), "")
+    if logical in TYPE_FORMATS and options.has("format"):
+        return TYPE_FORMATS[logical].get(options.choice("format", TYPE_FORMATS[logical]), "")
     return ""
 
 
@@ -258,22 +259,24 @@ def declared_rule(found: Property, format_: str) -> Rule:
 
 
 def _options_rule(options: Field, column: Column) -> Rule:
-    known = facets(column)
-    match column.logical_type:
-        case "string":
-            pass
-        case "timestamp" | "time":
-            known = (*known, "format", "timezone", "defaultTimezone")
-        case "vector":
-            known = _VECTOR
-        case "object" | "array" | "map":
-            pass
-        case _:
-            known = (*known, "format")
-    options.limit_keys(known)
+    options.limit_keys(option_keys(column))
     if column.kind == "time" and options.flag("timezone"):
         options.refuse("times with a zone are not supported", "timezone")
     return _narrowed(read_rule(options, column), options, column)
+
+
+def option_keys(column: Column) -> tuple[str, ...]:
+    """Return the keys that a column's `logicalTypeOptions` may have."""
+    known = facets(column)
+    match column.logical_type:
+        case "string" | "object" | "array" | "map":
+            return known
+        case "timestamp" | "time":
+            return (*known, "format", "timezone", "defaultTimezone")
+        case "vector":
+            return _VECTOR
+        case _:
+            return (*known, "format")
 
 
 def _narrowed(rule: Rule, options: Field, column: Column) -> Rule:

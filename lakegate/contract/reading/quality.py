@@ -25,12 +25,12 @@ from lakegate.contract.reading.values import (
 from lakegate.contract.reading.yaml import suggestion
 from lakegate.contract.rules import Query, Rule
 
-_ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
-_ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
-_KINDS = ("library", "text", "sql", "custom")
+ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
+ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
+KINDS = ("library", "text", "sql", "custom")
 _OF_ANY = ("id", "name", "type", "severity", "customProperties")
-_OF_CUSTOM = (*_OF_ANY, "engine", "implementation")
-_OF_SQL = (*_OF_ANY, "query", *Operator)
+OF_CUSTOM = (*_OF_ANY, "engine", "implementation")
+OF_SQL = (*_OF_ANY, "query", *Operator)
 
 
 def read_checks(
@@ -42,7 +42,7 @@ def read_checks(
     """
     every = [inner for found in properties for inner in found.walk()]
     drafts = [draft for found in every for draft in _of_property(found, name, every, format_)]
-    drafts += _of_primary_key(table, properties)
+    drafts += _of_primary_key(properties)
     quality = table.at("quality").items()
     drafts += [draft for field in quality for draft in _on_object(field, name, properties)]
     drafts += read_relationships(table, name, properties)
@@ -65,12 +65,12 @@ def _of_property(found: Property, table: str, every: list[Property], format_: st
     return drafts + [draft for field in stated for draft in _on_column(field, found, table, every)]
 
 
-def _of_primary_key(table: Field, properties: list[Property]) -> list[Draft]:
+def _of_primary_key(properties: list[Property]) -> list[Draft]:
     keys = [found for found in properties if found.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
     check = Check("", Metric.DUPLICATE, tuple(found.column.name for found in keys), Rule(), NONE)
-    return [Draft(table, replace(check, description=check.measure))]
+    return [Draft(keys[0].field, replace(check, description=check.measure))]
 
 
 def _implied(
@@ -92,12 +92,12 @@ def _implied(
 
 
 def _on_column(field: Field, found: Property, table: str, every: list[Property]) -> list[Draft]:
-    kind = field.choice("type", _KINDS, default="library")
+    kind = field.choice("type", KINDS, default="library")
     if kind == "custom":
         return _custom(field, read_custom(field, every, found.column.name))
     if kind == "sql":
         return [_asked(field, (found.column.name,), read_query(field, table, found.column.steps))]
-    metric = _metric(field, kind, _ON_COLUMNS, "a column")
+    metric = _metric(field, kind, ON_COLUMNS, "a column")
     if metric is None:
         return []
     if metric is Metric.DUPLICATE:
@@ -122,12 +122,12 @@ def _of_library(field: Field, metric: Metric, column: Column) -> list[Draft]:
 
 
 def _on_object(field: Field, table: str, properties: list[Property]) -> list[Draft]:
-    kind = field.choice("type", _KINDS, default="library")
+    kind = field.choice("type", KINDS, default="library")
     if kind == "custom":
         return _custom(field, read_custom(field, properties))
     if kind == "sql":
         return [_asked(field, (), read_query(field, table))]
-    metric = _metric(field, kind, _ON_OBJECT, "the whole object")
+    metric = _metric(field, kind, ON_OBJECT, "the whole object")
     if metric is None:
         return []
     if metric is Metric.ROWS:
@@ -139,12 +139,12 @@ def _on_object(field: Field, table: str, properties: list[Property]) -> list[Dra
 
 
 def _custom(field: Field, custom: Custom | None) -> list[Draft]:
-    field.limit_keys(_OF_CUSTOM, RULE_IGNORED)
+    field.limit_keys(OF_CUSTOM, RULE_IGNORED)
     return [_stated(field, custom.metric, custom.columns, custom.rule, custom)] if custom else []
 
 
 def _asked(field: Field, columns: tuple[str, ...], query: Query) -> Draft:
-    field.limit_keys(_OF_SQL, RULE_IGNORED)
+    field.limit_keys(OF_SQL, RULE_IGNORED)
     custom = Custom(Metric.QUERY, columns, query, Unit.ANSWER)
     return _stated(field, custom.metric, columns, query, custom)
 

@@ -25,7 +25,7 @@ from lakegate.contract.reading.values import (
 from lakegate.contract.reading.yaml import suggestion
 from lakegate.contract.rules import Reference
 
-_KNOWN = ("id", "type", "to", "customProperties")
+RELATIONSHIP_KNOWN = ("id", "type", "to", "customProperties")
 _NAMED = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)+", re.ASCII)
 _BY_IDS = re.compile(r"/?schema/([\w-]+)/properties/([\w-]+)", re.ASCII)
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)?", re.ASCII)
@@ -118,10 +118,10 @@ def read_relationships(schema: Field, table: str, properties: list[Property]) ->
             if any(step in (ITEM, KEY, VALUE) for step in found.column.steps):
                 field.refuse("what lies in an array or a map cannot be looked up in a table")
             reason = "is the property itself here: leave it out, or move this to the schema object"
-            field.limit_keys(_KNOWN, refused={"from": reason})
+            field.limit_keys(RELATIONSHIP_KNOWN, refused={"from": reason})
             yield from _relationship(field, own, [_Target(table, found.column.name)])
     for field in schema.at("relationships").items():
-        field.limit_keys((*_KNOWN, "from"))
+        field.limit_keys((*RELATIONSHIP_KNOWN, "from"))
         sources = _targets(field, "from", own)
         if any(source.table != table for source in sources):
             field.refuse(f"must name columns of {table}, such as {own.names[0]}.id", "from")

@@ -7,7 +7,7 @@ from datetime import timedelta
 from lakegate.contract.reading.fields import Field
 
 # The standard has days and years; shorter units are ours.
-_UNITS = {
+UNITS = {
     **dict.fromkeys(("m", "min", "minute", "minutes"), timedelta(minutes=1)),
     **dict.fromkeys(("h", "hr", "hour", "hours"), timedelta(hours=1)),
     **dict.fromkeys(("d", "day", "days"), timedelta(days=1)),
@@ -56,12 +56,12 @@ def _duration(item: Field) -> timedelta:
     unit, number = item.text("unit", "d"), item.at("value").node.value
     if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
         item.refuse("must be a number above 0", "value")
-    elif unit not in _UNITS:
+    elif unit not in UNITS:
         item.refuse(f"{unit!r} is no unit of time: use m, h, d, w or y", "unit")
-    elif number > _LONGEST / _UNITS[unit]:
+    elif number > _LONGEST / UNITS[unit]:
         item.refuse("is longer than ten years", "value")
     else:
-        return number * _UNITS[unit]
+        return number * UNITS[unit]
     return _LONGEST
 
 

@@ -23,7 +23,7 @@ ISOLATION = ("shared", "own")
 WRITE = ("register", "rewrite")
 COMPACTION = ("scheduled", "never")
 
-_SETTINGS = (
+SETTINGS = (
     "landingPrefix",
     "format",
     "options",
@@ -43,7 +43,7 @@ _SETTINGS = (
     "provenance",
     "droppedColumns",
 )
-_ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
+ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
 _JSON_DEFAULTS = {"maxCompressionRatio": "200"}
 _CSV_DEFAULTS = {
     **_JSON_DEFAULTS,
@@ -75,11 +75,11 @@ def read_settings(root: Field, table: Field) -> Field:
                 item.refuse(f"{name} is given twice, first in line {found[name].line}")
             elif name == "missingColumns" and not item.has("value"):
                 found[name] = Node(item.node.line, "null")  # as YAML reads the word null
-            elif name in _SETTINGS and not item.has("value"):
+            elif name in SETTINGS and not item.has("value"):
                 item.refuse("is missing, or null", "value")
-            elif name in _SETTINGS:
+            elif name in SETTINGS:
                 found[name] = item.at("value").node
-            elif near := suggestion(name, _SETTINGS, _SURELY):
+            elif near := suggestion(name, SETTINGS, _SURELY):
                 item.refuse(f"{name!r} is not a setting of Lakegate{near}", "property")
     return Field(Node(root.node.line, found), "customProperties", root.problems)
 
@@ -194,8 +194,8 @@ def _true_or_false(options: Field, key: str) -> str:
 
 def _encoding(options: Field, key: str) -> str:
     given = options.text(key).upper()
-    if given not in _ENCODINGS:
-        options.refuse(f"unknown {key} {given!r}; use one of {', '.join(_ENCODINGS)}", key)
+    if given not in ENCODINGS:
+        options.refuse(f"unknown {key} {given!r}; use one of {', '.join(ENCODINGS)}", key)
     return given
 
 
@@ -206,9 +206,9 @@ def _ratio(options: Field, key: str) -> str:
     return str(ratio or 1)
 
 
-_JSON: Mapping[str, Callable[[Field, str], str]] = {"maxCompressionRatio": _ratio}
-_CSV: Mapping[str, Callable[[Field, str], str]] = {
-    **_JSON,
+JSON_OPTIONS: Mapping[str, Callable[[Field, str], str]] = {"maxCompressionRatio": _ratio}
+CSV_OPTIONS: Mapping[str, Callable[[Field, str], str]] = {
+    **JSON_OPTIONS,
     "header": _true_or_false,
     "delimiter": _character,
     "quote": _character,
@@ -217,7 +217,7 @@ _CSV: Mapping[str, Callable[[Field, str], str]] = {
     "emptyValue": Field.text,
     "encoding": _encoding,
 }
-_READERS = {"csv": _CSV, "tsv": _CSV, "json": _JSON}
+_READERS = {"csv": CSV_OPTIONS, "tsv": CSV_OPTIONS, "json": JSON_OPTIONS}
 
 
 # The notation of dates and times in a file of text cells: their pattern, and their time zone.

@@ -178,9 +178,9 @@ def _refuse_contradiction(field: Field, rule: Rule, column: Column) -> None:
 
 # Options in Lakegate's `customProperties`, of one rule or of all that a property declares.
 
-_OF_RULE = ("scope", "where", "warnUnless", "onBadRow")
-_OF_PROPERTY = ("severity", "where", "onBadRow", "partitionTransform", "formerName")
-_OF_RELATIONSHIP = ("severity", "where", "scope", "failUnless", "warnUnless", "unit")
+OF_RULE = ("scope", "where", "warnUnless", "onBadRow")
+OF_PROPERTY = ("severity", "where", "onBadRow", "partitionTransform", "formerName")
+OF_RELATIONSHIP = ("severity", "where", "scope", "failUnless", "warnUnless", "unit")
 _BEYOND = (*OF_ROWS, Metric.DUPLICATE, Metric.ROWS, Metric.DISTINCT, Metric.ORPHAN, Metric.QUERY)
 _SURELY = 0.85
 
@@ -199,17 +199,17 @@ class Options:
 
 def rule_options(rule: Field) -> Options:
     """Return the options in a rule's `customProperties`, which allow nothing else."""
-    return _options(rule, _given(rule, _OF_RULE, others=False))
+    return _options(rule, _given(rule, OF_RULE, others=False))
 
 
 def property_options(found: Field) -> Options:
     """Return the options in a property's `customProperties`, for the checks that it declares."""
-    return _options(found, _given(found, _OF_PROPERTY, others=True))
+    return _options(found, _given(found, OF_PROPERTY, others=True))
 
 
 def relationship_options(relationship: Field) -> Options:
     """Return the options in a relationship's `customProperties`, which allow others as well."""
-    return _options(relationship, _given(relationship, _OF_RELATIONSHIP, others=True))
+    return _options(relationship, _given(relationship, OF_RELATIONSHIP, others=True))
 
 
 def read_scope(options: Options, metric: Metric) -> Scope | Window:

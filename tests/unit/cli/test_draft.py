@@ -23,6 +23,7 @@ from lakegate.contract.checks import Metric
 from lakegate.contract.model import Contract, parse
 from lakegate.contract.rules import Rule
 from lakegate.errors import LakegateError
+from tests.unit.contract.contract_texts import editor_problems
 
 Column = dict[str, Any]
 Draft = Callable[..., Contract]
@@ -249,5 +250,6 @@ def test_every_draft_is_a_contract_that_is_taken(
         f"c{number}{name.strip()}": values for number, (name, values) in enumerate(columns.items())
     }
     pyarrow.parquet.write_table(pa.table(names), file)
-    contract = parse(suggested(file), "draft")
-    assert [column.name for column in contract.columns] == list(names)
+    text = suggested(file)
+    assert [column.name for column in parse(text, "draft").columns] == list(names)
+    assert editor_problems(text) == []

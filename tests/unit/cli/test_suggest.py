@@ -13,6 +13,7 @@ from lakegate.contract.columns import Column, declared_type, default_type
 from lakegate.errors import LakegateError
 from tests.spark.hostile_cells import BAD, CELLS, COLUMNS
 from tests.unit.cli.samples import READABLE, UNREADABLE
+from tests.unit.contract.contract_texts import editor_problems
 
 
 def draft_of(folder: Path, name: str, data: bytes) -> str:
@@ -24,10 +25,11 @@ def draft_of(folder: Path, name: str, data: bytes) -> str:
 def test_a_readable_sample_gets_a_valid_draft(
     tmp_path: Path, name: str, data: bytes, types: str
 ) -> None:
-    """A draft passes `contract check`, and its types are those of the sample's cells."""
+    """A draft passes `contract check` and editors; its types are those of the sample's cells."""
     text = draft_of(tmp_path, name, data)
     contract = check(text, name)
     assert not [hint for hint in hints(text, name, contract) if "of the standard" in hint.reason]
+    assert editor_problems(text) == []
     if types:
         assert " ".join(column.type for column in contract.columns) == types
 

@@ -1,8 +1,16 @@
 """Contracts for tests: the smallest valid contract, and ways to extend it."""
 
+import json
 import textwrap
+from functools import cache
+from pathlib import Path
+
+from jsonschema import Draft7Validator
 
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
+from lakegate.contract.reading.yaml import load
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "contract.schema.json"
 
 HEAD = """\
 kind: DataContract
@@ -28,8 +36,22 @@ def contract_text(
 
 
 def parsed(properties: str = "", *, quality: str = "", settings: str = "") -> Contract:
-    """Return the parsed contract of `contract_text`."""
-    return parse(contract_text(properties, quality=quality, settings=settings), "orders.yaml")
+    """Return the parsed contract of `contract_text`, which editors take as well."""
+    text = contract_text(properties, quality=quality, settings=settings)
+    contract = parse(text, "orders.yaml")
+    assert editor_problems(text) == []
+    return contract
+
+
+def editor_problems(text: str) -> list[str]:
+    """Return what the published schema refuses in a contract: paths and reasons."""
+    errors = _validator().iter_errors(load(text, "orders.yaml", []).plain())
+    return [f"{error.json_path}: {error.message}" for error in errors]
+
+
+@cache
+def _validator() -> Draft7Validator:
+    return Draft7Validator(json.loads(SCHEMA.read_text()))
 
 
 def problems_of(text: str) -> tuple[Problem, ...]:
