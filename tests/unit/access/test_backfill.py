@@ -60,7 +60,7 @@ def test_an_interrupted_backfill_is_continued(deployment: Deployment) -> None:
     request = Backfill(_OLD, "orders/", _TARGET, at_once=1)
     steps = backfill(deployment.adapters, request, deployment.settle)
     next(steps)
-    steps.close()
+    del steps
     progress = _run(deployment)
     assert progress.steps == {Step.BROUGHT: 1, Step.COPIED: 2, Step.IGNORED: 1}
     assert len(list(deployment.landing.landed())) == 3
