@@ -211,8 +211,9 @@ def append(
 
     With the default `options` each task writes the rows that it read.
     Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
-    the branch has main's rows and these rows only, in overwritten partitions only these. Raises Permanent CORRUPT_FILE when the rows turn
-    out to be unreadable; nothing is committed then. Otherwise raises as `committed`.
+    the branch has main's rows and these rows only, in overwritten partitions only these. Raises
+    Permanent CORRUPT_FILE when the rows turn out to be unreadable; nothing is committed then.
+    Otherwise raises as `committed`.
     """
     writer = rows.writeTo(table_name(contract.table))
     for option, value in options.items():

@@ -1,4 +1,4 @@
-"""Let a file's rows replace those of its table: by their key, or by the partitions that they are in.
+"""Let a file's rows replace those of its table: by their key, or by partitions.
 
 A file of an upsert is first appended, and audited so. Then its branch is reset, and the rows of the
 very data files that were audited are merged into main's table, in one commit. The data files of the

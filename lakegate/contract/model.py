@@ -122,8 +122,7 @@ class Contract:
         """Return a digest of the requirements on rows; owner, channel and the like do not count."""
         file = (self.format, sorted(self.options.items()), self.transform)
         policy = (self.extra_columns, self.missing_columns, self.quarantine)
-        added = (self.provenance,) if self.provenance else ()
-        added += (self.write_mode,) if self.write_mode.replaces_rows else ()
+        added = [each for each in (self.provenance, self.write_mode) if each]
         asked = (self.table, file, self.columns, self.checks, policy, *added)
         return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
 
@@ -251,7 +250,7 @@ def _contract(root: Field, sha256: str) -> Contract:
 def _refuse_with_write_mode(settings: Field, contract: Contract) -> None:
     """Refuse what supposes that a file only adds rows, if it may also remove some."""
     mode = contract.write_mode
-    if not mode.replaces_rows:
+    if not mode:
         return
     if contract.checks_whole_table:
         reason = "cannot be checked yet on the whole table (scope): the rows to be replaced would"
@@ -259,8 +258,6 @@ def _refuse_with_write_mode(settings: Field, contract: Contract) -> None:
     if contract.on_new_version != "add":
         reason = f"has no meaning with {mode.name}, which itself replaces rows"
         settings.refuse(reason, "onNewVersion")
-    if contract.batches:
-        settings.refuse(f"cannot bring files of a table with {mode.name} yet", "batches")
 
 
 def _refuse_open_quarantine(settings: Field, contract: Contract) -> None:

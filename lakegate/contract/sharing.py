@@ -22,7 +22,7 @@ def why_alone(contract: Contract) -> str:
     encoding = contract.options.get("encoding", "UTF-8")
     reasons = {
         "its transform reads one file at a time": bool(contract.transform),
-        "its files are published one after the other": contract.write_mode.replaces_rows,
+        "its files are published one after the other": bool(contract.write_mode),
         "its rows may belong to several partitions": bool(contract.layout.partitions),
         "a file may add columns to its table": contract.extra_columns == "add",
         "a newer file replaces the rows of an older one": contract.on_new_version == "replace",

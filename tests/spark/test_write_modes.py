@@ -96,7 +96,7 @@ def test_a_file_that_changes_nothing_is_published(job: Job) -> None:
 
 
 def test_of_one_key_in_a_file_the_latest_row_stays(job: Job) -> None:
-    """Several rows of a key are no fault if one of them is the latest; else the file is rejected."""
+    """Several rows of a key are no fault if one is the latest; else the file is rejected."""
     table = Table(job, (_KEY, _NAME, _AT, _OP), _SETTINGS)
     table.publish(row(1, 1, 1), row(1, 3, 3), row(1, 2, 2), row(2, 1, 1), row(2, 2, 2, "D"))
     assert table.rows() == [row(1, 3, 3)]
@@ -173,7 +173,7 @@ def upserted(table: dict[int, Row], file: Sequence[Row], settings: Mapping[str, 
 @pytest.mark.parametrize("settings", [_SETTINGS, {"writeMode": "upsert"}], ids=["latest", "landed"])
 def test_upserts_leave_what_a_plain_model_has(job: Job, settings: Mapping[str, Any]) -> None:
     """After each of many random files the table and the counts are the model's."""
-    draw, model = random.Random(len(settings)), dict[int, Row]()
+    draw, model = random.Random(len(settings)), dict[int, Row]()  # noqa: S311 - no secret
     table = Table(job, (_KEY, _NAME, _AT, _OP), settings)
     for number in range(_FILES):
         ids = draw.sample(range(20), draw.randint(1, 10))
@@ -188,9 +188,9 @@ def test_upserts_leave_what_a_plain_model_has(job: Job, settings: Mapping[str, A
 
 
 def test_overwrites_leave_what_a_plain_model_has(job: Job) -> None:
-    """After each of many random files every month has the rows of the last file that brought it."""
+    """After each of many random files every month has the rows of its last file."""
     month = {**_DAY, **options(partitionTransform="month")}
-    table, draw = Table(job, (_ID, month), {"writeMode": "overwrite"}), random.Random(7)
+    table, draw = Table(job, (_ID, month), {"writeMode": "overwrite"}), random.Random(7)  # noqa: S311
     model: dict[tuple[int, int], list[Row]] = {}
     for number in range(_FILES):
         days = [_FIRST + timedelta(days=draw.randrange(150)) for _ in range(draw.randint(1, 6))]
@@ -198,7 +198,7 @@ def test_overwrites_leave_what_a_plain_model_has(job: Job) -> None:
         months = {(day.year, day.month) for day in days}
         gone = sum(len(model.get(each, [])) for each in months)
         for each in months:
-            model[each] = [found for found in file if found["day"].month == each[1]]
+            model[each] = [f for f, day in zip(file, days, strict=True) if day.month == each[1]]
         effect = table.publish(*file).effect
         assert effect
         assert (effect.added, effect.removed) == (len(file), gone)

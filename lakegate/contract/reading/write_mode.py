@@ -33,6 +33,10 @@ class WriteMode:
     delete_column: str = ""
     delete_value: str = ""
 
+    def __bool__(self) -> bool:
+        """Return if a file may remove rows of others."""
+        return self.name != APPEND
+
     @property
     def merges(self) -> bool:
         """Return if rows are put in the place of those with the same key."""
@@ -44,14 +48,9 @@ class WriteMode:
         return self.name == OVERWRITE
 
     @property
-    def replaces_rows(self) -> bool:
-        """Return if a file may remove rows of others."""
-        return self.name != APPEND
-
-    @property
     def follows_landing(self) -> bool:
         """Return if it matters in which order files are published."""
-        return self.replaces_rows and not self.latest_by
+        return bool(self) and not self.latest_by
 
 
 def read_write_mode(
