@@ -38,10 +38,11 @@ def require_replaceable(table: Any, contract: Contract) -> None:
     present = table.spec().specId()
     manifests = snapshot.dataManifests(table.io())
     if any(each.partitionSpecId() != present for each in jvm.items_of(manifests)):
+        first = quoted(contract.columns[0].name)
         message = (
-            "the table has data files from before its partitions were changed, which an overwrite "
-            "would leave: have them rewritten by `CALL system.rewrite_data_files` with "
-            "rewrite-all, then replay the file"
+            "the table has data files from before its partitions were changed, whose rows an "
+            "overwrite would leave: have all rows written again by `lakegate change`, such as "
+            f"UPDATE {contract.table} SET {first} = {first}, then replay the file"
         )
         raise Permanent("PARTITIONS_CHANGED", message)
 

@@ -143,6 +143,7 @@ def test_an_overwrite_refuses_files_of_earlier_partitions(job: Job) -> None:
         [{"id": 2, "day": _FIRST}]
     )
     assert (report.verdict, reason(report).code) == (Verdict.ERRORED, "PARTITIONS_CHANGED")
+    assert f"UPDATE {plain.name} SET `id` = `id`" in reason(report).message
 
 
 # Oracles: a random sequence of files, and a plain model of the table.
