@@ -126,7 +126,7 @@ def evidence_of(
 ) -> AbstractContextManager["Evidence"]:
     """Open the rows that a report is about; `reader` reads a reference."""
     rows = reader(f"{report.branch}@{report.audited_hash}")
-    return rows.rows(report.table, whole=bool(report.effect))
+    return rows.rows(report.table, whole=report.is_mixed)
 
 
 def inspection(

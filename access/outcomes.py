@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from functions.model.ingestion import Ingestion, State
+from functions.model.merge_commit import rows_of
 from functions.model.shown_state import state_words
 
 if TYPE_CHECKING:  # a second to import, which most commands do not need
@@ -17,16 +18,10 @@ _RUNNING = {
 }
 
 
-def published(ingestion: Ingestion) -> str:
-    """Describe the published rows."""
-    if ingestion.change:
-        return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
-    return f"{ingestion.rows:,} rows"
-
-
 def state(ingestion: Ingestion) -> str:
     """Return its state as people see it, with a note while it waits for a shared run."""
-    return f"{state_words(ingestion)}{' (queued)' if ingestion.awaits_shared_run else ''}"
+    held = " (behind earlier files of its table)" if ingestion.is_held else ""
+    return f"{state_words(ingestion)}{' (queued)' if ingestion.awaits_shared_run else held}"
 
 
 def files_waiting(files: int) -> str:
@@ -90,9 +85,10 @@ def approved(outcome: "Outcome", by: str) -> str:
     now = outcome.ingestion
     if now.state is not State.PUBLISHED:
         return f"{now.name}: approved by {by}; {_RUNNING.get(now.state, now.state)}"
-    if now.change:
-        return f"published the {now.name}, {published(now)}, as {now.merge_hash}"
-    return f"published {published(now)} of {now.name} as {now.merge_hash}"
+    if now.change or now.is_ordered:
+        name = f"the {now.name}" if now.change else now.name
+        return f"published {name}, {rows_of(now)}, as {now.merge_hash}"
+    return f"published {rows_of(now)} of {now.name} as {now.merge_hash}"
 
 
 def discarded(outcome: "Outcome") -> Iterator[str]:

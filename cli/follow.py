@@ -11,13 +11,14 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from access.outcomes import attempt, published, waits, with_others
+from access.outcomes import attempt, waits, with_others
 from access.shared_runs import places
 from cli import terminal
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
 from functions.adapters.ledger import UnknownIngestion
 from functions.model.ingestion import Ingestion, State
+from functions.model.merge_commit import rows_of
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import Status
@@ -120,7 +121,7 @@ def sentence(item: TrackedIngestion) -> str:
 
 
 def _published(ingestion: Ingestion) -> str:
-    return f"{published(ingestion)} {with_others(ingestion)}".rstrip()
+    return f"{rows_of(ingestion)} {with_others(ingestion)}".rstrip()
 
 
 def _warnings(ingestion: Ingestion) -> str:
@@ -225,7 +226,8 @@ def _audit(item: TrackedIngestion) -> Text:
 
 def _main(ingestion: Ingestion) -> RenderableType:
     if ingestion.state is State.PUBLISHED:
-        less = f" −{ingestion.replaced_rows:,}" if ingestion.change else ""  # noqa: RUF001
+        removes = ingestion.change or ingestion.is_ordered
+        less = f" −{ingestion.replaced_rows:,}" if removes else ""  # noqa: RUF001
         return Text(f"+{ingestion.rows:,}{less} rows", "green")
     if ingestion.ended:
         return terminal.state(ingestion)

@@ -7,13 +7,14 @@ from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
 from access.ingestions import Wanted, newest, waiting
-from access.outcomes import attempt, job_run, published, waits, with_others
+from access.outcomes import attempt, job_run, waits, with_others
 from access.shared_runs import places
 from cli import json_output, terminal
 from cli.follow import TrackedIngestion
 from cli.options import AsJson, Id, since
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
+from functions.model import merge_commit
 from functions.model.ingestion import Ingestion
 from functions.model.shown_state import ShownState
 from lakegate.report import AuditReport
@@ -176,7 +177,7 @@ def source(ingestion: Ingestion) -> list[tuple[str, str]]:
 
 def rows_of(ingestion: Ingestion) -> str:
     """Describe the rows, "" if there are none."""
-    return published(ingestion) if ingestion.has_rows else ""
+    return merge_commit.rows_of(ingestion) if ingestion.has_rows else ""
 
 
 def _replaced(ingestion: Ingestion) -> str:

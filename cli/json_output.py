@@ -42,6 +42,8 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "duplicate_of": ingestion.duplicate_of or None,
         "replaced": list(ingestion.replaced),
         "replaced_rows": ingestion.replaced_rows,
+        "updated_rows": ingestion.updated_rows,
+        "write_mode": ingestion.write_mode,
         "superseded_by": ingestion.superseded_by or None,
         "despite": ingestion.despite or None,
         "change": asdict(ingestion.change) if ingestion.change else None,

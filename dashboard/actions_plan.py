@@ -13,6 +13,7 @@ from dashboard.formatting import code, count
 from functions.adapters.all import Adapters
 from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.merge_commit import rows_of
 from functions.operations import failed
 from functions.operations.discard import plan as removal_plan
 from functions.operations.preconditions import require_newest, require_publishable
@@ -174,6 +175,8 @@ def _rows(ingestion: Ingestion) -> str:
     added, removed = count(ingestion.rows, "row"), count(ingestion.replaced_rows, "row")
     if ingestion.change:
         return f"{added} are added and {removed} removed: the change goes into"
+    if ingestion.is_ordered:
+        return f"{rows_of(ingestion)}: the file goes into"
     if ingestion.replaced:
         return f"{added} go into, and {removed} of earlier versions out of,"
     return f"{added} {'goes' if ingestion.rows == 1 else 'go'} into"

@@ -99,18 +99,25 @@ def parse_change_key(key: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of a change on its table, in rows.
+    """The effect of a change, or of a file that may remove rows of others, on its table, in rows.
 
     An updated row counts as `removed` and as `added`: `after` is `before` minus `removed` plus
-    `added`.
+    `added`. Of a file `updated` rows have the key of one that they replace; of a change none count.
     """
 
     before: int
     after: int
     added: int
     removed: int
+    updated: int = 0
 
     @property
     def wording(self) -> str:
-        """Return the effect as a sentence."""
+        """Return the effect of a change as a sentence."""
         return f"{self.added:,} rows added, {self.removed:,} removed"
+
+
+def replacing(added: int, removed: int, updated: int) -> str:
+    """Describe the effect of a file that may remove rows of others."""
+    inserted, deleted = added - updated, removed - updated
+    return f"{inserted:,} rows inserted, {updated:,} updated, {deleted:,} deleted"

@@ -150,7 +150,9 @@ class AuditReport:
     data files for the audit tables. Times are ISO 8601 in UTC.
 
     For a change of the table, `source` is the change's text, `rows_written` are the rows that it
-    adds, and `effect` is its effect on the table; None for a file.
+    adds, and `effect` is its effect on the table; None for a file that only adds rows. For a file
+    that replaces rows, `rows_written` are those that it inserts or updates. After an upsert these
+    are among others in data files that `files` do not name.
 
     For a batch, `source` is the manifest and `parts` are the reports of its files, each with its
     own table, contract, data files and records, and the `audited_hash` and `base_hash` after and
@@ -216,6 +218,11 @@ class AuditReport:
             check.id == READABLE and check.status is Status.FAIL for check in checks
         )
         return is_older or self.rows_nulled > 0
+
+    @property
+    def is_mixed(self) -> bool:
+        """Return if the branch's table does not tell its rows from others: they have no files."""
+        return self.effect is not None and not self.files
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:

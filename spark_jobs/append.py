@@ -207,18 +207,20 @@ def append(
     branch: Target,
     options: Mapping[str, str] = _WRITE_OPTIONS,
 ) -> tuple[tuple[Any, ...], str]:
-    """Append `rows` in one commit that names the ingestion.
+    """Append `rows` in one commit that names the ingestion, or overwrite their partitions.
 
     With the default `options` each task writes the rows that it read.
     Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
-    the branch has main's rows and these rows only. Raises Permanent CORRUPT_FILE when the rows turn
-    out to be unreadable; nothing is committed then. Otherwise raises as `committed`.
+    the branch has main's rows and these rows only, in overwritten partitions only these. Raises
+    Permanent CORRUPT_FILE when the rows turn out to be unreadable; nothing is committed then.
+    Otherwise raises as `committed`.
     """
     writer = rows.writeTo(table_name(contract.table))
     for option, value in options.items():
         writer = writer.option(option, value)
     try:
-        writer.option(f"snapshot-property.{INGESTION}", ingestion).append()
+        writer = writer.option(f"snapshot-property.{INGESTION}", ingestion)
+        writer.overwritePartitions() if contract.write_mode.overwrites else writer.append()
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
     opened.table.refresh()

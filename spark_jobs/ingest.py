@@ -9,12 +9,13 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.batch import together
+from lakegate.change import Effect
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, DataFile, Verdict
-from spark_jobs import append
+from spark_jobs import append, replacing
 from spark_jobs.append import Opened, Target, append_observed, open_table, with_undeclared
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts, Run
@@ -53,7 +54,7 @@ WriteQuarantine = Callable[[DataFrame, str, Any], tuple[DataFile, ...]]
 class _Appended:
     """The rows of a file on its branch, and all that the audit needs; `observed` is by check id.
 
-    `source` is the opened file if Spark read it.
+    `source` is the opened file if Spark read it, `effect` that of overwriting partitions.
     """
 
     table: Opened
@@ -61,6 +62,7 @@ class _Appended:
     rows: RowCounts
     observed: Mapping[str, Measured]
     source: Source | None = None
+    effect: Effect | None = None
 
 
 def ingest(
@@ -135,10 +137,26 @@ class _Ingestion:
         contract = replace(self.contract, columns=source.columns)
         with self.meter.step("append"):
             table = open_table(spark, spec, self.branch, contract)
+            before = self._rows_before(table, contract)
             run, rows, observed = read(
                 lambda: append_observed(spec, self.branch, source, contract, table)
             )
-        return self.audited(_Appended(table, run, rows, observed, source), write_quarantine)
+            effect = self._effect(before, run)
+        appended = _Appended(table, run, rows, observed, source, effect)
+        return self.audited(appended, write_quarantine)
+
+    def _rows_before(self, table: Opened, contract: Contract) -> int:
+        """Return the rows of a table whose partitions are to be overwritten."""
+        if not contract.write_mode.overwrites:
+            return 0
+        replacing.require_replaceable(table.table, contract)
+        return replacing.row_count(self.spark, contract)
+
+    def _effect(self, before: int, run: Run) -> Effect | None:
+        if not run.contract.write_mode.overwrites:
+            return None
+        after = replacing.row_count(self.spark, run.contract)
+        return replacing.overwritten(before, after, run.written)
 
     def audited(
         self, appended: _Appended, write_quarantine: WriteQuarantine | None = None
@@ -154,14 +172,29 @@ class _Ingestion:
             results = with_samples(results, run, source)
         outcome, reason = verdict.verdict(results)
         found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
-        return report(
-            self.spec,
-            meter,
-            run.contract,
-            engine=self.engine.notes,
-            **_written(appended),
-            **found,
-        )
+        written = _written(appended)
+        if run.contract.write_mode.merges:
+            with meter.step("merge"):
+                written |= self._merged(appended, outcome)
+        return report(self.spec, meter, run.contract, engine=self.engine.notes, **written, **found)
+
+    def _merged(self, appended: _Appended, outcome: Verdict) -> dict[str, Any]:
+        """Merge the audited rows into the table; return what the report says of it.
+
+        Where they cannot be merged, the append stays on the branch as evidence, and nothing can be
+        published.
+        """
+        run = appended.run
+        if outcome is Verdict.ERRORED or not replacing.has_sound_keys(
+            run.rows, run.contract.write_mode
+        ):
+            if outcome is Verdict.PASSED:
+                message = "the primary key has nulls, or several rows of one key without an order"
+                raise Permanent("UNSOUND_KEYS", message)
+            return {"audited_hash": ""}
+        audited_hash, effect = replacing.upsert(run, appended.table, self.branch)
+        merged = {"rows_written": effect.added, "effect": effect, "files": ()}
+        return {"audited_hash": audited_hash, **merged}
 
 
 def _quarantined(
@@ -190,6 +223,7 @@ def _written(appended: _Appended) -> dict[str, Any]:
         "files": tuple(map(iceberg.data_file, run.files)),
         "source_rows": source.source_rows if source else 0,
         "schema_changes": (*changes, *appended.table.changes),
+        "effect": appended.effect,
     }
 
 

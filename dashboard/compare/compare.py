@@ -182,7 +182,7 @@ def load(
         there = stack.enter_context(old.opened(report.table)) if old.has(report.table) else None
         names = [field.name for field in table.schema().fields]
         may = [name for name in names if name.lower() in known]
-        file = FileRows.all(table) if report.effect else FileRows.added(table)
+        file = FileRows.all(table) if report.is_mixed else FileRows.added(table)
         try:
             before = FileRows.all(there) if there else None
             return compare(file, before, names, may, ALL if whole else CELLS)

@@ -151,7 +151,7 @@ def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
     if report.audited_hash in ("", report.base_hash):
         st.text("It was rejected before any row was written: there are none to compare.")
         return
-    names = ("after the change" if report.effect else "this file", MAIN)
+    names = ("after the change" if report.is_mixed else "this file", MAIN)
     whole = st.session_state.get(f"whole {report.audited_hash}", False)
     try:
         with st.spinner("Reading all rows" if whole else "Looking at the columns"):

@@ -29,7 +29,10 @@ _JSON = (
     *("times", "check_counts", "checks", "group", "approval", "branches_to_delete", "replaced"),
     *("change", "actions", "parts"),
 )
-_NUMBERS = ("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "recorded")
+_NUMBERS = (
+    *("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "updated_rows"),
+    "recorded",
+)
 _DERIVED = (
     *("schema", "landed_day", "brief", "reason_code", "unfinished", "unrecorded", "queue"),
     "tables",  # of earlier releases

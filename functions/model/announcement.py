@@ -21,7 +21,8 @@ class Announcement:
     that failed, has another one. `kind` is "file", "batch" for one of the tables of a manifest's
     files, or "change" for a requested change. `table` is "" if it is unknown. `object` is the
     address of the landed object and `version` its version. `rows` are those that it added to the
-    table and `removed_rows` those that it removed, or would have if it was not published.
+    table and `removed_rows` those that it removed, or would have if it was not published; a row
+    that it put in the place of one with the same key counts as both, and in `updated_rows`.
     `contract` is the contract's key, with its version behind an `@`. `landed_at` and `ended_at` are
     ISO 8601 in UTC. If its audit failed, `approved_by` names who approved it, and
     `approved_because` is why.
@@ -49,6 +50,7 @@ class Announcement:
     branch: str = ""
     reason_code: str = ""
     reason: str = ""
+    updated_rows: int = 0
     approved_by: str = ""
     approved_because: str = ""
     commit: str = ""
@@ -123,6 +125,7 @@ def _of_end(
         branch=ingestion.branch if waits else "",
         reason_code=reason.code if reason and waits else "",
         reason=reason.message if reason and waits else "",
+        updated_rows=ingestion.updated_rows,
         approved_by=approval.by if approval else "",
         approved_because=approval.reason if approval else "",
         commit=ingestion.merge_hash,

@@ -20,8 +20,9 @@ class ContractTerms:
     contracts of their own. `contract_key` and `contract_version` name the contract's text.
     `requirements_digest` is the digest of what it requires of the rows. Alerts go to `channel` and
     name the `owner`. `on_duplicate`, `on_new_version` and `isolation` are the contract's settings
-    of those names. `checks_whole_table` says that it has checks of the whole table, `reads_others`
-    that the job reads other tables than its own, which it may where an older release did not say.
+    of those names; `write_mode` and `latest_by` say how a file's rows enter the table.
+    `checks_whole_table` says that it has checks of the whole table, `reads_others` that the job
+    reads other tables than its own, which it may where an older release did not say.
     """
 
     table: str = ""
@@ -33,6 +34,8 @@ class ContractTerms:
     on_duplicate: str = "publish"
     on_new_version: str = "add"
     isolation: str = "shared"
+    write_mode: str = "append"
+    latest_by: str = ""
     checks_whole_table: bool = False
     reads_others: bool = True
 
@@ -51,6 +54,8 @@ class ContractTerms:
             on_duplicate="publish" if is_change else contract.on_duplicate,
             on_new_version="add" if is_change else contract.on_new_version,
             isolation=contract.isolation,
+            write_mode="append" if is_change else contract.write_mode.name,
+            latest_by="" if is_change else contract.write_mode.latest_by,
             checks_whole_table=contract.checks_whole_table,
             reads_others=is_change or contract.reads_others,
         )

@@ -99,6 +99,8 @@ class Ingestion:
     on_duplicate: str = "publish"
     on_new_version: str = "add"
     isolation: str = "shared"
+    write_mode: str = "append"
+    latest_by: str = ""
     checks_whole_table: bool = False
     reads_others: bool = True
 
@@ -121,10 +123,12 @@ class Ingestion:
     base_hash: str = ""
     audited_hash: str = ""
     group: tuple[str, ...] = ()
-    # Part of the intent: ids of earlier versions of the key whose rows it removes. Of a change
-    # `replaced_rows` are the rows that it removes.
+    # Part of the intent: ids of earlier versions of the key whose rows it removes. Of a change, or
+    # of a file that replaces rows of others, `replaced_rows` are the rows that it removes; of these
+    # it puts another row with the same key in the place of `updated_rows`.
     replaced: tuple[str, ...] = ()
     replaced_rows: int = 0
+    updated_rows: int = 0
 
     # The audit's outcome. `checks` are the first checks that did not pass, without sample rows:
     # blocking ones, then warnings. `check_counts` counts the report's checks by status.
@@ -186,6 +190,21 @@ class Ingestion:
         return self.on_new_version == "replace"
 
     @property
+    def is_ordered(self) -> bool:
+        """Return whether it may remove rows of others: its table's files come one by one."""
+        return self.write_mode != "append"
+
+    @property
+    def follows_landing(self) -> bool:
+        """Return whether only the order in which files landed decides between their rows."""
+        return self.is_ordered and not self.latest_by
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether it is to be started once no earlier file of its table is in flight."""
+        return self.is_ordered and self.state is State.LANDED and not self.is_shared
+
+    @property
     def is_reaudit(self) -> bool:
         """Return whether it is in a re-audit, or passed one and is still to be published."""
         return bool(self.reaudit_base) and self.state in _RETRIED
@@ -215,7 +234,8 @@ class Ingestion:
     @property
     def is_waiting(self) -> bool:
         """Return whether it may have a place in its tables' queues."""
-        return self.state is State.AUDITED or self.has_priority or bool(self.turn)
+        is_in_order = self.is_ordered and not self.ended
+        return self.state is State.AUDITED or self.has_priority or bool(self.turn) or is_in_order
 
     @property
     def is_retried(self) -> bool:
@@ -234,7 +254,8 @@ class Ingestion:
     @property
     def has_rows(self) -> bool:
         """Return whether its intent would change main's rows."""
-        return bool(self.rows or (self.change and self.replaced_rows))
+        removes = self.change is not None or self.is_ordered
+        return bool(self.rows or (removes and self.replaced_rows))
 
     @property
     def has_audited_rows(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from functions.model.commits import Commit, NotOnMain
 from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile
-from lakegate.change import Change
+from lakegate.change import Change, replacing
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.text import one_line
@@ -40,6 +40,9 @@ class Published:
     the same bytes before. `replaced` are the earlier versions of its key whose rows the commit
     removed, `replaced_rows` how many these are.
 
+    `mode` is "upsert" or "overwrite" for a file that replaces rows of others, else "". Of such a
+    file `rows` were added and `replaced_rows` removed; `updated_rows` count as both.
+
     Of a batch `object` is the manifest and `rows` is the sum over its `parts`, which have contracts
     of their own: `contract` is "".
 
@@ -62,6 +65,8 @@ class Published:
     duplicate_of: str = ""
     replaced: tuple[str, ...] = ()
     replaced_rows: int = 0
+    updated_rows: int = 0
+    mode: str = ""
     kind: str = ""
     statement: str = ""
     token: str = ""
@@ -85,15 +90,25 @@ def message(members: Sequence[Ingestion]) -> str:
             f"{first.table}, by {first.change.by}: {_one_line(first.change)}"
         )
     if first.change:
-        effect = f"{first.rows:,} rows added, {first.replaced_rows:,} removed"
-        return f"Change {first.table}, {effect}: {_one_line(first.change)}"
+        return f"Change {first.table}, {rows_of(first)}: {_one_line(first.change)}"
     rows, table = sum(member.rows for member in members), first.table
     what = first.landed.key.rsplit("/", 1)[-1]
+    if first.is_ordered:
+        return one_line(f"Publish {what} to {table}: {rows_of(first)}")
     if len(members) > 1:
         what = f"{len(members)} files"
     if first.parts:
         what, table = f"{len(first.parts)} files of {first.name}", ", ".join(first.tables)
     return one_line(f"Publish {rows:,} rows of {what} to {table}")
+
+
+def rows_of(ingestion: Ingestion) -> str:
+    """Describe how many rows it brings to main, and what they do with those that are there."""
+    if ingestion.change:
+        return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
+    if not ingestion.is_ordered:
+        return f"{ingestion.rows:,} rows"
+    return replacing(ingestion.rows, ingestion.replaced_rows, ingestion.updated_rows)
 
 
 def _one_line(change: Change) -> str:
@@ -213,6 +228,8 @@ def _published(ingestion: Ingestion) -> Published:
         duplicate_of=ingestion.duplicate_of,
         replaced=ingestion.replaced,
         replaced_rows=ingestion.replaced_rows,
+        updated_rows=ingestion.updated_rows,
+        mode=ingestion.write_mode if ingestion.is_ordered else "",
         kind="change" if change else "",
         statement=change.statement if change else "",
         token=change.token if change else "",

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from functions.model import unreadable
 from functions.model.alert import Alert, Block, Kind
 from functions.model.ingestion import Ingestion, State
+from functions.model.merge_commit import rows_of
 from functions.notifications.blocks import SECTION as _SECTION
 from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
 from functions.notifications.failure_text import (
@@ -93,7 +94,7 @@ def duplicate(
     before = "Some of its files" if ingestion.parts else "The same bytes"
     lines = [
         f"*Ingestion* {code(ingestion.id)}",
-        f"*Table* {code(', '.join(ingestion.tables))}, {ingestion.rows:,} rows",
+        f"*Table* {code(', '.join(ingestion.tables))}, {rows_of(ingestion)}",
         f"*File* {code(ingestion.landed.uri)}",
         f"{before} landed earlier, as {code(first.landed.uri)}.",
         *_owner(ingestion),
@@ -131,7 +132,7 @@ def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
     title = f"Published with {'a warning' if many == 1 else f'{many} warnings'}: {ingestion.name}"
     lines = [
         f"*Ingestion* {code(ingestion.id)}",
-        f"*Table* {code(', '.join(ingestion.tables))}, {ingestion.rows:,} rows",
+        f"*Table* {code(', '.join(ingestion.tables))}, {rows_of(ingestion)}",
         *_source(ingestion),
         *_owner(ingestion),
     ]
@@ -230,7 +231,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if ingestion.state is State.IGNORED:
         words = ingestion.reason.message if ingestion.reason else ""
         return f"No longer needed: {name}", words
-    rows = f"{ingestion.rows:,} rows are on main"
+    rows = f"{rows_of(ingestion)}{' on main' if ingestion.is_ordered else ' are on main'}"
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
         return f"Published anyway by {approval.by}: {name}", words

@@ -10,6 +10,10 @@ _ADVICE = {  # for the decision, by the reason's code
         "Publish it if its rows are meant to be in the table twice; discard it if not."
     ),
     "CANNOT_REPLACE": "Delete the earlier version's rows from the table, then publish this one.",
+    "OUT_OF_ORDER": (
+        "Publish it if its rows are to replace those of later files; discard it if not, or drop "
+        "the file again to have it come last."
+    ),
     "WITHDRAWN": "Replay it to publish its rows again, or discard it to accept that they are gone.",
 }
 _ADVICE_ELSE = {

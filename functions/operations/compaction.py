@@ -264,7 +264,7 @@ def _held_up(adapters: Adapters, table: str) -> str:
 
 
 def _is_delayed(ingestion: Ingestion) -> bool:
-    return bool(ingestion.change or ingestion.checks_whole_table)
+    return bool(ingestion.change or ingestion.checks_whole_table or ingestion.is_ordered)
 
 
 def _publish(adapters: Adapters, begun: Begun, report: Compaction) -> None:

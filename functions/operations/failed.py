@@ -219,6 +219,7 @@ def next_attempt(now: Ingestion) -> Ingestion:
         duplicate_of="",
         replaced=(),
         replaced_rows=0,
+        updated_rows=0,
         rows=0,
         check_counts={},
         checks=(),

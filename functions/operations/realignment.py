@@ -309,6 +309,7 @@ def _adopted(now: Ingestion, at: str, commit: Commit, one: Published) -> Ingesti
         rows=one.rows,
         replaced=one.replaced,
         replaced_rows=one.replaced_rows,
+        updated_rows=one.updated_rows,
         parts=one.parts,
         group=(),
         discarded=False,

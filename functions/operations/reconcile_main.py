@@ -23,6 +23,7 @@ from functions.operations.reconciliation import compared
 from functions.operations.row_balance import Finding, Tally, wrong_files
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
+from lakegate.report import AuditReport
 
 _PARALLEL = 8
 _COMMITS, _IDS = 20, 100  # at a time: how many commits are compared, and ids looked up
@@ -153,7 +154,7 @@ def _changes(
         if table == (only or table):
             change, reported = _change(adapters, table, commit), _reported(adapters, commit, table)
             lacks = reported is None and not any(
-                each.kind for each in merge_commit.published(commit)
+                each.kind or each.mode for each in merge_commit.published(commit)
             )
             yield _Made(table, claimed[table], change, reported, lacks)
 
@@ -171,10 +172,15 @@ def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, in
         except (Missing, Permanent):
             return None
         singles = [single for single in report.singles if single.table == table]
-        if each.kind or any(single.rows_written and not single.files for single in singles):
+        if each.kind or any(_names_no_files(single) for single in singles):
             return None
         found.update(file.path for single in singles for file in single.files)
     return found
+
+
+def _names_no_files(report: AuditReport) -> bool:
+    """Return whether its rows are not in files of their own, or in files that it does not name."""
+    return not report.files and bool(report.rows_written or report.effect)
 
 
 def _count(commit: Commit, made: Iterable[_Made], found: MainScan, since: datetime) -> None:

@@ -134,6 +134,7 @@ def published(
         cleaned=not trace.branches,
         change=one.change(table),
         parts=one.parts,
+        write_mode=one.mode or "append",
     )
     return _with_report(found, report).step(
         "published",
@@ -144,6 +145,7 @@ def published(
         duplicate_of=one.duplicate_of,
         replaced=one.replaced,
         replaced_rows=one.replaced_rows,
+        updated_rows=one.updated_rows,
     )
 
 
@@ -267,7 +269,11 @@ def _with_contract(stored: StoredContract | None, ingestion: Ingestion) -> Inges
             owner=terms.owner,
             on_duplicate=terms.on_duplicate,
             on_new_version=terms.on_new_version,
+            write_mode=terms.write_mode,
+            latest_by=terms.latest_by,
         )
+    if ingestion.state is State.PUBLISHED:  # whatever the contract says by now
+        terms = replace(terms, write_mode=ingestion.write_mode)
     return ingestion.under(terms)
 
 

@@ -47,6 +47,7 @@ def without_rows(ingestion: Ingestion, head: str) -> Ingestion:
         merge_hash="",
         replaced=(),
         replaced_rows=0,
+        updated_rows=0,
         rows=0,
         check_counts={},
         checks=(),

@@ -157,6 +157,8 @@ def _require_able(contract: Contract) -> None:
     """Raise Permanent for settings of comparison with earlier files, which a batch cannot keep."""
     asked = {"onNewVersion: replace": contract.on_new_version == "replace"}
     asked |= {"onDuplicate: hold": contract.on_duplicate == "hold"}
+    mode = contract.write_mode
+    asked |= {f"writeMode: {mode.name}": bool(mode)}
     for name, given in asked.items():
         if given:
             message = (

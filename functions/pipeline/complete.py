@@ -11,6 +11,7 @@ from functions.model.ingestion import NOT_STARTED, Approval, Ingestion, State
 from functions.model.slot import is_shared_name
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish
+from functions.pipeline.landing_order import OUT_OF_ORDER
 from functions.pipeline.publish import publish, publish_next
 from functions.pipeline.replace import CANNOT_REPLACE
 from functions.pipeline.reports import report_of
@@ -100,6 +101,7 @@ def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
         audited_hash=ingestion.audited_hash if ingestion.is_reaudit else report.audited_hash,
         replaced=(),
         replaced_rows=report.effect.removed if report.effect else 0,
+        updated_rows=report.effect.updated if report.effect else 0,
         rows=report.rows_written,
         parts=_as_found(ingestion.parts, report.parts),
         check_counts=Counter(check.status.value for check in report.checks),
@@ -354,7 +356,8 @@ def audited(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> In
 
 def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None) -> Ingestion:
     code = ingestion.reason.code if ingestion.reason else ""
-    needed = report.failed or code in (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED)
+    held_back = (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED, OUT_OF_ORDER)
+    needed = report.failed or code in held_back
     return ingestion.step(
         "audited",
         report.finished_at,

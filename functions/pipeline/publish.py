@@ -24,6 +24,7 @@ from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.finish import end, end_published, finish, finish_published
 from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch
+from functions.pipeline.landing_order import comes_after, next_in_order, overtaken
 from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
 from functions.pipeline.retry import may_try_again, run_again, run_all_again
@@ -66,7 +67,10 @@ def publish_next(adapters: Adapters, done: Ingestion) -> None:
     while following := next_in_queue(adapters, done, tried):
         tried.add(following.id)
         try:
-            done = _publish(adapters, following)
+            if following.is_held:
+                done = finish(adapters, submit(adapters, following))
+            else:
+                done = _publish(adapters, following)
         except LakegateError as error:
             logger.warning("left to the sweep", extra={"next": following.id, "why": error.message})
             return
@@ -110,6 +114,8 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
     may have priority.
     """
     if ingestion.is_decided and (late := given_way(adapters, ingestion)):
+        return late, False
+    if late := overtaken(adapters, ingestion):
         return late, False
     if ingestion.replaces:
         ingestion = prepare(adapters, ingestion, refused=refused)
@@ -173,7 +179,7 @@ def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Inge
     first = refused.members[0]
     if first.replaces:
         return first  # which `prepare` will see to
-    if first.change or (first.parts and first.checks_whole_table):
+    if first.change or first.is_ordered or (first.parts and first.checks_whole_table):
         return run_again(adapters, first)  # what it changes, or looks at, is another table now
     if first.checks_whole_table:
         return audit_again(adapters, first)
@@ -244,6 +250,8 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     listed = [each for table in ingestion.tables for each in adapters.ledger.waiting(table)]
     if _waits_for_its_turn(adapters, ingestion, listed):
         return True
+    if comes_after(adapters, ingestion, listed, since):
+        return True
     waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
     queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
     return not ingestion.turn and any(
@@ -254,12 +262,19 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
 
 
 def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
-    """Return the next ingestion to publish after `done`, if any."""
+    """Return the next ingestion to publish after `done`, or to start, if any."""
+    if done.is_ordered:
+        return _startable(next_in_order(adapters, done, tried))
     if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
         return None
     queues = (queued(adapters, table, _may_wait) for table in done.tables)
     firsts = (next((each for each in queue if each.id not in tried), None) for queue in queues)
     return next((each for each in firsts if each and each.state is State.AUDITED), None)
+
+
+def _startable(ingestion: Ingestion | None) -> Ingestion | None:
+    ready = ingestion and (ingestion.is_held or ingestion.state is State.AUDITED)
+    return ingestion if ready else None
 
 
 def queued(
@@ -311,7 +326,8 @@ def _waits_for_its_turn(
 
 
 def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:
-    matters = one.change or other.change or _same_key(one, other)
+    ordered = one.is_ordered or other.is_ordered
+    matters = one.change or other.change or ordered or _same_key(one, other)
     return bool(one.turn and matters) and _turn(one) < _turn(other)
 
 

@@ -129,7 +129,8 @@ def _may_join(waiting: Ingestion) -> bool:
     They cannot where something else has to be published or undone with them, nor where a newer
     version may still keep them from main (see replace.py).
     """
-    return not (waiting.replaces or waiting.change or waiting.parts or waiting.is_decided)
+    alone = waiting.replaces or waiting.change or waiting.parts or waiting.is_ordered
+    return not (alone or waiting.is_decided)
 
 
 def _has_same_requirements(one: Ingestion, other: Ingestion) -> bool:

@@ -49,7 +49,7 @@ def is_small(ingestion: Ingestion, most: int) -> bool:
     """
     if ingestion.failures or ingestion.change or ingestion.is_reaudit:
         return False
-    if ingestion.checks_whole_table or ingestion.reads_others:
+    if ingestion.checks_whole_table or ingestion.reads_others or ingestion.write_mode == "upsert":
         return False
     return sum(part.size for part in ingestion.parts) + ingestion.landed.size <= most
 

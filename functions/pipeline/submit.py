@@ -7,6 +7,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.contracts import Hidden, with_terms
 from functions.pipeline.finish import delete_replaced, end, end_published
+from functions.pipeline.landing_order import must_be_held
 from functions.pipeline.reports import report_of
 from functions.pipeline.shared_runs import is_small, may_share, queue
 from functions.telemetry import logger
@@ -17,20 +18,31 @@ from lakegate.report import Reason
 
 
 def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Have a run ingest the attempt; record why if none can."""
+    """Have a run ingest the attempt, or hold it until its turn; record why if none can."""
     rule = ignore_rule(ingestion.landed.key)
     if rule:
         return end(adapters, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
+    if must_be_held(adapters, ingestion):
+        return ingestion
     try:
         _check_size(ingestion.landed.size, adapters.settings.limits.largest_object)
         known = _with_terms(adapters, ingestion)
-        if may_share(known, adapters.settings):
-            return queue(adapters, known, _job_spec(adapters, known))
-        branched = _create_branch(adapters, _left_alone(known))
     except Hidden as error:
         return end(adapters, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
+    if known.is_held:
+        known = adapters.ledger.save(known)  # first, so that one of two files finds the other
+    return known if must_be_held(adapters, known) else _started(adapters, known)
+
+
+def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
+    try:
+        if may_share(known, adapters.settings):
+            return queue(adapters, known, _job_spec(adapters, known))
+        branched = _create_branch(adapters, _left_alone(known))
+    except Permanent as error:
+        return end(adapters, known, State.ERRORED, Reason(error.code, error.message))
     return branched if branched.ended else _start_job(adapters, branched)
 
 

@@ -24,6 +24,7 @@ from infra.local.java import SPARK_SETTINGS, java_home
 from lakegate import times
 from lakegate.contract.checks import Check, Scope
 from lakegate.contract.model import Contract
+from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
@@ -127,7 +128,8 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     skipped = tuple(_skipped(check) for check in contract.checks if _needs_more(check))
     spec = spec_of(contract, file)
     with TemporaryDirectory(prefix="lakegate-") as home:
-        landed = Landed(file, replace(contract, checks=checks), Path(home))
+        added = replace(contract, checks=checks, write_mode=WriteMode())
+        landed = Landed(file, added, Path(home))
         session = local_session(spark, spec, Path(home))
         try:
             report = ingest(spec, landed, session, LocalBranch())

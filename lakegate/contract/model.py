@@ -36,6 +36,7 @@ from lakegate.contract.reading.settings import (
     read_settings,
 )
 from lakegate.contract.reading.sql import read_transform
+from lakegate.contract.reading.write_mode import WriteMode, read_write_mode
 from lakegate.contract.reading.yaml import ContractInvalid, Problem, load
 from lakegate.contract.rules import Rule
 from lakegate.limits import DEFAULTS, Limits
@@ -83,7 +84,8 @@ class Contract:
     `expected` says how often files are expected, None if it does not matter.
     `transform` is a SELECT whose result is audited in the file's place, "" for the file as it is.
     `layout` says how the table is stored, `provenance` which columns it has besides `columns`: they
-    say where each row comes from. `former` are columns that its table may still have.
+    say where each row comes from. `former` are columns that its table may still have. `write_mode`
+    says what a file's rows do with those that the table has.
     """
 
     id: str
@@ -113,13 +115,14 @@ class Contract:
     layout: TableLayout = field(default_factory=TableLayout)
     provenance: Provenance = field(default_factory=Provenance)
     former: FormerColumns = field(default_factory=FormerColumns)
+    write_mode: WriteMode = field(default_factory=WriteMode)
 
     @cached_property
     def requirements_digest(self) -> str:
         """Return a digest of the requirements on rows; owner, channel and the like do not count."""
         file = (self.format, sorted(self.options.items()), self.transform)
         policy = (self.extra_columns, self.missing_columns, self.quarantine)
-        added = (self.provenance,) if self.provenance else ()
+        added = [each for each in (self.provenance, self.write_mode) if each]
         asked = (self.table, file, self.columns, self.checks, policy, *added)
         return hashlib.sha256(repr(asked).encode()).hexdigest()[:32]
 
@@ -198,6 +201,8 @@ def _contract(root: Field, sha256: str) -> Contract:
     properties = read_properties(schema.at("properties"))
     transform = read_transform(settings, format_)
     provenance = read_provenance(settings, properties, transformed=bool(transform))
+    layout = read_layout(schema, settings, properties, provenance.columns)
+    write_mode = read_write_mode(settings, properties, layout.partitions or ())
     contract = Contract(
         id=root.required_text("id"),
         version=root.required_text("version"),
@@ -205,7 +210,9 @@ def _contract(root: Field, sha256: str) -> Contract:
         landing_prefix=landing_prefix(settings, table),
         format=format_,
         columns=tuple(found.column for found in properties),
-        checks=read_checks(schema, table, properties, format_=format_),
+        checks=read_checks(
+            schema, table, properties, format_=format_, latest_by=write_mode.latest_by
+        ),
         sha256=sha256,
         options=read_options(settings, format_),
         owner=_owner(root.at("team")),
@@ -225,9 +232,10 @@ def _contract(root: Field, sha256: str) -> Contract:
         missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
         expected=read_expected(root.at("slaProperties")),
         transform=transform,
-        layout=read_layout(schema, settings, properties, provenance.columns),
+        layout=layout,
         provenance=provenance,
         former=read_former(settings, properties, [c.name for c in provenance.columns]),
+        write_mode=write_mode,
     )
     _refuse_open_quarantine(settings, contract)
     if contract.nested and format_ in FLAT_FORMATS:
@@ -235,7 +243,21 @@ def _contract(root: Field, sha256: str) -> Contract:
     if contract.checks_whole_table and contract.on_new_version != "add":
         reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
         settings.refuse(f"{reason} replaced would count", "onNewVersion")
+    _refuse_with_write_mode(settings, contract)
     return contract
+
+
+def _refuse_with_write_mode(settings: Field, contract: Contract) -> None:
+    """Refuse what supposes that a file only adds rows, if it may also remove some."""
+    mode = contract.write_mode
+    if not mode:
+        return
+    if contract.checks_whole_table:
+        reason = "cannot be checked yet on the whole table (scope): the rows to be replaced would"
+        settings.refuse(f"a table with {mode.name} {reason} count", "writeMode")
+    if contract.on_new_version != "add":
+        reason = f"has no meaning with {mode.name}, which itself replaces rows"
+        settings.refuse(reason, "onNewVersion")
 
 
 def _refuse_open_quarantine(settings: Field, contract: Contract) -> None:

@@ -238,6 +238,13 @@ CONTRACTS: dict[str, tuple[str, set[str]]] = {
         "customProperties: [{property: onDuplicate, value: hold}]\n",
         {"rejected LIKELY_DUPLICATE", "errored NOT_IN_BATCH"},
     ),
+    "replaces rows": (
+        (
+            "      - {name: day, logicalType: date, partitioned: true}\n"
+            "customProperties: [{property: writeMode, value: overwrite}]\n"
+        ),
+        {"rejected OUT_OF_ORDER", "errored NOT_IN_BATCH"},
+    ),
     "is as it was": ("", set()),
 }
 
@@ -254,12 +261,14 @@ class Contract:
             return
         if self.now == "holds duplicates" and stage.lost_batches:
             return
+        if self.now == "replaces rows" and stage.checks_whole_table:
+            return
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
         stage.excused |= ends
         stage.replaces_versions |= self.now == "replaces versions"
-        stage.refuses_batches |= self.now == "holds duplicates"
+        stage.refuses_batches |= self.now in ("holds duplicates", "replaces rows")
 
 
 @dataclass(frozen=True)

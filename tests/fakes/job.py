@@ -8,6 +8,7 @@ from functions.adapters.nessie import UnknownBranch
 from lakegate.audit_tables import TABLES, run_id
 from lakegate.batch import together
 from lakegate.change import Effect
+from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
@@ -223,7 +224,11 @@ def _records(report: AuditReport, nth: int = 1) -> tuple[DataFile, ...]:
 def _found(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     if spec.change:
         return _change(spec, catalog, lake)
-    return _look_again(spec, catalog, lake) if spec.reaudit_base else _append(spec, catalog)
+    if spec.reaudit_base:
+        return _look_again(spec, catalog, lake)
+    agreed = lake.contract_at(spec.contract_key, spec.contract_version).contract
+    mode = agreed.write_mode
+    return _replace(spec, catalog, mode) if mode else _append(spec, catalog)
 
 
 def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
@@ -304,6 +309,18 @@ def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
     _require_unshared(spec, catalog)
     catalog.append(spec.branch, spec.table, data_file(spec))
     return passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
+
+
+def _replace(spec: JobSpec, catalog: FakeCatalog, mode: WriteMode) -> AuditReport:
+    """Put the file's rows in the place of all others: each file has the same key and partition."""
+    _require_unshared(spec, catalog)
+    table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
+    before = ROWS * len(table.files)
+    catalog.commit(spec.branch, spec.table, replace(table, files=()).append(data_file(spec)))
+    report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
+    updated = min(before, ROWS) if mode.merges else 0
+    effect = Effect(before, ROWS, added=ROWS, removed=before, updated=updated)
+    return replace(report, effect=effect, files=() if mode.merges else report.files)
 
 
 def _require_unshared(spec: JobSpec, catalog: FakeCatalog) -> None:

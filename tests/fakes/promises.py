@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any, cast
 
 from functions.adapters.all import Adapters
@@ -34,6 +34,8 @@ def check_promises(deployment: Deployment) -> None:
     _batches_bring_what_was_there(deployment, [i for i in deployment.ledger.all() if i.parts])
     _no_file_comes_twice_unapproved(deployment, published)
     _no_bytes_come_twice_unnoticed(deployment, published)
+    if not (deployment.others.undid or deployment.ledger.has_lost):
+        _files_keep_their_order(deployment)
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
@@ -96,6 +98,7 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in gone)
     expected = others.brought + Counter(row for i in live for row in _rows(i))
     expected.subtract(others.took)
+    expected.subtract(_replaced_rows(deployment))
     for row in expected.keys() | found.keys():
         message = f"{row} is there {found[row]} times, not {expected[row]}"
         assert found[row] == expected[row], f"lost or doubled in main: {message}"
@@ -104,6 +107,25 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     assert others.undid or max(named.values(), default=0) <= 1, "main's log names one twice"
     assert Counter(id_ for each in log for id_ in each.replaced) == replaced
     assert not [id_ for id_, times in replaced.items() if times > 1]
+
+
+def _replaced_rows(deployment: Deployment) -> Counter[Row]:
+    """Return the rows that were in a table when a file replaced all of its rows."""
+    found: Counter[Row] = Counter()
+    for commit in deployment.catalog.log():
+        if any(each.mode for each in merge_commit.published(commit)):
+            rows = rows_of(deployment.catalog, commit.parent)
+            (table,) = merge_commit.tables(commit)
+            found.update({row: times for row, times in rows.items() if row[0] == table})
+    return found
+
+
+def _files_keep_their_order(deployment: Deployment) -> None:
+    """Raise AssertionError if a file replaced the rows of one that landed later, unapproved."""
+    log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
+    known = [deployment.ledger.get(each.id) for each in log if each.mode][::-1]
+    for earlier, later in pairwise(i for i in known if i.follows_landing and not i.approval):
+        assert earlier.landed.landed_at <= later.landed.landed_at, f"out of order: {later}"
 
 
 def _retracted(published: list[Ingestion]) -> set[str]:

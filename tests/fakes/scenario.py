@@ -76,6 +76,13 @@ class Scenario(Deployment):
         """Upload a contract of shop.orders with one more check."""
         self.upload_contract(ORDERS.replace("required: true", "required: true, unique: true"))
 
+    def replace_rows(self, mode: str, **settings: str) -> None:
+        """Upload a contract of shop.orders whose files replace rows: upsert, or overwrite."""
+        asked = {"writeMode": mode, **settings}
+        listed = ", ".join(f"{{property: {name}, value: {value}}}" for name, value in asked.items())
+        text = ORDERS.replace("required: true", "primaryKey: true, partitioned: true")
+        self.upload_contract(f"{text}customProperties: [{listed}]\n")
+
     def move_main(self) -> None:
         """Let another process commit to the table on main, without a row."""
         self.catalog.commit("main", TABLE, self.main().append())

@@ -34,15 +34,16 @@ OF_SQL = (*_OF_ANY, "query", *Operator)
 
 
 def read_checks(
-    table: Field, name: str, properties: list[Property], *, format_: str
+    table: Field, name: str, properties: list[Property], *, format_: str, latest_by: str = ""
 ) -> tuple[Check, ...]:
     """Return all checks of a schema object, each with its own id; `format_` is the file's.
 
-    `name` is the table's: `<namespace>.<table>`.
+    `name` is the table's: `<namespace>.<table>`. A key may be there several times with different
+    values of `latest_by`, if that is given.
     """
     every = [inner for found in properties for inner in found.walk()]
     drafts = [draft for found in every for draft in _of_property(found, name, every, format_)]
-    drafts += _of_primary_key(properties)
+    drafts += _of_primary_key(properties, latest_by)
     quality = table.at("quality").items()
     drafts += [draft for field in quality for draft in _on_object(field, name, properties)]
     drafts += read_relationships(table, name, properties)
@@ -65,11 +66,12 @@ def _of_property(found: Property, table: str, every: list[Property], format_: st
     return drafts + [draft for field in stated for draft in _on_column(field, found, table, every)]
 
 
-def _of_primary_key(properties: list[Property]) -> list[Draft]:
+def _of_primary_key(properties: list[Property], latest_by: str) -> list[Draft]:
     keys = [found for found in properties if found.field.flag("primaryKey")]
     if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
         return []
-    check = Check("", Metric.DUPLICATE, tuple(found.column.name for found in keys), Rule(), NONE)
+    names = dict.fromkeys((*(found.column.name for found in keys), *filter(None, (latest_by,))))
+    check = Check("", Metric.DUPLICATE, tuple(names), Rule(), NONE)
     return [Draft(keys[0].field, replace(check, description=check.measure))]
 
 

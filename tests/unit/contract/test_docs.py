@@ -31,9 +31,15 @@ def test_the_guides_property_is_taken() -> None:
 def test_every_example_of_the_guide_is_taken() -> None:
     """Every column and setting in the guide is valid in a contract with its columns."""
     price = "- {name: price, logicalType: number}"
+    merged = (
+        "- {name: number, logicalType: integer, primaryKey: true}\n"
+        "- {name: updated_at, logicalType: timestamp, required: true}\n"
+        "- {name: op, logicalType: string}\n"
+    )
     for block in BLOCKS[1:]:
         if block.startswith("- property:"):
-            text = contract_text(price, settings=block.replace("order_id", "id"))
+            columns = merged if "writeMode" in block else price
+            text = contract_text(columns, settings=block.replace("order_id", "id"))
         elif block.startswith("slaProperties:"):
             text = contract_text(price, head=HEAD + block)
         else:

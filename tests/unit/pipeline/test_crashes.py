@@ -161,6 +161,24 @@ def changed_in_a_stream(deployment: Scenario) -> None:
     deployment.ended("shop/orders/b.parquet")
 
 
+def one_by_one(deployment: Scenario) -> None:
+    """Land files that replace rows at once, of which one breaks its contract."""
+    deployment.replace_rows("overwrite")
+    _land_three(deployment)
+
+
+def merged(deployment: Scenario) -> None:
+    """Do the same where a column decides between rows, so that no order is needed."""
+    deployment.replace_rows("upsert", latestBy="id")
+    _land_three(deployment)
+
+
+def _land_three(deployment: Scenario) -> None:
+    deployment.land(FIRST)
+    deployment.land(KEY, script=rejected)
+    deployment.ended("shop/orders/b.parquet")
+
+
 def batch(deployment: Scenario) -> None:
     """Land the first files of two tables in one batch."""
     deployment.end_of(deployment.batch("monday", BATCH))
@@ -217,6 +235,7 @@ STORIES = [
     corrected,
     changed,
     changed_in_a_stream,
+    merged,
     batch,
     batch_refused,
     batch_rebased,
@@ -227,7 +246,7 @@ STORIES = [
 OVERTAKEN: dict[Story, int] = {changed_in_a_stream: 1, batch_in_line: 1}
 
 
-@pytest.mark.parametrize("story", [*STORIES, held])
+@pytest.mark.parametrize("story", [*STORIES, held, one_by_one])
 def test_a_fault_anywhere_changes_no_end(story: Story) -> None:
     """A failure at any call leads to the same final states, without an additional job run."""
     undisturbed = told(story)

@@ -1,0 +1,127 @@
+"""Keep the order of files that may remove rows of others: one at a time for each table.
+
+    a file landed, and an earlier one of its table is in flight → it is held: no branch, no run
+    a file has its final state → the next one of its table is started, or published
+    a later one is on main already, and only the order decides between rows → a person decides
+
+The ledger's index may lag behind, and an event may come late: then two files are in flight at once.
+The later one still waits for the earlier one before its merge. If it was published nevertheless,
+main refuses the earlier one's branch or its log shows the later file, since the log is read after
+the branch was created. docs/adr/0046-write-modes.md has the whole argument.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime, timedelta
+
+from functions.adapters.all import Adapters
+from functions.model.commits import Commit, NotOnMain
+from functions.model.ingestion import Ingestion, State
+from functions.model.merge_commit import commit_of, published, tables
+from functions.pipeline.finish import end, end_published
+from functions.telemetry import logger
+from lakegate.report import Reason
+
+OUT_OF_ORDER = "OUT_OF_ORDER"
+_MOST = 100  # that the ledger reads at once
+_SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
+
+
+def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
+    """Return whether it is not to be started yet: an earlier file of its table is in flight."""
+    if not ingestion.is_held:
+        return False
+    is_held = comes_after(adapters, ingestion, adapters.ledger.waiting(ingestion.table))
+    if is_held:
+        logger.info("held: an earlier file of its table is in flight")
+    return is_held
+
+
+def comes_after(
+    adapters: Adapters, ingestion: Ingestion, listed: Iterable[Ingestion], since: str = ""
+) -> bool:
+    """Return whether one of those listed comes before it and is in flight.
+
+    One that was started is not waited for if it has not changed since then.
+    """
+    if not ingestion.is_ordered:
+        return False
+    first = (each for each in listed if _place(each) < _place(ingestion))
+    return any(
+        each.is_held or each.saved_at > since
+        for each in _in_flight(adapters, first)
+        if each.id != ingestion.id
+    )
+
+
+def next_in_order(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
+    """Return the file of the table that is to be published after `done`, if any."""
+    if not (done.is_ordered and done.ended):
+        return None
+    waiting = sorted(adapters.ledger.waiting(done.table), key=_place)
+    following = (each for each in _in_flight(adapters, waiting) if each.id not in tried)
+    return next(following, None)
+
+
+def _in_flight(adapters: Adapters, listed: Iterable[Ingestion]) -> Iterator[Ingestion]:
+    """Yield those that are in flight, as last saved: the index that listed them lags behind."""
+    ids = [each.id for each in listed]
+    for at in range(0, len(ids), _MOST):
+        for each in adapters.ledger.together(ids[at : at + _MOST]):
+            if each.is_ordered and not each.ended:
+                yield each
+
+
+def _place(ingestion: Ingestion) -> tuple[bool, str, str, str]:
+    """Return its place in the order: what main lost comes first, in its first order."""
+    landed = ingestion.landed
+    return not ingestion.turn, ingestion.turn, landed.landed_at, ingestion.id
+
+
+def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Return an audited ingestion as it is then, if a file that landed later came to main before.
+
+    Its older rows would replace newer ones, so it ends rejected, unless a person approved just
+    that. Return None if it keeps the order.
+    """
+    if not ingestion.follows_landing or ingestion.turn or _is_approved(ingestion):
+        return None
+    later = _later_on_main(adapters, ingestion)
+    if later is None:
+        return None
+    try:
+        commit = commit_of(adapters.catalog.log(), ingestion)
+    except NotOnMain:
+        message = (
+            f"{later.name} landed later and is on main already, as ingestion {later.id}: this "
+            "file's rows may be older than those that they would replace"
+        )
+        return end(adapters, ingestion, State.REJECTED, Reason(OUT_OF_ORDER, message))
+    return end_published(adapters, [ingestion], commit.hash)
+
+
+def _is_approved(ingestion: Ingestion) -> bool:
+    code = ingestion.reason.code if ingestion.reason else ""
+    return ingestion.approval is not None and code == OUT_OF_ORDER
+
+
+def _later_on_main(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Return a file of its table that landed later and is on main.
+
+    Main's log is read back to when the ingestion landed: no later file was published before.
+    """
+    since = datetime.fromisoformat(ingestion.landed.landed_at) - _SKEW
+    for commit in adapters.catalog.log():
+        if datetime.fromisoformat(commit.time) < since:
+            return None
+        for other in _files(adapters, commit, ingestion):
+            if _place(other) > _place(ingestion):
+                return other
+    return None
+
+
+def _files(adapters: Adapters, commit: Commit, ingestion: Ingestion) -> list[Ingestion]:
+    """Return the other files of its table that a commit published."""
+    if ingestion.table not in tables(commit):
+        return []
+    ids = [each.id for each in published(commit) if not each.kind and each.id != ingestion.id]
+    return adapters.ledger.together(ids)

@@ -1,0 +1,161 @@
+"""Files that replace rows of others are published one by one, in the order in which they landed."""
+
+import pytest
+
+from functions.model import merge_commit
+from functions.model.ingestion import State
+from functions.operations.rebuild_ledger import rebuild
+from functions.operations.reconcile import reconciled
+from functions.pipeline.intake import retract
+from functions.pipeline.landing_order import OUT_OF_ORDER
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
+from tests.fakes.deployment import TABLE
+from tests.fakes.job import ROWS, rejected, warned
+from tests.fakes.promises import unwatched
+from tests.fakes.scenario import FIRST, Scenario
+
+pytestmark = pytest.mark.usefixtures("quiet")
+MODES = ("upsert", "overwrite")
+
+
+def landed(deployment: Scenario, *names: str) -> list[LandedObject]:
+    return [deployment.land(f"shop/orders/{name}.parquet") for name in names]
+
+
+def in_log(deployment: Scenario) -> list[str]:
+    """Return the ids of the published files, in the order in which main got them."""
+    log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
+    return [each.id for each in log if each.mode][::-1]
+
+
+def late(deployment: Scenario) -> LandedObject:
+    """Return a file whose event was lost, after one that landed later was published."""
+    deployment.replace_rows("upsert")
+    deployment.ended(FIRST)
+    early = deployment.land_unannounced("shop/orders/early.parquet")
+    deployment.submit("shop/orders/late.parquet")
+    deployment.run_jobs()
+    deployment.deliver()
+    deployment.settle()
+    return early
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shared", [0, 1])
+def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> None:
+    """A file is started when the one before it has its final state: none runs its job twice."""
+    deployment.share(shared)
+    deployment.replace_rows(mode)
+    files = landed(deployment, "a", "b", "c")
+    deployment.deliver()
+    assert [deployment.ingestion(each).is_held for each in files] == [False, True, True]
+    deployment.settle()
+    known = [deployment.ingestion(each) for each in files]
+    assert [(each.state, each.attempt) for each in known] == [(State.PUBLISHED, 1)] * 3
+    assert in_log(deployment) == [each.id for each in known]
+    assert deployment.on_main(*files) == [False, False, True]
+    deployment.check()
+
+
+def test_the_log_and_the_ledger_say_what_was_done(deployment: Scenario) -> None:
+    """Main's log counts what was inserted, updated and deleted; reconcile agrees."""
+    deployment.replace_rows("upsert")
+    deployment.ended(FIRST)
+    done = deployment.ended(script=warned)
+    assert (done.rows, done.replaced_rows, done.updated_rows) == (ROWS, ROWS, ROWS)
+    commit = merge_commit.commit_of(deployment.catalog.log(), done)
+    words = "0 rows inserted, 3 updated, 0 deleted"
+    assert commit.message == f"Publish a.parquet to shop.orders: {words}"
+    assert words in deployment.told()[-1]
+    found = reconciled(unwatched(deployment), thorough=True)
+    assert (found.problems, found.remarks) == ((), ())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_main_refuses_is_done_again(deployment: Scenario, mode: str) -> None:
+    """If main's table changed, the job runs again on the new table: no file is registered there."""
+    deployment.replace_rows(mode)
+    deployment.ended(FIRST)
+    file = deployment.run()
+    deployment.others.append(TABLE)
+    done = deployment.end_of(file)
+    assert (done.state, done.attempt, done.replaced_rows) == (State.PUBLISHED, 2, 2 * ROWS)
+    assert "tables.append_again" not in deployment.journal.calls
+    deployment.check()
+
+
+def test_a_failed_file_holds_up_no_other(deployment: Scenario) -> None:
+    """A rejected file gives way at once; publishing it later is a decision on the order, too."""
+    deployment.replace_rows("upsert")
+    bad = deployment.land(FIRST, script=rejected)
+    good = deployment.land("shop/orders/good.parquet")
+    deployment.settle()
+    assert deployment.states(bad, good) == [State.REJECTED, State.PUBLISHED]
+    deployment.publish_anyway(bad)
+    deployment.settle()
+    assert deployment.end(bad) == f"rejected {OUT_OF_ORDER}"
+    assert deployment.on_main(bad, good) == [False, True]
+    deployment.publish_anyway(bad)
+    deployment.settle()
+    assert deployment.end(bad).startswith("published")
+    assert deployment.on_main(bad, good) == [True, False]
+
+
+def test_a_late_file_replaces_no_newer_rows(deployment: Scenario) -> None:
+    """A file whose event came late waits for a decision, and its alert says why."""
+    early = late(deployment)
+    assert deployment.end(early) == f"rejected {OUT_OF_ORDER}"
+    assert "late.parquet landed later" in deployment.message(early)
+    assert any("to replace those of later files" in text for text in deployment.told())
+    deployment.check()
+
+
+def test_a_replay_keeps_the_order_as_well(deployment: Scenario) -> None:
+    """Replaying a late file leads to the same decision; approved it is published once."""
+    early = late(deployment)
+    deployment.replay(early)
+    deployment.settle()
+    assert deployment.end(early) == f"rejected {OUT_OF_ORDER}"
+    deployment.publish_anyway(early)
+    deployment.check()
+    assert deployment.ingestion(early).state is State.PUBLISHED
+    assert in_log(deployment).count(deployment.ingestion(early).id) == 1
+
+
+def test_a_column_that_decides_needs_no_order(deployment: Scenario) -> None:
+    """With `latestBy` a late file is merged: older rows do not replace newer ones."""
+    deployment.replace_rows("upsert", latestBy="id")
+    deployment.ended(FIRST)
+    early = deployment.land_unannounced("shop/orders/early.parquet")
+    deployment.ended("shop/orders/late.parquet")
+    assert deployment.end_of(early).state is State.PUBLISHED
+
+
+def test_a_batch_brings_no_such_file(deployment: Scenario) -> None:
+    """A batch with a file of such a table ends errored, and says what to do."""
+    deployment.replace_rows("upsert")
+    batch = deployment.batch("monday", {"a.parquet": TABLE})
+    deployment.settle()
+    assert deployment.end(batch) == "errored NOT_IN_BATCH"
+    assert "writeMode: upsert" in deployment.message(batch)
+
+
+def test_rows_that_replaced_others_are_not_retracted(deployment: Scenario) -> None:
+    """The request is refused, and names the commit before which the rows were there."""
+    deployment.replace_rows("overwrite")
+    done = deployment.ended()
+    with pytest.raises(LakegateError, match=done.merge_hash) as caught:
+        retract(deployment.adapters, done, "Ann", "wrong day")
+    assert caught.value.code == "ROWS_REPLACED"
+
+
+def test_a_rebuilt_ledger_knows_it(deployment: Scenario) -> None:
+    """What main's log says of such a file is in the rebuilt ledger."""
+    deployment.replace_rows("upsert")
+    deployment.ended(FIRST)
+    done = deployment.ended()
+    deployment.ledger.lose(done.id)
+    (again,) = rebuild(deployment.adapters)
+    names = ("state", "rows", "replaced_rows", "updated_rows", "write_mode", "merge_hash")
+    assert [getattr(again, name) for name in names] == [getattr(done, name) for name in names]
