@@ -17,7 +17,7 @@ LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as a reader may hold one in
 _SCHEMA, _ROWS, _ROW_GROUPS, _KEY_VALUES, _WRITER, _ENCRYPTION, _SIGNING_KEY = 2, 3, 4, 5, 6, 8, 9
 _CHUNKS, _GROUP_SIZE, _GROUP_ROWS = 1, 2, 3
 _FILE_PATH, _META, _COLUMN_KEY, _ENCRYPTED_META = 1, 3, 8, 9
-_META_TYPE, _META_ENCODINGS, _META_CODEC, _META_PAGES = 1, 2, 4, 13
+_META_TYPE, _META_ENCODINGS, _META_PATH, _META_CODEC, _META_PAGES = 1, 2, 3, 4, 13
 _PAGE_TYPE, _PAGE_ENCODING = 1, 2
 _KEY, _VALUE = 1, 2
 # SchemaElement
@@ -171,6 +171,10 @@ def _of_calendar(footer: dict[int, Any], contract: Contract) -> Iterator[str]:
 
 def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
     groups = footer[_ROW_GROUPS]
+    # Arrow finds a column by its place, other readers by its name.
+    paths = [[each[_NAME]] for each in footer[_SCHEMA][1:]]
+    if any([chunk[_META][_META_PATH] for chunk in group[_CHUNKS]] != paths for group in groups):
+        yield "a row group has other columns than its schema"
     if not footer[_ROWS]:
         yield "it has no rows"
     if sum(group[_GROUP_ROWS] for group in groups) != footer[_ROWS]:

@@ -48,6 +48,15 @@ def placed(**fields: int) -> bytes:
     return changed(place)
 
 
+def renamed(name: bytes) -> bytes:
+    """Return a file whose row group has the first column under this name, unlike its schema."""
+
+    def rename(metadata: Struct) -> None:
+        next(chunks(metadata))[3] = _LIST, (_BINARY, [name])
+
+    return changed(rename)
+
+
 def wide(columns: int) -> bytes:
     """Return a file with this number of columns and no row."""
 

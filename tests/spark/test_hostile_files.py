@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakegate.limits import Limits
-from tests.fakes.lying_parquet import TERA, parquet, promising, wide, with_page
+from tests.fakes.lying_parquet import TERA, parquet, promising, renamed, wide, with_page
 from tests.spark.conftest import Read
 
 pytestmark = pytest.mark.spark
@@ -32,13 +32,15 @@ def test_a_page_that_unpacks_to_too_much_ends_its_own_file(reading: Reading, cod
         (promising(TERA, TERA), "TOO_MANY_ROWS"),
         (promising(10**9, 10**9), "CORRUPT_FILE"),
         (wide(100_000), "TOO_MANY_COLUMNS"),
+        (renamed(b"other"), "CORRUPT_FILE"),
+        (renamed(b"\x8a"), "CORRUPT_FILE"),
         (b"PARE" + parquet()[4:-4] + b"PARE", "NOT_PARQUET"),
     ],
 )
 def test_parquet_that_promises_too_much_is_refused(
     reading: Reading, body: bytes, code: str
 ) -> None:
-    """Declared rows without values, and 100,000 columns, are refused in time."""
+    """Rows without values, 100,000 columns and a lost column are refused in time."""
     assert reading(body, "parquet", COLUMNS).code == code
 
 
