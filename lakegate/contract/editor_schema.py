@@ -18,6 +18,7 @@ from lakegate.contract.reading.properties import ELEMENTS, TYPE_FORMATS, option_
 from lakegate.contract.reading.provenance import Origin
 from lakegate.contract.reading.relationships import RELATIONSHIP_KNOWN
 from lakegate.contract.reading.service_levels import UNITS
+from lakegate.contract.reading.write_mode import WRITE_MODES
 from lakegate.ecma_patterns import PATTERNS, UNCHECKED
 from lakegate.landing import BATCHES
 
@@ -127,7 +128,7 @@ def _settings() -> dict[str, Schema]:
     percent = {**POSITIVE, "maximum": 100}
     limits = {"maxRows": COUNT, "maxPercent": percent, "unreadable": FLAG}
     known = {
-        "landingPrefix": NAME,
+        **dict.fromkeys(("landingPrefix", "latestBy"), NAME),
         "format": _choice(settings.FORMATS),
         "options": _object(_of(settings.CSV_OPTIONS, _reading())),
         "allowSamples": FLAG,
@@ -135,6 +136,8 @@ def _settings() -> dict[str, Schema]:
         "onNewVersion": _choice(settings.ON_NEW_VERSION),
         "isolation": _choice(settings.ISOLATION),
         "write": _choice(settings.WRITE),
+        "writeMode": _choice(WRITE_MODES),
+        "deleteWhen": _object({"column": NAME, "value": SCALAR}, (), ["column", "value"]),
         "compaction": _choice(settings.COMPACTION),
         "batches": {"anyOf": [{"const": "allowed"}, _list(prefix)]},
         "quarantine": {

@@ -11,7 +11,7 @@ from lakegate.contract.reading.properties import Property
 from lakegate.contract.reading.yaml import suggestion
 
 APPEND, UPSERT, OVERWRITE = "append", "upsert", "overwrite"
-_MODES = (APPEND, UPSERT, OVERWRITE)
+WRITE_MODES = (APPEND, UPSERT, OVERWRITE)
 _MODE, _LATEST, _DELETE = "writeMode", "latestBy", "deleteWhen"
 _ORDERED = ("int", "bigint", "decimal", "string", "time", "date", "timestamp", "timestamp_ntz")
 _KEYS = (*_ORDERED, "boolean")  # no floats: two that look alike may differ
@@ -57,7 +57,7 @@ def read_write_mode(
     settings: Field, properties: Sequence[Property], partitions: Sequence[Partition]
 ) -> WriteMode:
     """Return how the rows of a file enter a table with these partitions."""
-    mode = settings.choice(_MODE, _MODES, default=APPEND)
+    mode = settings.choice(_MODE, WRITE_MODES, default=APPEND)
     if mode == UPSERT:
         columns = {found.column.name: found.column for found in properties}
         flag = _flag(settings.at(_DELETE), columns)
