@@ -134,6 +134,19 @@ def test_a_late_file_replaces_no_newer_rows(deployment: Scenario) -> None:
     deployment.check()
 
 
+def test_only_an_audited_file_is_judged_by_its_order(deployment: Scenario) -> None:
+    """A file in flight when the contract changed runs again; then its audit comes first."""
+    first = deployment.submit("shop/orders/a.parquet")
+    deployment.submit("shop/orders/b.parquet")
+    deployment.run_one_job(1)
+    deployment.deliver()
+    deployment.replace_rows("overwrite")
+    deployment.check()
+    assert deployment.end(first) == f"rejected {OUT_OF_ORDER}"
+    history = deployment.ledger.history(first.id)
+    assert State.AUDITED in {each.state for each in history if each.attempt == 2}
+
+
 def test_a_replay_keeps_the_order_as_well(deployment: Scenario) -> None:
     """Replaying a late file leads to the same decision; approved it is published once."""
     early = late(deployment)
