@@ -41,8 +41,9 @@ def require_replaceable(table: Any, contract: Contract) -> None:
         first = quoted(contract.columns[0].name)
         message = (
             "the table has data files from before its partitions were changed, whose rows an "
-            "overwrite would leave: have all rows written again by `lakegate change`, such as "
-            f"UPDATE {contract.table} SET {first} = {first}, then replay the file"
+            "overwrite would leave: let a file come with these partitions and writeMode: append, "
+            "have all rows written again by `lakegate change`, such as "
+            f"UPDATE {contract.table} SET {first} = {first}, and set overwrite after that"
         )
         raise Permanent("PARTITIONS_CHANGED", message)
 

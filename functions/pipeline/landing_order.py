@@ -81,9 +81,11 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """Return an audited ingestion as it is then, if a file that landed later came to main before.
 
     Its older rows would replace newer ones, so it ends rejected, unless a person approved just
-    that. Return None if it keeps the order.
+    that. Return None if it keeps the order, or is not audited.
     """
-    if not ingestion.follows_landing or ingestion.turn or _is_approved(ingestion):
+    if ingestion.state is not State.AUDITED or not ingestion.follows_landing:
+        return None
+    if ingestion.turn or _is_approved(ingestion):
         return None
     later = _later_on_main(adapters, ingestion)
     if later is None:

@@ -71,6 +71,7 @@ def test_an_upsert_updates_inserts_and_deletes_by_key(job: Job) -> None:
     second = table.publish(row(2, 20, 1), row(3, 3, 1, "D"), row(4, 4), row(5, 5, 0, "D"))
     assert second.effect == Effect(3, 3, added=2, removed=2, updated=1)
     assert (second.verdict, second.rows_read, second.rows_written) == (Verdict.PASSED, 4, 2)
+    assert (second.engine["write"], second.files) == ("registered", ())
     assert table.rows() == [row(1, 1), row(2, 20, 1), row(4, 4)]
 
 
@@ -117,6 +118,16 @@ def test_a_rejected_upsert_could_be_published_anyway(job: Job) -> None:
     assert [each["name"] for each in table.rows()] == ["n1", "n2"]
 
 
+def test_rows_in_quarantine_replace_nothing(job: Job) -> None:
+    """A bad row stays out of the merge, and the row with its key stays in the table."""
+    name = {**_NAME, **options(onBadRow="quarantine")}
+    table = Table(job, (_KEY, name), {"writeMode": "upsert", "quarantine": {"maxRows": 1}})
+    table.publish({"id": 1, "name": "n1"}, {"id": 2, "name": "n2"})
+    report = table.publish({"id": 1, "name": "bad"}, {"id": 2, "name": "n3"})
+    assert (report.rows_read, report.rows_rejected, report.rows_written) == (2, 1, 1)
+    assert [each["name"] for each in table.rows()] == ["n1", "n3"]
+
+
 def test_what_is_merged_names_its_ingestion(job: Job) -> None:
     """The columns of provenance say which file brought the present row of a key."""
     settings = {**_SETTINGS, "provenance": {"ingestion": "gate"}}
@@ -143,7 +154,12 @@ def test_an_overwrite_refuses_files_of_earlier_partitions(job: Job) -> None:
         [{"id": 2, "day": _FIRST}]
     )
     assert (report.verdict, reason(report).code) == (Verdict.ERRORED, "PARTITIONS_CHANGED")
-    assert f"UPDATE {plain.name} SET `id` = `id`" in reason(report).message
+    statement = f"UPDATE {plain.name} SET `id` = `id`"
+    assert statement in reason(report).message
+    Table(job, (_ID, _DAY), {}, plain.name).publish({"id": 3, "day": _FIRST})
+    job.session("main", "publisher").sql(statement.replace("UPDATE ", "UPDATE lake."))
+    again = Table(job, (_ID, _DAY), {"writeMode": "overwrite"}, plain.name)
+    assert again.publish({"id": 2, "day": _FIRST}).effect == Effect(2, 1, added=1, removed=2)
 
 
 # Oracles: a random sequence of files, and a plain model of the table.

@@ -58,6 +58,29 @@ def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> 
     deployment.check()
 
 
+def test_a_lagging_index_keeps_the_order(deployment: Scenario) -> None:
+    """If a later file was started as well, it waits for the earlier one before it is merged."""
+    deployment.replace_rows("overwrite")
+    first = deployment.submit("shop/orders/a.parquet")
+    deployment.ledger.behind[first.id] = 9
+    later = deployment.submit("shop/orders/b.parquet")
+    assert later.state is State.SUBMITTED
+    deployment.ledger.behind.clear()
+    deployment.run_one_job(1)
+    deployment.deliver()
+    assert deployment.states(later) == [State.AUDITED]
+    deployment.check()
+    assert in_log(deployment) == [first.id, later.id]
+
+
+@pytest.mark.parametrize(("mode", "shares"), [("upsert", False), ("overwrite", True)])
+def test_an_upsert_has_a_run_of_its_own(deployment: Scenario, mode: str, *, shares: bool) -> None:
+    """A merge reads the whole table, so it gets full workers; an overwrite may share a run."""
+    deployment.share(1)
+    deployment.replace_rows(mode)
+    assert deployment.submit().is_shared is shares
+
+
 def test_the_log_and_the_ledger_say_what_was_done(deployment: Scenario) -> None:
     """Main's log counts what was inserted, updated and deleted; reconcile agrees."""
     deployment.replace_rows("upsert")
@@ -111,6 +134,19 @@ def test_a_late_file_replaces_no_newer_rows(deployment: Scenario) -> None:
     deployment.check()
 
 
+def test_only_an_audited_file_is_judged_by_its_order(deployment: Scenario) -> None:
+    """A file in flight when the contract changed runs again; then its audit comes first."""
+    first = deployment.submit("shop/orders/a.parquet")
+    deployment.submit("shop/orders/b.parquet")
+    deployment.run_one_job(1)
+    deployment.deliver()
+    deployment.replace_rows("overwrite")
+    deployment.check()
+    assert deployment.end(first) == f"rejected {OUT_OF_ORDER}"
+    history = deployment.ledger.history(first.id)
+    assert State.AUDITED in {each.state for each in history if each.attempt == 2}
+
+
 def test_a_replay_keeps_the_order_as_well(deployment: Scenario) -> None:
     """Replaying a late file leads to the same decision; approved it is published once."""
     early = late(deployment)
@@ -121,6 +157,16 @@ def test_a_replay_keeps_the_order_as_well(deployment: Scenario) -> None:
     deployment.check()
     assert deployment.ingestion(early).state is State.PUBLISHED
     assert in_log(deployment).count(deployment.ingestion(early).id) == 1
+
+
+def test_an_approved_order_outlives_a_conflict(deployment: Scenario) -> None:
+    """If main refuses an approved late file, its job runs again, and nobody is asked again."""
+    early = late(deployment)
+    deployment.others.append(TABLE)
+    deployment.publish_anyway(early)
+    deployment.check()
+    done = deployment.ingestion(early)
+    assert (done.state, done.attempt, done.approved_by) == (State.PUBLISHED, 2, "Ann")
 
 
 def test_a_column_that_decides_needs_no_order(deployment: Scenario) -> None:
