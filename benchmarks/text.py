@@ -1,13 +1,15 @@
 """Compare our readers of text with Spark's own, and ingestions of text with plain appends.
 
-`python -m benchmarks.text [--megabytes N …] [--formats F …] [--runs N]`: in one warm Spark, in
-turn, for a file of each format and size: Spark's own reader with the same columns, and ours, both
-up to the last value of every row without writing any; then Spark's own append to main, and the
-whole ingestion. Ours also with a file whose every row has a number that is none.
+`python -m benchmarks.text [--megabytes N …] [--formats F …] [--runs N] [--only P …]`: in one warm
+Spark, in turn, for a file of each format and size: Spark's own reader with the same columns, our
+strict reader in Spark, and ours, which has Arrow decode and audit the file first, all up to the
+last value of every row. Then Spark's own append to main, and the whole ingestion. Ours also with a
+file whose every row has a number that is none.
 """
 
 import argparse
 import tempfile
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,14 +21,18 @@ from benchmarks.costs import Bench, Work, bench
 from benchmarks.results import written
 from benchmarks.small_files import Kind, readings_contract
 from lakegate.contract.model import parse
+from lakegate.limits import DEFAULTS
 from lakegate.report import Verdict
+from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.open import LocalFile, open_source
-from tests.spark.measuring import reading_session
+from spark_jobs.fitting import examine
+from tests.spark.measuring import Landing, reading_session
 
 _FORMATS = {"csv": "csv", "csv.gz": "csv", "jsonl": "json", "json": "json"}
 _SCHEMA = "id BIGINT, sensor STRING, value DOUBLE, kind STRING"
 _SAMPLE = 1000
-_GOOD, _BAD = "ours", "ours, all bad"
+_GOOD, _BAD, _STRICT, _SPARK = "ours", "ours, all bad", "ours in Spark", "Spark's reader"
+_PARTS = ("read", "ingested")
 
 
 def main() -> None:
@@ -35,10 +41,12 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, nargs="+", default=[10, 100], help="as plain text")
     parser.add_argument("--formats", nargs="+", choices=_FORMATS, default=list(_FORMATS))
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each")
+    parser.add_argument("--only", nargs="+", choices=_PARTS, default=list(_PARTS))
     options = parser.parse_args()
     sizes = [(ending, size) for size in options.megabytes for ending in options.formats]
     with tempfile.TemporaryDirectory() as folder, bench() as started:
-        done = [_Text(started, *each, options.runs).measured(Path(folder)) for each in sizes]
+        texts = (_Text(started, *each, options.runs) for each in sizes)
+        done = [text.measured(Path(folder), options.only) for text in texts]
         written("bench-text", done)
 
 
@@ -59,7 +67,7 @@ class _Text:
     def contract(self) -> str:
         return readings_contract(self.table, _FORMATS[self.ending], unique=False)
 
-    def measured(self, folder: Path) -> dict[str, object]:
+    def measured(self, folder: Path, parts: Collection[str] = _PARTS) -> dict[str, object]:
         """Return the costs of reading and of ingesting a good file and one of bad rows."""
         sample = Kind(self.table, self.ending.removesuffix(".gz"), _SAMPLE)
         rows = self.megabytes * 1_000_000 * _SAMPLE // len(sample.body(0))
@@ -67,7 +75,11 @@ class _Text:
         bodies = {_GOOD: good.body(0), _BAD: replace(good, unreadable=True).body(0)}
         print(f"{self.ending} of {self.megabytes} MB, {rows:,} rows")
         found = {"format": self.ending, "megabytes": self.megabytes, "rows": rows}
-        return {**found, "read": self._read(folder, bodies), "ingested": self._ingested(bodies)}
+        each = {
+            "read": partial(self._read, folder, bodies),
+            "ingested": partial(self._ingested, bodies),
+        }
+        return {**found, **{name: each[name]() for name in _PARTS if name in parts}}
 
     def _read(self, folder: Path, bodies: dict[str, bytes]) -> dict[str, object]:
         files = {name: folder / f"{self._stem(name)}.{self.ending}" for name in bodies}
@@ -75,7 +87,8 @@ class _Text:
             file.write_bytes(bodies[name])
         session = reading_session(self.bench.spark)
         each: dict[str, Work] = {
-            "Spark's reader": lambda: _all_values(self._by_spark(session, str(files[_GOOD]))),
+            _SPARK: lambda: _all_values(self._by_spark(session, str(files[_GOOD]))),
+            _STRICT: partial(self._strictly, session, files[_GOOD]),
             **{name: partial(self._by_ours, session, files[name]) for name in (_BAD, _GOOD)},
         }
         return _with_bad(self.bench.compared(each, self.runs))
@@ -90,6 +103,12 @@ class _Text:
         return reader.json(path, multiLine=self.ending == "json")
 
     def _by_ours(self, spark: SparkSession, file: Path) -> None:
+        try:
+            examine(Landing(file), parse(self.contract, self.table), DEFAULTS)
+        except MustRewrite:
+            self._strictly(spark, file)
+
+    def _strictly(self, spark: SparkSession, file: Path) -> None:
         contract = parse(self.contract, self.table)
         _all_values(open_source(spark, str(file), contract, LocalFile(file)).rows)
 

@@ -1,4 +1,6 @@
-"""Find the landed Parquet files that fit their table as they are, and enter copies of them.
+"""Find the landed files that fit their table as they are, and enter copies of them.
+
+A Parquet file's own pages are copied. The rows of a text are decoded by Arrow, and become pages.
 
 All checks that Arrow can answer are measured in the pass that decodes every value, before anything
 is written. A file that this module declines is read and appended by Spark, which also says what is
@@ -14,6 +16,7 @@ from operator import add
 from typing import Any, Protocol
 from uuid import uuid4
 
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
@@ -24,10 +27,11 @@ from spark_jobs.append import Opened, Target
 from spark_jobs.audit import tier_arrow
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.audit.tier_arrow import Pass
+from spark_jobs.decoded import Lake, Written, decode
 from spark_jobs.files.arrow import ArrowFile, MustRewrite
 from spark_jobs.files.footer import file_end, with_field_ids
 from spark_jobs.files.limits import FOOTER_END, check_columns, check_parquet, parquet_footer
-from spark_jobs.files.registrable import why_never, why_rewritten
+from spark_jobs.files.registrable import TEXTS, why_never, why_rewritten
 from spark_jobs.files.source import Bytes
 from spark_jobs.register import Layout, data_file, layout, new_location, register
 from spark_jobs.spark.jvm import JavaError
@@ -37,25 +41,36 @@ _COPIES = 8  # at once
 _MOST_HERE = 512 << 20  # bytes that the driver decodes itself
 
 
-class LandedBytes(Bytes, Protocol):
-    """A landed object's bytes, as `storage.Storage`."""
+class Pages(Protocol):
+    """A Parquet file whose pages can be put elsewhere: a landed object, or one of its rows."""
 
     def copy(self, address: str, length: int, end: bytes) -> int:
         """Put its first `length` bytes, and then `end`, at an address; return the copy's size."""
 
 
+class LandedBytes(Bytes, Pages, Lake, Protocol):
+    """A landed object's bytes, and the place of its data files, as `storage.Storage`."""
+
+
 @dataclass(frozen=True)
 class Fitting:
-    """A landed file that fits its table as it is, and the findings over all its rows.
+    """A Parquet file that fits its table as it is, and the findings over all its rows.
 
-    Its pages end where its own footer begins, at `pages_end`.
+    It is the landed one, or was written of a text. Its `pages` end where its own footer begins, at
+    `pages_end`; it gets another `footer`, which describes the same pages.
     """
 
-    landed: LandedBytes
-    file: ArrowFile
+    pages: Pages
+    footer: bytes
+    metadata: pq.FileMetaData
     pages_end: int
     found: Pass
     measured: Mapping[str, Measured]
+
+    @property
+    def way(self) -> str:
+        """Return how the file comes into the table, for the report."""
+        return "decoded by Arrow" if isinstance(self.pages, Written) else "registered"
 
     @property
     def rows(self) -> RowCounts:
@@ -76,6 +91,8 @@ def examine(
     tasks of `spark`. Raises MustRewrite if Spark must append its rows, LakegateError if it cannot
     be requested.
     """
+    if contract.format in TEXTS:
+        return _examined_text(landed, contract, limits)
     footer = _footer(landed, contract, limits)
     file = _opened(landed, footer, contract, limits)
     groups = range(file.metadata.num_row_groups)
@@ -84,10 +101,36 @@ def examine(
         passes = _passes_in_tasks(spark, landed.spec, file.footer, contract, groups)
     else:
         passes = _passes(file, contract, groups)
+    return _fitting(landed, file, landed.size - len(footer) - FOOTER_END, passes, contract)
+
+
+def _fitting(
+    pages: Pages, file: ArrowFile, pages_end: int, passes: Sequence[Pass], contract: Contract
+) -> Fitting:
     found = reduce(add, passes)
     measured = tier_arrow.measures(found, contract)
     _require_plain(found, measured, contract)
-    return Fitting(landed, file, landed.size - len(footer) - FOOTER_END, found, measured)
+    return Fitting(pages, file.footer, file.metadata, pages_end, found, measured)
+
+
+def _examined_text(landed: LandedBytes, contract: Contract, limits: Limits) -> Fitting:
+    """Return the rows of a text file as a Parquet file, if each of them is good."""
+    if reason := why_never(contract):
+        raise MustRewrite(reason)
+    body, found = decode(landed, contract, limits)
+    _require_present(found, contract)
+    end = len(body) - FOOTER_END
+    length = int.from_bytes(body[end : end + 4], "little")
+    file = _opened(landed, bytes(body[end - length : end]), contract, limits)
+    return _fitting(Written(landed, body), file, end - length, [found], contract)
+
+
+def _require_present(found: Pass, contract: Contract) -> None:
+    """Raise MustRewrite if a required key may be in none of a JSON file's objects."""
+    for column in contract.columns if contract.format == "json" else ():
+        values = found.columns.get(column.name)
+        if column.required and (values is None or values.nulls == values.values):
+            raise MustRewrite(f"its column {column.name} has no values")
 
 
 def _passes(file: ArrowFile, contract: Contract, groups: range) -> list[Pass]:
@@ -183,7 +226,7 @@ def enter(
                 size,
                 each.found.rows,
                 each.found.columns,
-                each.file.metadata,
+                each.metadata,
             )
             for (each, location), size in zip(located, sizes, strict=True)
         ]
@@ -196,5 +239,5 @@ def enter(
 
 def _copied(each: Fitting, location: str, where: Layout) -> int:
     """Put a copy of the file with the table's field ids at an address; return its size."""
-    footer = with_field_ids(each.file.footer, where.ids)
-    return each.landed.copy(location, each.pages_end, file_end(footer))
+    footer = with_field_ids(each.footer, where.ids)
+    return each.pages.copy(location, each.pages_end, file_end(footer))

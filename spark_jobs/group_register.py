@@ -90,4 +90,4 @@ def register_together(
             session, table.opened, fitting, contract, table.name, table.branch
         )
     entered = [Entered(each.storage, each.passed, m) for each, m in zip(files, made, strict=True)]
-    return Group(table, contract, audited_hash, meter, entered, {"write": "registered"})
+    return Group(table, contract, audited_hash, meter, entered, {"write": fitting[0].way})

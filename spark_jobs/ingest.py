@@ -89,7 +89,6 @@ def ingest(
             engine.notes["write"] = f"rewritten: {why}"
             with storage.pinned() as path:
                 return ingestion.rewritten(path, write_quarantine)
-        engine.notes["write"] = "registered"
         return ingestion.audited(appended)
 
 
@@ -106,7 +105,7 @@ class _Ingestion:
     engine: Engine
 
     def registered(self) -> _Appended:
-        """Measure the file with Arrow, and register a copy of it. Raises MustRewrite."""
+        """Measure the file with Arrow, and register a copy of its rows. Raises MustRewrite."""
         with self.meter.step("open"):
             file = examine(self.storage, self.contract, self.spec.limits, self.spark)
         with self.meter.step("append"):
@@ -118,6 +117,7 @@ class _Ingestion:
             except MustRewrite:  # the table is opened again, and must be as main has it
                 self.branch.reset(self.spec.base_hash)
                 raise
+        self.engine.notes["write"] = file.way
         return _Appended(table, self._run(table, files, audited_hash), file.rows, file.measured)
 
     def _run(self, table: Opened, files: Sequence[Any], audited_hash: str) -> Run:

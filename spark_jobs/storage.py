@@ -104,9 +104,12 @@ class Storage:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """Open a stream of the landed version."""
-        with translated(self.spec.landed.uri):
-            body = self.s3.get_object(**self.source())["Body"]
-            with body:
+        landed = self.spec.landed
+        with translated(landed.uri):
+            found = self.s3.get_object(**self.source())
+            if landed.version == landed.etag != found["ETag"].strip('"'):  # no versions are kept
+                raise _gone(landed.uri)
+            with found["Body"] as body:
                 yield body
 
     @contextmanager
@@ -215,6 +218,10 @@ class Storage:
             raise ValueError(f"{address} is not in the lake bucket")
         return key
 
+    def write(self, address: str, body: bytes) -> None:
+        """Put an object at an address in the lake bucket."""
+        self.put(self.key(address), body)
+
     def put(self, key: str, body: bytes) -> None:
         """Put an object into the lake bucket."""
         with translated(key):
@@ -304,8 +311,7 @@ def translated(what: str) -> Iterator[None]:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] in _GONE:
-            message = f"{what} no longer exists in the version that landed"
-            raise Permanent("OBJECT_GONE", message) from error
+            raise _gone(what) from error
         raise Transient(
             "STORAGE_UNAVAILABLE", f"AWS refused the request for {what}: {error}"
         ) from error
@@ -313,3 +319,7 @@ def translated(what: str) -> Iterator[None]:
         raise Transient(
             "STORAGE_UNAVAILABLE", f"AWS did not respond for {what}: {error}"
         ) from error
+
+
+def _gone(what: str) -> Permanent:
+    return Permanent("OBJECT_GONE", f"{what} no longer exists in the version that landed")

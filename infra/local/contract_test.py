@@ -66,9 +66,14 @@ class Landed(LocalFile):
 
     def copy(self, address: str, length: int, end: bytes) -> int:
         """Put its first `length` bytes, and then `end`, at an address; return the copy's size."""
+        self.write(address, self.head(length) + end)
+        return length + len(end)
+
+    def write(self, address: str, body: bytes) -> None:
+        """Put an object at an address."""
         made = Path(urlsplit(address).path)
         made.parent.mkdir(parents=True, exist_ok=True)
-        return made.write_bytes(self.head(length) + end)
+        made.write_bytes(body)
 
     def baselines(self) -> Baselines:
         """Return no baselines: nothing was published, so drift checks are skipped."""

@@ -11,6 +11,7 @@ from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from spark_jobs.files.limits import Compact
 
+TEXTS = ("csv", "tsv", "json")  # which Arrow decodes first
 LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as a reader may hold one in memory
 
 # Field ids of parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, KeyValue.
@@ -91,7 +92,7 @@ def why_rewritten(footer: bytes, contract: Contract) -> str:
 def _of_contract(contract: Contract) -> Iterator[str]:
     if contract.write == "rewrite":
         yield "its contract has write: rewrite"
-    if contract.format != "parquet":
+    if contract.format not in ("parquet", *TEXTS):
         yield f"its format is {contract.format}"
     if contract.transform:
         yield "its contract has a transform"

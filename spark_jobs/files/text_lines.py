@@ -122,22 +122,27 @@ def check_gzip(file: Bytes, most: int, limits: Limits = DEFAULTS) -> Unpacked:
     It may grow to `most` times its size, and not beyond the limit. Raises Permanent CORRUPT_FILE,
     or ZIP_BOMB as soon as it is larger.
     """
-    by_ratio = max(_ALWAYS_ALLOWED, file.size * most)
-    limit = min(by_ratio, limits.largest_unpacked)
+    limit = most_unpacked(file.size, most, limits)
     unpacked = line = longest = 0
     with uncompressed(file, gzipped=True) as stream:
         while chunk := stream.read(_CHUNK):
             unpacked += len(chunk)
             if unpacked > limit:
-                raise _bomb(file.size, limit, by_ratio)
+                raise _bomb(file.size, limit, limits)
             first, *others = map(len, chunk.replace(b"\r", b"\n").split(b"\n"))
             longest = max(longest, line + first, *others)
             line = others[-1] if others else line + first
     return Unpacked(unpacked, longest)
 
 
-def _bomb(size: int, limit: int, by_ratio: int) -> Permanent:
-    what = "contract's maxCompressionRatio" if limit == by_ratio else "limit LargestUnpacked"
+def most_unpacked(size: int, most: int, limits: Limits) -> int:
+    """Return to how many bytes a file of `size` may grow, if to at most `most` times its size."""
+    return min(max(_ALWAYS_ALLOWED, size * most), limits.largest_unpacked)
+
+
+def _bomb(size: int, limit: int, limits: Limits) -> Permanent:
+    by_ratio = limit < limits.largest_unpacked
+    what = "contract's maxCompressionRatio" if by_ratio else "limit LargestUnpacked"
     message = (
         f"{size:,} bytes of gzip uncompress to more than {limit:,}: this may be a zip bomb. If it "
         f"is not, raise the {what}"

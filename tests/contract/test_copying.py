@@ -112,6 +112,21 @@ def test_a_bucket_without_versions_is_asked_for_the_landed_bytes(s3: Any) -> Non
     assert stored(storage, "x") == pages + file_end(_FOOTER)
 
 
+@pytest.mark.parametrize("keeps_versions", [True, False])
+def test_only_the_landed_bytes_are_streamed(s3: Any, keeps_versions: bool) -> None:
+    """The landed version is streamed, or is gone where a key alone has no version."""
+    storage = landed(s3, b"older", keeps_versions=keeps_versions)
+    with storage.open() as body:
+        assert body.read() == b"older" + file_end(b"a footer")
+    put_again(storage)
+    if keeps_versions:
+        with storage.open() as body:
+            assert body.read().startswith(b"older")
+    else:
+        with pytest.raises(Permanent, match="OBJECT_GONE"), storage.open():
+            pass
+
+
 def test_a_deleted_version_is_gone(s3: Any) -> None:
     """A landed version that was deleted itself is gone, and nothing is left behind."""
     storage = landed(s3, os.urandom(12 * _MB))

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.contract.columns import quoted
-from lakegate.contract.model import parse
+from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
@@ -25,12 +25,14 @@ from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs import main
 from spark_jobs.errors import explain
 from spark_jobs.files.open import LocalFile, open_source
+from spark_jobs.files.registrable import TEXTS
+from spark_jobs.files.sniff import is_gzip
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.spark.session import session_settings
 from spark_jobs.storage import Storage
 from tests.fakes.schema import validate_report
 from tests.services import Services, fresh_session, services, warm_spark
-from tests.spark.measuring import NO_RUN, contract_of, reading_session
+from tests.spark.measuring import NO_RUN, contract_of, reading_session, rows_by_arrow
 
 _EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 _COLUMNS: tuple[dict[str, Any], ...] = (
@@ -174,7 +176,10 @@ class Read:
 
 @pytest.fixture
 def reading(job: Job, tmp_path: Path) -> Callable[..., Read]:
-    """Return a reader of bytes under a contract for (name, logical type, physical type) columns."""
+    """Return a reader of bytes under a contract for (name, logical type, physical type) columns.
+
+    It reads as the job's Spark does. Where Arrow may read a text instead, it must find the same.
+    """
     spark = reading_session(job.warm_spark)
 
     def read(
@@ -188,6 +193,13 @@ def reading(job: Job, tmp_path: Path) -> Callable[..., Read]:
         file = tmp_path / name
         file.write_bytes(body)
         contract = parse(_contract_text(format_, columns, options), "a test")
+        found = by_spark(file, contract, limits)
+        if format_ in TEXTS and is_gzip(body) == (file.suffix == ".gz"):
+            fast = rows_by_arrow(file, contract, limits)
+            assert fast is None or repr(Read(fast, [], len(fast))) == repr(found), fast
+        return found
+
+    def by_spark(file: Path, contract: Contract, limits: Limits) -> Read:
         try:
             source = open_source(spark, str(file), contract, LocalFile(file), limits)
             if source.findings:

@@ -1,18 +1,27 @@
 """Measure checks over rows of a test, without a file, a table or a catalog."""
 
+import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Any, cast
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract, parse
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
+from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import CheckResult
 from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
+from spark_jobs.decoded import Written
+from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.source import LocalFile
+from spark_jobs.fitting import examine
 from spark_jobs.spark.session import session_settings
 from tests.services import fresh_session
 
@@ -99,3 +108,33 @@ class _File:
 
     def recordCount(self) -> int:  # noqa: N802 - Iceberg's name
         return self._rows
+
+
+class Landing(LocalFile):
+    """A landed file that is only examined, and copied nowhere."""
+
+    def copy(self, address: str, length: int, end: bytes) -> int:
+        """Refuse to copy."""
+        raise NotImplementedError
+
+    def write(self, address: str, body: bytes) -> None:
+        """Refuse to write."""
+        raise NotImplementedError
+
+
+def rows_by_arrow(
+    file: Path, contract: Contract, limits: Limits = DEFAULTS
+) -> list[tuple[Any, ...]] | None:
+    """Return a text file's rows as Arrow decodes them; None if it leaves the file to Spark."""
+    try:
+        found = examine(Landing(file), contract, limits)
+    except MustRewrite:
+        return None
+    assert isinstance(found.pages, Written)
+    table = pq.read_table(io.BytesIO(found.pages.body))
+    return [tuple(map(_as_spark, row.values())) for row in table.to_pylist()]
+
+
+def _as_spark(value: Any) -> Any:
+    """Return a value as Spark gives it to Python: times without a zone, in UTC."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value

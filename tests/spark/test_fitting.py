@@ -82,7 +82,7 @@ def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str)
     there = examine(storage, storage.contract(), spec.limits, job.warm_spark, most_here=0)
     assert there.found.columns == here.found.columns
     assert there.measured == here.measured
-    assert here.file.metadata.num_row_groups == 3
+    assert here.metadata.num_row_groups == 3
 
 
 def test_a_damaged_footer_leaves_the_group_as_it_is(
