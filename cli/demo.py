@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from access.deployment import Deployment, checkout, home, of_stack
+from access.follow import TrackedIngestion, dropped, finished, follow
 from cli import local_stack, slack, terminal
-from cli.drop import show_progress
-from cli.follow import TrackedIngestion, dropped, finished, follow, progress_table
+from cli.progress import progress_table, show_progress
 from cli.query import rows
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN

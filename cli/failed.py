@@ -8,9 +8,9 @@ import typer
 
 from access import outcomes
 from access.deployment import find, identified
+from access.follow import TrackedIngestion
 from cli import json_output, terminal
 from cli.drop import exit_code, wait_for
-from cli.follow import TrackedIngestion
 from cli.options import AsJson, By, Id, Seconds, Wait, Yes, confirm
 from functions.adapters.all import Adapters
 from functions.model import unreadable

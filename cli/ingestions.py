@@ -6,11 +6,11 @@ import typer
 from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
+from access.follow import TrackedIngestion
 from access.ingestions import Wanted, newest, waiting
 from access.outcomes import attempt, job_run, published, waits, with_others
 from access.shared_runs import places
 from cli import json_output, terminal
-from cli.follow import TrackedIngestion
 from cli.options import AsJson, Id, since
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from cli.contract_hints import looks_like_a_key, looks_like_money, looks_personal
+from access.contract_hints import looks_like_a_key, looks_like_money, looks_personal
 from cli.suggest.columns import ColumnProfile, Outlier
 from cli.suggest.sample import Sample
 from cli.suggest.yaml import Quoted, comment, dumped, name_of

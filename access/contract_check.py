@@ -16,8 +16,8 @@ from typing import cast
 from jsonschema import Draft201909Validator
 from jsonschema.exceptions import ValidationError
 
-from cli.contract_hints import hints
-from cli.contract_sql import sql_problems
+from access.contract_hints import hints
+from access.contract_sql import sql_problems
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, parse
 from lakegate.contract.reading.yaml import Node, Problem, load, suggestion
