@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
 
+from functions.adapters.all import Adapters
 from functions.adapters.ledger import MOST_TOGETHER, Ledger
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -44,6 +45,13 @@ class Found:
 
     ingestions: tuple[Ingestion, ...]
     more: bool = False
+
+
+def find(adapters: Adapters, wanted: Wanted, *, is_waiting: bool) -> Found:
+    """Return the wanted ingestions: those that wait for a decision, or else any, newest first."""
+    if is_waiting:
+        return waiting(adapters.ledger, wanted)
+    return newest(adapters.ledger, wanted, adapters.now())
 
 
 def newest(ledger: Ledger, wanted: Wanted, now: str) -> Found:

@@ -6,22 +6,17 @@ from typing import Annotated
 
 import typer
 
-from access import outcomes
+from access import decisions, outcomes
 from access.deployment import find, identified
 from access.follow import TrackedIngestion
 from cli import json_output, terminal
 from cli.drop import exit_code, wait_for
 from cli.options import AsJson, By, Id, Seconds, Wait, Yes, confirm
-from functions.adapters.all import Adapters
-from functions.model import unreadable
 from functions.model.ingestion import ALERTED
-from functions.operations import failed
 from functions.operations.expire import Expired
 from functions.operations.expire import expire as expired_of
 from functions.operations.failed import Outcome
-from functions.operations.preconditions import require_publishable
 from functions.pipeline import audit_history
-from functions.pipeline.reports import report_of
 from lakegate.landing import ID_PART
 
 _Despite = Annotated[
@@ -53,10 +48,8 @@ def replay(
     With --wait, exits like `lakegate drop`: 0 published, 3 rejected, 4 errored, 5 ignored.
     """
     adapters = find(context.obj).adapters()
-    ingestion = identified(adapters.ledger, identity)
-    newer = _newer(adapters, despite)
-    original = contract is Which.ORIGINAL
-    outcome = failed.replay(adapters, ingestion, by=by, original=original, despite=newer)
+    subject = decisions.about(adapters, identity, despite)
+    outcome = decisions.replay(adapters, subject, by, original=contract is Which.ORIGINAL)
     report_replay(outcome)
     if wait:
         wait_for(adapters, [TrackedIngestion(outcome.ingestion)], seconds)
@@ -85,14 +78,14 @@ def publish(
     Exits 3 if it is rejected again, 4 if it errors.
     """
     adapters = find(context.obj).adapters()
-    ingestion = identified(adapters.ledger, identity)
-    newer = _newer(adapters, despite)
-    require_publishable(adapters, ingestion, newer)
-    if notice := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
+
+    def agreed(notice: str) -> None:
         terminal.err().print(notice, style="yellow", soft_wrap=True)
         confirm("Publish it this way?", yes=yes)
-    outcome = failed.publish_anyway(
-        adapters, ingestion, by, reason, despite=newer, null_unreadable=nulls
+
+    subject = decisions.about(adapters, identity, despite)
+    outcome = decisions.publish(
+        adapters, subject, by, reason, null_unreadable=nulls, confirm=agreed
     )
     report_publish(outcome, by)
     if wait:
@@ -147,11 +140,6 @@ def _report_next_step(outcome: Outcome) -> None:
     if left := outcomes.left(outcome):
         terminal.err().print(left, style="yellow", soft_wrap=True)
     terminal.out().print(f"Progress: `lakegate show {outcome.ingestion.id[:ID_PART]}`")
-
-
-def _newer(adapters: Adapters, identity: str) -> str:
-    """Return the full id of the newer version, "" if none is named."""
-    return identified(adapters.ledger, identity).id if identity else ""
 
 
 # `lakegate accept`: make a file's drift the new baseline.

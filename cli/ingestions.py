@@ -7,7 +7,8 @@ from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
 from access.follow import TrackedIngestion
-from access.ingestions import Wanted, newest, waiting
+from access.ingestions import Wanted
+from access.ingestions import find as find_ingestions
 from access.outcomes import attempt, job_run, published, waits, with_others
 from access.shared_runs import places
 from cli import json_output, terminal
@@ -39,14 +40,12 @@ def runs(
     """List ingestions, newest first; with --waiting those that need a decision, oldest first."""
     adapters = find(context.obj).adapters()
     wanted = Wanted(table, state, since or "", limit)
-    now = adapters.now()
-    ledger = adapters.ledger
-    found = waiting(ledger, wanted) if is_waiting else newest(ledger, wanted, now)
+    found = find_ingestions(adapters, wanted, is_waiting=is_waiting)
     listed = found.ingestions
     if as_json:
         typer.echo(json_output.text([json_output.of_ingestion(each) for each in listed]))
     elif listed:
-        made = terminal.waiting(listed, now) if is_waiting else terminal.runs(listed)
+        made = terminal.waiting(listed, adapters.now()) if is_waiting else terminal.runs(listed)
         terminal.out().print(made)
     else:
         nothing = "Nothing waits for a decision" if is_waiting else "No matching ingestions"

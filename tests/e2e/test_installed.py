@@ -19,6 +19,17 @@ _TABLE = "installed.orders"
 _LAMBDA_PYTHON = (
     ROOT / ".venv-ministack/bin/python"
 )  # newer than the checkout's, where there is one
+_PROGRAM = f"""
+from importlib.resources import files
+
+import lakegate
+
+assert all((files(package) / "py.typed").is_file() for package in ("lakegate", "access"))
+gate = lakegate.connect()
+(done,) = gate.wait(*gate.drop("more.csv", table="{_TABLE}"))
+print(done.state, done.rows)
+print(gate.query("SELECT id FROM {_TABLE} WHERE id = 7").to_pylist())
+"""
 
 
 @pytest.fixture(scope="module", params=[sys.executable, str(_LAMBDA_PYTHON)], ids=["", "newer"])
@@ -39,12 +50,12 @@ def _uv(*arguments: str) -> None:
 
 
 def _run(
-    lakegate: Path, directory: Path, *arguments: str, **env: str
+    program: Path, directory: Path, *arguments: str, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a directory that is no checkout."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
     return subprocess.run(
-        [lakegate, *arguments],
+        [program, *arguments],
         cwd=directory,
         env={**plain, "NO_COLOR": "1", **env},
         capture_output=True,
@@ -79,6 +90,14 @@ def test_a_deployment_is_operated_without_a_checkout(
     assert said.returncode == 0, said.stderr
     said = _run(installed, tmp_path, "runs", "--table", _TABLE, **gate.stack.env)
     assert "published" in said.stdout, said.stderr
+
+
+def test_a_program_works_without_a_checkout(installed: Path, gate: Gate, tmp_path: Path) -> None:
+    """The Python API is in the package with its types, and works with a deployment's variables."""
+    gate.put_contract(contract(_TABLE, "csv", "shared"))
+    (tmp_path / "more.csv").write_text("id,amount\n7,10\n")
+    said = _run(installed.with_name("python"), tmp_path, "-c", _PROGRAM, **gate.stack.env)
+    assert (said.returncode, said.stdout) == (0, "published 1\n[{'id': 7}]\n"), said.stderr
 
 
 @pytest.mark.parametrize("command", [["up"], ["deploy", "--stage", "dev"], ["runs"]])
