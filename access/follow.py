@@ -9,7 +9,6 @@ from access.outcomes import attempt, published, waits, with_others
 from access.shared_runs import places
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
-from functions.adapters.ledger import UnknownIngestion
 from functions.model.ingestion import Ingestion, State
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
@@ -129,6 +128,8 @@ def job_state(item: TrackedIngestion) -> str:
 
 
 def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
+    from functions.adapters.ledger import UnknownIngestion  # boto3 takes its time to import
+
     try:
         ingestion = adapters.ledger.get(item.ingestion.id)
     except UnknownIngestion:

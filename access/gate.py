@@ -15,8 +15,8 @@ from access.deployment import Choice, identified
 from access.follow import TrackedIngestion, ended, follow
 from access.ingestions import Wanted
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN
 from functions.model import ingestion as model
+from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState
 from functions.operations.failed import Outcome
 from functions.pipeline.reports import report_of

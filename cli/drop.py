@@ -17,11 +17,11 @@ from cli.options import By, Id, Seconds, Wait, Yes, confirm
 from cli.progress import show_progress
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline import intake
-from functions.pipeline.reports import report_of
 from lakegate.change import Change
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART, ingestion_id
+
+# The pipeline's adapters take a second to import, which help does not need.
 
 _EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
@@ -74,6 +74,8 @@ def change(
     Repeating the command with the same token makes the change only once. With --wait, exits like
     `lakegate drop`: 0 published, 3 rejected, 4 errored.
     """
+    from functions.pipeline import intake
+
     adapters = find(context.obj).adapters()
     request = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
     landed = request.landed(adapters.lake.bucket)
@@ -99,6 +101,8 @@ def retract(
     Repeating the command continues the first request. With --wait, exits like `lakegate drop`: 0
     published, 3 rejected, 4 errored.
     """
+    from functions.pipeline import intake
+
     adapters = find(context.obj).adapters()
     published = identified(adapters.ledger, identity)
     rows, tables = f"{published.rows:,} rows", ", ".join(published.tables)
@@ -156,6 +160,8 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
 
 
 def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
+    from functions.pipeline.reports import report_of
+
     if ingestion.state is not State.PUBLISHED:
         return
     for check in ingestion.warnings:

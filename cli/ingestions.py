@@ -13,8 +13,6 @@ from access.outcomes import attempt, job_run, published, waits, with_others
 from access.shared_runs import places
 from cli import json_output, terminal
 from cli.options import AsJson, Id, since
-from functions.adapters.all import Adapters
-from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
 from functions.model.shown_state import ShownState
 from lakegate.report import AuditReport
@@ -63,22 +61,17 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
+    from functions.pipeline.reports import report_of  # S3's adapter, which help does not need
+
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
-    report = _report(adapters, ingestion)
+    report = report_of(adapters, ingestion) if ingestion.report_key else None
     if as_json:
         typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
         words = places(adapters, [ingestion] if ingestion.awaits_shared_run else [])
         progress = waits(words[ingestion.id]) if words else ""
         terminal.out().print(page(ingestion, report, progress, verbose=verbose))
-
-
-def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
-    try:
-        return adapters.lake.report(ingestion.report_key) if ingestion.report_key else None
-    except Missing:
-        return None
 
 
 def page(
