@@ -34,6 +34,8 @@ class Target:
 
     def refuse_unfit(self, files: Sequence[Path]) -> None:
         """Raise BadTarget if the files cannot land there."""
+        if not files:
+            raise BadTarget("name a file")
         if any(map(is_manifest, files)):
             self._refuse_batch(files)
         elif self.key and self.table:
@@ -56,6 +58,9 @@ def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> list[Trac
     Raises BadTarget or LakegateError: WHICH_KEY, UNREADABLE_FILE, or what is wrong with a manifest.
     """
     target.refuse_unfit(files)
+    if missing := [str(file) for file in files if not file.is_file()]:
+        message = f"there is no file {', '.join(missing)}\n{_NOTHING}"
+        raise LakegateError("UNREADABLE_FILE", message)
     if any(map(is_manifest, files)):
         return [put_batch(adapters, files[0], target.key)]
     if target.key and not target.key.endswith("/"):

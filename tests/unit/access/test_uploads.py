@@ -101,6 +101,7 @@ def test_a_file_lands_under_the_only_contract(tmp_path: Path) -> None:
         (["_manifest.json", "b.csv"], Target(), "alone"),
         (["_manifest.json"], Target("shop.orders"), "names the tables"),
         (["_manifest.json"], Target(key="a/"), "batches/NAME/"),
+        ([], Target(), "name a file"),
     ],
 )
 def test_an_unfit_target_uploads_nothing(names: list[str], target: Target, said: str) -> None:
@@ -108,4 +109,15 @@ def test_an_unfit_target_uploads_nothing(names: list[str], target: Target, said:
     deployment = Deployment()
     with pytest.raises(BadTarget, match=said):
         drop(deployment.adapters, [Path(name) for name in names], target)
+    assert list(deployment.landing.landed()) == []
+
+
+def test_a_missing_file_uploads_no_other(tmp_path: Path) -> None:
+    """Of several files none lands if one is missing, so that all can be dropped again."""
+    deployment = Deployment()
+    (tmp_path / "a.csv").write_bytes(b"id\n1\n")
+
+    with pytest.raises(LakegateError, match=r"there is no file .*b\.csv\nNothing was uploaded"):
+        drop(deployment.adapters, [tmp_path / "a.csv", tmp_path / "b.csv"], Target())
+
     assert list(deployment.landing.landed()) == []
