@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from access.deployment import identified
 from functions.adapters.all import Adapters
 from functions.model import unreadable
 from functions.model.ingestion import Ingestion
-from functions.operations import failed
-from functions.operations.failed import Outcome
-from functions.operations.preconditions import require_publishable
-from functions.pipeline.reports import report_of
+
+if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
+    from functions.operations.failed import Outcome
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,10 @@ def about(adapters: Adapters, identity: str, despite: str = "") -> Subject:
     return Subject(identified(adapters.ledger, identity), newer)
 
 
-def replay(adapters: Adapters, subject: Subject, by: str, *, original: bool) -> Outcome:
+def replay(adapters: Adapters, subject: Subject, by: str, *, original: bool) -> "Outcome":
     """Run the job again; raises LakegateError as `functions.operations.failed.replay` does."""
+    from functions.operations import failed
+
     return failed.replay(
         adapters, subject.ingestion, by=by, original=original, despite=subject.despite
     )
@@ -46,12 +48,16 @@ def publish(
     *,
     null_unreadable: bool,
     confirm: Callable[[str], None],
-) -> Outcome:
+) -> "Outcome":
     """Publish anyway; if rows could not be read, `confirm` what becomes of them first.
 
     `confirm` takes a sentence for people, and raises to stop. Raises LakegateError as
     `functions.operations.failed.publish_anyway` does.
     """
+    from functions.operations import failed
+    from functions.operations.preconditions import require_publishable
+    from functions.pipeline.reports import report_of
+
     ingestion, despite = subject.ingestion, subject.despite
     require_publishable(adapters, ingestion, despite)
     report = report_of(adapters, ingestion)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,11 +13,11 @@ from cli import json_output, terminal
 from cli.drop import exit_code, wait_for
 from cli.options import AsJson, By, Id, Seconds, Wait, Yes, confirm
 from functions.model.ingestion import ALERTED
-from functions.operations.expire import Expired
-from functions.operations.expire import expire as expired_of
-from functions.operations.failed import Outcome
-from functions.pipeline import audit_history
 from lakegate.landing import ID_PART
+
+if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
+    from functions.operations.expire import Expired
+    from functions.operations.failed import Outcome
 
 _Despite = Annotated[
     str,
@@ -109,13 +109,13 @@ def discard(
     report_discard(found.discard(ingestion, by))
 
 
-def report_replay(outcome: Outcome) -> None:
+def report_replay(outcome: "Outcome") -> None:
     """Print that the job was started."""
     terminal.out().print(outcomes.replayed(outcome), soft_wrap=True)
     _report_next_step(outcome)
 
 
-def report_publish(outcome: Outcome, by: str) -> None:
+def report_publish(outcome: "Outcome", by: str) -> None:
     """Print whether the ingestion is published; exit with its code if it failed again."""
     terminal.out().print(outcomes.approved(outcome, by), soft_wrap=True)
     _report_next_step(outcome)
@@ -123,7 +123,7 @@ def report_publish(outcome: Outcome, by: str) -> None:
         raise typer.Exit(exit_code([TrackedIngestion(outcome.ingestion)]))
 
 
-def report_discard(outcome: Outcome) -> None:
+def report_discard(outcome: "Outcome") -> None:
     """Print what was deleted and kept; exit with 1 if something could not be deleted."""
     now = outcome.ingestion
     if outcome.left:
@@ -136,7 +136,7 @@ def report_discard(outcome: Outcome) -> None:
     terminal.out().print(f"Details: `lakegate show {now.id[:ID_PART]}`")
 
 
-def _report_next_step(outcome: Outcome) -> None:
+def _report_next_step(outcome: "Outcome") -> None:
     if left := outcomes.left(outcome):
         terminal.err().print(left, style="yellow", soft_wrap=True)
     terminal.out().print(f"Progress: `lakegate show {outcome.ingestion.id[:ID_PART]}`")
@@ -155,6 +155,8 @@ def accept(
 
     This publishes nothing: use `lakegate publish` or `lakegate replay` for a rejected file.
     """
+    from functions.pipeline import audit_history
+
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
     accepted = audit_history.accept(adapters, ingestion, by, reason)
@@ -181,6 +183,8 @@ def expire(
     Keeps every file that another branch or any later commit of main reaches. Exits 1 if something
     could not be deleted; the next run tries again.
     """
+    from functions.operations.expire import expire as expired_of
+
     adapters = find(context.obj).adapters()
     policy = adapters.settings.keep_days if days is None else days
     done = []
@@ -196,7 +200,7 @@ def expire(
         raise typer.Exit(1)
 
 
-def line(expired: Expired, *, dry_run: bool) -> str:
+def line(expired: "Expired", *, dry_run: bool) -> str:
     """Describe what was deleted of one ingestion, or of one unused branch."""
     what = ", ".join(expired.branches) or expired.ingestion[:ID_PART]
     if expired.left:

@@ -137,7 +137,10 @@ _SLOW = {"boto3", "pynessie", "pyarrow", "pyiceberg", "duckdb", "jsonschema", "r
     ("command", "slow"),
     [
         ([], {"rich", "functions.adapters.all", *_SLOW}),
-        *(([name], _SLOW) for name in ("drop", "runs", "show", "inspect", "query", "tables")),
+        *(
+            ([name], _SLOW)
+            for name in ("drop", "runs", "show", "inspect", "query", "tables", "replay")
+        ),
         (["contract", "check"], _SLOW),
     ],
 )
