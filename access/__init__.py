@@ -1,1 +1,1 @@
-"""Read-only access to a deployment: tables, rows and reports."""
+"""Access to a deployment for commands, page and programs: files, tables, reports, decisions."""

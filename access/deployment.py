@@ -6,18 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import boto3
-from botocore.exceptions import BotoCoreError, ClientError
-
-from access import discarding, forwarding
-from functions.adapters.all import Adapters
-from functions.adapters.ledger import Ledger
-from functions.adapters.secrets import secret
-from functions.model.ingestion import Ingestion
-from functions.operations import failed
-from functions.operations.failed import Outcome
 from functions.settings import Settings
-from functions.wiring import connect
 from infra.local import processes, stack_file
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
@@ -25,9 +14,14 @@ from lakegate.landing import ID_PART
 
 if TYPE_CHECKING:
     from access.tables import Reader
+    from functions.adapters.all import Adapters
+    from functions.adapters.ledger import Ledger
+    from functions.model.ingestion import Ingestion
+    from functions.operations.failed import Outcome
 
 
-# pyarrow, duckdb and pyiceberg take a second to import, so they are imported only where needed.
+# The libraries of AWS, Nessie and Iceberg take seconds to import. Every command imports this
+# module, also for its help, so they are imported only where needed.
 
 ROOT = Path(__file__).resolve().parents[1]
 # Variables that would direct a client of the local stack elsewhere.
@@ -49,16 +43,21 @@ class Deployment:
     local: bool
     expire_function: str = ""
 
-    def adapters(self) -> Adapters:
+    def adapters(self) -> "Adapters":
         """Return the adapters, which call Nessie at its address for clients."""
+        from functions.wiring import connect
+
         return connect(self.settings, self.addresses["nessie"])
 
-    def discard(self, ingestion: Ingestion, by: str) -> Outcome:
+    def discard(self, ingestion: "Ingestion", by: str) -> "Outcome":
         """Discard a failed ingestion, by the stage's function if there is one.
 
         Raises LakegateError as `functions.operations.failed.discard` does, and if the function
         cannot be asked.
         """
+        from access import discarding
+        from functions.operations import failed
+
         adapters, function = self.adapters(), self.expire_function
         if not function:
             return failed.discard(adapters, ingestion, by=by)
@@ -67,6 +66,10 @@ class Deployment:
 
     def catalog_token(self) -> str:
         """Return a token that reads the catalog: the reader's, or else the functions' own."""
+        import boto3
+
+        from functions.adapters.secrets import secret
+
         name = self.settings.nessie_token_secret
         return self.reader_token or secret(boto3.client("secretsmanager"), name)
 
@@ -163,6 +166,8 @@ def enter(env: Mapping[str, str]) -> None:
 
 def _region() -> str:
     """Return the region of boto3's clients, or else that of a Lambda; "" if there is none."""
+    import boto3
+
     return boto3.session.Session().region_name or os.environ.get("AWS_REGION", "")
 
 
@@ -187,11 +192,16 @@ def nessie_address(uri: str, function: str) -> str:
     """
     if not function or os.environ.get("LAKEGATE_NESSIE_DIRECT"):
         return uri
+    from access import forwarding
+
     return forwarding.address(function, os.environ.get("AWS_ENDPOINT_URL", ""))
 
 
 def _deployed(name: str) -> dict[str, str]:
     """Return the settings of a deployed CloudFormation stack, as one of its functions has them."""
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
     try:
         found = boto3.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
         outputs: dict[str, Any] = {o["OutputKey"]: o["OutputValue"] for o in found["Outputs"]}
@@ -212,7 +222,7 @@ def _deployed(name: str) -> dict[str, str]:
 _ID_LENGTH = 32
 
 
-def identified(ledger: Ledger, beginning: str) -> Ingestion:
+def identified(ledger: "Ledger", beginning: str) -> "Ingestion":
     """Return the one ingestion whose id starts with `beginning`.
 
     Raises LakegateError UNKNOWN_INGESTION if there is none, AMBIGUOUS_ID if there are several.

@@ -4,12 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
-from functions.adapters.ledger import MOST_TOGETHER, Ledger
+from functions.adapters.all import Adapters
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState
 from lakegate import times
+
+if TYPE_CHECKING:  # boto3 takes a second to import, which help does not need
+    from functions.adapters.ledger import Ledger
 
 _LATELY = timedelta(days=30)
 _INDEXED = {state.value: (state,) for state in (*ALERTED, *IN_FLIGHT)} | dict.fromkeys(
@@ -46,7 +50,14 @@ class Found:
     more: bool = False
 
 
-def newest(ledger: Ledger, wanted: Wanted, now: str) -> Found:
+def find(adapters: Adapters, wanted: Wanted, *, is_waiting: bool) -> Found:
+    """Return the wanted ingestions: those that wait for a decision, or else any, newest first."""
+    if is_waiting:
+        return waiting(adapters.ledger, wanted)
+    return newest(adapters.ledger, wanted, adapters.now())
+
+
+def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Found:
     """Return the wanted ingestions, newest landing first.
 
     The index by day is read first, and the whole ledger only if it does not fill the limit.
@@ -64,7 +75,7 @@ def newest(ledger: Ledger, wanted: Wanted, now: str) -> Found:
     return _sorted(_in_any_state(ledger, wanted.state), wanted)
 
 
-def waiting(ledger: Ledger, wanted: Wanted) -> Found:
+def waiting(ledger: "Ledger", wanted: Wanted) -> Found:
     """Return the wanted ingestions that failed and wait for a decision, oldest landing first."""
     found = _cut(read(ledger, _first(ledger.open_failures(), wanted)), wanted.limit)
     # Somebody may have decided since the index was read.
@@ -77,7 +88,7 @@ def _first(briefs: Iterable[IngestionSummary], wanted: Wanted) -> list[str]:
     return list(islice(ids, wanted.limit + 1 if wanted.limit else None))
 
 
-def _in_any_state(ledger: Ledger, state: ShownState | None) -> Iterator[Ingestion]:
+def _in_any_state(ledger: "Ledger", state: ShownState | None) -> Iterator[Ingestion]:
     return ledger.in_state(State(state.value)) if state else ledger.all()
 
 
@@ -91,7 +102,9 @@ def _cut(found: Sequence[Ingestion], limit: int) -> Found:
     return Found(tuple(found[:limit] if limit else found), 0 < limit < len(found))
 
 
-def read(ledger: Ledger, ids: Sequence[str]) -> list[Ingestion]:
+def read(ledger: "Ledger", ids: Sequence[str]) -> list[Ingestion]:
     """Return the known ones of any number of ingestions."""
+    from functions.adapters.ledger import MOST_TOGETHER
+
     parts = (ids[start : start + MOST_TOGETHER] for start in range(0, len(ids), MOST_TOGETHER))
     return [each for part in parts for each in ledger.together(part)]

@@ -110,6 +110,11 @@ class Reader:
             connection.execute("SET TimeZone = 'UTC'").fetchall()
             yield connection.sql(sql).to_arrow_reader(_BATCH)
 
+    def all_rows(self, table: str) -> pa.Table:
+        """Return all rows of a table. Raises LakegateError UNKNOWN_TABLE."""
+        with self._translated():
+            return self._load(table).scan().to_arrow()
+
     @contextmanager
     def opened(self, table: str) -> Iterator[Table]:
         """Open a table for reading. Raises LakegateError UNKNOWN_TABLE."""

@@ -11,8 +11,9 @@ from rich.text import Text
 from access.backfill import Backfill, Progress, source_of
 from access.backfill import backfill as bring
 from access.deployment import find
+from access.uploads import chosen
 from cli import terminal
-from cli.drop import EXIT_CODES, chosen
+from cli.drop import EXIT_CODES
 from functions.adapters.all import Adapters
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART, ignore_rule

@@ -3,7 +3,6 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +11,11 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from access.contract_check import check
+from access.local_audit import audits, data_files
 from cli import ci_output, json_output, terminal
 from cli.ci_output import AsFormat, Format
-from cli.contract_check import check
 from cli.options import AsJson
-from lakegate.contract.model import Contract
-from lakegate.errors import LakegateError
 from lakegate.limits import Limits
 from lakegate.report import AuditReport, Verdict
 
@@ -41,41 +39,19 @@ def try_out(
     limits = Limits.of(os.environ)
     contract = check(file.read_text(encoding="utf-8"), str(file), limits)
     is_for_people = as_format is Format.TEXT and not as_json
-    reports = list(_audits(contract, list(data_files(data)), pages=is_for_people))
+    files = list(data_files(data))
+    reports = []
+    with terminal.err().status("starting Spark"):
+        for report in audits(contract, files):
+            reports.append(report)
+            if is_for_people:
+                terminal.out().print(page(report))
     if as_json:
         typer.echo(json_output.text([json.loads(report.to_json()) for report in reports]))
     elif not is_for_people:
         results = [r for report in reports for r in ci_output.of_audit(report, contract, str(file))]
         typer.echo(ci_output.text(results, as_format))
     raise typer.Exit(max(_EXIT_CODES[report.verdict] for report in reports))
-
-
-def data_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files, and those in directories whose names start with neither `.` nor `_`.
-
-    Raises LakegateError NO_DATA for a directory without such a file.
-    """
-    for path in paths:
-        within = sorted(path.iterdir()) if path.is_dir() else [path]
-        found = [each for each in within if each == path or _is_data(each)]
-        if not found:
-            raise LakegateError("NO_DATA", f"no data file in {path}")
-        yield from found
-
-
-def _is_data(file: Path) -> bool:
-    return file.is_file() and not file.name.startswith((".", "_"))
-
-
-def _audits(contract: Contract, files: list[Path], *, pages: bool) -> Iterator[AuditReport]:
-    from infra.local.contract_test import audit, local_spark
-
-    with terminal.err().status("starting Spark"), local_spark() as spark:
-        for file in files:
-            report = audit(spark, contract, file)
-            if pages:
-                terminal.out().print(page(report))
-            yield report
 
 
 def page(report: AuditReport) -> Group:

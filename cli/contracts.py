@@ -11,10 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from access import contract_check
+from access.contract_check import Checked, checked, clash
 from access.deployment import find
-from cli import ci_output, contract_check, json_output, terminal
+from cli import ci_output, json_output, terminal
 from cli.ci_output import AsFormat, Format
-from cli.contract_check import Checked, checked, clash
 from cli.contract_test import try_out
 from cli.options import AsJson
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key

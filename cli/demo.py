@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from access.deployment import Deployment, checkout, home, of_stack
+from access.follow import TrackedIngestion, dropped, finished, follow
 from cli import local_stack, slack, terminal
-from cli.drop import show_progress
-from cli.follow import TrackedIngestion, dropped, finished, follow, progress_table
+from cli.progress import progress_table, show_progress
 from cli.query import rows
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN
+from functions.model.commits import MAIN
 from functions.model.ingestion import State
 from infra.local import stack
 from lakegate.contract.model import Contract, parse
@@ -35,6 +35,7 @@ def demo() -> None:
 
     Starts the local stack, and stops it again if it was not running. Keeps the data.
     """
+    checkout()  # an error comes before any heading
     console = terminal.out()
     console.print("\nLakegate: ingesting five days of flights\n", style="bold")
     tell = terminal.progress_printer()

@@ -12,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from access.deployment import ROOT, checkout, find
+from access.follow import TrackedIngestion, dropped, ended, follow
 from cli import probe, terminal
 from cli.contracts import push, refuse_invalid
-from cli.drop import explain, show_progress
-from cli.follow import TrackedIngestion, dropped, ended, follow
+from cli.drop import explain
+from cli.progress import show_progress
 from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
 from functions.adapters.keyring import SecretKeyring

@@ -10,13 +10,13 @@ from pathlib import Path
 import boto3
 import typer
 
+from access.contract_check import checked
 from access.deployment import Deployment, checkout, find
 from access.shared_runs import SharedRuns, shared_runs
 from cli import aws_rules as rules
 from cli import json_output, terminal
 from cli.aws_rules import ALLOW, rights
 from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
-from cli.contract_check import checked
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
 from cli.options import AsJson

@@ -2,27 +2,22 @@
 
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from access import outcomes
+from access import decisions, outcomes
 from access.deployment import find, identified
+from access.follow import TrackedIngestion
 from cli import json_output, terminal
 from cli.drop import exit_code, wait_for
-from cli.follow import TrackedIngestion
 from cli.options import AsJson, By, Id, Seconds, Wait, Yes, confirm
-from functions.adapters.all import Adapters
-from functions.model import unreadable
 from functions.model.ingestion import ALERTED
-from functions.operations import failed
-from functions.operations.expire import Expired
-from functions.operations.expire import expire as expired_of
-from functions.operations.failed import Outcome
-from functions.operations.preconditions import require_publishable
-from functions.pipeline import audit_history
-from functions.pipeline.reports import report_of
 from lakegate.landing import ID_PART
+
+if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
+    from functions.operations.expire import Expired
+    from functions.operations.failed import Outcome
 
 _Despite = Annotated[
     str,
@@ -53,10 +48,8 @@ def replay(
     With --wait, exits like `lakegate drop`: 0 published, 3 rejected, 4 errored, 5 ignored.
     """
     adapters = find(context.obj).adapters()
-    ingestion = identified(adapters.ledger, identity)
-    newer = _newer(adapters, despite)
-    original = contract is Which.ORIGINAL
-    outcome = failed.replay(adapters, ingestion, by=by, original=original, despite=newer)
+    subject = decisions.about(adapters, identity, despite)
+    outcome = decisions.replay(adapters, subject, by, original=contract is Which.ORIGINAL)
     report_replay(outcome)
     if wait:
         wait_for(adapters, [TrackedIngestion(outcome.ingestion)], seconds)
@@ -85,14 +78,14 @@ def publish(
     Exits 3 if it is rejected again, 4 if it errors.
     """
     adapters = find(context.obj).adapters()
-    ingestion = identified(adapters.ledger, identity)
-    newer = _newer(adapters, despite)
-    require_publishable(adapters, ingestion, newer)
-    if notice := unreadable.named(report_of(adapters, ingestion), null_unreadable=nulls):
+
+    def agreed(notice: str) -> None:
         terminal.err().print(notice, style="yellow", soft_wrap=True)
         confirm("Publish it this way?", yes=yes)
-    outcome = failed.publish_anyway(
-        adapters, ingestion, by, reason, despite=newer, null_unreadable=nulls
+
+    subject = decisions.about(adapters, identity, despite)
+    outcome = decisions.publish(
+        adapters, subject, by, reason, null_unreadable=nulls, confirm=agreed
     )
     report_publish(outcome, by)
     if wait:
@@ -116,13 +109,13 @@ def discard(
     report_discard(found.discard(ingestion, by))
 
 
-def report_replay(outcome: Outcome) -> None:
+def report_replay(outcome: "Outcome") -> None:
     """Print that the job was started."""
     terminal.out().print(outcomes.replayed(outcome), soft_wrap=True)
     _report_next_step(outcome)
 
 
-def report_publish(outcome: Outcome, by: str) -> None:
+def report_publish(outcome: "Outcome", by: str) -> None:
     """Print whether the ingestion is published; exit with its code if it failed again."""
     terminal.out().print(outcomes.approved(outcome, by), soft_wrap=True)
     _report_next_step(outcome)
@@ -130,7 +123,7 @@ def report_publish(outcome: Outcome, by: str) -> None:
         raise typer.Exit(exit_code([TrackedIngestion(outcome.ingestion)]))
 
 
-def report_discard(outcome: Outcome) -> None:
+def report_discard(outcome: "Outcome") -> None:
     """Print what was deleted and kept; exit with 1 if something could not be deleted."""
     now = outcome.ingestion
     if outcome.left:
@@ -143,15 +136,10 @@ def report_discard(outcome: Outcome) -> None:
     terminal.out().print(f"Details: `lakegate show {now.id[:ID_PART]}`")
 
 
-def _report_next_step(outcome: Outcome) -> None:
+def _report_next_step(outcome: "Outcome") -> None:
     if left := outcomes.left(outcome):
         terminal.err().print(left, style="yellow", soft_wrap=True)
     terminal.out().print(f"Progress: `lakegate show {outcome.ingestion.id[:ID_PART]}`")
-
-
-def _newer(adapters: Adapters, identity: str) -> str:
-    """Return the full id of the newer version, "" if none is named."""
-    return identified(adapters.ledger, identity).id if identity else ""
 
 
 # `lakegate accept`: make a file's drift the new baseline.
@@ -167,6 +155,8 @@ def accept(
 
     This publishes nothing: use `lakegate publish` or `lakegate replay` for a rejected file.
     """
+    from functions.pipeline import audit_history
+
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
     accepted = audit_history.accept(adapters, ingestion, by, reason)
@@ -193,6 +183,8 @@ def expire(
     Keeps every file that another branch or any later commit of main reaches. Exits 1 if something
     could not be deleted; the next run tries again.
     """
+    from functions.operations.expire import expire as expired_of
+
     adapters = find(context.obj).adapters()
     policy = adapters.settings.keep_days if days is None else days
     done = []
@@ -208,7 +200,7 @@ def expire(
         raise typer.Exit(1)
 
 
-def line(expired: Expired, *, dry_run: bool) -> str:
+def line(expired: "Expired", *, dry_run: bool) -> str:
     """Describe what was deleted of one ingestion, or of one unused branch."""
     what = ", ".join(expired.branches) or expired.ingestion[:ID_PART]
     if expired.left:

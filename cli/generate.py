@@ -10,11 +10,12 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from access.deployment import find
+from access.follow import TrackedIngestion
+from access.uploads import put
 from cli import terminal
 from cli.contracts import push
-from cli.drop import list_uploads, put, wait_for
+from cli.drop import list_uploads, wait_for
 from cli.fault_injection import MEANING, Fault
-from cli.follow import TrackedIngestion
 from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
 from lakegate.contract.model import parse

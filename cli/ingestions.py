@@ -6,14 +6,13 @@ import typer
 from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
-from access.ingestions import Wanted, newest, waiting
+from access.follow import TrackedIngestion
+from access.ingestions import Wanted
+from access.ingestions import find as find_ingestions
 from access.outcomes import attempt, job_run, waits, with_others
 from access.shared_runs import places
 from cli import json_output, terminal
-from cli.follow import TrackedIngestion
 from cli.options import AsJson, Id, since
-from functions.adapters.all import Adapters
-from functions.adapters.s3 import Missing
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion
 from functions.model.shown_state import ShownState
@@ -40,14 +39,12 @@ def runs(
     """List ingestions, newest first; with --waiting those that need a decision, oldest first."""
     adapters = find(context.obj).adapters()
     wanted = Wanted(table, state, since or "", limit)
-    now = adapters.now()
-    ledger = adapters.ledger
-    found = waiting(ledger, wanted) if is_waiting else newest(ledger, wanted, now)
+    found = find_ingestions(adapters, wanted, is_waiting=is_waiting)
     listed = found.ingestions
     if as_json:
         typer.echo(json_output.text([json_output.of_ingestion(each) for each in listed]))
     elif listed:
-        made = terminal.waiting(listed, now) if is_waiting else terminal.runs(listed)
+        made = terminal.waiting(listed, adapters.now()) if is_waiting else terminal.runs(listed)
         terminal.out().print(made)
     else:
         nothing = "Nothing waits for a decision" if is_waiting else "No matching ingestions"
@@ -65,22 +62,17 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
+    from functions.pipeline.reports import report_of  # S3's adapter, which help does not need
+
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
-    report = _report(adapters, ingestion)
+    report = report_of(adapters, ingestion) if ingestion.report_key else None
     if as_json:
         typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
         words = places(adapters, [ingestion] if ingestion.awaits_shared_run else [])
         progress = waits(words[ingestion.id]) if words else ""
         terminal.out().print(page(ingestion, report, progress, verbose=verbose))
-
-
-def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
-    try:
-        return adapters.lake.report(ingestion.report_key) if ingestion.report_key else None
-    except Missing:
-        return None
 
 
 def page(

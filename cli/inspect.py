@@ -14,7 +14,7 @@ from access.failing_rows import UNWRITTEN, Finding, Inspection, Question, eviden
 from cli import json_output, terminal
 from cli.ingestions import rows_of, source
 from cli.options import AsJson, Id
-from functions.adapters.nessie import MAIN
+from functions.model.commits import MAIN
 from lakegate.audit_tables import run_id
 from lakegate.report import AuditReport
 

@@ -14,7 +14,7 @@ from cli import json_output, terminal
 from cli.contracts import push
 from cli.options import AsJson
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN
+from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState, is_approved
 from functions.settings import Settings
 from functions.wiring import connect

@@ -17,7 +17,7 @@ from cli import terminal
 from cli.local_stack import Tell
 from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN
+from functions.model.commits import MAIN
 from functions.settings import Settings
 from infra.package import job_versions
 from lakegate.errors import LakegateError

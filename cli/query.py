@@ -14,7 +14,7 @@ import typer
 from access.deployment import Choice, find
 from cli import terminal
 from cli.spinner import SPINNER
-from functions.adapters.nessie import MAIN
+from functions.model.commits import MAIN
 from lakegate.text import escaped_json, visible
 
 if TYPE_CHECKING:

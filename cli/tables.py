@@ -11,8 +11,7 @@ from access.deployment import find
 from cli import json_output, terminal
 from cli.options import AsJson
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN
-from functions.model.commits import Commit
+from functions.model.commits import MAIN, Commit
 from functions.model.merge_commit import Published, gains, published
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART

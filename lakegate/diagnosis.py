@@ -139,4 +139,11 @@ def cell_told(sample: Mapping[str, str | None]) -> str:
     return f"{place}{sample['column']} {sample['value']!r}: {sample['reason']}"
 
 
+def cell_of(sample: Mapping[str, str | None]) -> BadCell | None:
+    """Return the cell that such a sample row names; None for any other sample row."""
+    if not cell_told(sample):
+        return None
+    return BadCell(**{name: sample.get(name) or "" for name in _CELL})
+
+
 _CELL = ("place", "column", "value", "reason")

@@ -16,6 +16,8 @@ from lakegate.ecma_patterns import PATTERNS
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])"
 _TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+NAMED_DAY, NAMED_DAY_FORMAT = "named day", "ddMMMyyyy"  # 02JAN2007
 # Each shape is narrower than the later ones that also match it.
 SHAPES: Mapping[str, str] = {
     "boolean": r"true|false",
@@ -28,6 +30,7 @@ SHAPES: Mapping[str, str] = {
     "timestamp": rf"{_DATE}[T ]{_TIME}(\.[0-9]{{1,6}})?",
     "instant": rf"{_DATE}[T ]{_TIME}(\.[0-9]{{1,6}})?(Z|[-+](0[0-9]|1[0-7]):[0-5][0-9])",
     "time": _TIME,
+    NAMED_DAY: rf"(0[1-9]|[12][0-9]|3[01])(?i:{_MONTHS})[0-9]{{4}}",
     **{format_: PATTERNS[format_] for format_ in ("uuid", "email", "ipv4")},
     "mail": r"[^@ ]+@[^@ ]+\.[^@ ]+",
     "iban": r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}",
@@ -37,7 +40,7 @@ SHAPES: Mapping[str, str] = {
 }
 MOMENTS = ("date", "timestamp", "instant", "time")
 FORMS = ("uuid", "email", "ipv4", "mail", "iban", "uri", "letters", "digits")
-CELLS = ("boolean", "integer", "decimal", "number", *MOMENTS, *FORMS)
+CELLS = ("boolean", "integer", "decimal", "number", *MOMENTS, NAMED_DAY, *FORMS)
 # The shapes of JSON's values, by their kind.
 JSON_SHAPES: Mapping[str, tuple[str, ...]] = {
     "text": (*MOMENTS, *FORMS),
@@ -117,7 +120,8 @@ def columns_of(
         _profile(name, type_, shapes.get(name, ()), measured)
         for (name, type_), measured in zip(types.items(), row, strict=True)
     ]
-    return tuple(_with_outliers(connection, each, broken) for each in _listed(connection, profiles))
+    listed = [_with_days(connection, each) for each in _listed(connection, profiles)]
+    return tuple(_with_outliers(connection, each, broken) for each in listed)
 
 
 def _likely(
@@ -158,11 +162,19 @@ def _measures(name: str, type_: str, shapes: Sequence[str], broken: str) -> str:
 
 def _fits(words: str, shape: str) -> str:
     """Return the condition that a text has a shape; a day must be one of the calendar."""
+    if shape == NAMED_DAY:
+        return f"({named_day(words)} IS NOT NULL)"
     matches = f"regexp_full_match({words}, {text(SHAPES[shape])})"
     if shape in _WITH_DAY:
         day = f"left({words}, 10)"
         matches += f" AND {day} >= '0001' AND TRY_CAST({day} AS DATE) IS NOT NULL"
     return f"coalesce({matches}, false)"
+
+
+def named_day(words: str) -> str:
+    """Return the day that a text like 02JAN2007 names, in SQL; null for any other text."""
+    fits = f"regexp_full_match({words}, {text(SHAPES[NAMED_DAY])}) AND right({words}, 4) > '0000'"
+    return f"CASE WHEN {fits} THEN CAST(try_strptime({words}, '%d%b%Y') AS DATE) END"
 
 
 def _profile(
@@ -200,6 +212,16 @@ def _listed(
         replace(s, values=tuple(v for v in values.get(s.name, ()) if v is not None))
         for s in profiles
     ]
+
+
+def _with_days(connection: duckdb.DuckDBPyConnection, column: ColumnProfile) -> ColumnProfile:
+    """Return the column with its first and last day as ISO 8601, if it names months."""
+    if column.shape != NAMED_DAY:
+        return column
+    day = named_day(quoted(column.name))
+    ends = f"CAST(min({day}) AS VARCHAR), CAST(max({day}) AS VARCHAR)"
+    first, last = connection.sql(f"SELECT {ends} FROM sample").fetchall()[0]
+    return replace(column, first=first, last=last)
 
 
 def _with_outliers(

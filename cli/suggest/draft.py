@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from cli.contract_hints import looks_like_a_key, looks_like_money, looks_personal
-from cli.suggest.columns import ColumnProfile, Outlier
+from access.contract_hints import looks_like_a_key, looks_like_money, looks_personal
+from cli.suggest.columns import NAMED_DAY, NAMED_DAY_FORMAT, ColumnProfile, Outlier
 from cli.suggest.sample import Sample
 from cli.suggest.yaml import Quoted, comment, dumped, name_of
 from lakegate.errors import LakegateError
@@ -59,6 +59,7 @@ _SHAPES = {
     "timestamp": Type("timestamp", "timestamp_ntz"),
     "instant": Type("timestamp"),
     "time": Type("time"),
+    NAMED_DAY: Type("date", more={"logicalTypeOptions": {"format": NAMED_DAY_FORMAT}}),
 }
 _TYPES = {
     **dict.fromkeys(("VARCHAR", "JSON", '"NULL"'), Type("string")),
@@ -229,7 +230,7 @@ def _rules(column: ColumnProfile, key: str | None) -> dict[str, Any]:
     if _is_coded(column, type_) and not key:
         found["enum"] = [{"value": Quoted(value)} for value in column.values]
     elif options := dict(_options(column, type_, is_key=key is not None)):
-        found["logicalTypeOptions"] = options
+        found["logicalTypeOptions"] = {**type_.more.get("logicalTypeOptions", {}), **options}
     return found
 
 

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from access.check_sql import FILE, FOUND, POSITION, about_rows, addresses, finder, quoted
-from cli.suggest.columns import ColumnProfile, text
+from cli.suggest.columns import NAMED_DAY_FORMAT, ColumnProfile, named_day, text
 from cli.suggest.draft import draft
 from cli.suggest.sample import Sample, sample
 from lakegate.contract.checks import Check, Metric
@@ -106,6 +106,8 @@ def cell(value: str, column: Column) -> str:
     """Return the value of a text cell in SQL; null if the job would refuse it."""
     if column.kind in ("string", "time"):
         return value
+    if column.written == NAMED_DAY_FORMAT:
+        return named_day(value)
     if column.type.startswith("decimal"):
         scale = column.type.rpartition(",")[2].rstrip(")")
         form = rf"[-+]?[0-9]*([.][0-9]{{0,{scale}}}0*)?"

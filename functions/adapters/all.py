@@ -4,16 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from functions.adapters.emr import Jobs
-from functions.adapters.landing import Landing
-from functions.adapters.ledger import Ledger
-from functions.adapters.nessie import Catalog
-from functions.adapters.s3 import Lake
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, Backlog, DeadLetters, WorkQueue
-from functions.settings import Settings
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a second to import: whoever only passes adapters on need not wait for it
+    from functions.adapters.emr import Jobs
     from functions.adapters.iceberg import Tables
+    from functions.adapters.landing import Landing
+    from functions.adapters.ledger import Ledger
+    from functions.adapters.nessie import Catalog
+    from functions.adapters.s3 import Lake
+    from functions.adapters.sqs import (
+        AlertQueue,
+        AnnouncementQueue,
+        Backlog,
+        DeadLetters,
+        WorkQueue,
+    )
+    from functions.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -25,19 +30,19 @@ class Adapters:
     few random letters that make a branch's name unique.
     """
 
-    settings: Settings
-    landing: Landing
-    lake: Lake
-    ledger: Ledger
-    catalog: Catalog
+    settings: "Settings"
+    landing: "Landing"
+    lake: "Lake"
+    ledger: "Ledger"
+    catalog: "Catalog"
     tables: "Callable[[], Tables]"
-    jobs: Jobs
-    uploads: Backlog
-    work: WorkQueue
-    alerts: AlertQueue
-    announcements: AnnouncementQueue
-    upload_dead_letters: DeadLetters
-    job_run_dead_letters: DeadLetters
-    alert_dead_letters: DeadLetters
+    jobs: "Jobs"
+    uploads: "Backlog"
+    work: "WorkQueue"
+    alerts: "AlertQueue"
+    announcements: "AnnouncementQueue"
+    upload_dead_letters: "DeadLetters"
+    job_run_dead_letters: "DeadLetters"
+    alert_dead_letters: "DeadLetters"
     now: Callable[[], str]
     token: Callable[[], str]

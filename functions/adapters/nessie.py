@@ -22,12 +22,13 @@ from pynessie.error import (
 )
 
 from functions.adapters.secrets import Bearer, Secret
+from functions.model import commits
 from functions.model.commits import Change, Commit, Tip, changed
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.tokens import TokenRefused
 
-MAIN = "main"
+MAIN = commits.MAIN
 _TIMEOUT = 30
 _PAGE = 100
 

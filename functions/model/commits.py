@@ -8,6 +8,8 @@ from typing import Any
 
 from lakegate.errors import LakegateError, Permanent
 
+MAIN = "main"  # the branch that consumers read
+
 
 class NotOnMain(LakegateError):
     """Main's log has no such commit."""

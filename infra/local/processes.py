@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import requests
 
 from lakegate.errors import LakegateError
 
@@ -126,6 +125,8 @@ def wait_until(home: Path, part: str, answers: Callable[[], bool], timeout: floa
 
 def answers(url: str, headers: Mapping[str, str] | None = None) -> bool:
     """Return whether a server answers this request with success."""
+    import requests  # its import takes longer than all that reads no address
+
     try:
         return requests.get(url, headers=headers, timeout=30).ok  # busy machines answer late
     except requests.RequestException:

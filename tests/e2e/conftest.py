@@ -1,6 +1,8 @@
 """The whole stack, started once for all end-to-end tests and used as by its users."""
 
 import os
+import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ import requests
 from pyiceberg.catalog.rest import RestCatalog
 
 from access import deployment
+from access.deployment import ROOT
 from cli import local_stack
 from functions.adapters.all import Adapters
 from functions.adapters.ledger import UnknownIngestion
@@ -28,6 +31,7 @@ from tests.waiting import PATIENCE, eventually
 
 # The pause between two reads of something that takes seconds: reads use the same few cores.
 PAUSE = 0.2
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,43 @@ schema:
         physicalType: double
         logicalTypeOptions: {{minimum: 0, maximum: 100}}
 """
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path, gate: Gate) -> dict[str, str]:
+    """Return the environment of a newcomer in an empty folder, with the project's environment.
+
+    The stack runs already; `gate` itself tests that `lakegate up` starts it from nothing.
+    """
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
+    return env | {"LAKEGATE_HOME": str(gate.home), "COLUMNS": "120"}
+
+
+def followed(page: Path, folder: Path, env: Mapping[str, str]) -> str:
+    """Write a page's files into a folder, run its commands and programs there; return the output.
+
+    Raises AssertionError if one of them fails.
+    """
+    script = ["set -euo pipefail"]
+    for language, name, text in _BLOCK.findall(page.read_text()):
+        if name:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        elif language == "sh":
+            script.append(text)
+        elif language == "python":
+            script.append(f"python - <<'PROGRAM'\n{text}PROGRAM\n")
+    return done(["bash", "-c", "\n".join(script)], folder, env)
+
+
+def done(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
+    """Return the output of a command that succeeds."""
+    ended = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,6 +19,17 @@ _TABLE = "installed.orders"
 _LAMBDA_PYTHON = (
     ROOT / ".venv-ministack/bin/python"
 )  # newer than the checkout's, where there is one
+_PROGRAM = f"""
+from importlib.resources import files
+
+import lakegate
+
+assert all((files(package) / "py.typed").is_file() for package in ("lakegate", "access"))
+gate = lakegate.connect()
+(done,) = gate.wait(*gate.drop("more.csv", table="{_TABLE}"))
+print(done.state, done.rows)
+print(gate.query("SELECT DISTINCT id FROM {_TABLE} WHERE id = 7").to_pylist())
+"""
 
 
 @pytest.fixture(scope="module", params=[sys.executable, str(_LAMBDA_PYTHON)], ids=["", "newer"])
@@ -39,12 +50,12 @@ def _uv(*arguments: str) -> None:
 
 
 def _run(
-    lakegate: Path, directory: Path, *arguments: str, **env: str
+    program: Path, directory: Path, *arguments: str, **env: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a directory that is no checkout."""
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
     return subprocess.run(
-        [lakegate, *arguments],
+        [program, *arguments],
         cwd=directory,
         env={**plain, "NO_COLOR": "1", **env},
         capture_output=True,
@@ -81,13 +92,21 @@ def test_a_deployment_is_operated_without_a_checkout(
     assert "published" in said.stdout, said.stderr
 
 
-@pytest.mark.parametrize("command", [["up"], ["deploy", "--stage", "dev"], ["runs"]])
+def test_a_program_works_without_a_checkout(installed: Path, gate: Gate, tmp_path: Path) -> None:
+    """The Python API is in the package with its types, and works with a deployment's variables."""
+    gate.put_contract(contract(_TABLE, "csv", "shared"))
+    (tmp_path / "more.csv").write_text("id,amount\n7,10\n")
+    said = _run(installed.with_name("python"), tmp_path, "-c", _PROGRAM, **gate.stack.env)
+    assert (said.returncode, said.stdout) == (0, "published 1\n[{'id': 7}]\n"), said.stderr
+
+
+@pytest.mark.parametrize("command", [["up"], ["demo"], ["deploy", "--stage", "dev"], ["runs"]])
 def test_a_command_that_needs_a_checkout_says_so(
     installed: Path, tmp_path: Path, command: list[str]
 ) -> None:
     """The message names what is missing, and nothing is written beside the package."""
     said = _run(installed, tmp_path, *command, AWS_DEFAULT_REGION="eu-central-1")
-    assert said.returncode == 1
+    assert (said.returncode, said.stdout) == (1, "")
     assert "NO_CHECKOUT" in said.stderr
     assert not list(tmp_path.iterdir())
 

@@ -243,6 +243,8 @@ def _moment(logical: str, **options: Any) -> list[dict[str, Any]]:
         ("date", "dd/MM/yyyy", ("31/12/2013", date(2013, 12, 31)), "12/31/2013"),
         ("date", "yyyyMMdd", ("20131231", date(2013, 12, 31)), "20131301"),
         ("date", "d.M.yyyy", ("1.2.2013", date(2013, 2, 1)), "1.2.2013 x"),
+        ("date", "ddMMMyyyy", ("02JAN2007", date(2007, 1, 2)), "02JAM2007"),
+        ("date", "ddMMMyyyy", ("02feb2007", date(2007, 2, 2)), "31FEB2007"),
         ("timestamp", "dd/MM/yyyy HH:mm", ("01/01/2013 12:00", NOON), "01/01/2013"),
         ("timestamp", "yyyy-MM-dd HH:mm:ssXXX", ("2013-01-01 14:00:00+02:00", NOON), "2013-01-01"),
     ],

@@ -226,8 +226,9 @@ _READERS = {"csv": CSV_OPTIONS, "tsv": CSV_OPTIONS, "json": JSON_OPTIONS}
 # The notation of dates and times in a file of text cells: their pattern, and their time zone.
 
 _ISO = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
-# DateTimeFormatter's letters that Spark parses, and whose meaning depends on no locale.
-_KNOWN = re.compile(r"[yu]{1,6}|([MdHhms])\1?(?!\1)|S{1,6}(?!S)|a|[XxZ]{1,3}")
+# DateTimeFormatter's letters that Spark parses, and whose meaning depends on no locale. Of names it
+# reads those of months in English, in any case: Spark's locale for patterns is always US.
+_KNOWN = re.compile(r"[yu]{1,6}|M{3}(?!M)|([MdHhms])\1?(?!\1)|S{1,6}(?!S)|a|[XxZ]{1,3}")
 _QUOTED = re.compile(r"'[^']*'")
 _PLAIN = re.compile(r"[^A-Za-z\[\]{}#']")
 _PARTS = (_KNOWN, _QUOTED, _PLAIN)
@@ -249,7 +250,7 @@ def read_pattern(options: Field, logical: str) -> str:
         options.refuse(f"times are read as {_ISO[logical]} alone", "format")
         return ""
     if strange := _strange(given):
-        reason = "such as dd/MM/yyyy or yyyyMMdd HH:mm:ss, is made of y M d H h m s S a X and signs"
+        reason = "such as dd/MM/yyyy HH:mm or ddMMMyyyy, is made of y M d H h m s S a X and signs"
         options.refuse(f"{strange!r} is not supported in a pattern: one, {reason}", "format")
     elif missing := [letters[0] for letters in _NEEDED[logical] if not set(letters) & set(given)]:
         options.refuse(f"a {logical} needs {', '.join(missing)} in its pattern", "format")

@@ -67,6 +67,9 @@ def column_of(drafted: Draft, *cells: str, name: str = "c") -> tuple[str, Contra
         (("2013-01-31T10:00:00Z", "2013-01-31T10:00:00+01:00"), "timestamp"),
         (("", ""), "string"),
         ((" 1", "2"), "string"),
+        (("02JAN2007", "28Feb2007"), "date"),
+        (("02JAN2007", "31FEB2007"), "string"),
+        (("02JAN2007", "01JAN0000"), "string"),
     ],
 )
 def test_a_columns_type_is_what_all_its_texts_are(
@@ -81,6 +84,13 @@ def test_names_and_shapes_give_a_narrower_type(drafted: Draft) -> None:
     assert column_of(drafted, "19.90", "5", name="unit_price")[0] == "decimal(12,2)"
     _, contract = column_of(drafted, "23:59:59", "00:00:00")
     assert contract.column("c").logical_type == "time"
+
+
+def test_days_with_names_of_months_have_their_format(drafted: Draft) -> None:
+    """A column of days like 02JAN2007 is a date in that format, with a minimum in ISO 8601."""
+    _, contract = column_of(drafted, "03FEB2009", "02JAN2007", "")
+    assert contract.column("c").written == "ddMMMyyyy"
+    assert "minimum='2006-01-01'" in repr(contract.checks)
 
 
 def test_what_has_no_null_is_required(drafted: Draft) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from cli.contract_check import check
-from cli.contract_hints import hints
+from access.contract_check import check
+from access.contract_hints import hints
 from cli.contracts import suggested
 from cli.suggest.trial import cell
 from lakegate.contract.columns import Column, declared_type, default_type

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console, RenderableType
 
+from access.follow import TrackedIngestion
 from cli import terminal
-from cli.follow import TrackedIngestion, progress_table
+from cli.progress import progress_table
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion
 from lakegate.report import Reason

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 from typer.testing import CliRunner
 
+from access.contract_check import check
 from access.deployment import ROOT
 from cli import sample_files
-from cli.contract_check import check
 from cli.main import app
 from lakegate.contract.editor_schema import contract_schema
 from lakegate.contract.editor_words import WORDS

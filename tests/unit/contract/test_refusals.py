@@ -289,7 +289,8 @@ def test_dates_in_json_are_read_as_iso_alone() -> None:
     ("logical", "pattern", "reason"),
     [
         ("date", "dd.MM", "needs y"),
-        ("date", "dd.MMM.yyyy", "not supported in a pattern"),
+        ("date", "dd.MMMM.yyyy", "not supported in a pattern"),
+        ("date", "dd.LLL.yyyy", "not supported in a pattern"),
         ("date", "EEE dd.MM.yyyy", "not supported in a pattern"),
         ("timestamp", "HH:mm", "needs y, M, d"),
         ("time", "HH:mm", "HH:mm:ss alone"),

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from access.contract_check import check
+from access.contract_hints import hints
 from access.deployment import ROOT
-from cli.contract_check import check
-from cli.contract_hints import hints
 from cli.main import app
 from lakegate.contract.model import ContractInvalid
 from tests.unit.contract.contract_texts import HEAD, contract_text

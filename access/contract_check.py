@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from jsonschema import Draft201909Validator
-from jsonschema.exceptions import ValidationError
-
-from cli.contract_hints import hints
-from cli.contract_sql import sql_problems
+from access.contract_hints import hints
+from access.contract_sql import sql_problems
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, parse
 from lakegate.contract.reading.yaml import Node, Problem, load, suggestion
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
+
+if TYPE_CHECKING:  # a third of a second, which help does not need
+    from jsonschema import Draft201909Validator
+    from jsonschema.exceptions import ValidationError
 
 _QUOTED = re.compile(r"'([^']+)'")
 _LONGEST_REASON = 200
@@ -132,7 +133,9 @@ def _holds(outer: str, inner: str) -> bool:
 
 
 @cache
-def _validator() -> Draft201909Validator:
+def _validator() -> "Draft201909Validator":
+    from jsonschema import Draft201909Validator
+
     file = resources.files("open_data_contract_standard") / "schema.json"
     return Draft201909Validator(json.loads(file.read_text(encoding="utf-8")))
 
@@ -144,20 +147,20 @@ def _schema_problems(tree: Node) -> list[Problem]:
     return [p for error in telling for p in _problems(tree, _deepest(error))]
 
 
-def _deepest(error: ValidationError) -> ValidationError:
+def _deepest(error: "ValidationError") -> "ValidationError":
     """Return, of several alternatives that all failed, the error deepest in the document."""
     while error.context:
         error = max(error.context, key=lambda inner: len(inner.absolute_path))
     return error
 
 
-def _inside(error: ValidationError, other: ValidationError) -> bool:
+def _inside(error: "ValidationError", other: "ValidationError") -> bool:
     """Return whether an error is at or below another one, and so made the schema skip keys."""
     place = list(other.absolute_path)
     return list(error.absolute_path)[: len(place)] == place
 
 
-def _problems(tree: Node, error: ValidationError) -> Iterator[Problem]:
+def _problems(tree: Node, error: "ValidationError") -> Iterator[Problem]:
     node, path = _find(tree, error)
     keys = _QUOTED.findall(error.message)
     match error.validator:
@@ -179,11 +182,11 @@ def _problems(tree: Node, error: ValidationError) -> Iterator[Problem]:
             yield Problem(node.line, path, error.message[:_LONGEST_REASON])
 
 
-def _keys(error: ValidationError) -> Collection[str]:
+def _keys(error: "ValidationError") -> Collection[str]:
     return error.schema.get("properties", ()) if isinstance(error.schema, dict) else ()
 
 
-def _find(tree: Node, error: ValidationError) -> tuple[Node, str]:
+def _find(tree: Node, error: "ValidationError") -> tuple[Node, str]:
     node, path = tree, ""
     for step in error.absolute_path:
         if isinstance(node.value, dict):

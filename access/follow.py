@@ -4,19 +4,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
-
-from rich.console import RenderableType
-from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
 
 from access.outcomes import attempt, waits, with_others
 from access.shared_runs import places
-from cli import terminal
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
-from functions.adapters.ledger import UnknownIngestion
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import rows_of
 from lakegate.errors import LakegateError
@@ -137,6 +129,8 @@ def job_state(item: TrackedIngestion) -> str:
 
 
 def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
+    from functions.adapters.ledger import UnknownIngestion  # boto3 takes its time to import
+
     try:
         ingestion = adapters.ledger.get(item.ingestion.id)
     except UnknownIngestion:
@@ -166,75 +160,3 @@ def _timed_out(hanging: list[TrackedIngestion], seconds: float) -> LakegateError
     return LakegateError(
         "TIMED_OUT", f"{message}\nThey continue. Check the stack with `lakegate status`."
     )
-
-
-# The progress table on a terminal: a line per ingestion, a column per step.
-
-_DONE = Text("✓", "green")
-_NONE = Text("")
-
-
-def progress_table(tracked: Iterable[TrackedIngestion], elapsed: float = 0.0) -> Table:
-    """Return a table of ingestions and their steps, with the seconds from landing to the end.
-
-    Before the final state, the seconds are those waited, `elapsed`.
-    """
-    made = terminal.table(
-        "file", "landed", "branch", "job", "audit", "main", "seconds", right=["seconds"]
-    )
-    for item in tracked:
-        took = item.seconds(item.ingestion.state.value) if item.ingestion.ended else elapsed
-        made.add_row(
-            item.name,
-            _DONE if item.ingestion.times else _busy("uploaded"),
-            _branch(item.ingestion),
-            _job(item),
-            _audit(item),
-            _main(item.ingestion),
-            Text("" if took is None else f"{took:.1f}", "" if item.ingestion.ended else "dim"),
-        )
-    return made
-
-
-def _branch(ingestion: Ingestion) -> RenderableType:
-    if ingestion.branch:
-        return _DONE
-    if ingestion.ended or not ingestion.times or ingestion.awaits_shared_run:
-        return _NONE
-    return _busy("creating")
-
-
-def _job(item: TrackedIngestion) -> RenderableType:
-    if item.ingestion.state is State.SUBMITTED:
-        return _busy(job_state(item))
-    if item.ingestion.awaits_shared_run:
-        return _busy(item.load or "waits for a shared run")
-    return _DONE if item.ingestion.job_run else _NONE
-
-
-def _audit(item: TrackedIngestion) -> Text:
-    many = sum(item.ingestion.check_counts.values())
-    if not many:
-        return _NONE
-    if item.blocking:
-        return Text(f"✗ {item.blocking} of {many}", "red")
-    passed = Text(f"✓ {many}", "green")
-    if warnings := len(item.ingestion.warnings):
-        passed.append(f", ! {warnings}", "yellow")
-    return passed
-
-
-def _main(ingestion: Ingestion) -> RenderableType:
-    if ingestion.state is State.PUBLISHED:
-        removes = ingestion.change or ingestion.is_ordered
-        less = f" −{ingestion.replaced_rows:,}" if removes else ""  # noqa: RUF001
-        return Text(f"+{ingestion.rows:,}{less} rows", "green")
-    if ingestion.ended:
-        return terminal.state(ingestion)
-    return _busy("publishing") if ingestion.state is State.AUDITED else _NONE
-
-
-@cache
-def _busy(words: str) -> Spinner:
-    """Return the spinner for a step. Each text has one spinner, as a new one would start over."""
-    return Spinner("dots", Text(words, "yellow"), style="yellow")

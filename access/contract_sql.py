@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from lakegate.contract.model import Contract, Problem
 from lakegate.contract.reading.sql import tokens
 from lakegate.contract.reading.yaml import Node, suggestion
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _UNSURE = re.compile(r'"|->|\$\{')  # a text in Spark's SQL, or the argument of a lambda
 _CURLY = "\u201c\u201d\u201e\u2018\u2019"
@@ -49,6 +50,8 @@ class _Stated:
 
 def sql_problems(tree: Node, contract: Contract) -> list[Problem]:
     """Return the mistakes in the SQL of a contract with the tree `tree`."""
+    import duckdb  # half a second, which help does not need
+
     found: list[Problem] = []
     with duckdb.connect() as connection:
         for stated in _stated(tree, ""):
@@ -98,7 +101,7 @@ def _misspelled(sql: str) -> str:
 
 
 def _reasons(
-    connection: duckdb.DuckDBPyConnection, stated: _Stated, contract: Contract
+    connection: "DuckDBPyConnection", stated: _Stated, contract: Contract
 ) -> Iterator[str]:
     is_unsure = _UNSURE.search(stated.sql) or _NESTED.search(stated.path)
     if is_unsure or contract.extra_columns == "add":
@@ -114,7 +117,7 @@ def _reasons(
         yield from _unknown(node, columns)
 
 
-def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Mapping[str, Any]:
+def _parsed(connection: "DuckDBPyConnection", sql: str) -> Mapping[str, Any]:
     """Return the tree of one SELECT; {} if duckdb cannot parse it, or it has another form."""
     ((text,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     found = json.loads(text)

@@ -1,0 +1,279 @@
+"""The Python API: `lakegate.connect(stage)` returns a gate, which does as the commands do."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from access import decisions, ingestions, local_audit, uploads
+from access.deployment import Choice, identified
+from access.follow import TrackedIngestion, ended, follow
+from access.ingestions import Wanted
+from functions.adapters.all import Adapters
+from functions.model import ingestion as model
+from functions.model.commits import MAIN
+from functions.model.shown_state import ShownState
+from functions.operations.failed import Outcome
+from functions.pipeline.reports import report_of
+from functions.telemetry import logger
+from lakegate import times
+from lakegate.diagnosis import BadCell, cell_of
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
+from lakegate.report import AuditReport
+
+if TYPE_CHECKING:  # a second to import, which most programs do not need
+    import pyarrow as pa
+
+    from access.contract_check import Checked
+    from access.tables import Reader
+
+_PATIENCE = 900.0  # seconds
+_CONNECTED = "LAKEGATE_CONNECTED"
+
+
+@dataclass(frozen=True)
+class Ingestion:
+    """An ingestion when it was read: what one landed file, batch or change caused.
+
+    `state` is as `lakegate runs` shows it. `code` and `reason` say why it was not published.
+    `commit` is main's commit with its rows. `report` is its last attempt's audit report, None in
+    lists and where there is none. `left` names the steps of a decision that the sweep will repeat.
+    Times are ISO 8601 in UTC, and "" before they come.
+    """
+
+    id: str
+    state: str
+    bucket: str
+    key: str
+    version: str
+    tables: tuple[str, ...] = ()
+    rows: int = 0
+    landed_at: str = ""
+    ended_at: str = ""
+    branch: str = ""
+    commit: str = ""
+    code: str = ""
+    reason: str = ""
+    owner: str = ""
+    attempt: int = 1
+    approved_by: str = ""
+    report: AuditReport | None = field(default=None, repr=False)
+    left: str = ""
+
+    @property
+    def cells(self) -> tuple[BadCell, ...]:
+        """Return the first cells that could not be read, as the report names them."""
+        checks = self.report.checks if self.report else ()
+        return tuple(filter(None, (cell_of(each) for check in checks for each in check.samples)))
+
+    @classmethod
+    def of(
+        cls, found: model.Ingestion, report: AuditReport | None = None, left: str = ""
+    ) -> "Ingestion":
+        """Return the ledger's entry for people."""
+        return cls(
+            id=found.id,
+            state=ShownState.of(found).value,
+            bucket=found.landed.bucket,
+            key=found.landed.key,
+            version=found.landed.version,
+            tables=found.tables,
+            rows=found.rows,
+            landed_at=found.landed.landed_at,
+            ended_at=found.ended_at,
+            branch=found.branch,
+            commit=found.merge_hash,
+            code=found.reason.code if found.reason else "",
+            reason=found.reason.message if found.reason else "",
+            owner=found.owner,
+            attempt=found.attempt,
+            approved_by=found.approved_by,
+            report=report,
+            left=left,
+        )
+
+
+Which = Ingestion | str
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A deployment of Lakegate. Each method raises LakegateError with a sentence for people.
+
+    An ingestion is named by its value, its id, or the first characters of the id.
+    """
+
+    name: str
+    adapters: Adapters = field(repr=False)
+    reader: Callable[[str], "Reader"] = field(repr=False)
+
+    def drop(self, *files: Path | str, table: str = "", key: str = "") -> tuple[Ingestion, ...]:
+        """Upload files to the landing bucket; return the ingestions that they begin.
+
+        They land in the landing prefix of a `table`, or of the only table that has a contract, or
+        under a `key`; one that ends in a slash is a prefix. A `_manifest.json` uploads the files
+        that it lists, as one batch.
+        """
+        target = uploads.Target(table, key)
+        dropped = uploads.drop(self.adapters, [Path(each) for each in files], target)
+        return tuple(Ingestion.of(item.ingestion) for item in dropped)
+
+    def wait(self, *which: Which, seconds: float = _PATIENCE) -> tuple[Ingestion, ...]:
+        """Wait until ingestions have ended; return them with their reports, in the given order.
+
+        Raises LakegateError TIMED_OUT after these seconds: the work goes on.
+        """
+        tracked = [self._tracked(each) for each in which]
+        done = follow(self.adapters, tracked, ended, seconds, lambda _: None)
+        return tuple(self._reported(item.ingestion) for item in done)
+
+    def runs(
+        self,
+        *,
+        table: str = "",
+        state: str = "",
+        since: datetime | None = None,
+        limit: int = 50,
+        waiting: bool = False,
+    ) -> tuple[Ingestion, ...]:
+        """Return ingestions, newest first; with `waiting` those to decide about, oldest first.
+
+        `since` is when they landed at the earliest; a `limit` of 0 returns all.
+        """
+        wanted = Wanted(table, _state(state), times.text(since) if since else "", limit)
+        found = ingestions.find(self.adapters, wanted, is_waiting=waiting)
+        return tuple(map(Ingestion.of, found.ingestions))
+
+    def show(self, which: Which) -> Ingestion:
+        """Return an ingestion as it is now, with its report."""
+        return self._reported(identified(self.adapters.ledger, _id(which)))
+
+    def rows(self, table: str, *, ref: str = MAIN) -> "pa.Table":
+        """Return all rows of a table, on main or on a branch, as Arrow."""
+        return self.reader(ref).all_rows(table)
+
+    def query(self, sql: str, *, ref: str = MAIN) -> "pa.Table":
+        """Return the rows of one SELECT statement (DuckDB SQL), on main or a branch, as Arrow."""
+        with self.reader(ref).answer(sql) as answer:
+            return answer.read_all()
+
+    def publish(
+        self,
+        which: Which,
+        *,
+        by: str,
+        reason: str,
+        null_unreadable: bool | None = None,
+        despite: Which = "",
+    ) -> Ingestion:
+        """Publish a rejected file or change anyway; main's log keeps your name and the reason.
+
+        If rows have cells that could not be read, `null_unreadable` must say whether they are
+        published with null in such cells, or left out. `despite` is the newer version of the file
+        beside which it is to be published.
+        """
+
+        def decided(notice: str) -> None:
+            if null_unreadable is None:
+                remedy = "Give null_unreadable=False to leave them out, True to publish nulls."
+                raise LakegateError("UNREADABLE_ROWS", f"{notice}\n{remedy}")
+
+        found = decisions.about(self.adapters, _id(which), _id(despite))
+        nulls = bool(null_unreadable)
+        done = decisions.publish(
+            self.adapters, found, by, reason, null_unreadable=nulls, confirm=decided
+        )
+        return self._decided(done)
+
+    def replay(
+        self, which: Which, *, by: str = "", original: bool = False, despite: Which = ""
+    ) -> Ingestion:
+        """Run the job of a rejected or errored file or change again, on a new branch.
+
+        The contract is the one in force, or with `original` that of the last attempt. `despite` is
+        as in `publish`.
+        """
+        found = decisions.about(self.adapters, _id(which), _id(despite))
+        return self._decided(decisions.replay(self.adapters, found, by, original=original))
+
+    def check_contract(self, file: Path | str) -> "Checked":
+        """Return the contract in a file, or its problems, and hints; each with its line."""
+        from access.contract_check import checked
+
+        return checked(Path(file), self.adapters.settings.limits)
+
+    def test_contract(self, file: Path | str, *data: Path | str) -> tuple[AuditReport, ...]:
+        """Return the audit reports of local files, or of those in folders, by a contract's file.
+
+        The audit runs on this machine by Spark, and publishes nothing. Raises LakegateError
+        CONTRACT_INVALID with all problems of the contract.
+        """
+        found = self.check_contract(file)
+        if found.contract is None:
+            raise LakegateError("CONTRACT_INVALID", found.refusal)
+        files = list(local_audit.data_files(map(Path, data)))
+        return tuple(local_audit.audits(found.contract, files))
+
+    def _tracked(self, which: Which) -> TrackedIngestion:
+        if isinstance(which, str):
+            return TrackedIngestion(identified(self.adapters.ledger, which))
+        # The ledger may not know it yet.
+        landed = LandedObject(which.bucket, which.key, which.version, etag="", size=0)
+        return TrackedIngestion(model.Ingestion(id=which.id, landed=landed))
+
+    def _reported(self, found: model.Ingestion, left: str = "") -> Ingestion:
+        report = report_of(self.adapters, found) if found.report_key else None
+        return Ingestion.of(found, report, left)
+
+    def _decided(self, outcome: Outcome) -> Ingestion:
+        return self._reported(outcome.ingestion, outcome.left)
+
+
+def connect(stage: str = "") -> Gate:
+    """Return the gate of a stage on AWS; of that of the environment; or of the local stack.
+
+    This gives the process the deployment's environment, as a command has it, so a process has one
+    deployment. Raises LakegateError without it, and CONNECTED_ELSEWHERE for a second one.
+    """
+    before = os.environ.get(_CONNECTED, stage)
+    if before != stage:
+        message = f"this process is connected to {before or 'the default deployment'} already"
+        remedy = "Connect to another deployment in a process of its own."
+        raise LakegateError("CONNECTED_ELSEWHERE", f"{message}\n{remedy}")
+    choice = _choice(stage)
+    deployment = choice.open()
+    os.environ[_CONNECTED] = stage
+    _log_as_a_library()
+    return Gate(choice.name, deployment.adapters(), deployment.reader)
+
+
+@cache
+def _choice(stage: str) -> Choice:
+    """Choose once: an opened deployment is the environment's from then on."""
+    return Choice.of(stage)
+
+
+def _log_as_a_library() -> None:
+    """Log warnings to standard error only: standard output is the program's own."""
+    logger.setLevel(logging.WARNING)
+    for handler in logger.handlers:
+        if isinstance(handler, logging.StreamHandler):
+            handler.setStream(sys.stderr)
+
+
+def _id(which: Which) -> str:
+    return which if isinstance(which, str) else which.id
+
+
+def _state(state: str) -> ShownState | None:
+    try:
+        return ShownState(state) if state else None
+    except ValueError as error:
+        message = f"there is no state {state!r}\nStates: {', '.join(ShownState)}"
+        raise LakegateError("UNKNOWN_STATE", message) from error

@@ -1,0 +1,193 @@
+"""The Python API over fakes: each method does what its command does."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import lakegate
+from access.deployment import ROOT
+from lakegate.diagnosis import BadCell
+from lakegate.errors import LakegateError
+from lakegate.report import READABLE, AuditReport
+from tests.fakes.deployment import Deployment
+from tests.fakes.job import FAILED, ROWS, Script, passed, rejected
+
+_CELL = BadCell("line 3", "id", "x", "not a whole number")
+_KEY = "shop/orders/a.csv"
+
+
+def unreadable(report: AuditReport) -> AuditReport:
+    """Return the report of a run that found a cell that cannot be read."""
+    check = replace(FAILED, id=READABLE, samples=(_CELL.sample,))
+    return replace(rejected(report), checks=(check,), rows_unreadable=1, rows_read=ROWS + 1)
+
+
+class FakeReader:
+    """A reader of a reference that has one table."""
+
+    def __init__(self, ref: str) -> None:
+        self._ref = ref
+
+    def all_rows(self, table: str) -> pa.Table:
+        return pa.table({"table": [table], "ref": [self._ref]})
+
+    @contextmanager
+    def answer(self, sql: str) -> Iterator[pa.RecordBatchReader]:
+        with duckdb.connect() as connection:
+            yield connection.sql(sql).to_arrow_reader()
+
+
+def gate_of(deployment: Deployment) -> lakegate.Gate:
+    fake_reader: Any = FakeReader
+    return lakegate.Gate("test", deployment.adapters, fake_reader)
+
+
+def ended(deployment: Deployment, script: Script, key: str = _KEY) -> str:
+    """Land a file, and return the id of its ended ingestion."""
+    landed = deployment.land(key, script=script)
+    deployment.settle()
+    return deployment.ingestion(landed).id
+
+
+def test_a_dropped_file_is_waited_for(tmp_path: Path) -> None:
+    """The dropped file's ingestion, which the ledger does not know yet, is returned published."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    (tmp_path / "a.csv").write_bytes(b"id\n1\n")
+
+    (dropped,) = gate.drop(str(tmp_path / "a.csv"), table="shop.orders")
+    (landed,) = deployment.landing.landed()
+    deployment.script(landed, passed)
+    deployment.send_upload(landed)
+    deployment.settle()
+    (done,) = gate.wait(dropped, seconds=0)
+
+    assert (dropped.state, dropped.key) == ("landed", _KEY)
+    assert (done.id, done.state, done.rows) == (dropped.id, "published", ROWS)
+    assert done.tables == ("shop.orders",)
+    assert done.report is not None
+    assert done.commit == deployment.ingestion(landed).merge_hash
+
+
+def test_a_wait_that_takes_too_long_names_the_file(tmp_path: Path) -> None:
+    """After the time the error names what has not ended."""
+    gate = gate_of(Deployment())
+    (tmp_path / "a.csv").write_bytes(b"id\n1\n")
+    dropped = gate.drop(tmp_path / "a.csv")
+    with pytest.raises(LakegateError, match=rf"TIMED_OUT.*\n.*{_KEY}: uploaded"):
+        gate.wait(*dropped, seconds=0)
+
+
+def test_a_rejected_file_is_shown_with_its_cells() -> None:
+    """The reason, and the place, value and reason of each named cell, are plain values."""
+    deployment = Deployment()
+    shown = gate_of(deployment).show(ended(deployment, unreadable)[:8])
+    assert (shown.state, shown.code) == ("rejected", "CHECKS_FAILED")
+    assert shown.cells == (_CELL,)
+
+
+def test_runs_are_listed_as_wanted() -> None:
+    """Ingestions are found by state, table, time, and by whether they wait for a decision."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    good = ended(deployment, passed)
+    bad = ended(deployment, rejected, "shop/orders/b.csv")
+    now = datetime.fromisoformat(deployment.clock.now())
+
+    assert [each.id for each in gate.runs()] == [bad, good]
+    assert [each.id for each in gate.runs(state="published")] == [good]
+    assert [each.id for each in gate.runs(waiting=True)] == [bad]
+    assert gate.runs(table="shop.returns") == gate.runs(since=now + timedelta(seconds=1)) == ()
+    with pytest.raises(LakegateError, match=r"UNKNOWN_STATE.*'done'\nStates: landed, "):
+        gate.runs(state="done")
+
+
+def test_rows_and_queries_are_arrow() -> None:
+    """Rows and answers of main, or of a branch, come as Arrow tables."""
+    gate = gate_of(Deployment())
+    assert gate.rows("shop.orders").to_pylist() == [{"table": "shop.orders", "ref": "main"}]
+    assert gate.rows("shop.orders", ref="b")["ref"].to_pylist() == ["b"]
+    assert gate.query("SELECT 1 AS one").to_pylist() == [{"one": 1}]
+
+
+def test_a_rejected_file_is_published_with_name_and_reason() -> None:
+    """Publishing is recorded with name and reason, and refused without."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    bad = gate.show(ended(deployment, rejected))
+
+    with pytest.raises(LakegateError, match="NAME_NEEDED"):
+        gate.publish(bad, by="", reason="known")
+    now = gate.publish(bad, by="Ann", reason="known")
+
+    assert (now.state, now.approved_by, now.left) == ("published", "Ann", "")
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_unread_cells_need_a_choice(nulls: bool) -> None:
+    """Rows with cells that could not be read are neither left out nor published unasked."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    bad = ended(deployment, unreadable)
+
+    with pytest.raises(LakegateError, match=r"UNREADABLE_ROWS.*rows could not be read: line 3"):
+        gate.publish(bad, by="Ann", reason="known")
+    assert gate.show(bad).state == "rejected"
+    gate.publish(bad, by="Ann", reason="known", null_unreadable=nulls)
+    assert deployment.ledger.get(bad).null_unreadable is nulls
+
+
+def test_a_rejected_file_is_replayed() -> None:
+    """A replay is another attempt, which may pass; what is published has no replay."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    bad = ended(deployment, rejected)
+    deployment.script(deployment.ledger.get(bad), passed)
+
+    again = gate.replay(bad[:12], by="Ann")
+    deployment.settle()
+
+    assert (again.attempt, gate.show(again).state) == (2, "published")
+    with pytest.raises(LakegateError, match="NOT_FAILED"):
+        gate.replay(again)
+
+
+def test_a_contract_is_checked(tmp_path: Path) -> None:
+    """A good contract is returned; a bad one has problems with lines, and audits nothing."""
+    gate = gate_of(Deployment())
+    good = gate.check_contract(ROOT / "contracts/nyc.flights.yaml")
+    (tmp_path / "bad.yaml").write_text("kind: Nonsense\n")
+    bad = gate.check_contract(str(tmp_path / "bad.yaml"))
+
+    assert good.contract is not None
+    assert good.contract.table == "nyc.flights"
+    assert bad.contract is None
+    assert bad.problems[0].line == 1
+    with pytest.raises(LakegateError, match=r"CONTRACT_INVALID.*bad\.yaml"):
+        gate.test_contract(tmp_path / "bad.yaml", tmp_path)
+    with pytest.raises(LakegateError, match="no data file in"):
+        gate.test_contract(ROOT / "contracts/nyc.flights.yaml", tmp_path / "gone.csv")
+
+
+def test_a_process_has_one_deployment() -> None:
+    """A process that is connected refuses another stage, which would be the first one again."""
+    with (
+        mock.patch.dict(os.environ, {"LAKEGATE_CONNECTED": "prod"}),
+        pytest.raises(LakegateError, match=r"CONNECTED_ELSEWHERE.*prod already"),
+    ):
+        lakegate.connect()
+
+
+def test_the_package_has_no_other_names() -> None:
+    """A name that the API lacks is missing as from any module."""
+    with pytest.raises(AttributeError, match="no attribute 'disconnect'"):
+        _ = getattr(lakegate, "disconnect")  # noqa: B009
