@@ -47,15 +47,7 @@ def test_editors_check_contracts_by_the_schema(tmp_path: Path) -> None:
     assert wrong.read_text() != contract.read_text()
     for file, fits in ((contract, True), (wrong, False)):
         schema = ROOT / "docs" / "contract.schema.json"
-        command = [
-            sys.executable,
-            "-m",
-            "check_jsonschema",
-            "--schemafile",
-            schema,
-            file,
-            "-o",
-            "json",
-        ]
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "check_jsonschema", "--output-format", "json"]
+        given = [*command, "--schemafile", str(schema), str(file)]
+        said = subprocess.run(given, capture_output=True, text=True, check=False)
         assert (json.loads(said.stdout)["status"] == "ok") is fits
