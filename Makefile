@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package simulate wheel lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-integrations test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package simulate wheel lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -42,6 +42,13 @@ test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 
 # Other stories each time; LAKEGATE_SEED tells those of an earlier run once more.
+# In an environment of their own, as these tools pin much of what they need.
+test-integrations: setup ## Run the sensors in the real Airflow and Dagster, installed for it alone
+	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-integrations
+	@.venv/bin/uv pip sync --quiet --python .venv-integrations/bin/python requirements-integrations.txt
+	@AIRFLOW_HOME=$(CURDIR)/.venv-integrations/airflow .venv-integrations/bin/python -m pytest \
+		--confcutdir tests/integrations tests/integrations
+
 test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000
 test-long: export LAKEGATE_SCHEDULES := 5000
@@ -136,9 +143,11 @@ lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest ve
 	@$(LOCK) 3.11 --group job -c requirements-dev.txt -o requirements-job.txt
 	@$(LOCK) 3.11 --group build -c requirements-dev.txt -o requirements-build.txt
 	@$(LOCK) 3.11 --group bench -c requirements-dev.txt -o requirements-bench.txt
+	@$(LOCK) 3.11 pyproject.toml --extra airflow --extra dagster --group integrations \
+		-o requirements-integrations.txt
 	@$(LOCK) 3.11 --group deploy -o requirements-deploy.txt
 	@$(LOCK) 3.13 --group ministack -c build/versions.txt -o requirements-ministack.txt
 
 clean: ## Remove built files; keep the jars, which all clones share
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
-	@rm -rf .venv .venv-bench .venv-deploy .venv-ministack node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench .venv-deploy .venv-integrations .venv-ministack node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -41,6 +41,7 @@ class Level(StrEnum):
 AsFormat = Annotated[
     Format, typer.Option("--format", help="For people, GitHub's annotations, or JUnit XML.")
 ]
+
 _LEVELS = {
     Status.PASS: Level.PASSED,
     Status.WARN: Level.WARNING,
@@ -48,6 +49,12 @@ _LEVELS = {
 }
 # XML 1.0 can hold none of these, not even escaped.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def refuse_both(format_: Format, *, as_json: bool) -> None:
+    """Raise BadParameter if results are to be printed in two notations."""
+    if as_json and format_ is not Format.TEXT:
+        raise typer.BadParameter(f"give --json or --format {format_}, not both")
 
 
 @dataclass(frozen=True)

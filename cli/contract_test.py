@@ -36,6 +36,7 @@ def try_out(
 
     Exits 0 if all files passed, 3 if one was rejected, 4 if one errored.
     """
+    ci_output.refuse_both(as_format, as_json=as_json)
     limits = Limits.of(os.environ)
     contract = check(file.read_text(encoding="utf-8"), str(file), limits)
     is_for_people = as_format is Format.TEXT and not as_json

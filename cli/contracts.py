@@ -50,6 +50,7 @@ def check(
 
     Reads local files only.
     """
+    ci_output.refuse_both(as_format, as_json=as_json)
     limits = Limits.of(os.environ)
     found = [checked(file, limits) for file in contract_files(paths)]
     clashing = clash(found)

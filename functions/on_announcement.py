@@ -9,7 +9,7 @@ from functools import cache
 import boto3
 
 from functions.downstream.announce import Consumers, EventBus, announce
-from functions.downstream.queues import RefreshQueue
+from functions.downstream.queues import BodyQueue, RefreshQueue
 from functions.settings import ConsumerSettings
 from functions.sqs_handler import sqs_handler
 from functions.wiring import CONFIG
@@ -25,6 +25,7 @@ def consumers() -> Consumers:
     return Consumers(
         bus=EventBus(events, settings.event_bus, settings.stage),
         queues=tuple(RefreshQueue(sqs, url) for url in queues),
+        lineage=BodyQueue(sqs, settings.lineage_queue) if settings.lineage_queue else None,
     )
 
 

@@ -202,13 +202,29 @@ class ConsumerSettings(FromEnvironment):
     """The consumers to notify of an ingestion's final state.
 
     `event_bus` is the name of EventBridge's bus; `glue_queue` and `snowflake_queue` are the
-    addresses of the refresh queues that are set up.
+    addresses of the refresh queues that are set up, `lineage_queue` that of OpenLineage's queue.
     """
 
     stage: str
     event_bus: str = "default"
     glue_queue: str = ""
     snowflake_queue: str = ""
+    lineage_queue: str = ""
+
+
+@dataclass(frozen=True)
+class LineageSettings(FromEnvironment):
+    """The settings for OpenLineage.
+
+    `lineage_url` is the address to which events are sent, `lineage_secret` the name of the secret
+    with its API key, "" without one; `lineage_dead_letters` is a queue's address.
+    """
+
+    stage: str
+    lake_bucket: str
+    lineage_url: str
+    lineage_dead_letters: str
+    lineage_secret: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
+from functions.downstream.queues import BodyQueue, RefreshDeadLetters, RefreshQueue
 from functions.model.announcement import Announcement, Refresh
 from functions.telemetry import logger, metrics
 from lakegate.errors import Permanent, Transient
@@ -55,10 +55,14 @@ def detail(announcement: Announcement, stage: str) -> str:
 
 @dataclass(frozen=True)
 class Consumers:
-    """The consumers to notify; `queues` are the refresh queues that are set up."""
+    """The consumers to notify; `queues` are the refresh queues that are set up.
+
+    `lineage` takes announcements for OpenLineage, None if it is not set up.
+    """
 
     bus: EventBus
     queues: tuple[RefreshQueue, ...]
+    lineage: BodyQueue | None = None
 
 
 def announce(consumers: Consumers, body: str) -> None:
@@ -73,6 +77,8 @@ def announce(consumers: Consumers, body: str) -> None:
         return
     announcement = Announcement.read(body)
     _send(consumers, _refreshes(announcement))
+    if consumers.lineage:
+        consumers.lineage.send(body)
     consumers.bus.put(announcement)
 
 

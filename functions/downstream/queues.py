@@ -31,6 +31,20 @@ class RefreshQueue:
             )
 
 
+class BodyQueue:
+    """A queue of bodies in no order: announcements for OpenLineage, or its dead letters."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        """Use boto3's `sqs` client."""
+        self._client = client
+        self._url = url
+
+    def send(self, body: str) -> None:
+        """Queue a body. Raises Transient QUEUE_UNAVAILABLE."""
+        with translated(self._url.rsplit("/", 1)[-1]):
+            self._client.send_message(QueueUrl=self._url, MessageBody=body)
+
+
 class RefreshDeadLetters:
     """The dead-letter queue for the refreshes that a consumer refuses permanently.
 

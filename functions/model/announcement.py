@@ -31,7 +31,8 @@ class Announcement:
     published, `commit` is the commit on main, `metadata_location` the table's metadata file on main
     at the time of the announcement (of that commit, or newer), and `position` how many commits main
     had then. Of two announcements the one with the larger position has the newer metadata. The
-    location is "" if the table was dropped since. What does not apply is "" or 0.
+    location is "" if the table was dropped since. `report` is the audit report's key in the lake
+    bucket; a run that broke off left none there. What does not apply is "" or 0.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Announcement:
     commit: str = ""
     metadata_location: str = ""
     position: int = 0
+    report: str = ""
 
     @classmethod
     def read(cls, text: str) -> "Announcement":
@@ -131,6 +133,7 @@ def _of_end(
         commit=ingestion.merge_hash,
         metadata_location=metadata_location,
         position=tip.position if tip else 0,
+        report=ingestion.report_key,
     )
 
 

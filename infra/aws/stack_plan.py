@@ -104,11 +104,12 @@ HOLDS = {
     "AWS::KMS::Key": "what it encrypted could not be read again",
 }
 # A warehouse that is set up again is refreshed by each table's next publish. Without its threads
-# Slack gets new ones.
+# Slack gets new ones. Without a collector nobody reads its events.
 _GROWS_AGAIN = (
     "ThreadsTable",
     *("GlueQueue", "GlueDeadLetters"),
     *("SnowflakeQueue", "SnowflakeDeadLetters", "SnowflakeMarks"),
+    *("LineageQueue", "LineageDeadLetters"),
 )
 
 

@@ -120,3 +120,14 @@ def test_contracts_that_clash_fail_a_pipeline(tmp_path: Path) -> None:
     said = CliRunner().invoke(app, ["contract", "check", str(tmp_path), "--format", "github"])
     assert said.exit_code == 1
     assert "::error title=" in said.stdout
+
+
+@pytest.mark.parametrize("command", [["check"], ["test", "--data", "."]])
+def test_one_notation_at_a_time(tmp_path: Path, command: list[str]) -> None:
+    """JSON and another notation cannot be asked for together."""
+    file = tmp_path / "a.yaml"
+    file.write_text(contract_text(COLUMNS))
+    words = ["contract", *command, str(file), "--json", "--format", "junit"]
+    said = CliRunner().invoke(app, words)
+    assert said.exit_code == 2
+    assert "not both" in said.output

@@ -15,7 +15,7 @@ from cli.main import app
 from cli.snowflake import Names, ddl
 from functions.downstream.snowflake import Login
 from functions.downstream.snowflake_sql import Place, base_url, refresh, relative
-from functions.settings import SnowflakeSettings
+from functions.settings import LineageSettings, SnowflakeSettings
 from infra import template
 from lakegate.errors import Permanent
 from tests.compiled import ACCOUNT, Compiled
@@ -30,7 +30,10 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
 
 
-APP = Compiled.of(ROOT / "template.yaml", GlueDatabasePrefix="lake_", SnowflakeSecret="s")
+LINEAGE = {"LineageUrl": "https://marquez.example.org/api/v1/lineage", "LineageSecret": "key"}
+APP = Compiled.of(
+    ROOT / "template.yaml", GlueDatabasePrefix="lake_", SnowflakeSecret="s", **LINEAGE
+)
 EVENT, RULE, SECRET = (json.loads(block) for block in blocks("json"))
 
 
@@ -108,13 +111,36 @@ def test_a_refresh_has_what_it_needs() -> None:
     assert may == ["Get", "Update"]
 
 
+def test_lineage_has_what_it_needs() -> None:
+    """OpenLineage's function knows its address, and reads reports and contracts, and no rows."""
+    function = APP.resources["OnLineageLambdaFunction"]["Properties"]
+    variables = APP.resolve(function["Environment"]["Variables"])
+    known = LineageSettings.of({name: str(value) for name, value in variables.items()})
+    assert (known.lineage_url, known.lineage_secret) == tuple(LINEAGE.values())
+    role, lake = APP.roles()["OnLineageRole"], APP.arn("LakeBucket")
+    folders = ("reports", "contracts", "warehouse", "changes")
+    read = [at for at in folders if role.may("s3:GetObject", f"{lake}/{at}/a.json")]
+    assert read == ["reports", "contracts"]
+    assert APP.roles()["OnAnnouncementRole"].may("sqs:SendMessage", APP.arn("LineageQueue"))
+
+
+def test_without_an_address_there_is_no_lineage() -> None:
+    """A stage without the setting has no function, no queue and no alarm for OpenLineage."""
+    plain = Compiled.of(ROOT / "template.yaml")
+    lineage = [plain.resources[name] for name in plain.resources if "Lineage" in name]
+    assert len(lineage) == 10
+    assert not any(plain.holds(each["Condition"]) for each in lineage)
+    announcing = plain.resources["OnAnnouncementLambdaFunction"]["Properties"]
+    assert "LAKEGATE_LINEAGE_QUEUE" not in plain.resolve(announcing["Environment"]["Variables"])
+
+
 def redrive(reader: str) -> str:
     """Return the command that retries a consumer's dead letters to a named queue."""
     dead, queue = APP.arn(f"{reader}DeadLetters"), APP.arn(f"{reader}Queue")
     return f"aws sqs start-message-move-task --source-arn {dead} --destination-arn {queue}"
 
 
-@pytest.mark.parametrize("reader", ["Announcement", "Glue", "Snowflake"])
+@pytest.mark.parametrize("reader", ["Announcement", "Glue", "Snowflake", "Lineage"])
 def test_an_alarm_says_how_messages_are_tried_again(reader: str) -> None:
     """An alarm's text has the command for its queues, within CloudWatch's limit."""
     alarm = APP.resources[f"{reader}DeadLettersAlarm"]["Properties"]

@@ -1,0 +1,5 @@
+"""The sensor for Airflow, which is looked up above this package (docs/integrations.md)."""
+
+from importlib import import_module
+
+IngestionSensor = import_module("access.airflow").IngestionSensor
