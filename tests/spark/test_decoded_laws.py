@@ -1,0 +1,108 @@
+"""What Arrow decodes from text means what the strict readers mean, for random cells and objects."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakegate.contract.columns import Column, quoted
+from lakegate.contract.model import Contract, parse
+from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow_text import Block, rows_of
+from spark_jobs.files.cells import read_text
+from spark_jobs.files.json import typed_rows
+from spark_jobs.files.source import FILE
+from tests.fakes.amounts import RUNS, SEED
+from tests.spark.conftest import Job
+from tests.spark.hostile_cells import CELLS
+from tests.spark.measuring import contract_of, reading_session
+from tests.spark.test_text_laws import contract, frame, line, shown
+
+pytestmark = pytest.mark.spark
+
+_LEFT = ("binary", "float")  # types that Arrow leaves to Spark in JSON
+_SIGNS = "0123456789+-.eE:TZ /xtrue"
+
+
+@pytest.fixture(scope="module")
+def spark(job: Job) -> SparkSession:
+    return reading_session(job.warm_spark)
+
+
+def decoded(asked: Contract, body: str) -> pa.Table | None:
+    """Return the rows of a file of one block; None if Arrow leaves it to Spark."""
+    packed = body.encode("utf-8", "surrogatepass")
+    try:
+        return rows_of(packed, asked).decode(Block(packed, is_first=True, is_last=True))
+    except MustRewrite:
+        return None
+
+
+def by_arrow(spark: SparkSession, tables: dict[int, pa.Table]) -> DataFrame:
+    """Return the rows that Arrow decoded, each with the number of its file."""
+    numbered = [table.append_column(FILE, pa.array([n])) for n, table in tables.items()]
+    return spark.createDataFrame(pa.concat_tables(numbered))
+
+
+def as_texts(rows: DataFrame, columns: Sequence[Column]) -> dict[int, tuple[Any, ...]]:
+    """Return the rows' values as Spark shows them, by file."""
+    texts = [F.col(quoted(column.name)).cast("string") for column in columns]
+    return {row[0]: tuple(row)[1:] for row in rows.select(FILE, *texts).collect()}
+
+
+def test_objects_are_decoded_like_their_variants(spark: SparkSession) -> None:
+    """An object that Arrow decodes is a good row with the same values."""
+    random = Random(SEED)  # noqa: S311 - no secret
+    lines = [line(random) for _ in range(4 * RUNS)]
+    columns = [column for column in contract().columns if column.type not in _LEFT]
+    asked = replace(contract(), columns=tuple(columns))
+    found = {n: decoded(asked, text) for n, text in enumerate(lines)}
+    taken = {n: table for n, table in found.items() if table is not None}
+    fast = as_texts(by_arrow(spark, taken), columns)
+    strict = shown(typed_rows(frame(spark, lines), {}, columns, FILE, flat=False)[0])
+    wrong = [f"{lines[n]}: {row}, {strict[n]}" for n, row in fast.items() if strict[n][1:] != row]
+    assert not wrong, "\n".join(wrong[:20])
+    assert all(strict[n][0] is None for n in fast)
+    assert len(fast) > len(lines) * 0.05
+
+
+def damaged(random: Random, text: str) -> str:
+    """Return a text, in one of two cases with a character exchanged, added or removed."""
+    if random.random() < 0.5:
+        return text
+    at = random.randrange(len(text) + 1)
+    return text[:at] + random.choice(("", *_SIGNS)) + text[at + random.randint(0, 1) :]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    ["int", "bigint", "float", "double", "decimal(6,2)", "boolean", "date", "timestamp",
+     "timestamp_ntz"],
+)  # fmt: skip
+def test_cells_are_decoded_like_texts(spark: SparkSession, type_: str) -> None:
+    """A cell of CSV that Arrow decodes has the value that the strict reader gives it."""
+    random = Random(SEED)  # noqa: S311 - no secret
+    kinds = {"date": "date", "timestamp": "timestamp", "timestamp_ntz": "timestamp"}
+    kind = kinds.get(type_, "number" if type_ != "boolean" else "boolean")
+    logical = "integer" if type_ in ("int", "bigint") else kind
+    column = {"name": "c", "logicalType": logical, "physicalType": type_}
+    rule = {"metric": "rowCount", "mustBeGreaterThan": 0}
+    asked = parse(contract_of([column], [rule], format="csv"), "laws.yaml")
+    plain = [cell.text for cell in CELLS if cell.text and "\0" not in cell.text]
+    texts = sorted({damaged(random, random.choice(plain)) for _ in range(2 * RUNS)})
+    bodies = ['c\n"' + text.replace('"', '""') + '"\n' for text in texts]
+    found = {n: decoded(asked, body) for n, body in enumerate(bodies)}
+    taken = {n: table for n, table in found.items() if table is not None and texts[n]}
+    fast = as_texts(by_arrow(spark, taken), asked.columns)
+    cell = read_text("c", type_)
+    rows = spark.createDataFrame(pa.table({FILE: list(taken), "c": [texts[n] for n in taken]}))
+    value = f"if({cell.broken}, 'broken', CAST({cell.value} AS STRING)) AS c"
+    strict = as_texts(rows.selectExpr(FILE, value), asked.columns)
+    wrong = [f"{texts[n]}: {row}, {strict[n]}" for n, row in fast.items() if strict[n] != row]
+    assert not wrong, "\n".join(wrong[:20])
+    assert taken
