@@ -37,7 +37,8 @@ def require_replaceable(table: Any, contract: Contract) -> None:
         return
     present = table.spec().specId()
     manifests = snapshot.dataManifests(table.io())
-    if any(each.partitionSpecId() != present for each in jvm.items_of(manifests)):
+    older = (each for each in jvm.items_of(manifests) if each.partitionSpecId() != present)
+    if any(each.hasAddedFiles() or each.hasExistingFiles() for each in older):
         first = quoted(contract.columns[0].name)
         message = (
             "the table has data files from before its partitions were changed, whose rows an "
