@@ -144,11 +144,11 @@ _SHOWN = 50
 def show(opened: Opened) -> None:
     """Show the table in the address, or the list of tables."""
     name = st.query_params.get("name", "").strip()
+    st.title(code(name) if name else "Tables on main", anchor=False)
     reader = opened.reader(MAIN)
     if not name:
         _ask(reader)
         return
-    st.header(code(name), anchor=False)
     state = reader.state(name)
     _numbers(state)
     entries = _rows_over_time(opened.adapters, name, state.rows)
@@ -164,7 +164,6 @@ def show(opened: Opened) -> None:
 
 
 def _ask(reader: Reader) -> None:
-    st.header("Tables on main", anchor=False)
     names = reader.names()
     for name in names:
         formatting.table(name, code(name), ":material/table:")

@@ -27,7 +27,7 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bo
     failed = {check.id: check for check in report.failed}
     if not failed:
         return
-    st.subheader("Rows that break a check", anchor=False)
+    st.header("Rows that break a check", anchor=False)
     picked = st.selectbox(
         f"{count(len(failed), 'failed check')}", list(failed), format_func=one_line
     )
