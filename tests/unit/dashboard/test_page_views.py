@@ -26,8 +26,10 @@ _CODE = re.compile(r"(`+).*?\1")
 _MARKUP = ("title", "header", "subheader", "markdown", "caption", "error", "info", "warning")
 
 
-def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) -> AppTest:
-    """Return a view of the deployment at an address."""
+def seen(
+    show: Callable[[Any], None], deployment: Deployment, tables: Any = None, **address: str
+) -> AppTest:
+    """Return a view of the deployment at an address; `tables` opens readers of its tables."""
 
     def script(show: "Callable[[Any], None]", opened: "Opened") -> None:  # runs without our names
         from dashboard.session import errors_shown
@@ -35,8 +37,7 @@ def seen(show: Callable[[Any], None], deployment: Deployment, **address: str) ->
         with errors_shown():
             show(opened)
 
-    nowhere: Any = None
-    opened = Opened(nowhere, deployment.adapters, "stage trial in eu-central-1")
+    opened = Opened(tables, deployment.adapters, "stage trial in eu-central-1")
     app = AppTest.from_function(script, default_timeout=600, args=(show, opened))
     for name, value in address.items():
         app.query_params[name] = value
