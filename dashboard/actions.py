@@ -124,7 +124,8 @@ def _describe(found: Plan) -> None:
         st.markdown(line)
     if found.contract_changes:
         with st.expander("How the contract differs", icon=":material/difference:", expanded=True):
-            st.code("\n".join(found.contract_changes), language="diff")
+            # Without colours, of which some are too pale: each line begins with its sign.
+            st.code("\n".join(found.contract_changes), language=None)
     for title, files in (("are deleted", found.files), ("stay", found.kept)):
         if files:
             with st.expander(f"{count(len(files), 'file')} {title}"):

@@ -8,17 +8,16 @@ from typing import Any
 import streamlit as st
 
 from access.deployment import Choice
-from dashboard import (
-    formatting,
-    inbox_page,
-    ingestion_page,
-    overview_page,
-    table_page,
-)
+from dashboard import formatting, inbox_page, ingestion_page, overview_page, table_page
+from dashboard.charts import BLUE
 from dashboard.compare import comparison_page
 from dashboard.session import Opened, errors_shown, opened
 from lakegate.errors import LakegateError
 
+# Streamlit shows the focus of a link by a grey that few people see.
+_FOCUS = f"""<style>
+:is(a, button, summary):focus-visible {{outline: 2px solid {BLUE} !important; outline-offset: 1px}}
+</style>"""
 Show = Callable[[Opened], None]
 
 
@@ -28,6 +27,7 @@ def main(choice: Choice) -> None:
 
     def page(show: Show, title: str, path: str, **how: Any) -> st.Page:
         def run() -> None:
+            st.html(_FOCUS)
             st.text(choice.name, width="stretch", text_alignment="right")
             with errors_shown():
                 try:

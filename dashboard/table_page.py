@@ -31,7 +31,7 @@ from lakegate import times
 from lakegate.text import visible
 
 _COMMITS, _MORE = 200, 5_000
-_SHOWN, _RECENT, _FAILURES = 50, 25, 10
+_SHOWN, _RECENT, _FAILURES = 50, 25, 5
 _TABS = ["Ingestions", "Columns", "Contract", "Commits", "Checks"]
 
 
