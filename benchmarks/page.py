@@ -41,7 +41,7 @@ _PICTURE: ViewportSize = {"width": 1200, "height": 900}
 _COLOURS = 128
 _COMMAND = "from cli.main import app; app()"
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
-_SHOWN = dict.fromkeys(("inbox", "ingestions"), "a[href*='/ingestion?id=']")
+_SHOWN = dict.fromkeys(("inbox", "ingestions"), "a[href^='ingestion?id=']")
 
 
 def main() -> None:

@@ -126,13 +126,11 @@ def test_lists_keep_themselves_up_to_date_only_while_something_is_in_flight(
     landed = deployment.land("shop/orders/new.csv")
     deployment.deliver()
     one = deployment.ingestion(landed)
-    views = (
-        (inbox_page.show, {}),
-        (ingestion_page.show, {}),
-        (ingestion_page.show, {"id": one.id}),
-    )
-    for show, address in views:
-        assert words in everything(seen(show, deployment, **address))
+
+    def views() -> list[str]:
+        lists = [seen(show, deployment) for show in (inbox_page.show, ingestion_page.show)]
+        return [*map(everything, [*lists, seen(ingestion_page.show, deployment, id=one.id)])]
+
+    assert all(words in each for each in views())
     deployment.settle()
-    for show, address in views:
-        assert words not in everything(seen(show, deployment, **address))
+    assert not any(words in each for each in views())
