@@ -104,6 +104,23 @@ def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
     assert f"`{FAILED.id}`: found `1 row`, expected `0 rows`" in shown
     assert "Main is unchanged. 1 of 2 checks failed: id.required. Drop a corrected file" in shown
     assert "checks passed" in [metric.label for metric in app.metric]
+    assert [*app.dataframe[0].value.columns] == ["✗ id"]  # the cells that break the check
+
+
+def test_a_file_published_anyway_says_who_overruled_the_audit(deployment: Deployment) -> None:
+    """The view of a file that was published anyway has who did it and why, above its checks."""
+    failed = next(deployment.ledger.open_failures())
+    assert "although its audit failed" not in _read(deployment, failed.id)
+    publish_anyway(deployment.adapters, deployment.ledger.get(failed.id), "Ann", "test rows")
+    deployment.settle()
+    shown = _read(deployment, failed.id)
+    assert "**Published although its audit failed**" in shown
+    assert "Published anyway by Ann although id.required failed, " in shown
+    assert ": test rows" in shown
+
+
+def _read(deployment: Deployment, ingestion: str) -> str:
+    return everything(seen(ingestion_page.show, deployment, id=ingestion))
 
 
 def test_a_wrong_file_is_one_sentence() -> None:
