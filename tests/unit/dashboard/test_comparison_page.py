@@ -207,6 +207,7 @@ def test_rows_that_break_a_check_are_looked_up_when_asked_for(opened: FakeOpened
     landed = failed(opened)
     app = page(opened, landed)
     assert "id.required" in [option for each in app.selectbox for option in each.options]
+    assert [*app.dataframe[0].value.columns] == ["✗ id"]  # the cells that break the check
     found = press(app, "Find all such rows on the branch")
     assert not found.exception
     assert not found.error
