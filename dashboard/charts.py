@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import altair as alt
+import streamlit as st
 
 from lakegate import times
 from lakegate.report import Status
@@ -141,6 +142,11 @@ def bars(parts: Sequence[Mapping[str, Any]], what: str, span: Span) -> alt.Chart
 def chart(rows: Sequence[Mapping[str, Any]]) -> alt.Chart:
     """Return a chart of rows."""
     return alt.Chart(alt.Data(values=list(rows)))
+
+
+def draw(chart: alt.Chart | alt.LayerChart | alt.FacetChart, alt: str) -> None:
+    """Show a chart, labelled in the colour of texts: that of Streamlit's own theme is too pale."""
+    st.altair_chart(chart, theme=None, alt=alt)
 
 
 def time() -> alt.Tooltip:

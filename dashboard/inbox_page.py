@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from access.ingestions import Wanted, waiting
+from access.ingestions import Wanted, still_waiting
 from dashboard import listing
 from dashboard.formatting import count
 from dashboard.session import Opened, watch
 from functions.adapters.ledger import Ledger
 from functions.model.ingestion import Ingestion
+from functions.model.ingestion_summary import IngestionSummary
 from lakegate.text import one_line
 
 EVERY_TABLE, _EVERYBODY = "All tables", "Everybody"
@@ -22,9 +23,11 @@ def show(opened: Opened) -> None:
     st.title("What needs a decision", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = listing.search("Search file, table, cause or owner")
-        tables = sorted({table for each in ledger.open_failures() for table in each.tables})
+        failures = list(ledger.open_failures())
+        tables = sorted({table for each in failures for table in each.tables})
         table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
-        found = waiting(ledger, Wanted("" if table == EVERY_TABLE else table, limit=_MOST))
+        wanted = Wanted("" if table == EVERY_TABLE else table, limit=_MOST)
+        found = still_waiting(ledger, failures, wanted)
         owners = sorted({owner(each) for each in found.ingestions})
         who = st.selectbox("Owner", [_EVERYBODY, *owners], width=220)
     meant = [
@@ -33,8 +36,10 @@ def show(opened: Opened) -> None:
         if who in (_EVERYBODY, owner(each)) and listing.is_waiting_meant(text, each)
     ]
     _number(meant, len(found.ingestions), more=found.more)
-    _keep_up(ledger)
+    news = st.container()
     listing.show_waiting(meant, now, "inbox")
+    with news:  # looked up while the browser draws the list
+        _keep_up(ledger, failures)
 
 
 def owner(each: Ingestion) -> str:
@@ -56,13 +61,16 @@ def _number(meant: Iterable[Ingestion], every: int, *, more: bool) -> None:
     st.text(words)
 
 
-def _keep_up(ledger: Ledger) -> None:
+def _keep_up(ledger: Ledger, failures: Iterable[IngestionSummary]) -> None:
     """Keep the list up to date while something is in flight."""
 
     def look() -> tuple[object, ...]:
-        in_flight = next(iter(ledger.unfinished("9999")), None)
-        return in_flight is not None, *(each.id for each in ledger.open_failures())
+        return _is_in_flight(ledger), [each.id for each in ledger.open_failures()]
 
-    if next(iter(ledger.unfinished("9999")), None):
+    if _is_in_flight(ledger):
         st.caption(":material/sync: Files are in flight: this list keeps itself up to date.")
-        watch(look)
+        watch((True, [each.id for each in failures]), look)
+
+
+def _is_in_flight(ledger: Ledger) -> bool:
+    return any(True for _ in ledger.unfinished("9999"))

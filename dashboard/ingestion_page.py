@@ -129,7 +129,11 @@ def _under_way(opened: Opened, one: Ingestion) -> None:
     words = f"It {waits(found)}" if is_waiting else f"Running: {status_text(one)}"
     st.text(visible(f"{words}."))
     st.caption(":material/sync: This page keeps itself up to date.")
-    watch(lambda: (adapters.ledger.get(one.id).revision, load(adapters) if is_waiting else ""))
+
+    def look() -> tuple[object, ...]:
+        return adapters.ledger.get(one.id).revision, load(adapters) if is_waiting else ""
+
+    watch((one.revision, found), look)
 
 
 def _checks(known: Account) -> None:
@@ -173,7 +177,7 @@ def _way(known: Account) -> None:
     st.header("Timeline", anchor=False)
     steps = known.steps
     if len(steps) > 1:
-        st.altair_chart(way(steps), alt="How long each step took")
+        charts.draw(way(steps), alt="How long each step took")
     shown = [
         {"step": s.name, "at": moment(s.at), "since the step before": duration(s.seconds)}
         for s in steps

@@ -1,7 +1,6 @@
 """The list of ingestions, to search in."""
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 
 import streamlit as st
@@ -13,6 +12,7 @@ from dashboard.inbox_page import EVERY_TABLE
 from dashboard.overview import Window, bounds
 from dashboard.session import Opened, watch
 from functions.adapters.ledger import Ledger
+from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState
 
@@ -67,15 +67,11 @@ def _by_id(text: str) -> None:
 
 def _keep_up(ledger: Ledger, found: list[IngestionSummary]) -> None:
     """Keep the list up to date while one of it is in flight."""
-    in_flight = [each.id for each in found[: listing.AT_ONCE] if not each.ended]
+    in_flight = {each.id: each.state for each in found[: listing.AT_ONCE] if not each.ended}
 
-    def look() -> tuple[object, ...]:
-        return tuple(_revisions(ledger, in_flight))
+    def look() -> dict[str, State]:
+        return {each.id: each.state for each in read(ledger, list(in_flight))}
 
     if in_flight:
         st.caption(":material/sync: Files are in flight: this list keeps itself up to date.")
-        watch(look)
-
-
-def _revisions(ledger: Ledger, ids: list[str]) -> Iterator[object]:
-    return ((each.id, each.revision) for each in read(ledger, ids))
+        watch(in_flight, look)

@@ -118,7 +118,7 @@ def show(opened: Opened) -> None:
     if landed:
         _numbers(figures)
         _shared_runs(adapters, figures)
-        st.altair_chart(landed_chart(figures, span), alt="Files that landed, by time and outcome")
+        charts.draw(landed_chart(figures, span), alt="Files that landed, by time and outcome")
     else:
         _nothing(window)
     _overdue(adapters, wanted, now)
@@ -162,8 +162,8 @@ def _pictures(figures: Overview, span: Span) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.header("By table", anchor=False)
-        st.altair_chart(by_table(figures), alt="Files that landed, by table and outcome")
+        charts.draw(by_table(figures), alt="Files that landed, by table and outcome")
     if figures.pace:
         with right:
             st.header("From landing to published", anchor=False)
-            st.altair_chart(paces(figures, span), alt="Seconds from landing to published, by time")
+            charts.draw(paces(figures, span), alt="Seconds from landing to published, by time")

@@ -52,12 +52,11 @@ def named(opened: Opened, wanted: str) -> Ingestion:
 _EVERY = 5.0  # seconds between two looks at what is in flight
 
 
-def watch(look: Callable[[], object]) -> None:
-    """Look again every few seconds, and run the whole view once `look` returns something else.
+def watch(before: object, look: Callable[[], object]) -> None:
+    """Look again every few seconds, and run the whole view once that is not as `before`.
 
     To be called only while something is in flight: a view without this is left alone.
     """
-    before = look()
 
     @st.fragment(run_every=_EVERY)
     def watching() -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from access.ingestions import Wanted, waiting
 from access.tables import Reader, TableState
-from dashboard import formatting, listing
+from dashboard import charts, formatting, listing
 from dashboard.charts import Span
 from dashboard.formatting import ago, code, count, grid, moment, size
 from dashboard.overview import Window, bounds
@@ -125,7 +125,7 @@ def _is_further(name: str) -> bool:
 def _rows_over_time(log: Sequence[Commit], name: str, rows: int, now: str) -> tuple[Entry, ...]:
     entries = history(log, name, rows, len(log))
     if entries:
-        st.altair_chart(rows_over_time(entries, now), alt="Rows of the table over time")
+        charts.draw(rows_over_time(entries, now), alt="Rows of the table over time")
     if not _is_further(name):
         st.checkbox(
             f"Search further back than main's last {_COMMITS:,} commits", key=f"further {name}"
@@ -198,5 +198,5 @@ def _checks(opened: Opened, reader: Reader, name: str) -> None:
     if not found:
         st.text("No run of the last 30 days is recorded on main yet.")
         return
-    st.altair_chart(checks_by_day(found, span), alt="Checks by day and result")
+    charts.draw(checks_by_day(found, span), alt="Checks by day and result")
     st.text(count(sum(each.checks for each in found), "check"))

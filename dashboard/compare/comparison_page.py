@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import actions, formatting
+from dashboard import actions, charts, formatting
 from dashboard.compare import checks, render
 from dashboard.compare.compare import knows_contract, load, shown_columns
 from dashboard.compare.figures import Column, Comparison
@@ -174,7 +174,7 @@ def _column(column: Column, names: tuple[str, str]) -> None:
                 st.html(render.table(column, names))
         with drawn:
             if column.picture:
-                st.altair_chart(
+                charts.draw(
                     render.picture(column.picture, names),
                     alt=f"How the values of {one_line(column.name)} lie, {names[0]} and main",
                 )
