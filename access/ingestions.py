@@ -77,8 +77,12 @@ def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Found:
 
 def waiting(ledger: "Ledger", wanted: Wanted) -> Found:
     """Return the wanted ingestions that failed and wait for a decision, oldest landing first."""
-    found = _cut(read(ledger, _first(ledger.open_failures(), wanted)), wanted.limit)
-    # Somebody may have decided since the index was read.
+    return still_waiting(ledger, ledger.open_failures(), wanted)
+
+
+def still_waiting(ledger: Ledger, briefs: Iterable[IngestionSummary], wanted: Wanted) -> Found:
+    """Return the wanted ones of `Ledger.open_failures` that nobody has decided about since."""
+    found = _cut(read(ledger, _first(briefs, wanted)), wanted.limit)
     return Found(tuple(each for each in found.ingestions if each.is_open), found.more)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from functions.adapters.ledger_items import to_item
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import message, properties
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
@@ -21,7 +21,9 @@ from tests.services import LANDING, Services
 TABLE = "shop.orders"
 COLUMNS = {"id": "integer", "customer": "integer", "amount": "number", "status": "string"}
 _TABLES = (TABLE, TABLE, TABLE, "shop.customers", "shop.returns", "nyc.flights", "web.clicks")
+_OWNERS = {"nyc": "Flight data", "shop": "Shop team", "web": "Web analytics"}
 _DAYS = 7
+_UNDECIDED = 0.03  # of the failures; all others were discarded
 _FILES = 20
 _ENDS = (State.REJECTED, State.ERRORED, State.SUBMITTED, State.IGNORED)
 _REASONS = {
@@ -51,7 +53,8 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
     id_, state = ingestion_id(landed), State.PUBLISHED
     if draw.random() < 0.06:
         state = draw.choices(_ENDS, [6, 3, 1, 2])[0]
-    begun = Ingestion(id_, landed, state=state, table=table, channel="#shop", alerted=True)
+    owner = _OWNERS[table.partition(".")[0]]
+    begun = Ingestion(id_, landed, state=state, table=table, owner=owner, alerted=True)
     took = [draw.lognormvariate(mean, 0.5) for mean in (0, 0, 2.2, 0)]
     steps = ("branched", "submitted", "audited", state.value)
     for step in steps:
@@ -66,7 +69,8 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
         audited_hash="a" * 64,
         base_hash="b" * 64,
         merge_hash="c" * 64 if state is State.PUBLISHED else "",
-        rows=draw.randrange(200, 5_000),
+        rows=0 if state in (State.ERRORED, State.IGNORED) else draw.randrange(200, 5_000),
+        discarded=state in ALERTED and draw.random() > _UNDECIDED,
         cleaned=True,
         saved_at=times.text(landed_at),
         reason=_REASONS.get(state),

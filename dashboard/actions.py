@@ -122,6 +122,10 @@ def _wants_nulls(opened: Opened, ingestion: Ingestion) -> bool:
 def _describe(found: Plan) -> None:
     for line in found.lines:
         st.markdown(line)
+    if found.contract_changes:
+        with st.expander("How the contract differs", icon=":material/difference:", expanded=True):
+            # Without colours, of which some are too pale: each line begins with its sign.
+            st.code("\n".join(found.contract_changes), language=None)
     for title, files in (("are deleted", found.files), ("stay", found.kept)):
         if files:
             with st.expander(f"{count(len(files), 'file')} {title}"):

@@ -6,11 +6,13 @@ functions/operations/failed.py on confirmation: it alone decides.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 from enum import StrEnum
 
 from access import outcomes
 from dashboard.formatting import code, count
 from functions.adapters.all import Adapters
+from functions.adapters.s3 import Missing, StoredContract
 from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import rows_of
@@ -19,8 +21,9 @@ from functions.operations.discard import plan as removal_plan
 from functions.operations.preconditions import require_newest, require_publishable
 from functions.pipeline.contracts import contract_for
 from functions.pipeline.reports import report_of
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Permanent
 from lakegate.report import AuditReport
+from lakegate.text import visible
 
 _HASH, _MOST_LINES = 12, 12
 
@@ -50,11 +53,16 @@ class ActionRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """The effect in Markdown sentences; `files` are to be deleted, `kept` says why not."""
+    """The effect in Markdown sentences; `files` are to be deleted, `kept` says why not.
+
+    `contract_changes` are the lines of a unified diff, from the contract that the file was judged
+    by to the one that a replay would use.
+    """
 
     lines: tuple[str, ...]
     files: tuple[str, ...] = ()
     kept: Mapping[str, str] | None = None
+    contract_changes: tuple[str, ...] = ()
 
 
 def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
@@ -76,7 +84,7 @@ def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Pl
     match request.verb:
         case Verb.REPLAY:
             require_newest(adapters, ingestion, "", f"replay {ingestion.id}")
-            return Plan(tuple(_replay(adapters, ingestion, original=request.original)))
+            return _replay(adapters, ingestion, original=request.original)
         case Verb.PUBLISH:
             _require_publishable(adapters, ingestion)
             report, nulls = report_of(adapters, ingestion), request.null_unreadable
@@ -116,11 +124,22 @@ def _require_publishable(adapters: Adapters, ingestion: Ingestion) -> None:
             raise
 
 
-def _replay(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
+def _replay(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Plan:
+    judged, gone = _judged_by(adapters, ingestion)
+    used = judged if original and not gone else _used(adapters, ingestion, original=original)
+    lines = [*_replay_lines(ingestion, used, original=original)]
+    if gone:
+        lines.append(f"The contract it was judged by cannot be compared: {code(gone)}.")
+    return Plan(tuple(lines), contract_changes=tuple(_changes(judged, used)))
+
+
+def _replay_lines(
+    ingestion: Ingestion, used: Sequence[StoredContract], *, original: bool
+) -> Iterator[str]:
     what = "The statement" if ingestion.change else code(ingestion.landed.key)
     yield f"{what} is run once more, as attempt {ingestion.attempt + 1}, on a fresh branch."
     which = "the contract of the last attempt" if original else "the contract in force now"
-    contracts = _contracts(adapters, ingestion, original=original)
+    contracts = (_named(each, ingestion, original=original) for each in used)
     yield f"It goes by {which}: {'; '.join(contracts)}."
     tables = ", ".join(map(code, ingestion.tables))
     yield f"If it passes, its rows go into {tables or 'their table'}; nobody is asked again."
@@ -128,19 +147,40 @@ def _replay(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Iter
         yield f"The branch {code(ingestion.branch)} stays until then."
 
 
-def _contracts(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Iterator[str]:
-    """Yield the contract, or those of a batch's files, and mark newer versions."""
-    before = sorted(set(ingestion.contracts))
+def _judged_by(adapters: Adapters, ingestion: Ingestion) -> tuple[Sequence[StoredContract], str]:
+    """Return the contracts of the last attempt, or why they cannot be read."""
+    known = sorted({each for each in ingestion.contracts if all(each)})
+    try:
+        return [adapters.lake.contract_at(*each) for each in known], ""
+    except (Missing, Permanent) as error:
+        return [], error.message
+
+
+def _used(adapters: Adapters, ingestion: Ingestion, *, original: bool) -> Sequence[StoredContract]:
+    """Return the contracts that a replay uses: of the last attempt, or those in force."""
     if original:
-        found = [adapters.lake.contract_at(*each) for each in before if all(each)]
-    elif ingestion.parts:
-        found = [s for s in adapters.lake.contracts() if s.contract.table in ingestion.tables]
-    else:
-        found = [contract_for(adapters, ingestion)]
-    for stored in found:
-        same = ", the same as before" if (stored.key, stored.version) in before else ", a new one"
-        named = f"{code(stored.contract.id)} version {code(stored.contract.version)}"
-        yield named if original else f"{named}{same}"
+        return [adapters.lake.contract_at(*each) for each in sorted(set(ingestion.contracts))]
+    if ingestion.parts:
+        every = adapters.lake.contracts()
+        return [each for each in every if each.contract.table in ingestion.tables]
+    return [contract_for(adapters, ingestion)]
+
+
+def _named(stored: StoredContract, ingestion: Ingestion, *, original: bool) -> str:
+    """Return a contract's name, with a note whether it is a new one."""
+    named = f"{code(stored.contract.id)} version {code(stored.contract.version)}"
+    same = (stored.key, stored.version) in ingestion.contracts
+    return named if original else f"{named}, {'the same as before' if same else 'a new one'}"
+
+
+def _changes(judged: Sequence[StoredContract], used: Sequence[StoredContract]) -> Iterator[str]:
+    """Yield how the contracts of a replay differ from those of the last attempt, as a diff."""
+    by_table = {each.contract.table: each for each in used}
+    for before in judged:
+        now = by_table.get(before.contract.table, before)
+        texts = before.text.splitlines(), now.text.splitlines()
+        names = f"{before.key} it was judged by", f"{now.key} of the replay"
+        yield from map(visible, unified_diff(*texts, *names, n=2, lineterm=""))
 
 
 def has_unreadable(adapters: Adapters, ingestion: Ingestion) -> bool:

@@ -3,15 +3,21 @@
 import json
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
 from access.deployment import Choice
-from dashboard import formatting, ingestion_page, overview_page, table_page
+from dashboard import formatting, inbox_page, ingestion_page, overview_page, table_page
+from dashboard.charts import BLUE
 from dashboard.compare import comparison_page
-from dashboard.formatting import code
 from dashboard.session import Opened, errors_shown, opened
+from lakegate.errors import LakegateError
 
+# Streamlit shows the focus of a link by a grey that few people see.
+_FOCUS = f"""<style>
+:is(a, button, summary):focus-visible {{outline: 2px solid {BLUE} !important; outline-offset: 1px}}
+</style>"""
 Show = Callable[[Opened], None]
 
 
@@ -19,19 +25,27 @@ def main(choice: Choice) -> None:
     """Show the page in the address, of the chosen deployment."""
     st.set_page_config(page_title=f"Lakegate: {choice.name}", layout="wide")
 
-    def page(show: Show, title: str, path: str, *, first: bool = False) -> st.Page:
+    def page(show: Show, title: str, path: str, **how: Any) -> st.Page:
         def run() -> None:
-            st.caption(code(choice.name), text_alignment="right")
+            st.html(_FOCUS)
+            st.text(choice.name, width="stretch", text_alignment="right")
             with errors_shown():
-                show(opened(choice))
+                try:
+                    found = opened(choice)
+                except LakegateError:
+                    st.title(title, anchor=False)  # each view has one heading, this one too
+                    raise
+                show(found)
 
-        return st.Page(run, title=title, url_path=path, default=first)
+        return st.Page(run, title=title, url_path=path, **how)
 
     pages = [
-        page(overview_page.show, "Overview", "overview", first=True),
-        page(ingestion_page.show, "Ingestion", formatting.INGESTION),
-        page(comparison_page.show, "Branch and main", formatting.BRANCH),
-        page(table_page.show, "Table", formatting.TABLE),
+        page(inbox_page.show, "Inbox", "inbox", default=True),
+        page(ingestion_page.show, "Ingestions", formatting.INGESTION),
+        page(table_page.show, "Tables", formatting.TABLE),
+        page(overview_page.show, "Overview", "overview"),
+        # Of one ingestion, which links to it.
+        page(comparison_page.show, "Comparison", formatting.BRANCH, visibility="hidden"),
     ]
     st.navigation(pages, position="top").run()
 

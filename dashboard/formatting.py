@@ -1,16 +1,18 @@
 """Format numbers, times and names for people."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from lakegate.report import CheckResult
 from lakegate.text import one_line, visible
 from lakegate.times import duration, seconds
 
+_MARKED = "rgba(213, 94, 0, 0.2)"  # legible on both backgrounds
 _FENCE = re.compile("`+")
 _SIZES = ("bytes", "KB", "MB", "GB", "TB")
 
@@ -34,9 +36,17 @@ def harmless(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def grid(rows: Iterable[Mapping[str, Any]], alt: str) -> None:
-    """Show foreign rows as a table of texts, without Markdown."""
-    st.dataframe(harmless(rows), hide_index=True, alt=alt)
+def grid(rows: Iterable[Mapping[str, Any]], alt: str, marked: Collection[str] = ()) -> None:
+    """Show foreign rows as a table of texts, without Markdown; the cells of some columns stand out.
+
+    Their names have a mark too, as a colour alone tells nothing to some people.
+    """
+    shown = pd.DataFrame(harmless(rows))
+    names = {name: f"✗ {name}" for name in map(visible, marked) if name in shown}
+    styled = shown.rename(columns=names).style.set_properties(
+        subset=list(names.values()), **{"background-color": _MARKED, "font-weight": "bold"}
+    )
+    st.dataframe(styled if names else shown, hide_index=True, alt=alt)
 
 
 def tables(names: Iterable[str]) -> str:
@@ -102,6 +112,10 @@ def table(name: str, label: str, icon: str | None = None) -> None:
 
 
 def _link(path: str, label: str, icon: str | None, **address: str) -> None:
-    """Show a link, which needs only the address of a page."""
-    page = st.Page(lambda: None, title=path, url_path=path)
-    st.page_link(page, label=label, icon=icon, query_params=address)
+    """Show a link with an address."""
+    st.page_link(page(path), label=label, icon=icon, query_params=address)
+
+
+def page(path: str) -> st.Page:
+    """Return the page at an address, to link to."""
+    return st.Page(lambda: None, title=path, url_path=path)

@@ -1,6 +1,5 @@
 """The page of one ingestion."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import Any
@@ -9,44 +8,31 @@ import altair as alt
 import streamlit as st
 
 from access import outcomes
-from access.deployment import identified
 from access.outcomes import waits
 from access.shared_runs import load
-from dashboard import actions, charts, formatting
+from dashboard import actions, charts, formatting, ingestions_page
 from dashboard.formatting import code, count, grid, moment
-from dashboard.ingestion import Account, Step, account, facts, rows, sample_rows, total
-from dashboard.overview import Window, bounds
-from dashboard.session import Opened
+from dashboard.ingestion import (
+    Account,
+    Step,
+    account,
+    facts,
+    offending,
+    rows,
+    sample_rows,
+    total,
+)
+from dashboard.session import Opened, named, watch
+from dashboard.verdict import overruled, verdict
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
-from functions.model.shown_state import ShownState, state_words
+from functions.model.shown_state import ShownState
 from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
-from lakegate.text import visible
+from lakegate.text import one_line, visible
 from lakegate.times import duration, seconds
 
 # The charts of one ingestion.
-
-
-def checks(results: Sequence[CheckResult]) -> alt.Chart:
-    """Return the number of checks by status, as one bar."""
-    many = Counter(check.status for check in results)
-    rows = [
-        {"result": charts.RESULT_WORDS[status], "checks": many[status], "order": number}
-        for number, status in enumerate(charts.RESULT_COLOURS)
-        if many[status]
-    ]
-    return (
-        charts.chart(rows)
-        .mark_bar(height=18)
-        .encode(
-            x=alt.X("checks:Q", stack="normalize", axis=None),
-            color=charts.by_result(many),
-            order="order:Q",
-            tooltip=["result:N", charts.number("checks")],
-        )
-        .properties(height=84)
-    )
 
 
 def way(steps: Sequence[Step]) -> alt.Chart:
@@ -81,58 +67,50 @@ _COLOURS: Mapping[ShownState, Any] = {
     ShownState.DISCARDED: "gray",
     ShownState.SUPERSEDED: "gray",
 }
-_RECENT = 10
+_OPEN_CHECKS = 3  # whose rows are shown at once
 
 
 def show(opened: Opened) -> None:
-    """Show the ingestion in the address, or ask for one."""
+    """Show the ingestion in the address, or the list of all."""
     wanted = st.query_params.get("id", "").strip()
     if not wanted:
-        _ask(opened)
+        ingestions_page.show(opened)
         return
-    known = account(opened.adapters, identified(opened.adapters.ledger, wanted))
+    known = account(opened.adapters, named(opened, wanted))
     _head(known)
     _under_way(opened, known.ingestion)
     actions.show(opened, known.ingestion)
+    _numbers(known)
     _checks(known)
     _way(known)
     with st.expander("Details", expanded=not known.report):
         _facts(facts(known))
 
 
-def _ask(opened: Opened) -> None:
-    st.header("Ingestion", anchor=False)
-    wanted = st.text_input("An ingestion's id, or its beginning", placeholder="3f9c2ab17d04")
-    if wanted:
-        formatting.ingestion(wanted.strip(), f"Show {code(wanted.strip())}", ":material/search:")
-    now = opened.adapters.now()
-    found = opened.adapters.ledger.landed(*bounds(Window.WEEK, now))
-    recent = [brief for brief, _ in zip(found, range(_RECENT), strict=False)]
-    if not recent:
-        st.markdown("Nothing landed in the last seven days. `lakegate drop FILE` drops a file.")
-        return
-    st.subheader("Landed last", anchor=False)
-    for brief in recent:
-        formatting.ingestion(brief.id, f"{code(brief.name)} {state_words(brief)}")
-
-
 def _head(known: Account) -> None:
     one = known.ingestion
-    st.header(code(one.name), anchor=False)
+    st.title(code(one.name), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(outcomes.state(one), color=_COLOURS.get(ShownState.of(one), "blue"))
         for table in one.tables:
             formatting.table(table, code(table), ":material/table:")
         if known.is_comparable:
             formatting.branch(one.id, "Compare with main", ":material/compare_arrows:")
-    if one.reason:
-        with st.container(border=True):
-            st.text(visible(one.reason.message))
+    with st.container(border=True):
+        st.text(visible(verdict(one)))
+        if one.reason:
             st.markdown(code(one.reason.code))
+    if words := overruled(one):
+        with st.container(border=True):
+            st.markdown(":material/gavel: **Published although its audit failed**")
+            st.text(visible(words))
     if one.superseded_by:
-        named = code(one.superseded_by[:ID_PART])
-        words = f"A newer version of it is published, as {named}: nothing is left to decide."
-        formatting.ingestion(one.superseded_by, words, ":material/update:")
+        label = f"The newer version, {code(one.superseded_by[:ID_PART])}"
+        formatting.ingestion(one.superseded_by, label, ":material/update:")
+
+
+def _numbers(known: Account) -> None:
+    one = known.ingestion
     with st.container(horizontal=True):
         st.metric("rows", f"{one.rows:,}", width=140)
         if took := total(one):
@@ -143,35 +121,45 @@ def _head(known: Account) -> None:
 
 
 def _under_way(opened: Opened, one: Ingestion) -> None:
-    if not one.ended:
-        waiting = one.awaits_shared_run
-        words = f"It {waits(load(opened.adapters))}" if waiting else f"Running: {status_text(one)}"
-        st.text(visible(f"{words}."))
-        st.button("Reload", icon=":material/refresh:", help="Look again how far it is")
+    """Show how far it is while it is in flight, and keep the page up to date."""
+    if one.ended:
+        return
+    adapters, is_waiting = opened.adapters, one.awaits_shared_run
+    found = load(adapters) if is_waiting else ""
+    words = f"It {waits(found)}" if is_waiting else f"Running: {status_text(one)}"
+    st.text(visible(f"{words}."))
+    st.caption(":material/sync: This page keeps itself up to date.")
+
+    def look() -> tuple[object, ...]:
+        return adapters.ledger.get(one.id).revision, load(adapters) if is_waiting else ""
+
+    watch((one.revision, found), look)
 
 
 def _checks(known: Account) -> None:
-    st.subheader("Checks", anchor=False)
+    st.header("Checks", anchor=False)
     if not known.report:
         st.text(visible(known.no_report))
         return
     if not known.checks:
         st.text("No check was asked.")
         return
-    st.altair_chart(checks(known.checks), alt="Checks by result")
-    for check in known.report.untold:
-        _failed(check, known)
-    with st.expander(f"All {count(len(known.checks), 'check')}", expanded=not known.report.failed):
+    for number, check in enumerate(known.report.untold):
+        _failed(check, known, is_open=number < _OPEN_CHECKS)
+    every = f"All {count(len(known.checks), 'check')}"
+    with st.expander(every, icon=":material/checklist:", expanded=not known.report.failed):
         grid(rows(known.checks), "Every check, expected and found")
 
 
-def _failed(check: CheckResult, known: Account) -> None:
-    with st.container(border=True):
-        st.markdown(f":material/close: **{code(check.id)}**")
-        formatting.result(check)
+def _failed(check: CheckResult, known: Account, *, is_open: bool) -> None:
+    """Show a failed check on one line, and below it some rows with the offending cells marked."""
+    line = f"{code(check.id)}: found {code(check.found)}, expected {code(check.expected)}"
+    with st.expander(line, icon=":material/close:", expanded=is_open):
+        if check.message:
+            st.text(visible(check.message))
         if check.samples:
-            st.caption("Some of its rows")
-            grid(sample_rows(check.samples), "Rows")
+            shown = sample_rows(check.samples)
+            grid(shown, f"Some rows that break {one_line(check.id)}", offending(check))
         elif check.columns and known.is_comparable:
             _looked_up(check, known)
 
@@ -180,16 +168,16 @@ def _looked_up(check: CheckResult, known: Account) -> None:
     """Show where to find the rows that the report lacks, as of duplicate keys."""
     one = known.ingestion
     asked = code(f"lakegate inspect {one.id} --check {quote(check.id)}")
-    st.caption(f"The audit noted no rows of it. {asked} looks for them on the branch.")
+    st.markdown(f"The audit noted no rows of it. {asked} looks for them on the branch.")
     if known.report and not known.report.parts:
         formatting.branch(one.id, "Find all such rows", ":material/search:")
 
 
 def _way(known: Account) -> None:
-    st.subheader("Timeline", anchor=False)
+    st.header("Timeline", anchor=False)
     steps = known.steps
     if len(steps) > 1:
-        st.altair_chart(way(steps), alt="How long each step took")
+        charts.draw(way(steps), alt="How long each step took")
     shown = [
         {"step": s.name, "at": moment(s.at), "since the step before": duration(s.seconds)}
         for s in steps

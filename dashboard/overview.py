@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from functions.model.ingestion import ALERTED
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState
 from lakegate import times
 from lakegate.times import seconds
 
 MEMBERS = "files of batches"  # beside the tables, none of whose names is without a dot
-_MOST_ALERTS = 6
 
 
 class Outcome(StrEnum):
@@ -115,15 +113,6 @@ def overview(briefs: Sequence[IngestionSummary], window: Window) -> Overview:
         pace=Pace.of(each for many in took.values() for each in many),
         paces={bar: pace for bar, many in took.items() if (pace := Pace.of(many))},
     )
-
-
-def last_alerts(
-    landed: Iterable[IngestionSummary], still_open: Iterable[IngestionSummary]
-) -> tuple[IngestionSummary, ...]:
-    """Return the few last failures, among recent files and open ones of any age."""
-    failed = {brief.id: brief for brief in (*still_open, *landed) if brief.state in ALERTED}
-    latest = sorted(failed.values(), key=lambda brief: brief.ended_at, reverse=True)
-    return tuple(latest[:_MOST_ALERTS])
 
 
 def _tables(brief: IngestionSummary) -> tuple[str, ...]:

@@ -1,20 +1,18 @@
 """The page of recent files."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
 
 import altair as alt
 import streamlit as st
 
 from access.shared_runs import load
-from dashboard import charts, formatting
+from dashboard import charts
 from dashboard.charts import Span
-from dashboard.formatting import ago, code, tables
-from dashboard.overview import Outcome, Overview, Window, bounds, last_alerts, overview
+from dashboard.formatting import ago, code
+from dashboard.inbox_page import EVERY_TABLE
+from dashboard.overview import Outcome, Overview, Window, bounds, overview
 from dashboard.session import Opened
 from functions.adapters.all import Adapters
-from functions.model.ingestion_summary import IngestionSummary
-from functions.model.shown_state import state_words
 from lakegate.times import duration
 
 # The charts of the overview.
@@ -101,14 +99,11 @@ def _order(outcome: Outcome) -> int:
     return list(_COLOURS).index(outcome)
 
 
-_EVERY_TABLE = "All tables"
-
-
 def show(opened: Opened) -> None:
-    """Show recent files, their outcomes and durations, and the last failures."""
+    """Show recent files, their outcomes and durations, and overdue tables."""
     adapters = opened.adapters
     now = adapters.now()
-    st.header("Overview", anchor=False)
+    st.title("Overview", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         window = st.segmented_control(
             "Files of the last", list(Window), default=Window.DAY, required=True
@@ -116,28 +111,19 @@ def show(opened: Opened) -> None:
         since, until = bounds(window, now)
         every = list(adapters.ledger.landed(since, until))
         known = sorted({table for each in every for table in each.tables})
-        wanted = st.selectbox("Table", [_EVERY_TABLE, *known], width=260)
+        wanted = st.selectbox("Table", [EVERY_TABLE, *known], width=260)
 
-    def of_table(briefs: Iterable[IngestionSummary]) -> list[IngestionSummary]:
-        return [each for each in briefs if wanted in (_EVERY_TABLE, *each.tables)]
-
-    landed = of_table(every)
+    landed = [each for each in every if wanted in (EVERY_TABLE, *each.tables)]
     figures, span = overview(landed, window), Span(since, until, window.step)
     if landed:
         _numbers(figures)
         _shared_runs(adapters, figures)
-        st.altair_chart(landed_chart(figures, span), alt="Files that landed, by time and outcome")
+        charts.draw(landed_chart(figures, span), alt="Files that landed, by time and outcome")
     else:
         _nothing(window)
     _overdue(adapters, wanted, now)
-    left, right = st.columns([3, 2], gap="large")
-    waiting = of_table(adapters.ledger.open_failures())  # while the browser draws a picture
-    with left:
-        _alerts(last_alerts(landed, waiting), now)
-        _oldest(waiting, now)
     if landed:
-        with right:
-            _pictures(figures, span)
+        _pictures(figures, span)
 
 
 def _nothing(window: Window) -> None:
@@ -167,36 +153,17 @@ def _shared_runs(adapters: Adapters, figures: Overview) -> None:
 def _overdue(adapters: Adapters, wanted: str, now: str) -> None:
     """Show the tables whose next file is overdue by their contracts."""
     for table, since in adapters.ledger.freshness().since().items():
-        if wanted in (_EVERY_TABLE, table):
+        if wanted in (EVERY_TABLE, table):
             words = f"**Overdue**: {code(table)} got its last file {ago(since, now)}."
             st.markdown(f":material/hourglass_disabled: {words}")
 
 
 def _pictures(figures: Overview, span: Span) -> None:
-    st.subheader("By table", anchor=False)
-    st.altair_chart(by_table(figures), alt="Files that landed, by table and outcome")
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.header("By table", anchor=False)
+        charts.draw(by_table(figures), alt="Files that landed, by table and outcome")
     if figures.pace:
-        st.subheader("From landing to published", anchor=False)
-        st.altair_chart(paces(figures, span), alt="Seconds from landing to published, by time")
-
-
-def _alerts(alerts: Sequence[IngestionSummary], now: str) -> None:
-    st.subheader("Last alerts", anchor=False)
-    if not alerts:
-        st.markdown(":material/check_circle: Nothing failed.")
-    for each in alerts:
-        with st.container(gap=None):
-            formatting.ingestion(
-                each.id, f"{code(each.name)} {state_words(each)}", ":material/error:"
-            )
-            why = f"{tables(each.tables)}, {each.reason_code}"
-            st.text(f"{why}, {ago(each.ended_at, now)}")
-
-
-def _oldest(waiting: Sequence[IngestionSummary], now: str) -> None:
-    if not waiting:
-        return
-    oldest = waiting[0]
-    st.subheader("Waiting longest", anchor=False)
-    formatting.ingestion(oldest.id, code(oldest.branch or oldest.name), ":material/hourglass:")
-    st.text(f"{tables(oldest.tables)}, landed {ago(oldest.landed_at, now)}")
+        with right:
+            st.header("From landing to published", anchor=False)
+            charts.draw(paces(figures, span), alt="Seconds from landing to published, by time")

@@ -1,14 +1,15 @@
 """The page's deployment, opened once for all sessions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from access.deployment import Choice, Deployment
+from access.deployment import Choice, Deployment, identified
 from functions.adapters.all import Adapters
+from functions.model.ingestion import Ingestion
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 
@@ -39,6 +40,34 @@ def opened(choice: Choice) -> Opened:
     return Opened(found, found.adapters(), choice.name)
 
 
+def named(opened: Opened, wanted: str) -> Ingestion:
+    """Return the ingestion with an id, or its beginning, in an address. Raises LakegateError."""
+    try:
+        return identified(opened.adapters.ledger, wanted)
+    except LakegateError:
+        st.title("Ingestion", anchor=False)  # each view has one heading, this one too
+        raise
+
+
+_EVERY = 5.0  # seconds between two looks at what is in flight
+
+
+def watch(before: object, look: Callable[[], object]) -> None:
+    """Look again every few seconds, and run the whole view once that is not as `before`.
+
+    To be called only while something is in flight: a view without this is left alone.
+    """
+
+    @st.fragment(run_every=_EVERY)
+    def watching() -> None:
+        with errors_shown():
+            changed = look() != before
+        if changed:
+            st.rerun()
+
+    watching()
+
+
 # Show errors as sentences.
 
 _ADVICE = {
@@ -46,7 +75,7 @@ _ADVICE = {
     "NO_STACK": "Start it with `lakegate up`, then reload this page.",
     "NO_REPORT": "Its timeline tells how far it came.",
     "UNKNOWN_REFERENCE": "Somebody has just deleted it: reload the page.",
-    "UNKNOWN_INGESTION": "The overview lists those there are.",
+    "UNKNOWN_INGESTION": "Search for it in the list of ingestions.",
     "TOKEN_REFUSED": "`lakegate doctor` tells more; new tokens come by `lakegate rotate`.",
 }
 _AGAIN = "Reload the page in a moment. `lakegate doctor` tells what is wrong if it lasts."

@@ -1,162 +1,65 @@
 """The page of one table."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import NamedTuple
 
-import altair as alt
-import duckdb
 import streamlit as st
 
+from access.ingestions import Wanted, waiting
 from access.tables import Reader, TableState
-from dashboard import charts, formatting
+from dashboard import charts, formatting, listing
 from dashboard.charts import Span
-from dashboard.formatting import code, count, grid, moment, size
+from dashboard.formatting import ago, code, count, grid, moment, size
+from dashboard.overview import Window, bounds
 from dashboard.session import Opened, errors_shown
+from dashboard.table import (
+    Entry,
+    checks_by_day,
+    checks_within,
+    freshness,
+    history,
+    last_compaction,
+    ran,
+    rows_over_time,
+)
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import StoredContract
 from functions.model.commits import Commit
-from functions.model.merge_commit import Published, gains, published, tables
 from lakegate import times
-from lakegate.report import Status
-
-# A table: rows over time, main's commits, checks passed and failed.
-
-_CHECKS_DAYS = 30
-_BY_DAY = """
-    SELECT strftime(run_ts, '%Y-%m-%dT00:00:00+00:00') AS day, status, count(*) AS checks
-    FROM results WHERE check_id <> 'run' GROUP BY ALL ORDER BY ALL
-"""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A commit on main that published rows of the table.
-
-    The table grew by `gained` rows to `after`. `first` is the id of one of the published
-    ingestions; `approved_by` is the person who approved them despite a failed audit, "" if it
-    passed.
-    """
-
-    at: str
-    message: str
-    hash: str
-    gained: int
-    after: int
-    first: str
-    approved_by: str
-
-
-class Ran(NamedTuple):
-    """The number of checks of a day's runs with a status (see `lakegate.report.Status`)."""
-
-    day: str
-    status: str
-    checks: int
-
-
-def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tuple[Entry, ...]:
-    """Return the commits of a table among the newest of main's log, newest first.
-
-    `rows` are the table's current rows; only `looked_at` commits of the log are read.
-    """
-    found: list[Entry] = []
-    for commit in islice(log, looked_at):
-        if table in tables(commit) and (members := published(commit)):
-            found.append(_entry(commit, members, gains(commit)[table], rows))
-            rows -= found[-1].gained
-    return tuple(found)
-
-
-def _entry(commit: Commit, members: Sequence[Published], gained: int, after: int) -> Entry:
-    return Entry(
-        at=times.text(datetime.fromisoformat(commit.time)),
-        message=commit.message,
-        hash=commit.hash,
-        gained=gained,
-        after=after,
-        first=members[0].id,
-        approved_by=", ".join(sorted({e.approved_by for e in members if e.approved_by})),
-    )
-
-
-def checks_within(now: str) -> tuple[str, str]:
-    """Return the time in which the checks of a table's runs are counted, in whole days."""
-    today = datetime.fromisoformat(f"{now[:10]}T00:00:00+00:00")
-    begin, end = today - timedelta(days=_CHECKS_DAYS - 1), today + timedelta(days=1)
-    return times.text(begin), times.text(end)
-
-
-def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
-    """Return the checks of a table's runs by day and status; `results` are `Reader.records`."""
-    return map(Ran._make, results.execute(_BY_DAY).fetchall())
-
-
-# The charts of one table.
-
-_ORDER = [status.value for status in charts.RESULT_COLOURS]
-
-
-def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
-    """Return the table's rows after each commit, up to now; `entries` newest first."""
-    first, last = entries[-1], entries[0]
-    rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
-    before = {"time": first.at, "rows": first.after - first.gained}
-    shown = [before, *reversed(rows), {"time": now, "rows": last.after}]
-    numbers = alt.Axis(format="~s", tickCount=5, tickMinStep=1)
-    base = charts.chart([{"number": number, **row} for number, row in enumerate(shown)]).encode(
-        x=charts.time_axis("time", first.at, now),
-        y=alt.Y("rows:Q", title="rows", axis=numbers, stack=False),
-        tooltip=[charts.time(), charts.number("rows"), charts.number("gained"), "what:N"],
-    )
-    point = {"color": charts.GREEN, "size": 24}
-    return alt.layer(
-        # With an order, Vega draws each row as an area of its own.
-        base.mark_area(interpolate="step-after", color=charts.GREEN, opacity=0.25),
-        base.mark_line(interpolate="step-after", color=charts.GREEN, point=point).encode(
-            order="number:Q"
-        ),
-    ).properties(height=240)
-
-
-def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
-    """Return the checks of a table's runs by day and status."""
-    parts = [
-        {"begin": each.day, "result": charts.RESULT_WORDS[Status(each.status)], "many": each.checks}
-        for each in sorted(ran, key=lambda each: _ORDER.index(each.status))
-    ]
-    return (
-        charts.bars(parts, "checks", span)
-        .encode(
-            color=charts.by_result({Status(each.status) for each in ran}),
-            tooltip=[charts.time(), "result:N", charts.number("many", "checks")],
-        )
-        .properties(height=200)
-    )
-
+from lakegate.text import visible
 
 _COMMITS, _MORE = 200, 5_000
-_SHOWN = 50
+_SHOWN, _RECENT, _FAILURES = 50, 25, 5
+_TABS = ["Ingestions", "Columns", "Contract", "Commits", "Checks"]
 
 
 def show(opened: Opened) -> None:
     """Show the table in the address, or the list of tables."""
     name = st.query_params.get("name", "").strip()
+    st.title(code(name) if name else "Tables on main", anchor=False)
     reader = opened.reader(MAIN)
     if not name:
         _ask(reader)
         return
-    st.header(code(name), anchor=False)
     state = reader.state(name)
+    adapters = opened.adapters
+    every = adapters.lake.contracts(None)
+    stored = next((each for each in every if each.contract.table == name), None)
+    log = list(islice(adapters.catalog.log(), _MORE if _is_further(name) else _COMMITS))
     _numbers(state)
-    entries = _rows_over_time(opened.adapters, name, state.rows)
-    columns, contract, commits, checks = st.tabs(["Columns", "Contract", "Commits", "Checks"])
+    _upkeep(log, name, adapters.now())
+    _freshness(adapters, stored)
+    _open_failures(adapters, name)
+    entries = _rows_over_time(log, name, state.rows, adapters.now())
+    recent, columns, contract, commits, checks = st.tabs(_TABS)
+    with recent, errors_shown():
+        _recent(adapters, name)
     with columns:
         _columns(state)
-    with contract, errors_shown():
-        _contract(opened.adapters, name)
+    with contract:
+        _contract(stored)
     with commits:
         _commits(entries)
     with checks, errors_shown():
@@ -164,7 +67,6 @@ def show(opened: Opened) -> None:
 
 
 def _ask(reader: Reader) -> None:
-    st.header("Tables on main", anchor=False)
     names = reader.names()
     for name in names:
         formatting.table(name, code(name), ":material/table:")
@@ -177,15 +79,54 @@ def _numbers(state: TableState) -> None:
         st.metric("rows", f"{state.rows:,}", width=180)
         st.metric("data files", f"{state.files:,}", width=140)
         st.metric("size", size(state.size), width=140)
+        if state.files:
+            st.metric("mean file", size(state.size / state.files), width=140)
         st.metric("columns", f"{len(state.columns):,}", width=140)
 
 
-def _rows_over_time(adapters: Adapters, name: str, rows: int) -> tuple[Entry, ...]:
-    further = st.session_state.get(f"further {name}", False)
-    entries = history(adapters.catalog.log(), name, rows, _MORE if further else _COMMITS)
+def _upkeep(log: Sequence[Commit], name: str, now: str) -> None:
+    """Show when the table was compacted last, as far as the log was read."""
+    if compaction := last_compaction(log, name):
+        at = times.text(datetime.fromisoformat(compaction.time))
+        st.text(visible(f"Last upkeep: {compaction.message}, {ago(at, now)}."))
+
+
+def _freshness(adapters: Adapters, stored: StoredContract | None) -> None:
+    if not stored or not stored.contract.expected:
+        return
+    last = adapters.ledger.freshness().arrived.get(stored.contract.table, "")
+    words = freshness(stored.contract.expected, last, adapters.now())
+    icon = "hourglass_disabled" if words.startswith("Late") else "schedule"
+    st.markdown(f":material/{icon}: {words}")
+
+
+def _open_failures(adapters: Adapters, name: str) -> None:
+    found = waiting(adapters.ledger, Wanted(name, limit=_FAILURES))
+    if found.ingestions:
+        st.header("Needs a decision", anchor=False)
+        listing.show_waiting(found.ingestions, adapters.now(), f"open {name}")
+    if found.more:
+        st.text(f"These are the oldest {_FAILURES:,}; the inbox lists more.")
+
+
+def _recent(adapters: Adapters, name: str) -> None:
+    now = adapters.now()
+    landed = adapters.ledger.landed(*bounds(Window.MONTH, now))
+    found = list(islice((each for each in landed if name in each.tables), _RECENT))
+    if not found:
+        st.text("No file landed in the last 30 days.")
+    listing.show_summaries(found, now, f"recent {name}")
+
+
+def _is_further(name: str) -> bool:
+    return bool(st.session_state.get(f"further {name}", False))
+
+
+def _rows_over_time(log: Sequence[Commit], name: str, rows: int, now: str) -> tuple[Entry, ...]:
+    entries = history(log, name, rows, len(log))
     if entries:
-        st.altair_chart(rows_over_time(entries, adapters.now()), alt="Rows of the table over time")
-    if not further:
+        charts.draw(rows_over_time(entries, now), alt="Rows of the table over time")
+    if not _is_further(name):
         st.checkbox(
             f"Search further back than main's last {_COMMITS:,} commits", key=f"further {name}"
         )
@@ -208,8 +149,7 @@ def _columns(state: TableState) -> None:
     st.markdown(code(state.location))
 
 
-def _contract(adapters: Adapters, name: str) -> None:
-    stored = next((s for s in adapters.lake.contracts() if s.contract.table == name), None)
+def _contract(stored: StoredContract | None) -> None:
     if not stored:
         st.text("No contract in force is for this table.")
         return
@@ -258,5 +198,5 @@ def _checks(opened: Opened, reader: Reader, name: str) -> None:
     if not found:
         st.text("No run of the last 30 days is recorded on main yet.")
         return
-    st.altair_chart(checks_by_day(found, span), alt="Checks by day and result")
+    charts.draw(checks_by_day(found, span), alt="Checks by day and result")
     st.text(count(sum(each.checks for each in found), "check"))

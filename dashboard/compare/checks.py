@@ -9,6 +9,7 @@ import streamlit as st
 from access.failing_rows import Finding, Question, evidence_of, inspection
 from dashboard import formatting
 from dashboard.formatting import count
+from dashboard.ingestion import offending
 from dashboard.session import Opened, show_error
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
@@ -27,7 +28,7 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bo
     failed = {check.id: check for check in report.failed}
     if not failed:
         return
-    st.subheader("Rows that break a check", anchor=False)
+    st.header("Rows that break a check", anchor=False)
     picked = st.selectbox(
         f"{count(len(failed), 'failed check')}", list(failed), format_func=one_line
     )
@@ -38,10 +39,10 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bo
         asked = st.button("Find all such rows on the branch", icon=":material/search:")
         finding = _find(opened, ingestion, check) if asked else None
     if finding:
-        _rows(finding)
+        _rows(finding, offending(check))
     elif check.samples:
         st.caption("Some of them, as the audit noted them")
-        _table(check.samples)
+        _table(check.samples, offending(check))
 
 
 def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding | None:
@@ -55,12 +56,12 @@ def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding |
     return found.findings[0]
 
 
-def _rows(finding: Finding) -> None:
+def _rows(finding: Finding, marked: Sequence[str]) -> None:
     if finding.count is not None:
         shown = f", the first {len(finding.rows):,} are shown"
         st.text(count(finding.count, "row") + (shown if len(finding.rows) < finding.count else ""))
     if finding.rows:
-        _table(finding.rows)
+        _table(finding.rows, marked)
     for note in finding.notes:
         st.text(visible(note))
     if not finding.agrees:
@@ -69,10 +70,10 @@ def _rows(finding: Finding) -> None:
         )
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Show rows unchanged: a table of texts without Markdown."""
+def _table(rows: Sequence[Mapping[str, Any]], marked: Sequence[str]) -> None:
+    """Show rows unchanged, with marked columns: a table of texts without Markdown."""
     several = len({row.get(_FILE) for row in rows}) > 1
     shown = [{k: v for k, v in row.items() if several or k != _FILE} for row in rows]
     names = {_FILE: "data file", _PLACE: "row number"}
     renamed = ({names.get(k, k): v for k, v in row.items()} for row in shown)
-    formatting.grid(renamed, "Rows that break the check")
+    formatting.grid(renamed, "Rows that break the check", marked)

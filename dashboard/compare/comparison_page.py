@@ -1,34 +1,30 @@
 """The page of a failed branch: its rows beside main's, failing rows, and possible actions."""
 
 from collections.abc import Sequence
-from itertools import islice
 
 import streamlit as st
 
-from access.deployment import identified
-from dashboard import actions, formatting
+from dashboard import actions, charts, formatting
 from dashboard.compare import checks, render
 from dashboard.compare.compare import knows_contract, load, shown_columns
 from dashboard.compare.figures import Column, Comparison
-from dashboard.formatting import code, count, moment, tables
+from dashboard.formatting import code, count
 from dashboard.ingestion import account
-from dashboard.session import Opened, show_error
+from dashboard.session import Opened, named, show_error
+from dashboard.verdict import verdict
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.model.ingestion_summary import IngestionSummary, status_text
-from functions.model.shown_state import state_words
+from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
 from lakegate.report import AuditReport
 from lakegate.text import one_line, visible
 
-_FIRST_COLUMNS, _MOST_LISTED = 12, 200
+_FIRST_COLUMNS = 12
 _UNKNOWN_CONTRACT = (
     "By which contract it was judged is not known, as the ledger was rebuilt: values are counted, "
     "and none is shown. A replay goes by the contract in force."
 )
-_PICKER = "picked ingestion"
 _STYLE = """<style>
 .lakegate-figures {width: 100%; font-size: 0.875rem; font-variant-numeric: tabular-nums;
   border-collapse: collapse; table-layout: fixed}
@@ -43,11 +39,15 @@ _STYLE = """<style>
 
 
 def show(opened: Opened) -> None:
-    """Show the branch in the address, or the one chosen from those that wait."""
-    st.header("A branch against main", anchor=False)
-    ingestion = _picked(opened)
-    if not ingestion:
+    """Show the branch of the ingestion in the address, beside main."""
+    wanted = st.query_params.get("id", "").strip()
+    if not wanted:
+        st.title("Comparison", anchor=False)
+        st.markdown("A comparison belongs to an ingestion: choose one of the list.")
+        st.page_link(formatting.page(formatting.INGESTION), label="Ingestions")
         return
+    ingestion = named(opened, wanted)
+    st.title(f"{code(ingestion.name)} beside main", anchor=False)
     known = account(opened.adapters, ingestion)
     _head(ingestion)
     actions.show(opened, ingestion)
@@ -62,51 +62,12 @@ def show(opened: Opened) -> None:
         _compare(opened, ingestion, _of_one_table(known.report))
 
 
-def _picked(opened: Opened) -> Ingestion | None:
-    """Return the ingestion in the address; without one the oldest, which the address then names.
-
-    A choice from the list only changes the address: labels are texts, which may be equal.
-    """
-    oldest = islice(opened.adapters.ledger.open_failures(), _MOST_LISTED)
-    waiting = {brief.id: brief for brief in oldest}
-    wanted = st.query_params.get("id", "").strip() or next(iter(waiting), "")
-    if not wanted:
-        st.markdown(":material/check_circle: **Nothing waits for a decision**")
-        st.markdown("A file whose audit fails keeps its branch, and is listed here.")
-        return None
-    named = identified(opened.adapters.ledger, wanted)
-    if named.id not in waiting:
-        waiting = {named.id: IngestionSummary.of(named), **waiting}
-    st.query_params["id"] = st.session_state[_PICKER] = named.id
-    st.selectbox(
-        "Failed ingestions, the oldest first",
-        list(waiting),
-        format_func=lambda id_: _label(waiting[id_]),
-        key=_PICKER,
-        on_change=_go,
-    )
-    return named
-
-
-def _go() -> None:
-    st.query_params["id"] = st.session_state[_PICKER]
-
-
-def _label(brief: IngestionSummary) -> str:
-    """Return a label that stays the same as long as the ingestion is in its state."""
-    what = f"{brief.name} · {tables(brief.tables)} · {state_words(brief)}"
-    return one_line(f"{what} · landed {moment(brief.landed_at)} · {brief.id[:ID_PART]}")
-
-
 def _head(ingestion: Ingestion) -> None:
     with st.container(horizontal=True):
-        formatting.ingestion(
-            ingestion.id, "The ingestion and its checks", ":material/receipt_long:"
-        )
+        formatting.ingestion(ingestion.id, "Its verdict and its checks", ":material/arrow_back:")
         for name in ingestion.tables:
             formatting.table(name, code(name), ":material/table:")
-    if ingestion.reason:
-        st.text(visible(ingestion.reason.message))
+    st.text(visible(verdict(ingestion)))
     if ingestion.branch:
         st.markdown(f":material/graph_1: {code(ingestion.branch)}")
 
@@ -147,7 +108,7 @@ def _of_one_table(report: AuditReport) -> AuditReport:
 
 
 def _compare(opened: Opened, ingestion: Ingestion, report: AuditReport) -> None:
-    st.subheader("Column by column", anchor=False)
+    st.header("Column by column", anchor=False)
     if report.audited_hash in ("", report.base_hash):
         st.text("It was rejected before any row was written: there are none to compare.")
         return
@@ -213,7 +174,7 @@ def _column(column: Column, names: tuple[str, str]) -> None:
                 st.html(render.table(column, names))
         with drawn:
             if column.picture:
-                st.altair_chart(
+                charts.draw(
                     render.picture(column.picture, names),
                     alt=f"How the values of {one_line(column.name)} lie, {names[0]} and main",
                 )

@@ -77,7 +77,7 @@ def table(column: Column, names: tuple[str, str]) -> str:
     if any(side.nans for side in sides):
         lines.append(("NaN", [f"{side.nans:,}" for side in sides]))
     rows = [_line(name, [f"<td>{cell}</td>" for cell in cells]) for name, cells in lines]
-    heads = _line("", [f"<th>{escape(name)}</th>" for name in there])
+    heads = _line("figure", [f'<th scope="col">{escape(name)}</th>' for name in there])
     return f'<table class="lakegate-figures">{heads}{"".join(rows)}</table>'
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any, Self
@@ -66,11 +66,12 @@ _LONGEST = 16 << 20  # bytes of an object without a limit of its own
 
 @dataclass(frozen=True)
 class StoredContract:
-    """A contract and the version of its object in the lake bucket."""
+    """A contract, the version of its object in the lake bucket, and that object's text."""
 
     contract: Contract
     key: str
     version: str
+    text: str = field(default="", compare=False, repr=False)
 
     def terms(self, *, is_change: bool) -> ContractTerms:
         """Return what an ingestion of a file, or of a change, keeps of it."""
@@ -82,7 +83,8 @@ class StoredContract:
     ) -> "StoredContract":
         """Return the contract in an object's bytes. Raises ContractInvalid."""
         try:
-            return cls(parse(body.decode(), key, limits), key, version)
+            text = body.decode()
+            return cls(parse(text, key, limits), key, version, text)
         except UnicodeDecodeError as error:
             line = body.count(b"\n", 0, error.start) + 1
             raise ContractInvalid(key, [Problem(line, "", "is not UTF-8 text")]) from error

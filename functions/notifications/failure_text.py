@@ -39,8 +39,13 @@ def failure_title(ingestion: Ingestion) -> str:
     words = ingestion.reason.message if ingestion.reason else reason_code(ingestion)
     first = words.strip().partition("\n")[0].partition("; ")[0]
     cause = one_line(first).rstrip(":.")
-    end = "; gone from main" if reason_code(ingestion) in _GONE else "; main unchanged"
+    end = "; gone from main" if is_gone(ingestion) else "; main unchanged"
     return f"{head}{cut(cause, HEADER - len(head) - len(end))}{end}"
+
+
+def is_gone(ingestion: Ingestion) -> bool:
+    """Return whether main lost its rows; any other failure leaves main as it was."""
+    return reason_code(ingestion) in _GONE
 
 
 def failure_advice(ingestion: Ingestion) -> str:

@@ -290,6 +290,7 @@ def test_a_contract_is_read_as_it_was(buckets: Buckets) -> None:
     (second,) = buckets.lake.contracts()
     assert buckets.lake.contract_at(key, first.version) == first
     assert buckets.lake.contract_at(key, second.version) == second
+    assert buckets.lake.contract_at(key, first.version).text == ORDERS
     assert buckets.lake.contract_at(key, "").contract == second.contract
 
 

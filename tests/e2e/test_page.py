@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from functions.model.ingestion import Ingestion, State
@@ -23,20 +24,34 @@ pytestmark = pytest.mark.stack
 TABLE = "page.orders"
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 _HOSTILE = "page/orders/[x](http:evil) :red[a] $x$ <img src=x onerror=alert(1)>.csv"
+_BAD = b"id,amount\n3,5\n4,-7\n"
 _COMMAND = "from cli.main import app; app()"
 _PHONE = {"width": 390, "height": 844}
 _BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
+_VIEWS = {
+    "inbox": "/",
+    "ingestions": "/ingestion",
+    "overview": "/overview",
+    "ingestion": "/ingestion?id={id}",
+    "comparison": "/branch?id={id}",
+    "table": f"/table?name={TABLE}",
+}
+_WITH_CHARTS = ("overview", "ingestion", "comparison", "table")
+_WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# Violations by Streamlit itself that cannot be mended here: the rule's id, and why.
+_OF_STREAMLIT: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
 class Visit:
-    """The page's address, and two files: one was published, one rejected."""
+    """The page's address, and three files: one was published, and the others rejected."""
 
     address: str
     browser: Browser
     published: Ingestion
     rejected: Ingestion
+    replayed: Ingestion
 
     @contextmanager
     def page(self, path: str, **look: object) -> Iterator[Page]:
@@ -62,7 +77,8 @@ def visit(gate: Gate) -> Iterator[Visit]:
     """Serve the stack's page by the command."""
     gate.put_contract(contract(TABLE, "csv"))
     good = gate.end(gate.drop("page/orders/good.csv", b"id,amount\n1,5\n2,7\n"))
-    bad = gate.end(gate.drop(_HOSTILE, b"id,amount\n3,5\n4,-7\n"))
+    bad, again = gate.drop(_HOSTILE, _BAD), gate.drop("page/orders/again.csv", _BAD)
+    rejected, replayed = gate.end(bad), gate.end(again)
     port = free_port(set())
     command = [sys.executable, "-c", _COMMAND, "page", "--no-open", "--port", str(port)]
     own = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
@@ -72,15 +88,17 @@ def visit(gate: Gate) -> Iterator[Visit]:
             eventually(lambda: listening(port) or server.poll() is not None)
             assert server.poll() is None, "the page is not served"
             with chromium() as browser:
-                yield Visit(f"http://127.0.0.1:{port}", browser, good, bad)
+                yield Visit(f"http://127.0.0.1:{port}", browser, good, rejected, replayed)
         finally:
             server.terminate()
 
 
-def settled(page: Page) -> None:
-    """Wait until the page's script is done and its contents no longer change."""
+def settled(page: Page, name: str) -> None:
+    """Wait until a view's script is done and its contents no longer change."""
+    page.get_by_role("heading", level=1).wait_for()
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-    page.locator(_CHART).first.wait_for()
+    if name in _WITH_CHARTS:
+        page.locator(_CHART).first.wait_for()
 
 
 def keep(page: Page, name: str) -> None:
@@ -90,18 +108,19 @@ def keep(page: Page, name: str) -> None:
 
 
 def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
-    """The overview's last alert links to the failed checks and their findings.
+    """The inbox links to the failed checks and their findings, with the verdict above them.
 
     A hostile file name produces no markup, link or picture.
     """
     assert (visit.published.state, visit.rejected.state) == (State.PUBLISHED, State.REJECTED)
     with visit.page("/") as page:
-        page.locator(_CHART).first.wait_for()
+        settled(page, "inbox")
         expect(page).to_have_title("Lakegate: the local stack")
-        keep(page, "overview-light")
+        keep(page, "inbox-light")
         page.get_by_role("link", name=re.compile("evil")).first.click()
         expect(page).to_have_url(re.compile(f"/ingestion\\?id={visit.rejected.id}"))
-        expect(page.get_by_text("amount.invalidValues").first).to_be_visible()
+        expect(page.get_by_text(re.compile("^Main is unchanged. 1 of"))).to_be_in_viewport()
+        expect(page.get_by_text("amount.invalidValues", exact=True).first).to_be_visible()
         expect(page.get_by_text("1 row", exact=True).first).to_be_visible()
         expect(
             page.get_by_role("heading", name=re.compile(r":red\[a\] \$x\$ <img"))
@@ -114,35 +133,29 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
 def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
     """The link of an alert is reachable by Tab, opens by Enter, and shows its focus."""
     with visit.page("/", color_scheme="dark") as page:
-        settled(page)
+        settled(page, "inbox")
         for _ in range(60):
             page.keyboard.press("Tab")
             if "/ingestion?id=" in (page.evaluate("document.activeElement.href || ''")):
                 break
-        keep(page, "overview-dark-keyboard")
+        looks = "getComputedStyle(document.activeElement).outlineStyle"
+        assert page.evaluate(looks) == "solid"
+        keep(page, "inbox-dark-keyboard")
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(r"/ingestion\?id="))
         expect(page.get_by_text("Timeline")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("overview", "/"),
-        ("ingestion", "/ingestion?id={id}"),
-        ("branch", "/branch?id={id}"),
-        ("table", f"/table?name={TABLE}"),
-    ],
-)
+@pytest.mark.parametrize(("name", "path"), list(_VIEWS.items()))
 def test_it_fits_a_phone(visit: Visit, name: str, path: str) -> None:
     """At 390 pixels nothing overflows in both colour schemes, and the stack's name is visible."""
     with visit.page(path.format(id=visit.rejected.id), viewport=_PHONE) as page:
-        settled(page)
+        settled(page, name)
         light = page.evaluate(_BACKGROUND)
         _fits(page, f"{name}-phone-light")
         page.emulate_media(color_scheme="dark")
         page.wait_for_function(f"{_BACKGROUND} !== '{light}'")
-        settled(page)
+        settled(page, name)
         _fits(page, f"{name}-phone-dark")
 
 
@@ -151,6 +164,54 @@ def _fits(page: Page, picture: str) -> None:
     keep(page, picture)
     wide = "document.querySelector('[data-testid=stMain]').scrollWidth"
     page.wait_for_function(f"{wide} <= {_PHONE['width']}")  # charts are fitted when drawn
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_for_everybody(visit: Visit, scheme: str) -> None:
+    """No view, and no dialog, breaks a rule of WCAG AA in either colour scheme; each has one h1."""
+    found = {}
+    for name, path in _VIEWS.items():
+        with visit.page(path.format(id=visit.rejected.id), color_scheme=scheme) as page:
+            settled(page, name)
+            expect(page.get_by_role("heading", level=1)).to_have_count(1)
+            found[name] = _broken_rules(page)
+            if name == "ingestion":
+                for verb in ("Replay", "Publish anyway", "Discard"):
+                    page.get_by_role("button", name=f"{verb} …").click()
+                    page.get_by_role("button", name=f"Yes, {verb.lower()}").wait_for()
+                    keep(page, f"{verb}-{scheme}")
+                    found[verb] = _broken_rules(page)
+                    page.keyboard.press("Escape")
+                    page.get_by_role("dialog").wait_for(state="detached")
+    assert not {name: rules for name, rules in found.items() if rules}
+
+
+def _broken_rules(page: Page) -> list[str]:
+    """Return each place that breaks a rule of axe's: the rule, the element and why."""
+    page.wait_for_load_state("networkidle")
+    result = Axe().run(page, options={"runOnly": _WCAG}).response
+    return [
+        f"{rule['id']}: {node['html']} ({node['failureSummary']})"
+        for rule in result["violations"]
+        if rule["id"] not in _OF_STREAMLIT
+        for node in rule["nodes"]
+    ]
+
+
+def test_a_replay_shows_the_new_contract_and_its_end(visit: Visit, gate: Gate) -> None:
+    """The dialog has the contract's changed line, and the view changes by itself at the end."""
+    gate.put_contract(contract(TABLE, "csv").replace("version: 1.0.0", "version: 1.1.0"))
+    with visit.page(f"/ingestion?id={visit.replayed.id}") as page:
+        page.get_by_role("button", name="Replay …").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_text("+version: 1.1.0")).to_be_visible()
+        assert _broken_rules(page) == []
+        keep(page, "replay-light")
+        dialog.get_by_role("button", name="Yes, replay").click()
+        expect(page.get_by_text("This page keeps itself up to date.")).to_be_visible()
+        expect(page.get_by_text(re.compile("^Main is unchanged. 1 of"))).to_be_visible()
+        expect(page.get_by_text("This page keeps itself up to date.")).to_have_count(0)
+    assert gate.adapters.ledger.get(visit.replayed.id).attempt == 2
 
 
 def test_a_table_reports_its_story(visit: Visit) -> None:
@@ -171,7 +232,7 @@ def test_a_table_reports_its_story(visit: Visit) -> None:
     [
         (f"/ingestion?id={'f' * 32}", "UNKNOWN_INGESTION"),
         ("/table?name=no.such", "UNKNOWN_TABLE"),
-        ("/ingestion", "Landed last"),
+        ("/branch", "A comparison belongs to an ingestion"),
         ("/table", "Tables on main"),
     ],
 )

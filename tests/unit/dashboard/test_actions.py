@@ -53,6 +53,26 @@ def test_a_replay_names_attempt_and_contract() -> None:
     assert "the contract of the last attempt: `shop-orders` version `1.0.0`." in original
 
 
+def test_a_replay_shows_how_the_contract_differs() -> None:
+    """A replay by a new contract shows the changed lines; by the original one there are none.
+
+    If the contract that judged the file is gone, the plan says so.
+    """
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    assert plan(deployment.adapters, seen, REPLAY).contract_changes == ()
+    mended = ORDERS.replace("version: 1.0.0", "version: 1.0.1\u202e")
+    deployment.lake.put_text(f"contracts/{TABLE}.yaml", mended.encode())
+    changes = plan(deployment.adapters, seen, REPLAY).contract_changes
+    assert "-version: 1.0.0" in changes
+    assert "+version: 1.0.1\ufffd" in changes
+    original = plan(deployment.adapters, seen, replace(REPLAY, original=True))
+    assert original.contract_changes == ()
+    lost = plan(deployment.adapters, replace(seen, contract_version="v9"), REPLAY)
+    assert lost.contract_changes == ()
+    assert "cannot be compared: `there is no object contracts/shop.orders.yaml" in lost.lines[-1]
+
+
 def test_a_publication_names_rows_and_checks() -> None:
     """The plan of a publication names the rows, the failed checks, the branch and its hash."""
     deployment, landed = failed()

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from dashboard import charts, overview_page, table_page
+from dashboard import charts, overview_page, table
 from dashboard.charts import Span
 from dashboard.overview import Window, overview
-from dashboard.table_page import Entry, Ran
+from dashboard.table import Entry, Ran
 from functions.model.ingestion import State
 from lakegate import times
 from tests.unit.dashboard.test_page_overview import brief
@@ -49,7 +49,7 @@ def test_the_rows_of_a_table_are_one_curve() -> None:
     In Vega an order splits an area, and a stack adds up equal times.
     """
     one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
-    drawn = table_page.rows_over_time([one], _SPAN.until)
+    drawn = table.rows_over_time([one], _SPAN.until)
     assert [row["rows"] for row in rows(drawn)] == [7, 10, 10]
     area, line = drawn.to_dict()["layer"]
     assert "order" not in area["encoding"]
@@ -73,7 +73,7 @@ def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None
     since = times.text(datetime.fromisoformat(_SPAN.until) - length)
     first = Entry(since, "m", "h", 3, 10, "i", "")
     for drawn in (
-        table_page.rows_over_time([first], _SPAN.until).to_dict()["layer"][0],
+        table.rows_over_time([first], _SPAN.until).to_dict()["layer"][0],
         charts.bars([], "files", Span(since, _SPAN.until, timedelta(hours=1))).to_dict(),
     ):
         assert drawn["encoding"]["x"]["axis"]["format"] == shown
@@ -82,7 +82,7 @@ def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None
 def test_failed_checks_are_at_the_base() -> None:
     """Failed checks are below passed ones each day, in the same colours as everywhere."""
     day = "2026-03-08T00:00:00+00:00"
-    drawn = rows(table_page.checks_by_day([Ran(day, "pass", 5), Ran(day, "fail", 1)], _SPAN))
+    drawn = rows(table.checks_by_day([Ran(day, "pass", 5), Ran(day, "fail", 1)], _SPAN))
     assert [(row["result"], row["low"], row["high"]) for row in drawn] == [
         ("failed", 0, 1),
         ("passed", 1, 6),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.overview import MEMBERS, Outcome, Pace, Window, bounds, last_alerts, overview
+from dashboard.overview import MEMBERS, Outcome, Pace, Window, bounds, overview
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 
@@ -77,21 +77,6 @@ def test_the_pace_is_that_of_the_published() -> None:
     told = overview([*files, brief(State.REJECTED, took=59)], Window.WEEK)
     assert told.pace == Pace(median=10, slow=19)
     assert overview([brief(State.REJECTED)], Window.WEEK).pace is None
-
-
-def test_the_last_alerts_come_first() -> None:
-    """The alerts are the few latest failures, each once."""
-    failed = [brief(State.REJECTED, f"2026-03-08T10:{minute}") for minute in range(10, 30)]
-    told = last_alerts([brief(State.PUBLISHED), *failed], failed[::-1])
-    assert [each.landed_at[14:16] for each in told] == ["29", "28", "27", "26", "25", "24"]
-
-
-def test_what_landed_long_ago_and_failed_again_is_an_alert() -> None:
-    """Alerts are ordered by the time of failure, and an unknown time comes last."""
-    again = replace(brief(State.REJECTED, "2026-03-01T10:20"), ended_at="2026-03-08T10:25")
-    unknown = replace(brief(State.ERRORED, "2026-03-07T10:20"), ended_at="")
-    lately = brief(State.ERRORED)
-    assert last_alerts([lately], [again, unknown]) == (again, lately, unknown)
 
 
 def test_a_batch_is_counted_with_its_tables() -> None:

@@ -53,5 +53,6 @@ def test_without_a_stack_the_page_says_how_to_start_one(
     app = AppTest.from_file(str(_APP), default_timeout=600).run()
     assert any("NO_STACK" in text.value for text in app.text)
     assert any("lakegate up" in markdown.value for markdown in app.markdown)
-    assert "`the local stack`" in [caption.value for caption in app.caption]
+    assert "the local stack" in [text.value for text in app.text]
+    assert [title.value for title in app.title] == ["Inbox"]
     assert not app.exception

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.ingestion import Account, account, facts, rows, timeline, total
+from dashboard.ingestion import Account, account, facts, offending, rows, timeline, total
 from functions.model.ingestion import Ingestion, State
+from lakegate.diagnosis import BadCell
 from lakegate.report import AuditReport, Status, Step
 from tests.fakes.deployment import Deployment
 from tests.fakes.examples import INGESTION, REPORT
-from tests.fakes.job import passed, rejected
+from tests.fakes.job import FAILED, passed, rejected
 
 _TIMES = {
     "landed": "2026-03-01T11:59:50.000+00:00",
@@ -110,3 +111,10 @@ def test_a_branch_that_is_gone_is_said_to_be() -> None:
     told = facts(ended(passed))
     assert told["branch"][0].endswith("(deleted after its merge)")
     assert told["merge commit"]
+
+
+def test_the_cells_that_break_a_check_are_known() -> None:
+    """Sample rows break a check by its columns, and a cell that cannot be read by its value."""
+    assert offending(FAILED) == ("id",)
+    cell = BadCell("line 7", "amount", "12,5", "not a number").sample
+    assert offending(replace(FAILED, columns=(), samples=(cell,))) == ("value",)

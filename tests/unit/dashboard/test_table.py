@@ -1,11 +1,16 @@
-"""A table's page, with main's log and the audit results."""
+"""A table's history, freshness and checks, from main's log and the audit results."""
+
+import json
+from datetime import timedelta
 
 import duckdb
+import pytest
 
-from dashboard.table_page import Entry, Ran, history, ran
+from dashboard.table import Entry, Ran, freshness, history, last_compaction, ran
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
-from functions.model.merge_commit import properties
+from functions.model.merge_commit import UPKEEP, properties
+from lakegate.contract.reading.service_levels import Expected
 from lakegate.landing import LandedObject
 
 
@@ -36,6 +41,44 @@ def test_rows_are_counted_back_from_now() -> None:
         first=f"{5:032x}",
         approved_by="",
     )
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [
+        ("", "; none has come yet."),
+        (
+            "2026-03-08T10:00:00.000+00:00",
+            "; the last one came 2 h ago, and the next one is late in 1 d.",
+        ),
+    ],
+)
+def test_a_table_is_due(last: str, words: str) -> None:
+    """The next file is due as long after the last one as the contract's service levels allow."""
+    assert said(last) == f"A file is expected every 1 day, 4 hours late{words}"
+
+
+def test_a_table_is_late() -> None:
+    """The next file is late once the last one is older than that."""
+    words = "a file is expected every 1 day, 4 hours late, and the last one came 2 d ago."
+    assert said("2026-03-06T12:00:00.000+00:00") == f"Late by 20 h: {words}"
+
+
+def said(last: str) -> str:
+    expected = Expected(timedelta(days=1), timedelta(hours=4))
+    return freshness(expected, last, "2026-03-08T12:00:00.000+00:00")
+
+
+def test_the_last_compaction_is_that_of_the_table() -> None:
+    """Of main's commits the newest one that compacted this table counts."""
+
+    def compaction(table: str, number: int) -> Commit:
+        note = {UPKEEP: json.dumps({"table": table, "branch": f"upkeep/{table}/x"})}
+        return Commit(f"c{number}", "", "Compact", note, "lakegate", "2026-03-01T12:00:00Z")
+
+    log = [commit(5, 10), compaction("a.b", 4), compaction("shop.orders", 3)]
+    assert last_compaction([*log, compaction("shop.orders", 2)], "shop.orders") == log[2]
+    assert last_compaction(log[:2], "shop.orders") is None
 
 
 def test_checks_are_counted_by_day() -> None:

@@ -1,0 +1,150 @@
+"""A table: its commits on main, its freshness, its checks by day, and their charts."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NamedTuple
+
+import altair as alt
+import duckdb
+
+from dashboard import charts
+from dashboard.charts import Span
+from functions.model.commits import Commit
+from functions.model.merge_commit import UPKEEP, Published, gains, published, tables
+from lakegate import times
+from lakegate.contract.reading.service_levels import Expected
+from lakegate.report import Status
+from lakegate.times import duration, seconds
+
+_CHECKS_DAYS = 30
+_BY_DAY = """
+    SELECT strftime(run_ts, '%Y-%m-%dT00:00:00+00:00') AS day, status, count(*) AS checks
+    FROM results WHERE check_id <> 'run' GROUP BY ALL ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A commit on main that published rows of the table.
+
+    The table grew by `gained` rows to `after`. `first` is the id of one of the published
+    ingestions; `approved_by` is the person who approved them despite a failed audit, "" if it
+    passed.
+    """
+
+    at: str
+    message: str
+    hash: str
+    gained: int
+    after: int
+    first: str
+    approved_by: str
+
+
+class Ran(NamedTuple):
+    """The number of checks of a day's runs with a status (see `lakegate.report.Status`)."""
+
+    day: str
+    status: str
+    checks: int
+
+
+def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tuple[Entry, ...]:
+    """Return the commits of a table among the newest of main's log, newest first.
+
+    `rows` are the table's current rows; only `looked_at` commits of the log are read.
+    """
+    found: list[Entry] = []
+    for commit in islice(log, looked_at):
+        if table in tables(commit) and (members := published(commit)):
+            found.append(_entry(commit, members, gains(commit)[table], rows))
+            rows -= found[-1].gained
+    return tuple(found)
+
+
+def _entry(commit: Commit, members: Sequence[Published], gained: int, after: int) -> Entry:
+    return Entry(
+        at=times.text(datetime.fromisoformat(commit.time)),
+        message=commit.message,
+        hash=commit.hash,
+        gained=gained,
+        after=after,
+        first=members[0].id,
+        approved_by=", ".join(sorted({e.approved_by for e in members if e.approved_by})),
+    )
+
+
+def checks_within(now: str) -> tuple[str, str]:
+    """Return the time in which the checks of a table's runs are counted, in whole days."""
+    today = datetime.fromisoformat(f"{now[:10]}T00:00:00+00:00")
+    begin, end = today - timedelta(days=_CHECKS_DAYS - 1), today + timedelta(days=1)
+    return times.text(begin), times.text(end)
+
+
+def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
+    """Return the checks of a table's runs by day and status; `results` are `Reader.records`."""
+    return map(Ran._make, results.execute(_BY_DAY).fetchall())
+
+
+def freshness(expected: Expected, last: str, now: str) -> str:
+    """Return when the next file is due, or since when it is late; `last` is "" without any yet."""
+    often = f"file is expected {expected.wording}"
+    if not last:
+        return f"A {often}; none has come yet."
+    came = f"the last one came {duration(seconds(last, now), parts=1)} ago"
+    due = times.text(datetime.fromisoformat(last) + expected.longest)
+    if due < now:
+        return f"Late by {duration(seconds(due, now), parts=1)}: a {often}, and {came}."
+    return f"A {often}; {came}, and the next one is late in {duration(seconds(now, due), parts=1)}."
+
+
+def last_compaction(log: Iterable[Commit], table: str) -> Commit | None:
+    """Return the newest of main's commits that compacted a table."""
+    notes = ((json.loads(commit.properties.get(UPKEEP, "{}")), commit) for commit in log)
+    return next((commit for note, commit in notes if note.get("table") == table), None)
+
+
+# The charts of one table.
+
+_ORDER = [status.value for status in charts.RESULT_COLOURS]
+
+
+def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
+    """Return the table's rows after each commit, up to now; `entries` newest first."""
+    first, last = entries[-1], entries[0]
+    rows = [{"time": e.at, "rows": e.after, "gained": e.gained, "what": e.message} for e in entries]
+    before = {"time": first.at, "rows": first.after - first.gained}
+    shown = [before, *reversed(rows), {"time": now, "rows": last.after}]
+    numbers = alt.Axis(format="~s", tickCount=5, tickMinStep=1)
+    base = charts.chart([{"number": number, **row} for number, row in enumerate(shown)]).encode(
+        x=charts.time_axis("time", first.at, now),
+        y=alt.Y("rows:Q", title="rows", axis=numbers, stack=False),
+        tooltip=[charts.time(), charts.number("rows"), charts.number("gained"), "what:N"],
+    )
+    point = {"color": charts.GREEN, "size": 24}
+    return alt.layer(
+        # With an order, Vega draws each row as an area of its own.
+        base.mark_area(interpolate="step-after", color=charts.GREEN, opacity=0.25),
+        base.mark_line(interpolate="step-after", color=charts.GREEN, point=point).encode(
+            order="number:Q"
+        ),
+    ).properties(height=240)
+
+
+def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
+    """Return the checks of a table's runs by day and status."""
+    parts = [
+        {"begin": each.day, "result": charts.RESULT_WORDS[Status(each.status)], "many": each.checks}
+        for each in sorted(ran, key=lambda each: _ORDER.index(each.status))
+    ]
+    return (
+        charts.bars(parts, "checks", span)
+        .encode(
+            color=charts.by_result({Status(each.status) for each in ran}),
+            tooltip=[charts.time(), "result:N", charts.number("many", "checks")],
+        )
+        .properties(height=200)
+    )

@@ -1,0 +1,71 @@
+"""The verdict on an ingestion: what became of main, why, and what to do. Pure."""
+
+from collections.abc import Iterator
+
+from dashboard.formatting import count, moment
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.shown_state import is_approved
+from functions.notifications.failure_text import failure_advice, is_gone
+
+_UNCHANGED = "Main is unchanged."
+
+
+def verdict(one: Ingestion) -> str:
+    """Return the verdict in a few sentences."""
+    return " ".join(_sentences(one))
+
+
+def _sentences(one: Ingestion) -> Iterator[str]:
+    if not one.ended:
+        yield _in_flight(one)
+    elif one.state is State.PUBLISHED:
+        yield from _published(one)
+    else:
+        yield "Its rows are gone from main." if is_gone(one) else _UNCHANGED
+        yield _cause(one)
+        yield _rest(one)
+
+
+def _in_flight(one: Ingestion) -> str:
+    if one.turn:
+        return "Main lost its rows, and they are being published again."
+    if one.approval:
+        return f"{_UNCHANGED[:-1]} yet: {one.approval.by} approved it, and it is being published."
+    return f"{_UNCHANGED[:-1]} until its checks pass."
+
+
+def _published(one: Ingestion) -> Iterator[str]:
+    when = moment(one.times.get("published", ""))
+    if one.change:
+        added, removed = count(one.rows, "row"), count(one.replaced_rows, "row")
+        yield f"Main has the change since {when}: {added} added, {removed} removed."
+    else:
+        yield f"Main has its {count(one.rows, 'row')} since {when}."
+    if many := len(one.warnings):
+        yield f"{count(many, 'check')} warned."
+
+
+def _cause(one: Ingestion) -> str:
+    """Return the reason as a sentence."""
+    words = " ".join(one.reason.message.split()) if one.reason else ""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
+
+
+def _rest(one: Ingestion) -> str:
+    """Return what is left to do."""
+    if one.discarded:
+        by = next((a.by for a in reversed(one.actions) if a.what == "discard"), "")
+        return f"It was discarded{f' by {by}' if by else ''}; a replay reads it again."
+    if one.superseded_by:
+        return "A newer version of it is published: nothing is left to decide."
+    return failure_advice(one) if one.state in ALERTED else ""
+
+
+def overruled(one: Ingestion) -> str:
+    """Return who published it although checks failed, and why; "" if nobody had to."""
+    approval = one.approval
+    if not approval or not is_approved(one):
+        return ""
+    checks = f" although {', '.join(approval.checks)} failed" if approval.checks else ""
+    when = moment(approval.at)
+    return f"Published anyway by {approval.by}{checks}, {when}: {approval.reason}"

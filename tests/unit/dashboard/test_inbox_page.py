@@ -1,0 +1,136 @@
+"""The lists of the page: what needs a decision, and all ingestions."""
+
+import pytest
+
+from dashboard import inbox_page, ingestion_page, listing
+from functions.operations.failed import discard, replay
+from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
+from tests.fakes.job import errored, passed, rejected
+from tests.unit.dashboard.test_page_views import everything, seen
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    """Return a deployment with a published, a rejected and, an hour later, an unreadable file."""
+    made = Deployment()
+    made.land("shop/orders/good.csv", script=passed)
+    made.land("shop/orders/old.csv", script=rejected)
+    made.settle()
+    made.clock.pass_(3_600)
+    made.land("shop/orders/broken.csv", script=errored)
+    made.settle()
+    return made
+
+
+def links(app: object) -> list[str]:
+    """Return the labels of a view's links to ingestions."""
+    return [link.proto.label for link in app.get("page_link")]  # type: ignore[attr-defined]
+
+
+def test_what_needs_a_decision_comes_first_and_the_oldest_first(deployment: Deployment) -> None:
+    """Open failures of any age are listed oldest first, with cause, rows, age and owner."""
+    deployment.clock.pass_(90 * 86_400)
+    app = seen(inbox_page.show, deployment)
+    assert links(app) == [f"`{TABLE}` `old.csv`", f"`{TABLE}` `broken.csv`"]
+    shown = everything(app)
+    assert "2 files, oldest first." in shown
+    assert "1 of 2 checks failed: id.required · 3 rows · landed 90 d ago · #orders" in shown
+    assert len(app.title) == 1
+
+
+def test_a_decision_takes_it_off_the_list(deployment: Deployment) -> None:
+    """A discarded and a replayed file are no longer listed, and an empty list says so."""
+    first, second = (deployment.ledger.get(b.id) for b in deployment.ledger.open_failures())
+    discard(deployment.adapters, first, by="Ann")
+    assert links(seen(inbox_page.show, deployment)) == [f"`{TABLE}` `broken.csv`"]
+    replay(deployment.adapters, second, by="Ann")
+    assert "Nothing waits for a decision" in everything(seen(inbox_page.show, deployment))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("BROKEN csv", ["broken.csv"]),
+        ("id.required", ["old.csv"]),
+        ("#orders", ["old.csv", "broken.csv"]),
+        ("shop/orders", ["old.csv", "broken.csv"]),
+        ("errored", ["broken.csv"]),
+        ("good", []),
+    ],
+)
+def test_the_inbox_is_searched(deployment: Deployment, text: str, found: list[str]) -> None:
+    """All words of a search are found in file, table, state, cause or owner."""
+    app = seen(inbox_page.show, deployment)
+    app.text_input[0].set_value(text).run()
+    assert links(app) == [f"`{TABLE}` `{name}`" for name in found]
+    assert f"{len(found)} file{'' if len(found) == 1 else 's'}" in everything(app)
+
+
+def test_the_inbox_is_filtered(deployment: Deployment) -> None:
+    """A table and an owner limit the list, and both lists of choices are those that wait."""
+    deployment.batch("b", {"r.csv": OTHER_TABLE}, script=rejected)
+    deployment.settle()
+    app = seen(inbox_page.show, deployment)
+    tables, owners = app.selectbox
+    assert tables.options == ["All tables", TABLE, OTHER_TABLE]
+    assert "#orders" in owners.options
+    tables.select(OTHER_TABLE).run()
+    assert links(app) == [f"`{OTHER_TABLE}` `batch b`"]
+
+
+def test_a_long_list_is_shown_in_parts() -> None:
+    """The first ones are shown at once, and a button shows more."""
+    made = Deployment()
+    for number in range(listing.AT_ONCE + 2):
+        made.land(f"shop/orders/{number:03}.csv", script=rejected)
+    made.settle()
+    app = seen(inbox_page.show, made)
+    assert len(links(app)) == listing.AT_ONCE
+    (more,) = app.button
+    more.click().run()
+    assert len(links(app)) == listing.AT_ONCE + 2
+    assert not app.button
+
+
+def test_ingestions_are_searched_and_filtered(deployment: Deployment) -> None:
+    """Without an id the view lists the newest first; a search, a state and a table limit it."""
+    app = seen(ingestion_page.show, deployment)
+    assert [label.split("`")[3] for label in links(app)] == ["broken.csv", "old.csv", "good.csv"]
+    assert "published · 3 rows · landed 1 h ago" in everything(app)
+    app.selectbox[0].select("rejected").run()
+    assert links(app) == [f"`{TABLE}` `old.csv`"]
+    app.selectbox[0].select("Any state").run()
+    app.text_input[0].set_value("good").run()
+    assert links(app) == [f"`{TABLE}` `good.csv`"]
+    app.text_input[0].set_value("nothing like it").run()
+    assert links(app) == []
+    assert "None was found" in everything(app)
+
+
+def test_an_old_ingestion_is_found_by_its_id(deployment: Deployment) -> None:
+    """The beginning of an id leads to an ingestion that landed before the window."""
+    known = next(deployment.ledger.open_failures()).id
+    deployment.clock.pass_(90 * 86_400)
+    app = seen(ingestion_page.show, deployment)
+    app.text_input[0].set_value(known[:12]).run()
+    assert links(app) == [f"The ingestion `{known[:12]}`, of any age"]
+
+
+def test_lists_keep_themselves_up_to_date_only_while_something_is_in_flight(
+    deployment: Deployment,
+) -> None:
+    """While a file is in flight both lists and its own view say that they are kept up to date."""
+    words = "up to date"
+    for show in (inbox_page.show, ingestion_page.show):
+        assert words not in everything(seen(show, deployment))
+    landed = deployment.land("shop/orders/new.csv")
+    deployment.deliver()
+    one = deployment.ingestion(landed)
+
+    def views() -> list[str]:
+        lists = [seen(show, deployment) for show in (inbox_page.show, ingestion_page.show)]
+        return [*map(everything, [*lists, seen(ingestion_page.show, deployment, id=one.id)])]
+
+    assert all(words in each for each in views())
+    deployment.settle()
+    assert not any(words in each for each in views())
