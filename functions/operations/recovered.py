@@ -13,7 +13,7 @@ from functions.model.commits import Commit
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Approval, Ingestion, State
 from functions.model.merge_commit import Published
-from functions.pipeline.complete import with_findings
+from functions.pipeline.decision import with_findings
 from lakegate import times
 from lakegate.batch import BatchFile, folder
 from lakegate.change import Change, parse_change_key

@@ -24,15 +24,13 @@ from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Ingestion, Intent
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.complete import (
-    Publish,
     audited,
-    decide,
     is_judged,
     record_report,
     record_verdict,
     resume,
-    with_findings,
 )
+from functions.pipeline.decision import Publish, decide, with_findings
 from functions.pipeline.finish import end_published
 from functions.pipeline.fresh_branch import settle_published
 from functions.pipeline.reports import report_of, reports_at

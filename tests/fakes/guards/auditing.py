@@ -7,7 +7,7 @@ from typing import Any
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline import batches, complete, intake, submit
+from functions.pipeline import batches, complete, decision, intake, submit
 from lakegate import batch, landing
 from lakegate.landing import ID_PART, LandedObject
 from lakegate.report import AuditReport, Reason, Verdict
@@ -130,27 +130,27 @@ AUDITING = (
     Guard(
         "the report must belong to the attempt",
         "FOREIGN must not end published",
-        (Patch(complete, "_belongs", always),),
+        (Patch(decision, "_belongs", always),),
     ),
     Guard(
         "the exit code gates",
         "CONTRADICTED must not end published",
-        (Patch(complete, "_passed", _passed_whatever_exit_code),),
+        (Patch(decision, "_passed", _passed_whatever_exit_code),),
     ),
     Guard(
         "the report decides",
         "CARELESS must not end",
-        (Patch(complete, "decide", _passed_by_exit_code),),
+        (Patch(decision, "decide", _passed_by_exit_code),),
     ),
     Guard(
         "no check has failed",
         "HOLLOW must not end published",
-        (Patch(complete, "_is_unfounded", never),),
+        (Patch(decision, "_is_unfounded", never),),
     ),
     Guard(
         "something was written",
         "IDLE must not end",
-        (Patch(complete, "_is_unwritten", never),),
+        (Patch(decision, "_is_unwritten", never),),
     ),
     Guard(
         "the job starts where its branch was created",
@@ -170,7 +170,7 @@ AUDITING = (
         (
             Patch(batch, "_verdict", lambda *_: (Verdict.PASSED, None)),
             # A second guard stands behind it.
-            Patch(complete, "_is_unfounded", never),
+            Patch(decision, "_is_unfounded", never),
         ),
         opening=BATCHES,
     ),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import State
-from functions.pipeline.complete import Publish, Refuse, RunAgain, decide, with_findings
+from functions.pipeline.decision import Publish, Refuse, RunAgain, decide, with_findings
 from lakegate.landing import run_name
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes import examples
