@@ -42,13 +42,14 @@ class Backfill:
     """A request: the files of `bucket` whose keys begin with `prefix`, to land under `target`.
 
     A file's key below the last slash of `prefix` is its key below `target`. At most `at_once` files
-    of the request are in flight at a time.
+    of the request are in flight at a time. They land `in_order` of their keys if that matters.
     """
 
     bucket: str
     prefix: str
     target: str
     at_once: int = 200
+    in_order: bool = False
 
     def key(self, source: Source) -> str:
         """Return the key under which a file lands."""
@@ -128,7 +129,7 @@ def backfill(
     """
     sources = adapters.landing.sources(request.bucket, request.prefix)
     progress = Progress()
-    with ThreadPoolExecutor(_PARALLEL) as pool:
+    with ThreadPoolExecutor(1 if request.in_order else _PARALLEL) as pool:
         while True:
             room = request.at_once - len(progress.in_flight)
             some = list(islice(sources, room))

@@ -58,7 +58,8 @@ def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int)
             f" {contract.table} land\nGive --to {contract.landing_prefix}FOLDER/"
         )
         raise LakegateError("BAD_TARGET", message)
-    return Backfill(bucket, prefix, target, at_once)
+    in_order = contract.write_mode.follows_landing
+    return Backfill(bucket, prefix, target, at_once, in_order)
 
 
 def _list(adapters: Adapters, request: Backfill) -> None:

@@ -74,6 +74,16 @@ def test_few_files_are_in_flight(deployment: Deployment) -> None:
     assert seen[-1].ended == {State.PUBLISHED: 3}
 
 
+def test_files_land_in_the_order_of_their_keys(deployment: Deployment) -> None:
+    """Where the order matters, each file lands after the one whose key comes before its own."""
+    for number in range(40):
+        _files(deployment, f"2026/{number:02}.csv")
+    request = Backfill(_OLD, "orders/2026/", _TARGET, in_order=True)
+    next(backfill(deployment.adapters, request, deployment.settle))
+    landed = sorted(deployment.landing.landed(), key=lambda each: each.landed_at)
+    assert [each.key for each in landed] == sorted(each.key for each in landed)
+
+
 def test_a_foreign_file_is_never_replaced(deployment: Deployment) -> None:
     """A key where another file landed keeps that file, and the file that did not land is named."""
     deployment.land(f"{_TARGET}2024/a.csv")
