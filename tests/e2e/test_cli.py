@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -10,6 +11,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from typer.testing import CliRunner, Result
 
 from cli.main import app
+from functions.model.announcement import announcements
+from functions.on_lineage import Target, send_lineage
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import PATIENCE, eventually
 
@@ -151,6 +154,35 @@ def test_tables_their_contracts_and_commits_are_listed(dropped: dict[str, Result
     (commit,) = document("log", TABLE)
     assert (commit["rows"], commit["message"]) == (2, f"Publish 2 rows of good.csv to {TABLE}")
     assert lakegate("query", f"SELECT id FROM {TABLE} ORDER BY id", "--csv").stdout == "id\n1\n2\n"
+
+
+def test_prometheus_sees_what_landed(dropped: dict[str, Result]) -> None:
+    """The measures count both files, and the one that waits for a decision."""
+    said = lakegate("metrics")
+    assert said.exit_code == 0, said.stderr
+    lines = [line for line in said.stdout.splitlines() if f'table="{TABLE}"' in line]
+    assert [line for line in lines if "published" in line and line.endswith(" 2")]
+    for measure in ("files", "waiting_for_decision"):
+        assert any(
+            line.startswith(f"lakegate_{measure}{{") and 'state="rejected"} 1' in line
+            for line in lines
+        )
+
+
+def test_lineage_is_told_of_what_landed(gate: Gate, dropped: dict[str, Result]) -> None:
+    """Report and contract of an announced file are found in the lake, and told."""
+    sent: list[Any] = []
+    collector: Any = SimpleNamespace(send=sent.append)
+    for name, columns in (("good.csv", ["id", "amount"]), ("bad.csv", ["id", "amount"])):
+        found = gate.adapters.ledger.get(dropped[name].stdout.split()[0])
+        (announced,) = announcements(found)
+        target = Target(collector, gate.adapters.lake, "local", collector)
+        send_lineage(target, announced.text())
+        (source,), (table,) = sent[-1]["inputs"], sent[-1]["outputs"]
+        assert [each["name"] for each in table["facets"]["schema"]["fields"]] == columns
+        checks = source["inputFacets"]["dataQualityAssertions"]["assertions"]
+        assert all(each["success"] for each in checks) is (name == "good.csv")
+    assert [each["eventType"] for each in sent] == ["START", "COMPLETE", "START", "FAIL"]
 
 
 def test_the_local_slack_can_be_read(dropped: dict[str, Result]) -> None:
