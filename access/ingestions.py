@@ -80,7 +80,7 @@ def waiting(ledger: "Ledger", wanted: Wanted) -> Found:
     return still_waiting(ledger, ledger.open_failures(), wanted)
 
 
-def still_waiting(ledger: Ledger, briefs: Iterable[IngestionSummary], wanted: Wanted) -> Found:
+def still_waiting(ledger: "Ledger", briefs: Iterable[IngestionSummary], wanted: Wanted) -> Found:
     """Return the wanted ones of `Ledger.open_failures` that nobody has decided about since."""
     found = _cut(read(ledger, _first(briefs, wanted)), wanted.limit)
     return Found(tuple(each for each in found.ingestions if each.is_open), found.more)
