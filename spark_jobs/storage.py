@@ -109,7 +109,8 @@ class Storage:
             found = self.s3.get_object(**self.source())
             if landed.version == landed.etag != found["ETag"].strip('"'):  # no versions are kept
                 raise _gone(landed.uri)
-            with found["Body"] as body:
+            body = found["Body"]  # entering it returns what it wraps, which ends in another way
+            with body:
                 yield body
 
     @contextmanager
