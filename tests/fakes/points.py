@@ -35,6 +35,9 @@ METHODS = tuple(
 ONLY_COMMANDS = {
     "landing.put",
     "landing.landed",
+    "landing.sources",
+    "landing.bring",
+    "landing.brought",
     "lake.listed_once",  # calls nothing itself
     "lake.put_contract",
     "lake.contract_at",

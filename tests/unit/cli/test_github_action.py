@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 _LAKEGATE = f"""\
 #!/usr/bin/env bash
 if [ "$2" = test ]; then echo "tested $3 with $5"; [[ $3 != *bad* ]]; exit; fi
-PYTHONPATH={ROOT} exec {sys.executable} -c 'from cli.main import app; app()' "$@"
+PYTHONPATH={quote(str(ROOT))} exec {quote(sys.executable)} -c 'from cli.main import app; app()' "$@"
 """
 
 
