@@ -33,10 +33,11 @@ SPARK = spark and not stack
 SERVED = tests/contract tests/deploy tests/e2e
 LANES = -n 2 --durations 20
 
-test: deploy-tools browser ## Run all tests: units, then Spark, then the whole stack
+test: deploy-tools browser ## Run all tests: units, then Spark, the whole stack, integrations
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile tests/spark
 	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadscope $(SERVED)
+	@$(MAKE) --no-print-directory test-integrations
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
