@@ -3,10 +3,11 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import requests
 from botocore.exceptions import BotoCoreError, ClientError
@@ -80,12 +81,7 @@ def spark(gate: Gate) -> dict[str, int]:
 
 def sparks(gate: Gate) -> list[dict[str, int]]:
     """Return the processes of each Spark, as `spark` does; the warm one comes first."""
-    found = requests.get(f"{gate.stack.emr}/_health", timeout=PATIENCE).json()["drivers"]
-    drivers = [int(driver["pid"]) for driver in found]
-    return [
-        {"driver": driver, **{_program(child): child for child in _children(driver)}}
-        for driver in drivers
-    ]
+    return [_family(driver) for driver in _drivers(gate)]
 
 
 def sweep(gate: Gate) -> None:
@@ -131,15 +127,30 @@ def sweep_grace(gate: Gate, seconds: int) -> Iterator[None]:
 
 def calm(gate: Gate) -> None:
     """Return when a warm Spark waits for work; kill shared runs that wait for more files."""
-    for run in [found["run"] for found in sparks(gate) if "run" in found]:
+    busy = [driver for driver in _drivers(gate) if driver["warm"] and "run" in _family(driver)]
+    for driver in busy:
         with suppress(ProcessLookupError):  # it has just ended
-            os.kill(run, signal.SIGKILL)
+            os.kill(_family(driver)["run"], signal.SIGKILL)
+    ending = {driver["pid"] for driver in busy}  # with their runs
 
-    def warm() -> bool:
-        found = requests.get(f"{gate.stack.emr}/_health", timeout=PATIENCE).json()["drivers"]
-        return bool(found) and found[0]["warm"] and "run" not in spark(gate)
+    def waits() -> bool:
+        found = [driver for driver in _drivers(gate)[:1] if driver["pid"] not in ending]
+        return any(driver["warm"] and "run" not in _family(driver) for driver in found)
 
-    eventually(warm, PATIENCE, "Spark is not warm", PAUSE)
+    eventually(waits, PATIENCE, "Spark is not warm", PAUSE)
+
+
+def _drivers(gate: Gate) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = requests.get(
+        f"{gate.stack.emr}/_health", timeout=PATIENCE
+    ).json()["drivers"]
+    return found
+
+
+def _family(driver: Mapping[str, Any]) -> dict[str, int]:
+    """Return a driver and its children by name; before it is warm they may be any."""
+    pid = int(driver["pid"])
+    return {"driver": pid, **{_program(child): child for child in _children(pid)}}
 
 
 def _connections(protocol: str) -> list[str]:
