@@ -41,7 +41,7 @@ def test_a_program_drops_reads_and_decides(connected: lakegate.Gate, tmp_path: P
     assert [each.id for each in connected.runs(table=_TABLE, waiting=True)] == [bad.id]
 
     (again,) = connected.wait(connected.replay(bad, by="Ann"))
-    assert (again.state, again.attempt) == ("rejected", 2)
+    assert (again.state, again.attempt) == ("rejected", bad.attempt + 1)
     connected.publish(again, by="Ann", reason="known", null_unreadable=False)
     (published,) = connected.wait(again)
     assert (published.state, published.approved_by) == ("published", "Ann")
