@@ -28,7 +28,7 @@ _PAUSE = 1.0  # seconds between two looks at the ledger
 
 
 class Step(StrEnum):
-    """What a backfill did with a file of the source."""
+    """The step that a backfill took for a file of the source."""
 
     COPIED = "copied"
     BROUGHT = "copied before"
@@ -68,7 +68,7 @@ class Handled:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a backfill is.
+    """The progress of a backfill.
 
     `left` are files that did not land though they should, `ended` counts final states, `failed` are
     the ingestions among them that were not published, `in_flight` the ids of all others.

@@ -36,7 +36,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True)
 class Lineage:
-    """What is known of an ingestion, for one of its tables.
+    """The known facts about an ingestion, for one of its tables.
 
     `report` is None if its run left none, `contract` if no contract claimed the file or its text is
     gone. `stage` names the deployment.

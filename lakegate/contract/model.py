@@ -237,14 +237,19 @@ def _contract(root: Field, sha256: str) -> Contract:
         former=read_former(settings, properties, [c.name for c in provenance.columns]),
         write_mode=write_mode,
     )
+    _refuse_contradictions(settings, contract)
+    return contract
+
+
+def _refuse_contradictions(settings: Field, contract: Contract) -> None:
+    """Refuse settings that exclude each other."""
     _refuse_open_quarantine(settings, contract)
-    if contract.nested and format_ in FLAT_FORMATS:
-        settings.refuse(f"is {format_}, whose cells hold no nested columns", "format")
+    if contract.nested and contract.format in FLAT_FORMATS:
+        settings.refuse(f"is {contract.format}, whose cells hold no nested columns", "format")
     if contract.checks_whole_table and contract.on_new_version != "add":
         reason = "cannot be replace yet where a check looks at the whole table: the rows to be"
         settings.refuse(f"{reason} replaced would count", "onNewVersion")
     _refuse_with_write_mode(settings, contract)
-    return contract
 
 
 def _refuse_with_write_mode(settings: Field, contract: Contract) -> None:

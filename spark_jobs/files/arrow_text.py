@@ -59,7 +59,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Rows:
-    """How a file's rows follow each other, and how a block of them becomes a table.
+    """The text between a file's rows, and the function that makes a block of them a table.
 
     Rows are apart by `between`, of which the first `left` bytes belong to the row before it, and
     the last `right` bytes to the next one.

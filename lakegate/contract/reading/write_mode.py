@@ -20,7 +20,7 @@ _FLAGS = ("int", "bigint", "decimal", "string", "boolean")
 
 @dataclass(frozen=True)
 class WriteMode:
-    """How a file's rows enter the table: `append`, `upsert` or `overwrite`.
+    """The way of a file's rows into the table: `append`, `upsert` or `overwrite`.
 
     An upsert puts each row in the place of the one with the same `key`. Of several rows with one
     key the one with the greatest value of `latest_by` stays; "" for the order in which files
