@@ -133,6 +133,14 @@ def dropped_at_once(gate: Gate, kind: Kind, numbers: range) -> Drop:
     return drop
 
 
+def each_second(seconds: int) -> Iterator[int]:
+    """Yield so many numbers from 0 on, one a second; one that is late comes at once."""
+    began = time.monotonic()
+    for second in range(seconds):
+        time.sleep(max(0.0, began + second - time.monotonic()))
+        yield second
+
+
 def measured(gate: Gate, drop: Drop) -> tuple[Figures, list[Ingestion]]:
     """Land files; return their figures, and their ingestions once all have ended."""
     ended_before = {run.id for run in gate.adapters.jobs.runs() if run.has_ended}

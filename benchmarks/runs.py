@@ -17,13 +17,21 @@ import argparse
 import os
 import signal
 import tempfile
-import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.landings import Figures, at_once, check_rows, measured, percentile, waits, warm
+from benchmarks.landings import (
+    Figures,
+    at_once,
+    check_rows,
+    each_second,
+    measured,
+    percentile,
+    waits,
+    warm,
+)
 from benchmarks.peers import beside_plain_appends
 from benchmarks.results import written
 from benchmarks.small_files import Kind
@@ -93,9 +101,8 @@ def _flow(gate: Gate, options: argparse.Namespace) -> object:
     killed_at: list[datetime] = []
 
     def drop() -> list[LandedObject]:
-        began, landed = time.monotonic(), list[LandedObject]()
-        for second in range(options.seconds):
-            time.sleep(max(0.0, began + second - time.monotonic()))
+        landed = list[LandedObject]()
+        for second in each_second(options.seconds):
             if second == options.seconds // 2:
                 killed_at.append(_kill_run(gate))
             kind, number = tables[second % len(tables)], 1 + second // len(tables)

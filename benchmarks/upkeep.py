@@ -19,7 +19,7 @@ import boto3
 from pyiceberg.table import Table
 
 from benchmarks import landings
-from benchmarks.landings import at_once, check_rows, measured, percentile, warm
+from benchmarks.landings import at_once, check_rows, each_second, measured, percentile, warm
 from benchmarks.results import told
 from benchmarks.small_files import Kind
 from functions.adapters.nessie import MAIN
@@ -116,11 +116,7 @@ def _flow(gate: Gate, numbers: range) -> tuple[dict[str, float], Sequence[Ingest
     bodies = [(_KIND.key(number), _KIND.body(number)) for number in numbers]
 
     def drop() -> list[LandedObject]:
-        began, landed = time.monotonic(), list[LandedObject]()
-        for second, (key, body) in enumerate(bodies):
-            time.sleep(max(0.0, began + second - time.monotonic()))
-            landed.append(gate.drop(key, body))
-        return landed
+        return [gate.drop(*bodies[second]) for second in each_second(len(bodies))]
 
     found, ended = measured(gate, drop)
     published = [times.seconds(i.times["audited"], i.times["published"]) for i in ended]

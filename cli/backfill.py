@@ -11,11 +11,10 @@ from rich.text import Text
 from access.backfill import Backfill, Progress, source_of
 from access.backfill import backfill as bring
 from access.deployment import find
-from access.uploads import chosen
+from access.uploads import BadTarget, chosen
 from cli import terminal
 from cli.drop import EXIT_CODES
 from functions.adapters.all import Adapters
-from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART, ignore_rule
 from lakegate.text import one_line
 
@@ -57,7 +56,7 @@ def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int)
             f"{target} is no folder below {contract.landing_prefix}, where files for"
             f" {contract.table} land\nGive --to {contract.landing_prefix}FOLDER/"
         )
-        raise LakegateError("BAD_TARGET", message)
+        raise BadTarget(message)
     in_order = contract.write_mode.follows_landing
     return Backfill(bucket, prefix, target, at_once, in_order)
 

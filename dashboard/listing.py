@@ -1,6 +1,7 @@
 """Lists of ingestions: a link and a line for each, the first ones at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
@@ -23,6 +24,7 @@ _ICONS = {
     ShownState.SUPERSEDED: ":material/update:",
 }
 _IN_FLIGHT = ":material/sync:"
+_Listed = TypeVar("_Listed", Ingestion, IngestionSummary)
 
 
 def search(label: str) -> str:
@@ -63,30 +65,30 @@ def waiting_line(each: Ingestion, now: str) -> str:
     return visible(" · ".join(filter(None, (cause, rows, age, owner))))
 
 
+def summary_line(each: IngestionSummary, now: str) -> str:
+    """Return state, cause, rows and age of an ingestion."""
+    rows = count(each.rows, "row") if each.rows else ""
+    parts = (state_words(each), each.reason_code, rows, f"landed {ago(each.landed_at, now)}")
+    return visible(" · ".join(filter(None, parts)))
+
+
 def show_waiting(found: Sequence[Ingestion], now: str, key: str) -> None:
     """Show ingestions that wait for a decision, in this order."""
-    for each in found[: _shown(key)]:
-        with st.container(gap=None):
-            label = f"{code(tables(each.tables))} {code(each.name)}"
-            formatting.ingestion(each.id, label, _ICONS[ShownState.of(each)])
-            st.text(waiting_line(each, now))
-    _more(len(found), key)
+    _show(found, lambda each: waiting_line(each, now), key)
 
 
 def show_summaries(found: Sequence[IngestionSummary], now: str, key: str) -> None:
     """Show ingestions of any state, in this order."""
+    _show(found, lambda each: summary_line(each, now), key)
+
+
+def _show(found: Sequence[_Listed], line: Callable[[_Listed], str], key: str) -> None:
     for each in found[: _shown(key)]:
         with st.container(gap=None):
+            label = f"{code(tables(each.tables))} {code(each.name)}"
             icon = _ICONS.get(ShownState.of(each), _IN_FLIGHT)
-            formatting.ingestion(each.id, f"{code(tables(each.tables))} {code(each.name)}", icon)
-            rows = count(each.rows, "row") if each.rows else ""
-            parts = (
-                state_words(each),
-                each.reason_code,
-                rows,
-                f"landed {ago(each.landed_at, now)}",
-            )
-            st.text(visible(" · ".join(filter(None, parts))))
+            formatting.ingestion(each.id, label, icon)
+            st.text(line(each))
     _more(len(found), key)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -118,9 +118,7 @@ class Landing:
         """Put an object as an uploader does; return the landed object."""
         with translated(key):
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
-        etag = answer["ETag"].strip('"')
-        version = object_version(answer.get("VersionId"), etag)
-        return LandedObject(self.bucket, key, version, etag, len(body))
+        return self._at(key, answer, len(body))
 
     def sources(self, bucket: str, prefix: str) -> Iterator[Source]:
         """Yield the objects in another bucket whose keys have this prefix, in order of their keys.
@@ -164,21 +162,18 @@ class Landing:
         """
         with translated(key):
             found = self._client.head_object(Bucket=self.bucket, Key=key)
-        etag = found["ETag"].strip('"')
-        version = object_version(found.get("VersionId"), etag)
-        landed = LandedObject(self.bucket, key, version, etag, found["ContentLength"])
+        landed = self._at(key, found, found["ContentLength"])
         return landed, found["Metadata"].get(_MARK, "")
 
     def _landed(self, found: dict[str, Any]) -> LandedObject:
+        landed = self._at(found["Key"], found, found["Size"])
+        return replace(landed, landed_at=times.text(found["LastModified"]))
+
+    def _at(self, key: str, found: dict[str, Any], size: int) -> LandedObject:
+        """Return the landed object of a key that one of S3's answers is about."""
         etag = found["ETag"].strip('"')
-        return LandedObject(
-            bucket=self.bucket,
-            key=found["Key"],
-            version=object_version(found["VersionId"], etag),
-            etag=etag,
-            size=found["Size"],
-            landed_at=times.text(found["LastModified"]),
-        )
+        version = object_version(found.get("VersionId"), etag)
+        return LandedObject(self.bucket, key, version, etag, size)
 
 
 @contextmanager

@@ -164,7 +164,7 @@ def _wait_for_jobs(gate: Gate, submitted: list[Ingestion]) -> None:
     emr = gate.adapters.jobs
 
     def ended() -> bool:
-        return all(emr.get(each.job_run).state.terminal for each in submitted)
+        return all(emr.get(each.job_run).has_ended for each in submitted)
 
     eventually(ended, _PATIENCE, "jobs still run", PAUSE)
 
