@@ -41,7 +41,8 @@ def test_a_program_drops_reads_and_decides(connected: lakegate.Gate, tmp_path: P
     assert [each.id for each in connected.runs(table=_TABLE, waiting=True)] == [bad.id]
 
     (again,) = connected.wait(connected.replay(bad, by="Ann"))
-    assert (again.state, again.attempt) == ("rejected", bad.attempt + 1)
+    assert again.state == "rejected"
+    assert again.attempt > bad.attempt  # by more than one if a shared run left it to its own run
     connected.publish(again, by="Ann", reason="known", null_unreadable=False)
     (published,) = connected.wait(again)
     assert (published.state, published.approved_by) == ("published", "Ann")
