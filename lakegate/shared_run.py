@@ -5,7 +5,7 @@ the branch. It writes a report for each file and names it at once in a message o
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,7 +13,13 @@ from typing import Any
 from lakegate.text import load_json
 
 MOST_FILES = 100  # of a group: as many ingestions as one write to the ledger takes
+ALL = "*"  # the pattern of all tables
 _SHARED, _JUDGED = "shared_run", "judged"
+
+
+def is_among(table: str, patterns: Iterable[str]) -> bool:
+    """Return if a pattern names the table: `shop.orders`, `shop.*` or `*`."""
+    return any(fnmatchcase(table, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class SharedRun:
 
     def may_touch(self, table: str) -> bool:
         """Return if the run has rights to a table."""
-        return not any(fnmatchcase(table, pattern) for pattern in self.apart)
+        return not is_among(table, self.apart)
 
     def to_argument(self) -> str:
         """Return this value as one JSON text, the only argument of the run."""

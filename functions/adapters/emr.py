@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.emr_run_policy import run_policy, shared_run_policy, widened
+from functions.adapters.emr_run_policy import run_policy, shared_run_policy
 from functions.settings import Settings
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
@@ -198,9 +198,9 @@ class Jobs:
     def start_shared(self, run: SharedRun) -> str:
         """Start a shared run and return its id; return the existing one of this name if started.
 
-        Its policy keeps it apart from the tables that it names. Raises as `start`.
+        Its policy keeps it apart from the tables that it names, for which it must have room
+        (`widened`). Raises as `start`.
         """
-        run = widened(run, self._settings)
         return self._start(
             run.name,
             policy=shared_run_policy(run, self._settings),

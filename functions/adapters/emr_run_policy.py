@@ -14,7 +14,7 @@ from typing import Any
 from functions.settings import Settings
 from lakegate.batch import folder, tables_of
 from lakegate.jobspec import JobSpec
-from lakegate.shared_run import SharedRun
+from lakegate.shared_run import ALL, SharedRun
 
 MOST = 2048
 _LONGEST_PATH, _LONGEST_FOLDER = 120, 300
@@ -78,12 +78,12 @@ def widened(run: SharedRun, settings: Settings) -> SharedRun:
     spaces = dict.fromkeys(f"{table.partition('.')[0]}.*" for table in run.apart)
     ways = (replace(run, apart=apart) for apart in (run.apart, tuple(spaces)))
     fitting = (way for way in ways if len(shared_run_policy(way, settings)) <= MOST)
-    return next(fitting, replace(run, apart=("*",)))
+    return next(fitting, replace(run, apart=(ALL,)))
 
 
 def _places(pattern: str) -> list[str]:
     """Return where the data files, reports and staged copies of a pattern's tables lie."""
-    if pattern == "*":
+    if pattern == ALL:
         return ["warehouse/*", "reports/*", "staging/*"]
     space, _, table = pattern.partition(".")
     if table == "*":

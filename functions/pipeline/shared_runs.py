@@ -2,6 +2,7 @@
 
     a file that may share a run → its job spec goes to the work queue; it has no branch yet
     no run is up → start one; each slot holds one run, and changes by conditional writes only
+    the run may not touch the table → the file has a run of its own
     many files wait → start more runs, one for each 250, up to the number of slots
     a run ended while files wait → start the next
     the queue is empty although files wait for it → their messages were lost: queue them again
@@ -17,6 +18,7 @@ from math import ceil
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
+from functions.adapters.emr_run_policy import widened
 from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.model.slot import Slot, shared_name
@@ -24,7 +26,7 @@ from functions.settings import Settings
 from functions.telemetry import count_for_alarm, logger, metrics
 from lakegate import times
 from lakegate.jobspec import JobSpec
-from lakegate.shared_run import SharedRun
+from lakegate.shared_run import ALL, SharedRun
 
 _FILES_PER_RUN = 250  # that wait before one more run is started
 _LONGEST_WAIT = timedelta(hours=1)  # after which a message counts as lost, whatever else waits
@@ -54,16 +56,23 @@ def is_small(ingestion: Ingestion, most: int) -> bool:
     return sum(part.size for part in ingestion.parts) + ingestion.landed.size <= most
 
 
-def queue(adapters: Adapters, ingestion: Ingestion, spec: JobSpec) -> Ingestion:
-    """Record that the ingestion waits for a shared run, and queue its job spec.
+def reaches(adapters: Adapters, table: str) -> bool:
+    """Return whether a shared run, which is up then, may touch a table.
 
-    The run comes first: a failure to start it must not leave a message behind.
+    The run comes before the message: a failure to start it must not leave one behind.
     """
-    waiting = ingestion.step("queued", adapters.now(), is_shared=True)
-    saved = adapters.ledger.save(waiting)
-    if not adapters.ledger.slot(0).is_trusted(adapters.now()):  # one upload every ten seconds
+    slot = adapters.ledger.slot(0)
+    if not slot.is_trusted(adapters.now()):  # one upload every ten seconds
         for number in {0, *slots_needed(adapters)}:
             keep_up(adapters, number)
+        slot = adapters.ledger.slot(0)
+    return slot.may_touch(table)
+
+
+def queue(adapters: Adapters, ingestion: Ingestion, spec: JobSpec) -> Ingestion:
+    """Record that the ingestion waits for a shared run, and queue its job spec."""
+    waiting = ingestion.step("queued", adapters.now(), is_shared=True)
+    saved = adapters.ledger.save(waiting)
     adapters.work.send(spec)
     logger.info("queued for a shared run")
     return saved
@@ -126,27 +135,36 @@ def _has_ended(adapters: Adapters, run: str) -> bool:
 
 
 def _start(adapters: Adapters, free: Slot) -> None:
-    """Start a run in the slot. Raise Moved if another process was faster."""
+    """Start a run in the slot, unless it could take no file of any table that waits.
+
+    Raise Moved if another process was faster.
+    """
     apart = _tables_apart(adapters)
-    now, settings = adapters.now(), adapters.settings
-    name = shared_name(free.number, now, adapters.token())
-    slot = adapters.ledger.save_slot(free.named(name, now))
-    run = adapters.jobs.start_shared(
-        SharedRun(
-            name=slot.name,
-            work_queue=settings.work_queue,
-            verdict_queue=settings.job_run_queue,
-            lake_bucket=settings.lake_bucket,
-            nessie_uri=settings.nessie_uri,
-            token_secret=settings.job_token_secret,
-            timeout_minutes=settings.job_timeout_minutes,
-            idle_seconds=settings.run_idle_seconds,
-            apart=apart,
-        )
-    )
+    now = adapters.now()
+    wanted = _shared_run(shared_name(free.number, now, adapters.token()), apart, adapters.settings)
+    slot = adapters.ledger.save_slot(free.named(wanted.name, now, wanted.apart))
+    if ALL in wanted.apart and not adapters.work.size():
+        return
+    run = adapters.jobs.start_shared(wanted)
     metrics.add_metric("SharedRunsStarted", "Count", 1)
     logger.info("shared run started", extra={"run": run, "run_name": slot.name})
     adapters.ledger.save_slot(replace(slot, run=run, checked_at=adapters.now()))
+
+
+def _shared_run(name: str, apart: tuple[str, ...], settings: Settings) -> SharedRun:
+    """Return the input of a run, apart from more tables if its policy has no room for the given."""
+    run = SharedRun(
+        name=name,
+        work_queue=settings.work_queue,
+        verdict_queue=settings.job_run_queue,
+        lake_bucket=settings.lake_bucket,
+        nessie_uri=settings.nessie_uri,
+        token_secret=settings.job_token_secret,
+        timeout_minutes=settings.job_timeout_minutes,
+        idle_seconds=settings.run_idle_seconds,
+        apart=apart,
+    )
+    return widened(run, settings)
 
 
 def _tables_apart(adapters: Adapters) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from functions.pipeline.contracts import Hidden, with_terms
 from functions.pipeline.finish import delete_replaced, end, end_published
 from functions.pipeline.landing_order import must_be_held
 from functions.pipeline.reports import report_of
-from functions.pipeline.shared_runs import is_small, may_share, queue
+from functions.pipeline.shared_runs import is_small, may_share, queue, reaches
 from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
@@ -38,7 +38,7 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
     try:
-        if may_share(known, adapters.settings):
+        if may_share(known, adapters.settings) and reaches(adapters, known.table):
             return queue(adapters, known, _job_spec(adapters, known))
         branched = _create_branch(adapters, _left_alone(known))
     except Permanent as error:

@@ -22,7 +22,7 @@ from functions.adapters.emr import (
     shared_spark_submit,
     spark_submit,
 )
-from functions.adapters.emr_run_policy import run_policy, shared_run_policy
+from functions.adapters.emr_run_policy import run_policy, shared_run_policy, widened
 from functions.settings import Settings
 from lakegate import times
 from lakegate.errors import Permanent, Transient
@@ -298,7 +298,7 @@ def test_a_shared_run_is_told_what_its_policy_denies() -> None:
     client = Mock()
     client.start_job_run.return_value = {"jobRunId": "run"}
     many = replace(SHARED, apart=tuple(f"hr.t{number}" for number in range(50)))
-    Jobs(client, SETTINGS).start_shared(many)
+    Jobs(client, SETTINGS).start_shared(widened(many, SETTINGS))
     given = client.start_job_run.call_args.kwargs
     (argument,) = given["jobDriver"]["sparkSubmit"]["entryPointArguments"]
     told = SharedRun.from_argument(argument)

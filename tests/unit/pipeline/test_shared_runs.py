@@ -20,9 +20,7 @@ from tests.fakes.promises import check_promises
 from tests.fakes.scenario import Scenario
 from tests.fakes.stage import File, Story
 
-SHARED = replace(
-    SETTINGS, shared_runs=1, work_queue="http://sqs/work", job_run_queue="http://sqs/r"
-)
+SHARED = replace(SETTINGS, shared_runs=1)
 MANY = 30
 _A_BAD_FILE: Story = (Land(KEYS[2], File.REJECTED), Deliver())
 _LATER: Story = (Time.COURSE, Time.COURSE, Land(KEYS[1]))
@@ -126,6 +124,25 @@ def test_a_run_is_apart_from_tables_of_own_runs(deployment: Scenario) -> None:
     deployment.deliver()
     (run,) = deployment.jobs.shared_runs()
     assert deployment.jobs.shared_run(run).apart == ("shop.returns",)
+
+
+@pytest.mark.parametrize("spaces", [1, 50], ids=["its namespace", "all"])
+def test_a_file_that_no_shared_run_may_touch_does_not_wait_for_one(
+    deployment: Scenario, spaces: int
+) -> None:
+    """Its own run is its first attempt; a shared run that could touch no table is not started."""
+    for number in range(50):
+        table = f"{'shop' if number % spaces == 0 else f'hr{number}'}.own{number}"
+        own = "customProperties: [{property: isolation, value: own},"
+        text = RETURNS.replace("customProperties: [", own).replace("shop.returns", table)
+        deployment.lake.put_text(f"contracts/{table}.yaml", text.encode())
+    landed = land(deployment, 3)
+    deployment.settle()
+    assert deployment.states(*landed) == [State.PUBLISHED] * 3
+    found = [deployment.ingestion(each) for each in landed]
+    assert [(each.attempt, each.failures, each.is_shared) for each in found] == [(1, 0, False)] * 3
+    assert len(deployment.jobs.shared_runs()) == (spaces == 1)
+    check_promises(deployment)
 
 
 def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None:
