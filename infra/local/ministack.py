@@ -49,12 +49,13 @@ def command(home: Path, python: Path, port: int) -> processes.Command:
 def prepare(home: Path, endpoint: str, now: datetime) -> None:
     """Prepare the files on disk for a start at `endpoint`; only while ministack is down."""
     own = home / "ministack"
-    shutil.rmtree(own / "tmp", ignore_errors=True)  # the Lambdas' code that the last run unpacked
+    shutil.rmtree(own / "tmp", ignore_errors=True)
     if (own / "s3").exists() and not (own / "state" / "cloudformation.json").exists():
         # Killed in its first deployment: a new one cannot use buckets without their state.
         (own / "s3").rename(own / f"s3-set-aside-{now:%Y%m%d-%H%M%S}")
-    for directory in (own / "tmp", own / "state", own / "s3"):
+    for directory in (own / "tmp", own / "state", own / "s3", own / "code"):
         directory.mkdir(parents=True, exist_ok=True)
+    _delete_old_code(own / "code")
     for file in (own / "state").glob("*.json"):
         _move(file, endpoint)
 
@@ -74,6 +75,13 @@ def client(service: str, endpoint: str) -> Any:
         aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
         config=_PATIENT,
     )
+
+
+def _delete_old_code(codes: Path) -> None:
+    """Keep the newest version of the functions' code, if it was unpacked to its end."""
+    shutil.rmtree(codes / "new", ignore_errors=True)
+    for old in sorted(codes.iterdir(), key=lambda code: code.stat().st_mtime)[:-1]:
+        shutil.rmtree(old)
 
 
 def _move(file: Path, endpoint: str) -> None:

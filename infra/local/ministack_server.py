@@ -15,14 +15,17 @@ import os
 import re
 import signal
 import time
+import zipfile
 from contextvars import ContextVar
 from pathlib import Path
+from threading import Lock
+from types import SimpleNamespace
 from typing import IO, Any
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
-from ministack.core import iam_evaluator, persistence
+from ministack.core import iam_evaluator, lambda_runtime, persistence
 from ministack.services import dynamodb, lambda_svc, s3, sqs, sts
 
 _SECONDS_BETWEEN_SAVES = 2.0
@@ -273,6 +276,23 @@ def _cut_versions() -> None:
     s3._get_object = get_range  # noqa: SLF001
 
 
+def _share_code(codes: Path) -> None:
+    """Unpack each version of the functions' code once: for each worker it would take seconds."""
+    unpacking = Lock()
+
+    class UnpackedOnce(zipfile.ZipFile):
+        def extractall(self, path: Any = None, *_: Any) -> None:
+            code = codes / hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
+            with unpacking:
+                if not code.exists():
+                    super().extractall(codes / "new")
+                    (codes / "new").rename(code)
+            Path(path).rmdir()
+            Path(path).symlink_to(code)
+
+    lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": UnpackedOnce})
+
+
 def _note_requests(file: Path) -> None:
     """Write each role's requests and IAM's answers to a file, one JSON object a line."""
     enforce = iam_evaluator.enforce
@@ -306,6 +326,7 @@ async def _run() -> None:
     _complete_iam()
     _take_numbers()
     _cut_versions()
+    _share_code(state.with_name("code"))
     _remember_sessions(state.with_name("sessions.jsonl"))
     journal = _Journal(state)
     load = ministack._load_persisted_state  # noqa: SLF001
