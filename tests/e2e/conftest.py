@@ -182,5 +182,9 @@ def done(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the README's commands last: they stop the stack that all tests share."""
-    items.sort(key=lambda item: item.path.name == "test_readme.py")
+    """Run the README's commands last: they stop the stack that all tests share.
+
+    Before them, what all other tests made the functions ask of AWS is compared with the policies.
+    """
+    last = ("test_rights.py", "test_readme.py")
+    items.sort(key=lambda item: last.index(item.path.name) if item.path.name in last else -1)

@@ -317,6 +317,12 @@ def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
     assert not ROLES["OnAlertRole"].may("sns:Publish", topic)
 
 
+def test_the_order_of_files_is_kept_as_they_land() -> None:
+    """Every function that starts an attempt finds the files of the table that come before it."""
+    for name in ("OnUploadRole", "OnJobRunRole", "ActRole", "SweepRole"):
+        assert ROLES[name].may(*table("Query", "/index/waiting")), name
+
+
 def test_the_digest_reads_the_ledger_and_changes_nothing() -> None:
     """The digest's role lists by day and what failed, and gets items without a summary."""
     digest = ROLES["DigestRole"]
