@@ -6,6 +6,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from lakegate.nessie_tokens import Keys
@@ -40,14 +41,22 @@ def leaks(places: Iterable[Place], secrets: Mapping[str, bytes]) -> list[str]:
 
 
 def files(directory: Path) -> Iterator[Place]:
-    """Yield every file below a directory and the files packed in it, except deleted ones."""
+    """Yield every file below a directory and the files packed in it, except deleted ones.
+
+    Copies of an archive are unpacked once: each worker of a function has one of its code.
+    """
+    unpacked: set[bytes] = set()
     for folder, _, names in os.walk(directory):
         for path in (Path(folder, name) for name in names):
             try:
                 content = path.read_bytes() if path.is_file() else b""
             except FileNotFoundError:
                 continue
-            yield from _unpacked(str(path.relative_to(directory)), content)
+            name, digest = str(path.relative_to(directory)), sha256(content).digest()
+            yield name, content
+            if digest not in unpacked:
+                unpacked.add(digest)
+                yield from _unpacked(name, content)
 
 
 def command_lines(mark: str) -> Iterator[Place]:
@@ -61,7 +70,6 @@ def command_lines(mark: str) -> Iterator[Place]:
 
 
 def _unpacked(name: str, content: bytes) -> Iterator[Place]:
-    yield name, content
     if content.startswith(b"\x1f\x8b"):
         try:
             yield f"{name} (unpacked)", gzip.decompress(content)
