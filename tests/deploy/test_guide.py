@@ -3,10 +3,11 @@
 tests/deploy/test_descriptors.py proves that osls and SAM make the same stack.
 """
 
-import os
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -55,11 +56,14 @@ def test_a_tool_deploys_an_empty_stage(cloud: Cloud) -> None:
 
 
 def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> None:
-    """The tools deploy the stack in turn, take it down, and restore it with the same data."""
+    """The tools deploy the stack in turn, take it down, and restore it with the same data.
+
+    osls deploys a change of the job alone, and a function alone, which keeps its settings.
+    """
     before, rows, known = holding(cloud), cloud.gate().rows(_TABLE), ledger(cloud)
     guide = (ROOT / "docs" / "aws.md").read_text()
     for script in _COMMANDS.findall(guide):
-        checkout.run(script.replace("dev", STAGE.name), given=f"{STAGE.name}\n")
+        follow(cloud, checkout, script.replace("dev", STAGE.name))
         if "destroy" in script:
             every = cloud.stacks.resources(STAGE.stack)
             assert not [each for each in every if "Lambda" in each.type]
@@ -72,34 +76,39 @@ def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> N
     assert not reconciled(cloud.gate().adapters).problems
 
 
-def test_osls_finds_a_deployed_function(checkout: Checkout) -> None:
-    """Invoking, reading logs and deploying a function alone work, and keep its settings."""
-    client = ministack.client("lambda", os.environ["AWS_ENDPOINT_URL"])
-    name = f"lakegate-{STAGE.name}-sweep"
-    before = client.get_function_configuration(FunctionName=name)
-    on = f"-f sweep --stage {STAGE.name}"
+def follow(cloud: Cloud, checkout: Checkout, script: str) -> None:
+    """Run commands of the guide, and assert what some of them promise."""
+    run = partial(checkout.run, given=f"{STAGE.name}\n")
+    if script.startswith("npm run deploy"):
+        change(checkout, "spark_jobs/main.py")
+        run(script)
+        release = (checkout.root / "build" / "job-release.txt").read_text()
+        known = function(cloud, "on-upload")["Environment"]["Variables"]
+        assert known["LAKEGATE_JOB_CODE"].endswith(f"/{release}")
+    elif "deploy function" in script:
+        before = function(cloud, "sweep")
+        # Nothing has changed since it was deployed.
+        assert '"failed": 0' in run(script.replace("deploy function", "deploy function --force"))
+        after = function(cloud, "sweep")
+        assert after["LastModified"] > before["LastModified"]
+        for setting in ("Environment", "Role", "Timeout", "MemorySize", "VpcConfig"):
+            assert after.get(setting) == before.get(setting), setting
+    else:
+        run(script)
 
-    assert '"failed": 0' in checkout.run(f"npx osls invoke {on}")
-    checkout.run(f"npx osls logs {on}")
-    checkout.run(f"npx osls deploy function --force {on}")
 
-    after = client.get_function_configuration(FunctionName=name)
-    assert after["LastModified"] > before["LastModified"]
-    for setting in ("Environment", "Role", "Timeout", "MemorySize", "VpcConfig"):
-        assert after.get(setting) == before.get(setting), setting
+def change(checkout: Checkout, *code: str) -> None:
+    """Change code in the checkout, without an effect."""
+    for each in code:
+        with (checkout.root / each).open("a") as file:
+            file.write("# A later release.\n")
 
 
-def test_a_change_of_the_job_alone_is_deployed(cloud: Cloud, checkout: Checkout) -> None:
-    """The functions start the new release of the job after a deployment without --force."""
-    with (checkout.root / "spark_jobs" / "main.py").open("a") as file:
-        file.write("# A change of the job alone.\n")
-
-    checkout.run(f"npm run deploy -- --stage {STAGE.name}")
-
-    release = (checkout.root / "build" / "job-release.txt").read_text()
+def function(cloud: Cloud, name: str) -> dict[str, Any]:
+    """Return a deployed function's configuration."""
     client = ministack.client("lambda", cloud.at["ministack"])
-    settings = client.get_function_configuration(FunctionName=f"lakegate-{STAGE.name}-on-upload")
-    assert settings["Environment"]["Variables"]["LAKEGATE_JOB_CODE"].endswith(f"/{release}")
+    found = client.get_function_configuration(FunctionName=f"lakegate-{STAGE.name}-{name}")
+    return dict(found)
 
 
 def test_a_removed_stack_is_deployed_again_on_its_data(cloud: Cloud, checkout: Checkout) -> None:
@@ -113,7 +122,6 @@ def test_a_removed_stack_is_deployed_again_on_its_data(cloud: Cloud, checkout: C
 
     assert cloud.gate().rows(_TABLE) == rows
     assert ledger(cloud) >= known
-    see_through(cloud.gate(), "again")
 
 
 def test_a_redeployment_in_flight_loses_and_doubles_nothing(
@@ -121,7 +129,7 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
 ) -> None:
     """Runs finish with the code that they were started with; later runs use the new code.
 
-    Every file is published once.
+    Every file is published once, in the stack that took the data of a removed one.
     """
     gate = cloud.gate()
     before = len(gate.rows(_TABLE))
@@ -130,9 +138,7 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
     eventually(
         lambda: [i for i in gate.adapters.ledger.all() if i.id in ids and i.job_run], PATIENCE
     )
-    for code in ("functions/pipeline/intake.py", "spark_jobs/ingest.py"):
-        with (checkout.root / code).open("a") as file:
-            file.write("# A later release.\n")
+    change(checkout, "functions/pipeline/intake.py", "spark_jobs/ingest.py")
 
     checkout.run("lakegate deploy --stage local")
 
