@@ -26,17 +26,17 @@ browser: setup ## Check for a Chromium for the tests, and install it if it is mi
 demo: setup ## Show the whole path on real flights, with good files and a bad one
 	@.venv/bin/lakegate demo
 
-# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each. A
-# folder of tests with servers is one lane's (tests/conftest.py), so that each is started once.
+# What needs no server runs on all cores; the rest in two lanes, a Spark or a stack in each. Tests
+# that share a stack are one lane's (tests/conftest.py), and the longest begin first.
 ALONE = not spark and not stack and not deploy
 SPARK = spark and not stack
-SERVED = tests/contract tests/deploy tests/e2e
+SERVED = tests/e2e tests/deploy tests/contract
 LANES = -n 2 --durations 20
 
 test: deploy-tools browser ## Run all tests: units, then Spark, the whole stack, integrations
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile tests/spark
-	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadscope $(SERVED)
+	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadscope --no-loadscope-reorder $(SERVED)
 	@$(MAKE) --no-print-directory test-integrations
 
 test-unit: setup ## Run the tests that need no Java and no server

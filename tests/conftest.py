@@ -9,6 +9,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from infra.local.java import SPARK
 
+_ALONE = ("tests/contract/", "tests/e2e/test_kill.py")
+
 pytest.register_assert_rewrite("tests.fakes.promises")
 
 # Slowness of a busy machine is no failure.
@@ -23,15 +25,16 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Make one worker run all tests of a folder with `--dist loadscope`: they share servers."""
+    """Make one worker run all tests that share a stack with `--dist loadscope`."""
     return Folders(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 class Folders(LoadScopeScheduling):
-    """A scheduler that gives a worker a whole folder of tests."""
+    """A scheduler that gives a worker a whole folder of tests, or a file that shares no stack."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.partition("::")[0].rpartition("/")[0]
+        file = nodeid.partition("::")[0]
+        return file if file.startswith(_ALONE) else file.rpartition("/")[0]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

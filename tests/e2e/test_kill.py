@@ -23,7 +23,7 @@ from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
 from infra.local.parts import NAMES
 from lakegate.landing import LandedObject, ingestion_id
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, started
 from tests.e2e.killing import (
     calm,
     freeze,
@@ -125,6 +125,13 @@ class Case:
         left = [name for name in left if f"/{self.table}/" in name]
         assert set(left) <= {ends[landed].branch for landed in alerted}
         return ends
+
+
+@pytest.fixture(scope="module")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
+    """Yield a stack that no other test shares, which need not recover from these kills."""
+    with started(tmp_path_factory.mktemp("killed")) as gate:
+        yield gate
 
 
 @pytest.fixture(scope="module", autouse=True)
