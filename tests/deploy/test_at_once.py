@@ -3,7 +3,6 @@
 `make test-long` lands 64 of them; fewer show the same, and each has a job run of its own.
 """
 
-import json
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import takewhile
@@ -21,7 +20,6 @@ from pyiceberg.table import Table
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from infra.local.settings import APPLICATION, EVENT_SOURCE
 from lakegate.landing import LandedObject, ingestion_id
 from tests.deploy.bare import Cloud
 from tests.deploy.tools import Checkout
@@ -61,16 +59,14 @@ def test_files_at_once(gate: Gate) -> None:
         lambda: not any(gate.adapters.ledger.needs_recording())
     )  # other tests' would move main too
     base = gate.adapters.catalog.head(MAIN)
-    gate.misbehave("emr", {"events": {"lose": "all", "states": ["SUCCESS"]}})
-    landed = [_drop(gate, number) for number in range(2, 2 + _FILES)]
-
-    submitted = _all(gate, landed, State.SUBMITTED)
-    assert {each.base_hash for each in submitted} == {base}
-    kept = _change_main(gate)
-    _wait_for_jobs(gate, submitted)
-    gate.misbehave("emr", {})
+    with gate.untold():
+        landed = [_drop(gate, number) for number in range(2, 2 + _FILES)]
+        submitted = _all(gate, landed, State.SUBMITTED)
+        assert {each.base_hash for each in submitted} == {base}
+        kept = _change_main(gate)
+        _wait_for_jobs(gate, submitted)
     written = {path: etag for each in submitted for path, etag in _new_files(gate, each).items()}
-    _tell_all_at_once(gate, submitted)
+    gate.tell(*submitted)
     ended = [gate.end(each) for each in landed]
 
     assert {(each.state, each.attempt) for each in ended} == {(State.PUBLISHED, 1)}
@@ -90,12 +86,11 @@ def test_first_files_at_once(gate: Gate) -> None:
     """All first files of a new table are published by one job run each, none of them twice."""
     gate.put_contract(contract(_NEW_TABLE, "parquet", "own"))
     base = gate.adapters.catalog.head(MAIN)
-    gate.misbehave("emr", {"events": {"lose": "all", "states": ["SUCCESS"]}})
-    landed = [_drop(gate, number, "new/orders") for number in range(_FILES)]
-    submitted = _all(gate, landed, State.SUBMITTED)
-    _wait_for_jobs(gate, submitted)
-    gate.misbehave("emr", {})
-    _tell_all_at_once(gate, submitted)
+    with gate.untold():
+        landed = [_drop(gate, number, "new/orders") for number in range(_FILES)]
+        submitted = _all(gate, landed, State.SUBMITTED)
+        _wait_for_jobs(gate, submitted)
+    gate.tell(*submitted)
     ended = [gate.end(each) for each in landed]
 
     assert {(each.state, each.attempt) for each in ended} == {(State.PUBLISHED, 1)}
@@ -171,18 +166,6 @@ def _wait_for_jobs(gate: Gate, submitted: list[Ingestion]) -> None:
         return all(emr.get(each.job_run).has_ended for each in submitted)
 
     eventually(ended, _PATIENCE, "jobs still run", PAUSE)
-
-
-def _tell_all_at_once(gate: Gate, submitted: list[Ingestion]) -> None:
-    """Send the delayed events to the bus."""
-    for each in submitted:
-        detail = {"jobRunId": each.job_run, "applicationId": APPLICATION, "state": "SUCCESS"}
-        entry = {
-            "Source": EVENT_SOURCE,
-            "DetailType": "EMR Serverless Job Run State Change",
-            "Detail": json.dumps(detail),
-        }
-        assert boto3.client("events").put_events(Entries=[entry])["FailedEntryCount"] == 0
 
 
 def _merges(gate: Gate, base: str) -> list[list[str]]:

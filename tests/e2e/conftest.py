@@ -1,5 +1,6 @@
 """The whole stack, started once for all end-to-end tests and used as by its users."""
 
+import json
 import os
 import re
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 from unittest import mock
 from urllib.parse import quote
 
+import boto3
 import pyarrow as pa
 import pytest
 import requests
@@ -22,8 +24,9 @@ from access.deployment import ROOT
 from cli import local_stack
 from functions.adapters.all import Adapters
 from functions.adapters.ledger import UnknownIngestion
-from functions.model.ingestion import Ingestion
+from functions.model.ingestion import Ingestion, State
 from infra.local import ministack, stack, stack_file
+from infra.local.settings import APPLICATION, EVENT_SOURCE
 from infra.local.stack_file import Stack
 from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, ingestion_id
@@ -64,6 +67,16 @@ class Gate:
 
         return eventually(finished, PATIENCE, f"{landed.key} has not ended", PAUSE)
 
+    def submitted(self, landed: LandedObject, attempt: int = 1) -> Ingestion:
+        """Return the ingestion of a file once this attempt's own job run was started."""
+
+        def started() -> Ingestion | None:
+            known = self.adapters.ledger.together([ingestion_id(landed)])
+            wanted = (attempt, State.SUBMITTED)
+            return next((i for i in known if (i.attempt, i.state) == wanted), None)
+
+        return eventually(started, PATIENCE, f"{landed.key} has no job run", PAUSE)
+
     def alerts(self, ingestion: Ingestion) -> list[Mapping[str, Any]]:
         """Return the messages in Slack that name the ingestion, once all of them are shown."""
         told = partial(self._is_told, ingestion.id)
@@ -86,6 +99,30 @@ class Gate:
         """Set the faults of a stand-in; an empty mapping ends them."""
         address = {"emr": self.stack.emr, "slack": self.stack.slack}[part]
         requests.put(f"{address}/_control", json=told, timeout=PATIENCE).raise_for_status()
+
+    @contextmanager
+    def untold(self) -> Iterator[None]:
+        """Lose the events of job runs that end meanwhile: `tell` sends them."""
+        self.misbehave("emr", {"events": {"lose": "all", "states": ["SUCCESS", "FAILED"]}})
+        try:
+            yield
+        finally:
+            self.misbehave("emr", {})
+
+    def tell(self, *ingestions: Ingestion) -> None:
+        """Send the events of these ingestions' own job runs, once all of them have ended."""
+        jobs = self.adapters.jobs
+        ended = partial(map, lambda each: jobs.get(each.job_run), ingestions)
+        late = "jobs still run"
+        eventually(lambda: all(run.has_ended for run in ended()), PATIENCE, late, PAUSE)
+        for run in ended():
+            detail = {"jobRunId": run.id, "applicationId": APPLICATION, "state": run.state}
+            entry = {
+                "Source": EVENT_SOURCE,
+                "DetailType": "EMR Serverless Job Run State Change",
+                "Detail": json.dumps(detail),
+            }
+            assert boto3.client("events").put_events(Entries=[entry])["FailedEntryCount"] == 0
 
     def rows(self, table: str, ref: str = "main") -> list[tuple[Any, ...]]:
         """Return a table's rows, sorted."""

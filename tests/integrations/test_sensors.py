@@ -11,6 +11,7 @@ from functions.operations.failed import publish_anyway
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import passed, rejected
+from tests.waiting import PATIENCE
 
 pytest.importorskip("airflow", reason="`make test-integrations` installs it")
 
@@ -48,7 +49,7 @@ def sensor(adapters: Any, **options: Any) -> Any:
             task_id="wait",
             stage="dev",
             poke_interval=0.01,
-            timeout=30,
+            timeout=PATIENCE,
             adapters=adapters,
             **options,
         )
