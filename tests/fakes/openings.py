@@ -57,6 +57,13 @@ A_GROUP_LOSES_A_MEMBER: Story = (
     Deliver(),
 )
 VERSIONS: Story = (Contract("replaces versions"), Land(), Time.REST, Land(), Time.COURSE)
+ONE_BY_ONE: Story = (
+    Contract("replaces rows"),
+    Land(),
+    Time.REST,
+    *map(Land, ORDERS),
+    Time.COURSE,
+)
 A_CHANGE: Story = (Land(), Time.REST, Ask(), Land(ORDERS[1]), Time.COURSE)
 BATCHES: Story = (
     *A_TABLE,

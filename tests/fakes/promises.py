@@ -21,7 +21,7 @@ from lakegate.times import second
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.notices import check_consumers_are_notified, check_owners_are_notified
-from tests.fakes.others import Row, rows_of
+from tests.fakes.others import Row, rows_of, rows_replaced
 
 
 def check_promises(deployment: Deployment) -> None:
@@ -98,7 +98,7 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in gone)
     expected = others.brought + Counter(row for i in live for row in _rows(i))
     expected.subtract(others.took)
-    expected.subtract(_replaced_rows(deployment))
+    expected.subtract(rows_replaced(deployment.catalog, deployment.catalog.log()))
     for row in expected.keys() | found.keys():
         message = f"{row} is there {found[row]} times, not {expected[row]}"
         assert found[row] == expected[row], f"lost or doubled in main: {message}"
@@ -107,17 +107,6 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     assert others.undid or max(named.values(), default=0) <= 1, "main's log names one twice"
     assert Counter(id_ for each in log for id_ in each.replaced) == replaced
     assert not [id_ for id_, times in replaced.items() if times > 1]
-
-
-def _replaced_rows(deployment: Deployment) -> Counter[Row]:
-    """Return the rows that were in a table when a file replaced all of its rows."""
-    found: Counter[Row] = Counter()
-    for commit in deployment.catalog.log():
-        if any(each.mode for each in merge_commit.published(commit)):
-            rows = rows_of(deployment.catalog, commit.parent)
-            (table,) = merge_commit.tables(commit)
-            found.update({row: times for row, times in rows.items() if row[0] == table})
-    return found
 
 
 def _files_keep_their_order(deployment: Deployment) -> None:
