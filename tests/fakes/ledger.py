@@ -185,11 +185,11 @@ class FakeLedger:
 
     def was_lost(self, ingestion: str) -> bool:
         """Return whether it was ever lost."""
-        return bool(self._lost[ingestion])
+        return ingestion in self._lost
 
     def history(self, ingestion: str) -> list[Ingestion]:
         """Return every revision of an ingestion, lost ones included, oldest first."""
-        return self._lost[ingestion] + self._revisions[ingestion]
+        return self._lost.get(ingestion, []) + self._revisions[ingestion]
 
     def _index(self) -> Iterator[Ingestion]:
         """Yield each ingestion as the indexes show it."""

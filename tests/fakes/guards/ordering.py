@@ -29,7 +29,8 @@ def _register_again(
 
 
 def _give_way_as_others(given_way: Any, adapters: Adapters, ingestion: Ingestion) -> Any:
-    return given_way(adapters, ingestion.but(write_mode="append"))
+    late = given_way(adapters, ingestion.but(write_mode="append"))
+    return late and late.but(write_mode=ingestion.write_mode)
 
 
 def _alone_for_other_reasons(why_alone: Any, contract: Contract) -> str:

@@ -1,5 +1,7 @@
 """Files that replace rows of others are published one by one, in the order in which they landed."""
 
+from dataclasses import replace
+
 import pytest
 
 from functions.model import merge_commit
@@ -124,6 +126,16 @@ def test_a_failed_file_holds_up_no_other(deployment: Scenario) -> None:
     deployment.settle()
     assert deployment.end(bad).startswith("published")
     assert deployment.on_main(bad, good) == [True, False]
+
+
+def test_rows_that_were_not_merged_cannot_be_published(deployment: Scenario) -> None:
+    """If a key is ambiguous, the refusal says that the rows are on the branch, and what to do."""
+    deployment.replace_rows("upsert")
+    bad = deployment.land(KEY, script=lambda report: replace(rejected(report), audited_hash=""))
+    deployment.settle()
+    with pytest.raises(LakegateError, match="a key is null or ambiguous") as caught:
+        deployment.publish_anyway(bad)
+    assert caught.value.code == "NO_ROWS"
 
 
 def test_a_late_file_replaces_no_newer_rows(deployment: Scenario) -> None:
