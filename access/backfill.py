@@ -1,8 +1,9 @@
 """Bring many existing files through the gate: copy them from another bucket into the landing one.
 
 A copy lands as any file does, and is ingested, audited and published alone. It carries its source's
-mark, so a repeated backfill copies only what is missing. Few of its files are in flight at a time:
-files that land meanwhile need not wait behind all of them.
+mark, so a repeated backfill copies only what is missing; what expired from the landing bucket is
+known to the ledger. Few of its files are in flight at a time: files that land meanwhile need not
+wait behind all of them. A table has one backfill at a time: two would copy the same files.
 """
 
 import time
@@ -10,20 +11,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from itertools import islice
-from urllib.parse import urlsplit
 
 from access.ingestions import read
 from functions.adapters.all import Adapters
 from functions.adapters.landing import Landing, Source
+from functions.adapters.ledger_notes import Moved
 from functions.adapters.s3 import Missing, Overwritten
 from functions.model.ingestion import Ingestion, State
+from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject, ignore_rule, ingestion_id
+from lakegate.landing import LandedObject, hidden_rule, ignore_rule, ingestion_id
 
 _PARALLEL = 8  # copies at a time
+_LEASE = timedelta(minutes=15)  # more than copying one round of files takes
 _PAUSE = 1.0  # seconds between two looks at the ledger
 
 
@@ -32,6 +36,7 @@ class Step(StrEnum):
 
     COPIED = "copied"
     BROUGHT = "copied before"
+    EXPIRED = "published before"
     IGNORED = "ignored by name"
     TAKEN = "key taken by another file"
     CHANGED = "changed or deleted meanwhile"
@@ -41,10 +46,12 @@ class Step(StrEnum):
 class Backfill:
     """A request: the files of `bucket` whose keys begin with `prefix`, to land under `target`.
 
-    A file's key below the last slash of `prefix` is its key below `target`. At most `at_once` files
-    of the request are in flight at a time. They land `in_order` of their keys if that matters.
+    A file's key below the last slash of `prefix` is its key below `target`, a folder for files of
+    `table`. At most `at_once` files of the request are in flight at a time. They land `in_order` of
+    their keys if that matters.
     """
 
+    table: str
     bucket: str
     prefix: str
     target: str
@@ -54,6 +61,11 @@ class Backfill:
     def key(self, source: Source) -> str:
         """Return the key under which a file lands."""
         return self.target + source.key[self.prefix.rfind("/") + 1 :]
+
+    def ignores(self, source: Source) -> bool:
+        """Return whether a file would be ignored by its name, so that it need not land."""
+        key = self.key(source)
+        return bool(ignore_rule(key) or hidden_rule(key, self.target))
 
 
 @dataclass(frozen=True)
@@ -103,17 +115,18 @@ class Progress:
 
 def source_of(address: str, landing_bucket: str) -> tuple[str, str]:
     """Return bucket and prefix of `s3://bucket/prefix`. Raises LakegateError BAD_SOURCE."""
-    url = urlsplit(address, allow_fragments=False)
-    if url.scheme != "s3" or not url.netloc or url.query:
+    scheme, _, rest = address.partition("://")
+    bucket, _, prefix = rest.partition("/")
+    if scheme != "s3" or not bucket:
         message = f"cannot read {address}: it is no place in S3\nGive it as s3://bucket/prefix"
         raise LakegateError("BAD_SOURCE", message)
-    if url.netloc == landing_bucket:
+    if bucket == landing_bucket:
         message = (
             f"{address} is in the landing bucket: what is there comes in by itself\n"
             "`lakegate runs` lists it; give a prefix of another bucket"
         )
         raise LakegateError("BAD_SOURCE", message)
-    return url.netloc, url.path.removeprefix("/")
+    return bucket, prefix
 
 
 def _rest() -> None:
@@ -125,15 +138,46 @@ def backfill(
 ) -> Iterator[Progress]:
     """Bring every file of the source; yield the progress until all have their final states.
 
-    Raises LakegateError if S3 refuses; repeated, it goes on with the files that are missing.
+    Raises LakegateError if S3 refuses, or if the table has another backfill; repeated, it goes on
+    with the files that are missing.
     """
+    holder = adapters.token()
+    try:
+        yield from _brought(adapters, request, partial(_claim, adapters, request, holder), pause)
+    finally:
+        adapters.ledger.release(_lease(request), holder)
+
+
+def _lease(request: Backfill) -> str:
+    return f"backfill-{request.table}"
+
+
+def _claim(adapters: Adapters, request: Backfill, holder: str) -> None:
+    """Claim the table for a while. Raises LakegateError BACKFILL_RUNS if it has another one."""
+    now = adapters.now()
+    until = times.text(datetime.fromisoformat(now) + _LEASE)
+    try:
+        adapters.ledger.claim(_lease(request), holder, now, until)
+    except Moved as taken:
+        minutes = _LEASE.seconds // 60
+        message = (
+            f"another backfill of {request.table} is under way, and two would copy files twice\n"
+            f"Wait for its end; if it was killed, repeat the command in {minutes} minutes"
+        )
+        raise LakegateError("BACKFILL_RUNS", message) from taken
+
+
+def _brought(
+    adapters: Adapters, request: Backfill, claim: Callable[[], None], pause: Callable[[], None]
+) -> Iterator[Progress]:
     sources = adapters.landing.sources(request.bucket, request.prefix)
     progress = Progress()
     with ThreadPoolExecutor(1 if request.in_order else _PARALLEL) as pool:
         while True:
+            claim()
             room = request.at_once - len(progress.in_flight)
             some = list(islice(sources, room))
-            handled = list(pool.map(partial(_handle, adapters.landing, request), some))
+            handled = list(pool.map(partial(_handle, adapters, request), some))
             progress = progress.with_files(handled)
             progress = progress.looked(read(adapters.ledger, sorted(progress.in_flight)))
             yield progress
@@ -143,20 +187,33 @@ def backfill(
                 pause()
 
 
-def _handle(landing: Landing, request: Backfill, source: Source) -> Handled:
+def _handle(adapters: Adapters, request: Backfill, source: Source) -> Handled:
     """Copy a file unless its key needs none; a file that comes twice is copied once."""
-    key = request.key(source)
-    if ignore_rule(key):
+    landing, key = adapters.landing, request.key(source)
+    if request.ignores(source):
         return Handled(source, key, Step.IGNORED)
     try:
         landed, mark = landing.brought(key)
     except Missing:
-        return _copied(landing, source, key)
+        expired = _published_before(adapters, source, key)
+        return expired or _copied(landing, source, key)
     if mark == source.mark:
         return Handled(source, key, Step.BROUGHT, landed)
     if not mark:
         return Handled(source, key, Step.TAKEN)
     return _copied(landing, source, key)
+
+
+def _published_before(adapters: Adapters, source: Source, key: str) -> Handled | None:
+    """Return a file that was published and is no longer in the landing bucket, by key and size.
+
+    The copy's mark is gone with it, and its etag need not be the source's.
+    """
+    sought = LandedObject(adapters.landing.bucket, key, "", "", source.size)
+    for each in adapters.ledger.versions(sought):
+        if each.state is State.PUBLISHED and each.landed.size == source.size:
+            return Handled(source, key, Step.EXPIRED, each.landed)
+    return None
 
 
 def _copied(landing: Landing, source: Source, key: str) -> Handled:

@@ -15,7 +15,7 @@ from access.uploads import BadTarget, chosen
 from cli import terminal
 from cli.drop import EXIT_CODES
 from functions.adapters.all import Adapters
-from lakegate.landing import ID_PART, ignore_rule
+from lakegate.landing import ID_PART, hidden_rule
 from lakegate.text import one_line
 
 _MOST_NAMED = 20
@@ -57,13 +57,15 @@ def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int)
             f" {contract.table} land\nGive --to {contract.landing_prefix}FOLDER/"
         )
         raise BadTarget(message)
+    if rule := hidden_rule(target, contract.landing_prefix):
+        raise BadTarget(f"files below {target} are ignored: {rule.sentence}\nGive another --to")
     in_order = contract.write_mode.follows_landing
-    return Backfill(bucket, prefix, target, at_once, in_order)
+    return Backfill(contract.table, bucket, prefix, target, at_once, in_order)
 
 
 def _list(adapters: Adapters, request: Backfill) -> None:
     sources = list(adapters.landing.sources(request.bucket, request.prefix))
-    due = [each for each in sources if not ignore_rule(request.key(each))]
+    due = [each for each in sources if not request.ignores(each)]
     size = sum(each.size for each in due) / 1e6
     out = terminal.out()
     out.print(f"{len(due):,} files, {size:,.1f} MB; {len(sources) - len(due):,} ignored by name")

@@ -150,6 +150,7 @@ class Landing:
                     "CopySourceIfMatch": f'"{source.etag}"',
                     "Metadata": {_MARK: source.mark},
                     "MetadataDirective": "REPLACE",
+                    "TaggingDirective": "REPLACE",  # to read tags takes another right
                 },
                 Config=_COPYING,
             )

@@ -1,7 +1,8 @@
-"""The ledger's items that are no ingestions: groups, the search, slots, and when files came."""
+"""The ledger's items that are no ingestions: groups, search, slots, when files came, claims."""
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -107,6 +108,21 @@ class Notes:
         """Save a slot; return it with its new revision. Raise Moved if another process did."""
         self._put_revision(_slot(slot.number), asdict(slot), slot.revision)
         return replace(slot, revision=slot.revision + 1)
+
+    def claim(self, name: str, holder: str, now: str, until: str) -> None:
+        """Claim a piece of work for a holder until then. Raise Moved if another one has it."""
+        free = Attr("id").not_exists() | Attr("until").lt(now) | Attr("holder").eq(holder)
+        item = {"id": name, "holder": holder, "until": until}
+        try:
+            with translated(UNAVAILABLE):
+                self._table.put_item(Item=item, ConditionExpression=free)
+        except ConditionFailed as refused:
+            raise Moved([name]) from refused
+
+    def release(self, name: str, holder: str) -> None:
+        """End the holder's claim, if it still has it."""
+        with suppress(Moved):
+            self.claim(name, holder, now="", until="")
 
     def _kept(self, id_: str) -> dict[str, Any]:
         """Return an item as last saved, empty without one."""

@@ -47,6 +47,13 @@ def require_rows(now: Ingestion) -> None:
             f"that its reason names, then `lakegate replay {now.id}`"
         )
         raise LakegateError("NO_ROWS", message)
+    if now.is_ordered and now.rows and not now.has_audited_rows:
+        message = (
+            "its rows could not be merged, as a key is null or ambiguous: its branch has them to "
+            "look at, beside the table's; drop a corrected file, or correct the contract and then "
+            f"`lakegate replay {now.id}`"
+        )
+        raise LakegateError("NO_ROWS", message)
     if not now.has_audited_rows:
         other = "submit another change" if now.change else "drop a corrected file"
         message = (

@@ -65,9 +65,8 @@ class Tally:
         """Count a commit of another writer."""
         self.reached += change.rows
         self.by_others += change.rows
-        if change.rows or change.added or change.removed:
-            files = sum(change.added.values()), sum(change.removed.values())
-            self.others.append(Gain(commit, change.rows, 0, *files))
+        files = sum(change.added.values()), sum(change.removed.values())
+        self.others.append(Gain(commit, change.rows, 0, *files))
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,9 @@ def _did(gain: Gain) -> str:
         return (
             f"added {gain.rows:,} rows to" if gain.rows > 0 else f"removed {-gain.rows:,} rows of"
         )
-    return f"replaced {gain.removed:,} data files by {gain.added:,} with as many rows in"
+    if gain.removed or gain.added:
+        return f"replaced {gain.removed:,} data files by {gain.added:,} with as many rows in"
+    return "changed columns, properties or delete files, and no data file, of"
 
 
 def _off(rows: int) -> str:

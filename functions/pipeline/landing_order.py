@@ -73,8 +73,11 @@ def _in_flight(adapters: Adapters, listed: Iterable[Ingestion]) -> Iterator[Inge
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str, str]:
     """Return its place in the order: what main lost comes first, in its first order."""
-    landed = ingestion.landed
-    return not ingestion.turn, ingestion.turn, landed.landed_at, ingestion.id
+    return not ingestion.turn, ingestion.turn, *_landing(ingestion)
+
+
+def _landing(ingestion: Ingestion) -> tuple[str, str]:
+    return ingestion.landed.landed_at, ingestion.id
 
 
 def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
@@ -85,7 +88,7 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """
     if ingestion.state is not State.AUDITED or not ingestion.follows_landing:
         return None
-    if ingestion.turn or _is_approved(ingestion):
+    if _is_approved(ingestion):
         return None
     later = _later_on_main(adapters, ingestion)
     if later is None:
@@ -116,7 +119,7 @@ def _later_on_main(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None
         if datetime.fromisoformat(commit.time) < since:
             return None
         for other in _files(adapters, commit, ingestion):
-            if _place(other) > _place(ingestion):
+            if _landing(other) > _landing(ingestion):
                 return other
     return None
 

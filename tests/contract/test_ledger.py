@@ -287,6 +287,22 @@ def test_the_freshness_of_tables_is_kept_beside_the_ingestions(ledger: AnyLedger
     assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
 
 
+def test_one_holder_has_a_claim(ledger: AnyLedger) -> None:
+    """A claim is refused to others until it is released or over; its holder may prolong it."""
+    ledger.claim("work", "a", "2026-01-01", "2026-01-03")
+    with pytest.raises(Moved):
+        ledger.claim("work", "b", "2026-01-02", "2026-01-09")
+    ledger.claim("work", "a", "2026-01-02", "2026-01-04")
+    ledger.claim("other", "b", "2026-01-02", "2026-01-04")
+    ledger.release("work", "b")
+    with pytest.raises(Moved):
+        ledger.claim("work", "b", "2026-01-03", "2026-01-09")
+    ledger.release("work", "a")
+    ledger.claim("work", "b", "2026-01-03", "2026-01-04")
+    ledger.claim("work", "a", "2026-01-05", "2026-01-06")
+    assert ids(ledger.all()) == []
+
+
 def test_the_known_are_distinguished_from_the_unknown(ledger: AnyLedger) -> None:
     """Of many ids, more than one request can take, exactly the saved ones are known."""
     for number in range(0, 250, 3):

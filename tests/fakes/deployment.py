@@ -10,6 +10,7 @@ from typing import Any
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState
+from functions.adapters.nessie import UnknownBranch
 from functions.model.ingestion import Ingestion
 from functions.on_job_run import job_run, job_run_judged
 from functions.on_upload import upload
@@ -288,7 +289,7 @@ class Deployment:
         try:
             while job.round(name, work, verdicts):
                 pass
-        except Transient:
+        except (Transient, UnknownBranch):  # the real run takes a missing branch for Transient
             self.work.give_back()
         except ProcessDied:
             self.work.give_back()

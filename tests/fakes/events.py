@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from functions.model.ingestion import ALERTED, Ingestion
+from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations.failed import publish_anyway, replay
+from functions.pipeline.intake import retract
 from functions.pipeline.replace import CANNOT_REPLACE
+from lakegate.change import retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import batch_name, ingestion_id
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
@@ -69,6 +71,28 @@ class Ask:
             stage.files[ingestion_id(landed)] = File.GOOD
         stage.excused |= {"errored TABLE_GONE"}
         stage.excused |= {"rejected CANNOT_REPLACE"} if stage.replaces_versions else set()
+
+
+@dataclass(frozen=True)
+class Retract:
+    """A command requests that the rows of a published file are removed; it may be refused."""
+
+    nth: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Request it; where others rewrote or dropped the file's rows it ends errored."""
+        deployment = stage.deployment
+        known = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
+        if not known:
+            return
+        published = known[self.nth % len(known)]
+        deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            retract(deployment.adapters, published, "Ann", "wrong day")
+        asked = retraction(published.table, published.id).landed(deployment.lake.bucket)
+        if asked.key in {each.key for each in deployment.lake.changes()}:
+            stage.files[ingestion_id(asked)] = File.GOOD
+        stage.excused |= {"errored TABLE_GONE", "errored ROWS_SCATTERED"}
 
 
 @dataclass(frozen=True)
@@ -228,6 +252,9 @@ class LoseEntry:
 
 _KEY = "      - {name: key, logicalType: integer, quality: [{metric: duplicateValues, mustBe: 0, "
 BEYOND = f"{_KEY}customProperties: [{{property: scope, value: table}}]}}]}}\n"
+_CODE = "      - {name: code, logicalType: string, primaryKey: true}\n"
+_UPSERT = "{property: writeMode, value: upsert}"
+_REPLACING = {"rejected OUT_OF_ORDER", "errored NOT_IN_BATCH"}
 CONTRACTS: dict[str, tuple[str, set[str]]] = {
     "asks for another column": ("      - {name: more, logicalType: string}\n", set()),
     "replaces versions": (
@@ -243,10 +270,19 @@ CONTRACTS: dict[str, tuple[str, set[str]]] = {
             "      - {name: day, logicalType: date, partitioned: true}\n"
             "customProperties: [{property: writeMode, value: overwrite}]\n"
         ),
-        {"rejected OUT_OF_ORDER", "errored NOT_IN_BATCH"},
+        _REPLACING,
+    ),
+    "merges rows": (f"{_CODE}customProperties: [{_UPSERT}]\n", _REPLACING),
+    "merges the latest rows": (
+        (
+            f"{_CODE}      - {{name: at, logicalType: integer, required: true}}\n"
+            f"customProperties: [{_UPSERT}, {{property: latestBy, value: at}}]\n"
+        ),
+        _REPLACING,
     ),
     "is as it was": ("", set()),
 }
+_REPLACE_ROWS = ("replaces rows", "merges rows", "merges the latest rows")
 
 
 @dataclass(frozen=True)
@@ -261,14 +297,14 @@ class Contract:
             return
         if self.now == "holds duplicates" and stage.lost_batches:
             return
-        if self.now == "replaces rows" and stage.checks_whole_table:
+        if self.now in _REPLACE_ROWS and stage.checks_whole_table:
             return
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
         stage.excused |= ends
         stage.replaces_versions |= self.now == "replaces versions"
-        stage.refuses_batches |= self.now in ("holds duplicates", "replaces rows")
+        stage.refuses_batches |= self.now in ("holds duplicates", *_REPLACE_ROWS)
 
 
 @dataclass(frozen=True)

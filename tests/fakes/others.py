@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from functions.model.merge_commit import published
+from functions.model.commits import Commit
+from functions.model.merge_commit import published, tables
 from tests.fakes.catalog import FakeCatalog, FakeTable
 
 Row = tuple[str, str]
@@ -21,6 +22,17 @@ def rows_of(catalog: FakeCatalog, at: str) -> Counter[Row]:
     names = (name for name in catalog.names(at) if not name.startswith("ops."))
     tables = ((name, catalog.table(at, name)) for name in names)
     return Counter((name, row) for name, table in tables if table for row in _rows(table))
+
+
+def rows_replaced(catalog: FakeCatalog, commits: Iterable[Commit]) -> Counter[Row]:
+    """Return the rows that these commits removed because a file replaces all rows of its table."""
+    found: Counter[Row] = Counter()
+    for commit in commits:
+        if any(each.mode for each in published(commit)):
+            rows = rows_of(catalog, commit.parent)
+            (table,) = tables(commit)
+            found.update({row: times for row, times in rows.items() if row[0] == table})
+    return found
 
 
 class Others:
@@ -97,6 +109,7 @@ class Others:
         """Set main back by this number of commits, as if they had never existed."""
         log = list(self._catalog.log())
         lost = log[: commits % len(log)]
+        self.took.update(rows_replaced(self._catalog, lost))
         with self._undoing():
             self._catalog.reset("main", log[len(lost)].hash)
         self.withdrawn.update(each.id for commit in lost for each in published(commit))

@@ -49,6 +49,8 @@ ONLY_COMMANDS = {
     "ledger.landed",
     "ledger.open_failures",
     "ledger.all",
+    "ledger.claim",
+    "ledger.release",
     "jobs.describe",
     "catalog.begin",
     "catalog.begun",

@@ -13,6 +13,7 @@ from functions.operations.failed import branches
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End
 from functions.pipeline.duplicates import LIKELY_DUPLICATE
+from functions.pipeline.landing_order import OUT_OF_ORDER
 from functions.pipeline.versions import is_newer
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
@@ -21,7 +22,7 @@ from lakegate.times import second
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.notices import check_consumers_are_notified, check_owners_are_notified
-from tests.fakes.others import Row, rows_of
+from tests.fakes.others import Row, rows_of, rows_replaced
 
 
 def check_promises(deployment: Deployment) -> None:
@@ -98,7 +99,7 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in gone)
     expected = others.brought + Counter(row for i in live for row in _rows(i))
     expected.subtract(others.took)
-    expected.subtract(_replaced_rows(deployment))
+    expected.subtract(rows_replaced(deployment.catalog, deployment.catalog.log()))
     for row in expected.keys() | found.keys():
         message = f"{row} is there {found[row]} times, not {expected[row]}"
         assert found[row] == expected[row], f"lost or doubled in main: {message}"
@@ -109,22 +110,12 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     assert not [id_ for id_, times in replaced.items() if times > 1]
 
 
-def _replaced_rows(deployment: Deployment) -> Counter[Row]:
-    """Return the rows that were in a table when a file replaced all of its rows."""
-    found: Counter[Row] = Counter()
-    for commit in deployment.catalog.log():
-        if any(each.mode for each in merge_commit.published(commit)):
-            rows = rows_of(deployment.catalog, commit.parent)
-            (table,) = merge_commit.tables(commit)
-            found.update({row: times for row, times in rows.items() if row[0] == table})
-    return found
-
-
 def _files_keep_their_order(deployment: Deployment) -> None:
     """Raise AssertionError if a file replaced the rows of one that landed later, unapproved."""
     log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
     known = [deployment.ledger.get(each.id) for each in log if each.mode][::-1]
-    for earlier, later in pairwise(i for i in known if i.follows_landing and not i.approval):
+    due = (i for i in known if i.follows_landing and not _had_been(deployment, i, OUT_OF_ORDER))
+    for earlier, later in pairwise(due):
         assert earlier.landed.landed_at <= later.landed.landed_at, f"out of order: {later}"
 
 
@@ -194,7 +185,7 @@ def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestio
 
 def _no_file_comes_twice_unapproved(deployment: Deployment, published: list[Ingestion]) -> None:
     """Raise AssertionError if a landed version was published twice without an approval."""
-    unknown = [i for i in published if not _was_held(deployment, i)]
+    unknown = [i for i in published if not _had_been(deployment, i, LIKELY_DUPLICATE)]
     came = Counter(row for i in unknown for row in _rows(i))
     assert not [row for row, times in came.items() if times > 1], "a version came twice"
 
@@ -218,10 +209,11 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
             assert told or late.times["submitted"] < one.times["published"], f"twice: {one}, {late}"
 
 
-def _was_held(deployment: Deployment, ingestion: Ingestion) -> bool:
+def _had_been(deployment: Deployment, ingestion: Ingestion, code: str) -> bool:
+    """Return whether it was approved after it had been rejected for this reason."""
     history = deployment.ledger.history(ingestion.id)
-    held = (i.reason.code for i in history if i.reason and i.state is State.REJECTED)
-    return bool(ingestion.approval) and LIKELY_DUPLICATE in held
+    codes = (i.reason.code for i in history if i.reason and i.state is State.REJECTED)
+    return bool(ingestion.approval) and code in codes
 
 
 def _no_key_is_on_main_twice(deployment: Deployment) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import duckdb
 import pyarrow as pa
 import pytest
 from pyarrow import orc
@@ -125,6 +126,25 @@ class Job:
         """Return the rows that a consumer reads from a table on a branch."""
         session = self.session(branch)
         return [row.asDict() for row in session.table(f"lake.{table}").collect()]
+
+    def rows_by_pyiceberg(self, table: str, branch: str = "main") -> list[dict[str, Any]]:
+        """Return the rows that pyiceberg reads from a table."""
+        found = self.services.at(branch).load_table(table).scan().to_arrow().to_pylist()
+        return cast(list[dict[str, Any]], found)
+
+    def rows_by_duckdb(
+        self, table: str, folder: Path, branch: str = "main"
+    ) -> list[dict[str, Any]]:
+        """Return the rows that DuckDB reads from a table's data files, copied to a new folder."""
+        folder.mkdir()
+        for task in self.services.at(branch).load_table(table).scan().plan_files():
+            bucket, _, key = task.file.file_path.removeprefix("s3://").partition("/")
+            body = self.services.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+            (folder / f"{uuid.uuid4()}.parquet").write_bytes(body)
+        with duckdb.connect() as database:
+            database.execute("SET TimeZone = 'UTC'")
+            found = f"SELECT * FROM read_parquet('{folder}/*.parquet', union_by_name = true)"
+            return cast(list[dict[str, Any]], database.sql(found).to_arrow_table().to_pylist())
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import mmh3
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -175,9 +174,9 @@ def test_rows_are_in_the_partition_that_iceberg_defines(
         assert sorted((row["id"], _shown(row["c"])) for row in job.rows(lake.name, "main")) == [
             (id_, _shown(value)) for id_, value in landed
         ]
-        by_pyiceberg = lake.table().scan().to_arrow().to_pylist()
-        assert sorted((row["id"], row["c"]) for row in by_pyiceberg) == landed
-        assert sorted(_by_duckdb(lake, tmp_path)) == landed
+        by_duckdb = job.rows_by_duckdb(lake.name, tmp_path / lake.name)
+        for read in (job.rows_by_pyiceberg(lake.name), by_duckdb):
+            assert sorted((row["id"], row["c"]) for row in read) == landed
 
 
 def _arrow(type_: str) -> pa.DataType:
@@ -196,17 +195,6 @@ def _shown(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None)
     return value
-
-
-def _by_duckdb(lake: Lake, folder: Path) -> list[tuple[int, Any]]:
-    """Return the rows in all data files, as DuckDB reads them."""
-    for number, file in enumerate(lake.files()):
-        (folder / f"{lake.name}-{number}.parquet").write_bytes(lake.stored(file))
-    with duckdb.connect() as database:
-        database.execute("SET TimeZone = 'UTC'")
-        path = f"{folder}/{lake.name}-*.parquet"
-        rows = database.sql(f"SELECT id, c FROM read_parquet('{path}')").to_arrow_table()
-    return [(row["id"], row["c"]) for row in rows.to_pylist()]
 
 
 _DAY = column("day", "date", "day")

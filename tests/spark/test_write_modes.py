@@ -3,9 +3,12 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lakegate.change import Effect
@@ -33,6 +36,7 @@ class Table:
     job: Job
     columns: Sequence[Mapping[str, Any]]
     settings: Mapping[str, Any]
+    arrow: Mapping[str, pa.DataType] = field(default_factory=dict)
     name: str = field(default_factory=new_table)
 
     @property
@@ -43,7 +47,7 @@ class Table:
         """Return the report on a file with these rows."""
         names = [column["name"] for column in self.columns]
         return self.job.ingest(
-            parquet({name: [row.get(name) for row in rows] for name in names}),
+            parquet({n: pa.array([row.get(n) for row in rows], self.arrow.get(n)) for n in names}),
             self.contract,
             self.name,
         )
@@ -56,7 +60,18 @@ class Table:
 
     def rows(self, branch: str = "main") -> list[Row]:
         """Return the rows that a consumer reads, by their key."""
-        return sorted(self.job.rows(self.name, branch), key=lambda row: (row["id"], str(row)))
+        return _sorted(self.job.rows(self.name, branch))
+
+    def rows_by_all(self, folder: Path) -> list[Row]:
+        """Return the rows that Spark reads; pyiceberg and DuckDB must read the same."""
+        found = self.rows()
+        assert _sorted(self.job.rows_by_pyiceberg(self.name)) == found
+        assert _sorted(self.job.rows_by_duckdb(self.name, folder / new_table())) == found
+        return found
+
+
+def _sorted(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row["id"], str(row)))
 
 
 def row(id_: int, number: int, at: int = 0, op: str | None = None) -> Row:
@@ -136,12 +151,130 @@ def test_what_is_merged_names_its_ingestion(job: Job) -> None:
     assert [each["gate"] for each in table.rows()] == [first.ingestion, second.ingestion]
 
 
+@dataclass(frozen=True)
+class Twin:
+    """A column in which `same` has the place of `one`, and `other` the nearest other place."""
+
+    type_: str
+    arrow: pa.DataType
+    one: Any
+    same: Any
+    other: Any
+    transform: str = ""
+
+    def declared(self, name: str, **more: Any) -> dict[str, Any]:
+        """Return the column's property."""
+        types = zip(("logicalType", "physicalType"), self.type_.split(), strict=False)
+        given = options(partitionTransform=self.transform) if self.transform else {}
+        return {"name": name, **dict(types), **given, **more}
+
+
+def _twins(name: str, type_: str, arrow: pa.DataType, one: Any, other: Any) -> tuple[str, Twin]:
+    return name, Twin(type_, arrow, one, one, other)
+
+
+_TEXT, _TIME, _MONEY = pa.string(), pa.timestamp("us", "UTC"), "number decimal(38,2)"
+_NOON, _ONE = (datetime(2024, 2, 29, hour, tzinfo=UTC) for hour in (12, 13))
+_JUST = timedelta(microseconds=1)
+_KEYS = dict(
+    [
+        _twins("int_", "integer", pa.int64(), 2**53, 2**53 + 1),
+        _twins("money", _MONEY, pa.decimal128(38, 2), Decimal("1.10"), Decimal("1.11")),
+        _twins("blank", "string", _TEXT, "a", "a "),
+        _twins("upper", "string", _TEXT, "ß", "ẞ"),
+        _twins("composed", "string", _TEXT, "é", "e\u0301"),
+        _twins("empty", "string", _TEXT, "", "\0"),
+        _twins("date_", "date", pa.date32(), date(1582, 10, 15), date(1582, 10, 14)),
+        _twins("time_", "timestamp", _TIME, _NOON, _NOON + _JUST),
+        _twins("flag", "boolean", pa.bool_(), True, False),
+    ]
+)
+_D = date
+_PLACES = {
+    "identity_": Twin("string", _TEXT, "a", "a", "a "),
+    "null_": Twin("string", _TEXT, None, None, ""),
+    "prefix": Twin("string", _TEXT, "abc", "ab", "ac", "truncate[2]"),
+    "tens": Twin("integer", pa.int64(), -1, -10, 0, "truncate[10]"),
+    "halves": Twin(
+        "number decimal(9,2)",
+        pa.decimal128(9, 2),
+        Decimal("-0.50"),
+        Decimal("-0.01"),
+        Decimal("0.00"),
+        "truncate[50]",
+    ),
+    "day_": Twin("date", pa.date32(), _D(1969, 12, 31), _D(1969, 12, 31), _D(1970, 1, 1), "day"),
+    "month_": Twin("date", pa.date32(), _D(2024, 2, 29), _D(2024, 2, 1), _D(2024, 3, 1), "month"),
+    "year_": Twin("date", pa.date32(), _D(1969, 12, 31), _D(1969, 1, 1), _D(1970, 1, 1), "year"),
+    "hour_": Twin("timestamp", _TIME, _NOON, _ONE - _JUST, _ONE, "hour"),
+}
+
+
+def _least_apart(table: Table, twins: Mapping[str, Twin]) -> AuditReport:
+    """Publish a row, and others that differ least from it; then the row's like. Return its report.
+
+    The first row must be gone then, and all others be there.
+    """
+    ones = {name: twin.one for name, twin in twins.items()}
+    others = ({**ones, name: twin.other} for name, twin in twins.items())
+    table.publish(*({"id": n, **each} for n, each in enumerate([ones, *others])))
+    report = table.publish({"id": 100, **{name: twin.same for name, twin in twins.items()}})
+    assert [each["id"] for each in table.rows()] == [*range(1, len(twins) + 1), 100]
+    return report
+
+
+def test_keys_that_differ_least_are_two(job: Job) -> None:
+    """Of rows that each differ least in one column of the key, only the one with it is updated.
+
+    The table is partitioned and has an order.
+    """
+    keys = [twin.declared(name, primaryKey=True) for name, twin in _KEYS.items()]
+    keys[2] |= {"partitioned": True, **options(partitionTransform="bucket[4]")}
+    settings = {"writeMode": "upsert", "sortOrder": ["int_ desc nulls last"]}
+    arrow = {name: twin.arrow for name, twin in _KEYS.items()}
+    report = _least_apart(Table(job, (_ID, *keys), settings, arrow), _KEYS)
+    assert report.effect == Effect(10, 10, added=1, removed=1, updated=1)
+
+
+def test_an_overwrite_goes_by_each_transform(job: Job) -> None:
+    """Of rows that each lie just beyond the file's partition by one transform, none is replaced."""
+    columns = [twin.declared(name, partitioned=True) for name, twin in _PLACES.items()]
+    arrow = {name: twin.arrow for name, twin in _PLACES.items()}
+    table = Table(job, (_ID, *columns), {"writeMode": "overwrite"}, arrow)
+    assert _least_apart(table, _PLACES).effect == Effect(10, 10, added=1, removed=1)
+
+
+def test_an_upsert_takes_a_table_as_others_made_it(job: Job) -> None:
+    """Names in other cases, a key that is there twice and one that is null do not stop it."""
+    table = Table(job, (_KEY, _NAME), {"writeMode": "upsert"})
+    others = job.session("main", "publisher")
+    others.sql("CREATE NAMESPACE IF NOT EXISTS lake.tests")
+    others.sql(f"CREATE TABLE lake.{table.name} (ID bigint, NAME string) USING iceberg")
+    others.sql(f"INSERT INTO lake.{table.name} VALUES (1, 'n1'), (1, 'n2'), (NULL, 'n3')")
+    report = table.publish({"id": 1, "name": "n9"}, {"id": 2, "name": "n2"})
+    assert report.effect == Effect(3, 4, added=3, removed=2, updated=2)
+    found = [(each["ID"], each["NAME"]) for each in job.rows(table.name, "main")]
+    assert sorted(found, key=str) == [(1, "n9"), (1, "n9"), (2, "n2"), (None, "n3")]
+
+
+def test_a_file_whose_rows_are_all_in_quarantine_overwrites_nothing(job: Job) -> None:
+    """Without a good row a file names no partition, and is not published."""
+    name = {**_NAME, **options(onBadRow="quarantine")}
+    settings = {"writeMode": "overwrite", "quarantine": {"maxRows": 5}}
+    table = Table(job, (_ID, name, _DAY), settings)
+    table.publish({"id": 1, "name": "n1", "day": _FIRST})
+    report = table.audit([{"id": 2, "name": "bad", "day": _FIRST}])
+    assert report.verdict is Verdict.REJECTED
+    assert report.rows_rejected == 1
+    assert [each["id"] for each in table.rows()] == [1]
+
+
 def test_a_contract_that_adds_a_column_merges_into_it(job: Job) -> None:
     """A newer contract's column comes with the first file of an upsert; older rows have null."""
     table = Table(job, (_KEY, _NAME), {"writeMode": "upsert"})
     table.publish({"id": 1, "name": "n1"}, {"id": 2, "name": "n2"})
     more = {"name": "more", "logicalType": "integer"}
-    grown = Table(job, (_KEY, _NAME, more), {"writeMode": "upsert"}, table.name)
+    grown = Table(job, (_KEY, _NAME, more), {"writeMode": "upsert"}, name=table.name)
     grown.publish({"id": 2, "name": "n3", "more": 7})
     assert [(each["id"], each["more"]) for each in grown.rows()] == [(1, None), (2, 7)]
 
@@ -150,15 +283,15 @@ def test_an_overwrite_refuses_files_of_earlier_partitions(job: Job) -> None:
     """Data files from before the table was partitioned would stay, so the file is not published."""
     plain = Table(job, (_ID, {**_DAY, "partitioned": False}), {})
     plain.publish({"id": 1, "day": _FIRST})
-    report = Table(job, (_ID, _DAY), {"writeMode": "overwrite"}, plain.name).audit(
+    report = Table(job, (_ID, _DAY), {"writeMode": "overwrite"}, name=plain.name).audit(
         [{"id": 2, "day": _FIRST}]
     )
     assert (report.verdict, reason(report).code) == (Verdict.ERRORED, "PARTITIONS_CHANGED")
     statement = f"UPDATE {plain.name} SET `id` = `id`"
     assert statement in reason(report).message
-    Table(job, (_ID, _DAY), {}, plain.name).publish({"id": 3, "day": _FIRST})
+    Table(job, (_ID, _DAY), {}, name=plain.name).publish({"id": 3, "day": _FIRST})
     job.session("main", "publisher").sql(statement.replace("UPDATE ", "UPDATE lake."))
-    again = Table(job, (_ID, _DAY), {"writeMode": "overwrite"}, plain.name)
+    again = Table(job, (_ID, _DAY), {"writeMode": "overwrite"}, name=plain.name)
     assert again.publish({"id": 2, "day": _FIRST}).effect == Effect(2, 1, added=1, removed=2)
 
 
@@ -188,8 +321,10 @@ def upserted(table: dict[int, Row], file: Sequence[Row], settings: Mapping[str, 
 
 
 @pytest.mark.parametrize("settings", [_SETTINGS, {"writeMode": "upsert"}], ids=["latest", "landed"])
-def test_upserts_leave_what_a_plain_model_has(job: Job, settings: Mapping[str, Any]) -> None:
-    """After each of many random files the table and the counts are the model's."""
+def test_upserts_leave_what_a_plain_model_has(
+    job: Job, settings: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """After each of many random files the counts are the model's, and what all engines read."""
     draw, model = random.Random(len(settings)), dict[int, Row]()  # noqa: S311 - no secret
     table = Table(job, (_KEY, _NAME, _AT, _OP), settings)
     for number in range(_FILES):
@@ -201,11 +336,11 @@ def test_upserts_leave_what_a_plain_model_has(job: Job, settings: Mapping[str, A
         file = [row(id_, 100 * number + n, at[n], ops[n]) for n, id_ in enumerate(ids)]
         report = table.publish(*file)
         assert report.effect == upserted(model, file, settings)
-        assert table.rows() == [model[id_] for id_ in sorted(model)]
+        assert table.rows_by_all(tmp_path) == [model[id_] for id_ in sorted(model)]
 
 
-def test_overwrites_leave_what_a_plain_model_has(job: Job) -> None:
-    """After each of many random files every month has the rows of its last file."""
+def test_overwrites_leave_what_a_plain_model_has(job: Job, tmp_path: Path) -> None:
+    """After each of many random files all engines read of every month its last file's rows."""
     month = {**_DAY, **options(partitionTransform="month")}
     table, draw = Table(job, (_ID, month), {"writeMode": "overwrite"}), random.Random(7)  # noqa: S311
     model: dict[tuple[int, int], list[Row]] = {}
@@ -220,4 +355,4 @@ def test_overwrites_leave_what_a_plain_model_has(job: Job) -> None:
         assert effect
         assert (effect.added, effect.removed) == (len(file), gone)
         expected = [each for rows in model.values() for each in rows]
-        assert table.rows() == sorted(expected, key=lambda each: each["id"])
+        assert table.rows_by_all(tmp_path) == sorted(expected, key=lambda each: each["id"])

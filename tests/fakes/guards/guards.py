@@ -2,7 +2,9 @@
 
 from tests.fakes.guards.auditing import AUDITING
 from tests.fakes.guards.finishing import FINISHING
+from tests.fakes.guards.ordering import ORDERING
 from tests.fakes.guards.publishing import PUBLISHING
 from tests.fakes.guards.sharing import SHARING
 
-GUARDS = {guard.name: guard for guard in (*AUDITING, *PUBLISHING, *FINISHING, *SHARING)}
+_ALL = (*AUDITING, *PUBLISHING, *ORDERING, *FINISHING, *SHARING)
+GUARDS = {guard.name: guard for guard in _ALL}

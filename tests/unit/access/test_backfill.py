@@ -8,7 +8,7 @@ from access.backfill import Backfill, Progress, Step, backfill, source_of
 from functions.model.ingestion import State
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
-from tests.fakes.deployment import Deployment
+from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import rejected
 
 _OLD = "old"
@@ -21,7 +21,7 @@ def _files(deployment: Deployment, *names: str) -> None:
 
 
 def _run(deployment: Deployment, at_once: int = 200) -> Progress:
-    request = Backfill(_OLD, "orders/", _TARGET, at_once)
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET, at_once)
     *_, last = backfill(deployment.adapters, request, deployment.settle)
     return last
 
@@ -57,7 +57,7 @@ def test_a_repetition_copies_only_what_is_missing(deployment: Deployment) -> Non
 
 def test_an_interrupted_backfill_is_continued(deployment: Deployment) -> None:
     """What was copied before S3 refused is not copied again."""
-    request = Backfill(_OLD, "orders/", _TARGET, at_once=1)
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET, at_once=1)
     steps = backfill(deployment.adapters, request, deployment.settle)
     next(steps)
     del steps
@@ -68,7 +68,7 @@ def test_an_interrupted_backfill_is_continued(deployment: Deployment) -> None:
 
 def test_few_files_are_in_flight(deployment: Deployment) -> None:
     """No more files than allowed are in flight at a time, and all of them come through."""
-    request = Backfill(_OLD, "orders/", _TARGET, at_once=2)
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET, at_once=2)
     seen = list(backfill(deployment.adapters, request, deployment.settle))
     assert max(len(each.in_flight) for each in seen) == 2
     assert seen[-1].ended == {State.PUBLISHED: 3}
@@ -78,7 +78,7 @@ def test_files_land_in_the_order_of_their_keys(deployment: Deployment) -> None:
     """Where the order matters, each file lands after the one whose key comes before its own."""
     for number in range(40):
         _files(deployment, f"2026/{number:02}.csv")
-    request = Backfill(_OLD, "orders/2026/", _TARGET, in_order=True)
+    request = Backfill(TABLE, _OLD, "orders/2026/", _TARGET, in_order=True)
     next(backfill(deployment.adapters, request, deployment.settle))
     landed = sorted(deployment.landing.landed(), key=lambda each: each.landed_at)
     assert [each.key for each in landed] == sorted(each.key for each in landed)
@@ -96,7 +96,7 @@ def test_a_foreign_file_is_never_replaced(deployment: Deployment) -> None:
 
 def test_a_file_deleted_after_the_listing_is_named(deployment: Deployment) -> None:
     """A file that is gone when its turn comes is told, and does not stop the others."""
-    request = Backfill(_OLD, "orders/", _TARGET, at_once=1)
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET, at_once=1)
     steps = backfill(deployment.adapters, request, deployment.settle)
     next(steps)
     deployment.landing.put_elsewhere(_OLD, "orders/2025/a.csv", None)
@@ -105,9 +105,44 @@ def test_a_file_deleted_after_the_listing_is_named(deployment: Deployment) -> No
     assert progress.ended == {State.PUBLISHED: 2}
 
 
+def test_what_expired_is_not_published_again(deployment: Deployment) -> None:
+    """After the landing bucket's copies expired, only changed and failed files are copied again."""
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET)
+    steps = backfill(deployment.adapters, request, deployment.settle)
+    next(steps)
+    deployment.script(next(iter(deployment.landing.landed())), rejected)
+    list(steps)
+    for landed in list(deployment.landing.landed()):
+        deployment.landing.delete(landed.key)
+    deployment.landing.put_elsewhere(_OLD, "orders/2024/b.csv", b"id\nother\n")
+    progress = _run(deployment)
+    assert progress.steps == {Step.EXPIRED: 1, Step.COPIED: 2, Step.IGNORED: 1}
+    assert progress.ended == {State.PUBLISHED: 3}
+
+
+def test_a_table_has_one_backfill_at_a_time(deployment: Deployment) -> None:
+    """A second one is refused while the first goes on; after a kill it may begin in a while."""
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET, at_once=1)
+    first = backfill(deployment.adapters, request, deployment.settle)
+    next(first)
+    with pytest.raises(LakegateError, match="BACKFILL_RUNS"):
+        _run(deployment)
+    next(first)
+    deployment.clock.pass_(901)
+    assert _run(deployment).ended == {State.PUBLISHED: 3}
+    del first  # which ends it
+    assert _run(deployment).steps == {Step.BROUGHT: 3, Step.IGNORED: 1}
+
+
+def test_hidden_folders_are_left_out(deployment: Deployment) -> None:
+    """Files in folders of work in progress are not copied: the gate would ignore them."""
+    _files(deployment, "_delta_log/0.json", "_year=2026/a.csv")
+    assert _run(deployment).steps == {Step.COPIED: 4, Step.IGNORED: 2}
+
+
 def test_failures_are_told(deployment: Deployment) -> None:
     """A file that the gate rejects is among the failed, with its ingestion."""
-    request = Backfill(_OLD, "orders/", _TARGET)
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET)
     steps = backfill(deployment.adapters, request, deployment.settle)
     next(steps)
     landed = next(iter(deployment.landing.landed()))
@@ -123,6 +158,7 @@ def test_failures_are_told(deployment: Deployment) -> None:
         ("s3://old/orders/2024", ("old", "orders/2024")),
         ("s3://old", ("old", "")),
         ("s3://old/a b#1/ü.csv", ("old", "a b#1/ü.csv")),
+        ("s3://old/what?/100%/[x", ("old", "what?/100%/[x")),
     ],
 )
 def test_a_source_is_a_prefix_in_s3(address: str, found: tuple[str, str]) -> None:

@@ -204,13 +204,14 @@ def test_an_object_ingested_meanwhile_is_no_problem() -> None:
 def test_changes_by_others_are_remarks() -> None:
     """Other writers' changes are remarks with author, time, rows and commit."""
     history = ordinary()
-    added, removed = history.by_others(1000), history.by_others(-1)
+    added, removed, column = map(history.by_others, (1000, -1, 0))
     found = history.reconcile()
     assert found.problems == ()
-    assert codes(found.remarks) == ["CHANGED_BY_OTHERS"] * 2
+    assert codes(found.remarks) == ["CHANGED_BY_OTHERS"] * 3
     assert f"ann added 1,000 rows to shop.orders at {added.time}" in found.remarks[0].message
     assert "ann removed 1 rows of shop.orders" in found.remarks[1].message
-    assert [each.commit for each in found.remarks] == [added.hash, removed.hash]
+    assert "ann changed columns, properties or delete files, and" in found.remarks[2].message
+    assert [each.commit for each in found.remarks] == [added.hash, removed.hash, column.hash]
 
 
 def test_rows_that_cannot_be_counted_are_a_remark() -> None:
@@ -219,7 +220,10 @@ def test_rows_that_cannot_be_counted_are_a_remark() -> None:
     deleted = history.by_others(0)
     history.at[deleted.hash] = TableRows("uuid", 7, equality_deletes=2)
     found = history.reconcile()
-    assert (found.problems, codes(found.remarks)) == ((), ["EQUALITY_DELETES"])
+    assert (found.problems, codes(found.remarks)) == (
+        (),
+        ["CHANGED_BY_OTHERS", "EQUALITY_DELETES"],
+    )
 
 
 def test_a_file_twice_and_another_one_lost_is_found() -> None:

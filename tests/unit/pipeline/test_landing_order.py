@@ -1,5 +1,7 @@
 """Files that replace rows of others are published one by one, in the order in which they landed."""
 
+from dataclasses import replace
+
 import pytest
 
 from functions.model import merge_commit
@@ -11,9 +13,10 @@ from functions.pipeline.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import TABLE
+from tests.fakes.faults import ProcessDied
 from tests.fakes.job import ROWS, rejected, warned
 from tests.fakes.promises import unwatched
-from tests.fakes.scenario import FIRST, Scenario
+from tests.fakes.scenario import FIRST, KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 MODES = ("upsert", "overwrite")
@@ -125,6 +128,16 @@ def test_a_failed_file_holds_up_no_other(deployment: Scenario) -> None:
     assert deployment.on_main(bad, good) == [True, False]
 
 
+def test_rows_that_were_not_merged_cannot_be_published(deployment: Scenario) -> None:
+    """If a key is ambiguous, the refusal says that the rows are on the branch, and what to do."""
+    deployment.replace_rows("upsert")
+    bad = deployment.land(KEY, script=lambda report: replace(rejected(report), audited_hash=""))
+    deployment.settle()
+    with pytest.raises(LakegateError, match="a key is null or ambiguous") as caught:
+        deployment.publish_anyway(bad)
+    assert caught.value.code == "NO_ROWS"
+
+
 def test_a_late_file_replaces_no_newer_rows(deployment: Scenario) -> None:
     """A file whose event came late waits for a decision, and its alert says why."""
     early = late(deployment)
@@ -157,6 +170,37 @@ def test_a_replay_keeps_the_order_as_well(deployment: Scenario) -> None:
     deployment.check()
     assert deployment.ingestion(early).state is State.PUBLISHED
     assert in_log(deployment).count(deployment.ingestion(early).id) == 1
+
+
+@pytest.mark.parametrize("settings", [{}, {"latestBy": "id"}], ids=["landed", "latest"])
+def test_an_approved_version_does_not_wait_for_a_newer_one(
+    deployment: Scenario, settings: dict[str, str]
+) -> None:
+    """A newer version of the key waits for it, as every later file does: none waits for ever."""
+    deployment.replace_rows("upsert", **settings)
+    old = deployment.land(FIRST, script=rejected)
+    deployment.settle()
+    deployment.kill("catalog.merge")
+    with pytest.raises(ProcessDied):
+        deployment.publish_anyway(old)
+    between, new = deployment.land(KEY), deployment.land(FIRST)
+    deployment.check()
+    assert deployment.states(old, between, new) == [State.PUBLISHED] * 3
+    assert in_log(deployment) == [deployment.ingestion(each).id for each in (old, between, new)]
+
+
+def test_what_main_lost_replaces_no_newer_rows(deployment: Scenario) -> None:
+    """A file that main lost, when it was set back, is not replayed over one that came since."""
+    deployment.replace_rows("overwrite")
+    deployment.ended(FIRST)
+    lost = deployment.ended(KEY)
+    log = [commit.hash for commit in deployment.catalog.log()]
+    deployment.others.set_back(log.index(lost.merge_hash) + 1)
+    new = deployment.ended("shop/orders/new.parquet")
+    deployment.replay(lost)
+    deployment.settle()
+    assert deployment.end(lost) == f"rejected {OUT_OF_ORDER}"
+    assert deployment.on_main(lost, new) == [False, True]
 
 
 def test_an_approved_order_outlives_a_conflict(deployment: Scenario) -> None:

@@ -1,0 +1,71 @@
+"""Guards of files that may remove rows of others."""
+
+from typing import Any
+
+from functions.adapters.all import Adapters
+from functions.model.ingestion import Ingestion
+from functions.pipeline import landing_order, publish, rebase
+from functions.pipeline import replace as replacement
+from functions.pipeline.rebase import Unit
+from lakegate.contract.model import Contract
+from tests.fakes import shared_job
+from tests.fakes.guards.guard import Guard, nothing
+from tests.fakes.openings import (
+    A_LATE_EVENT,
+    A_REJECTED_ONE_AND_A_LATER,
+    A_SHARED_RUN_IN_ORDER,
+    A_VERSION_APPROVED_IN_ORDER,
+    ONE_BY_ONE,
+)
+from tests.fakes.sabotage import Patch
+
+
+def _register_again(
+    next_intent: Any, adapters: Adapters, refused: Unit, elsewhere: set[str]
+) -> Any:
+    if refused.members[0].is_ordered:
+        return rebase.rebase(adapters, refused, elsewhere)
+    return next_intent(adapters, refused, elsewhere)
+
+
+def _give_way_as_others(given_way: Any, adapters: Adapters, ingestion: Ingestion) -> Any:
+    late = given_way(adapters, ingestion.but(write_mode="append"))
+    return late and late.but(write_mode=ingestion.write_mode)
+
+
+def _alone_for_other_reasons(why_alone: Any, contract: Contract) -> str:
+    return "" if contract.write_mode else str(why_alone(contract))
+
+
+ORDERING = (
+    Guard(
+        "an older file does not replace the rows of a newer one",
+        "out of order",
+        (Patch(publish, "overtaken", nothing),),
+        opening=A_LATE_EVENT,
+    ),
+    Guard(
+        "who approves failed checks has not approved the order",
+        "out of order",
+        (Patch(landing_order, "_is_approved", lambda _, each: each.approval is not None),),
+        opening=A_REJECTED_ONE_AND_A_LATER,
+    ),
+    Guard(
+        "a file that replaces rows is not registered again",
+        "lost or doubled",
+        (Patch(publish, "_next_intent", _register_again),),
+        opening=ONE_BY_ONE,
+    ),
+    Guard(
+        "a file that replaces rows is in no group",
+        "lost or doubled",
+        (Patch(shared_job, "why_alone", _alone_for_other_reasons),),
+        opening=A_SHARED_RUN_IN_ORDER,
+    ),
+    Guard(
+        "a version that comes first in order does not wait for a newer one",
+        "never at rest",
+        (Patch(replacement, "given_way", _give_way_as_others),),
+        opening=A_VERSION_APPROVED_IN_ORDER,
+    ),
+)
