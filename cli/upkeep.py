@@ -100,9 +100,9 @@ def _of_dead(dead: DeadFiles | None, *, dry_run: bool) -> Iterable[str]:
     if dead is None:
         return
     deed = "can be deleted" if dry_run else "deleted"
-    yield f"{len(dead.due):,} data files without a reader {deed}: {dead.due_bytes / 1e6:,.1f} MB"
+    yield f"{len(dead.due):,} files without a reader {deed}: {dead.due_bytes / 1e6:,.1f} MB"
     if dead.young:
-        later = f"{dead.young:,} more are too young for that: {dead.young_bytes / 1e6:,.1f} MB"
+        later = f"{len(dead.young):,} more are too young for that: {dead.young_bytes / 1e6:,.1f} MB"
         yield later
 
 
@@ -114,7 +114,7 @@ def _document(
     found = dead and {
         "files": len(dead.due),
         "bytes": dead.due_bytes,
-        "young_files": dead.young,
+        "young_files": len(dead.young),
         "young_bytes": dead.young_bytes,
     }
     return {"tables": tables, "compactions": [asdict(each) for each in done], "dead": found}

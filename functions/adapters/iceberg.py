@@ -274,6 +274,13 @@ class Tables:
             raise TokenRefused(self._bearer.name) from error
         except NoSuchTableError as error:
             raise CannotRebase("TABLE_GONE", f"the table is not on main: {error}") from error
+        except FileNotFoundError as error:  # a manifest, or a manifest list
+            message = (
+                f"a metadata file of the table does not exist: {error}. Upkeep deletes metadata "
+                "that only commits older than KeepDays reach; a newer file is behind its delete "
+                "marker"
+            )
+            raise Transient("METADATA_GONE", message) from error
         except _TRANSIENT as error:
             message = f"the Iceberg catalog did not answer: {error}"
             raise Transient("CATALOG_UNAVAILABLE", message) from error

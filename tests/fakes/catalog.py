@@ -38,6 +38,7 @@ from lakegate.upkeep import FEWEST
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
+_MOST_MANIFESTS = 8
 _COMPACTED = re.compile(r"[^/@]+\.parquet\*(\d+)")  # a data file, and of how many it was made
 
 
@@ -236,14 +237,16 @@ class FakeCatalog:
     def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
         """See Catalog.states."""
         yield from self._contents(at)
+        hash_ = at
         for stored in self._log(at):
-            if stored.commit.hash in known:
+            hash_ = stored.commit.hash
+            if hash_ in known:
                 return
-            known.add(stored.commit.hash)
+            known.add(hash_)
             if datetime.fromisoformat(stored.commit.time) < since:
-                yield from self._contents(stored.commit.hash)
-                return
+                break
             yield from (table.metadata for table in stored.changes.values() if table)
+        yield from self._contents(hash_)
 
     def _contents(self, at: str) -> Iterator[str]:
         yield from filter(None, (self.metadata(at, name) for name in sorted(self.names(at))))
@@ -280,6 +283,11 @@ class FakeCatalog:
         """Return the table at a branch or a hash, or None if it does not exist there."""
         return next((c.changes[name] for c in self._log(self._at(at)) if name in c.changes), None)
 
+    def tables_at(self, at: str) -> dict[str, FakeTable]:
+        """Return all tables at a branch or a hash by name."""
+        found = _changes(self._log(self._at(at)))
+        return {name: table for name, table in found.items() if table}
+
     def names(self, at: str) -> set[str]:
         """Return the names of all tables that a branch or a hash has ever had."""
         return {name for c in self._log(self._at(at)) for name in c.changes}
@@ -295,10 +303,14 @@ class FakeCatalog:
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
 
     def _written(self, name: str, table: FakeTable) -> FakeTable:
-        """Return a table as a commit leaves it, with a metadata file and a manifest of its own."""
+        """Return a table as a commit leaves it, with a metadata file and a manifest of its own.
+
+        Many manifests are merged, as Iceberg's appends do.
+        """
         number = self._made
         metadata = f"{_location(name, table.uuid)}/metadata/{number}.json"
-        manifests = (*table.manifests, f"{number}-m0.avro")
+        kept = table.manifests if len(table.manifests) < _MOST_MANIFESTS else ()
+        manifests = (*kept, f"{number}-m0.avro")
         self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
         return self._states[metadata]
 
