@@ -23,11 +23,7 @@ from pyiceberg.exceptions import (
     RESTError,
     UnauthorizedError,
 )
-from pyiceberg.manifest import (
-    DataFile,
-    ManifestContent,
-    ManifestFile,
-)
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.update import (
     SetDefaultSpecUpdate,
@@ -275,11 +271,7 @@ class Tables:
         except NoSuchTableError as error:
             raise CannotRebase("TABLE_GONE", f"the table is not on main: {error}") from error
         except FileNotFoundError as error:  # a manifest, or a manifest list
-            message = (
-                f"a metadata file of the table does not exist: {error}. Upkeep deletes metadata "
-                "that only commits older than KeepDays reach; a newer file is behind its delete "
-                "marker"
-            )
+            message = f"{error} is gone, as upkeep deletes what only commits before KeepDays reach"
             raise Transient("METADATA_GONE", message) from error
         except _TRANSIENT as error:
             message = f"the Iceberg catalog did not answer: {error}"

@@ -117,6 +117,7 @@ class FakeCatalog:
         self._heads: dict[str, str] = {}
         self._states: dict[str, FakeTable] = {}
         self._older: dict[str, frozenset[str]] = {}
+        self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
         if not virgin:
             self.begin("ops")
@@ -271,6 +272,12 @@ class FakeCatalog:
         self.head(branch)
         self._heads[branch] = to
 
+    def cut(self, at: str) -> None:
+        """Detach a commit from those before it, as Nessie's administration tool can."""
+        self._cut[at] = self.tables_at(at)
+        self._commits[at] = replace(self._commits[at], parents=())
+        self._older.clear()
+
     def backup(self) -> CatalogBackup:
         """Return a backup of all branches and commits."""
         return CatalogBackup(dict(self._commits), dict(self._heads))
@@ -281,16 +288,21 @@ class FakeCatalog:
 
     def table(self, at: str, name: str) -> FakeTable | None:
         """Return the table at a branch or a hash, or None if it does not exist there."""
-        return next((c.changes[name] for c in self._log(self._at(at)) if name in c.changes), None)
+        for stored in self._log(self._at(at)):
+            if name in stored.changes:
+                return stored.changes[name]
+        return self._cut.get(stored.commit.hash, {}).get(name)
 
     def tables_at(self, at: str) -> dict[str, FakeTable]:
         """Return all tables at a branch or a hash by name."""
-        found = _changes(self._log(self._at(at)))
+        log = list(self._log(self._at(at)))
+        found = self._cut.get(log[-1].commit.hash, {}) | _changes(iter(log))
         return {name: table for name, table in found.items() if table}
 
     def names(self, at: str) -> set[str]:
         """Return the names of all tables that a branch or a hash has ever had."""
-        return {name for c in self._log(self._at(at)) for name in c.changes}
+        log = list(self._log(self._at(at)))
+        return {*self._cut.get(log[-1].commit.hash, {})}.union(*(each.changes for each in log))
 
     def _at(self, at: str) -> str:
         """Return the hash of a branch, or the hash itself. Raise UnknownBranch."""
@@ -431,7 +443,7 @@ class FakeTables:
 
     def rows(self, table: str, reference: str) -> TableRows:
         """See Tables.rows."""
-        found = self._catalog.table(_at(reference), table)
+        found = self._readable(table, reference)
         return TableRows(found.uuid, sum(map(rows_in, found.files))) if found else TableRows()
 
     def size(self, table: str, reference: str) -> TableSize:
@@ -451,7 +463,7 @@ class FakeTables:
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
         """See Tables.listed."""
-        found = self._catalog.table(_at(reference), table)
+        found = self._readable(table, reference)
         yield from found.files[: most or None] if found else ()
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
@@ -463,6 +475,12 @@ class FakeTables:
             for file, many in sorted(times.items())
             if many > 1
         ]
+
+    def _readable(self, table: str, reference: str) -> FakeTable | None:
+        found = self._catalog.table(_at(reference), table)
+        if found and self._is_gone(found.metadata):
+            raise Transient("METADATA_GONE", f"{found.metadata} is gone")
+        return found
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
         self._require(branch.partition("@")[0])
