@@ -1,6 +1,6 @@
 """`lakegate tables` and `log`: list the tables, and main's commits of one."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,13 +62,11 @@ def listed(adapters: Adapters, main: "Reader") -> list[ListedTable]:
     contracts = {each.contract.table: each.contract for each in adapters.lake.contracts(None)}
     note, found = adapters.ledger.upkeep(), []
     for name in sorted(on_main.keys() | contracts.keys()):
-        state, contract = on_main.get(name), contracts.get(name)
+        state, contract, upkeep = on_main.get(name), contracts.get(name), note.tables.get(name)
         sizes = (state.rows, state.files, state.size) if state else (None, None, None)
-        words = (
-            (contract.version, contract.landing_prefix, contract.owner) if contract else ("",) * 3
-        )
-        upkeep = note.tables.get(name)
-        found.append(ListedTable(name, *sizes, *words, upkeep, note.at if upkeep else ""))
+        terms = (contract.version, contract.landing_prefix, contract.owner) if contract else ()
+        at = note.at if upkeep else ""
+        found.append(replace(ListedTable(name, *sizes, *terms), upkeep=upkeep, upkeep_at=at))
     return found
 
 

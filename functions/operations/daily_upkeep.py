@@ -37,7 +37,8 @@ def upkeep(adapters: Adapters) -> DeadFiles:
     for name in sorted(news.changed):
         refresh_consumers(adapters, name)
     young, metadata = dead.young_by_table(), dead.metadata_left()
-    last = {name: each.compacted_at for name, each in before.tables.items()} | news.compacted
+    last = {name: each.compacted_at for name, each in before.tables.items()}
+    last.update(news.compacted)
     tables = {
         need.table: _noted(need, metadata[need.table], young[need.table], last.get(need.table, ""))
         for need in needs(adapters)
