@@ -134,6 +134,12 @@ def is_ours(commit: Commit) -> bool:
     return any(name.startswith("lakegate.") for name in commit.properties)
 
 
+def may_remove_files(commit: Commit) -> bool:
+    """Return whether it may have removed data files: whatever only appends names does not."""
+    named = published(commit)
+    return not named or any(each.kind or each.mode or each.replaced for each in named)
+
+
 def whole(log: Iterable[Commit]) -> Iterator[Commit]:
     """Yield a log. Raise Permanent HISTORY_CUT at its end if Nessie's history was cut there.
 
