@@ -16,6 +16,7 @@ from cli.options import AsJson
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState, is_approved
+from functions.model.upkeep_note import UpkeepNote
 from functions.settings import Settings
 from functions.wiring import connect
 from infra.local import stack
@@ -76,6 +77,8 @@ def _print_status(document: Mapping[str, Any]) -> None:
     if overdue := document["overdue"]:
         tables = ((f"overdue since {since}", table) for table, since in overdue.items())
         terminal.out().print(terminal.facts(tables))
+    if (upkeep := document["upkeep"]) and upkeep["at"]:
+        terminal.out().print(terminal.facts([("last upkeep", upkeep_words(upkeep))]))
     if shared := document["shared_runs"]:
         terminal.out().print(terminal.shared_runs(shared))
 
@@ -99,7 +102,7 @@ def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
     push(connect(Settings.of(env)).lake, [directory], tell)
 
 
-_COUNTED = ("counts", "approved", "overdue", "shared_runs")
+_COUNTED = ("counts", "approved", "overdue", "upkeep", "shared_runs")
 
 
 def _status(found: Deployment) -> dict[str, Any]:
@@ -119,8 +122,8 @@ def _status(found: Deployment) -> dict[str, Any]:
 def counts(adapters: Adapters) -> dict[str, Any]:
     """Return the ingestions by state, the tables whose next file is overdue, and shared runs.
 
-    `approved` counts those that were published although their audit failed. Of shared runs: how
-    many files wait for one, and those that are up.
+    `upkeep` sums what the last daily upkeep found. `approved` counts those that were published
+    although their audit failed. Of shared runs: how many files wait for one, and those that are up.
     """
     states: Counter[ShownState] = Counter()
     waiting = approved = 0
@@ -132,8 +135,28 @@ def counts(adapters: Adapters) -> dict[str, Any]:
         "counts": {state.value: states[state] for state in ShownState},
         "approved": approved,
         "overdue": adapters.ledger.freshness().since(),
+        "upkeep": _upkeep(adapters.ledger.upkeep()),
         "shared_runs": {"waiting": waiting, **_runs(adapters)},
     }
+
+
+def _upkeep(note: UpkeepNote) -> dict[str, Any]:
+    tables = note.tables.values()
+    return {
+        "at": note.at,
+        "files": sum(each.files for each in tables),
+        "small_files": sum(each.small for each in tables),
+        "metadata_bytes": sum(each.metadata_bytes for each in tables),
+        "dead_bytes": sum(each.dead_bytes for each in tables),
+    }
+
+
+def upkeep_words(found: Mapping[str, Any]) -> str:
+    """Describe what the last upkeep found of all tables."""
+    return (
+        f"{found['at']}: {found['small_files']:,} of {found['files']:,} data files are small, "
+        f"{found['metadata_bytes']:,} bytes of metadata, {found['dead_bytes']:,} dead"
+    )
 
 
 def _runs(adapters: Adapters) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`lakegate upkeep`: compact tables, and delete data files that nobody can read any more."""
+"""`lakegate upkeep`: compact tables, and delete files that nobody can read any more."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from access.deployment import find
 from cli import json_output, terminal
 from cli.options import AsJson
 from functions.adapters.all import Adapters
-from functions.operations import compaction, dead_files
+from functions.operations import compaction, daily_upkeep, dead_files
 from functions.operations.compaction import Need, Progress, Step
 from functions.operations.dead_files import DeadFiles
 from lakegate.errors import LakegateError
@@ -33,7 +33,7 @@ def upkeep(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compact tables, and delete data files that nobody reads.
+    """Compact tables, and delete data files and metadata that nobody reads.
 
     A compaction goes by a job run and a branch of its own; the sweep publishes it within minutes
     after its end, or this command when it is called again. The schedule does both once a day.
@@ -44,7 +44,7 @@ def upkeep(
         message = f"main has no table {table} with a contract"
         raise LakegateError("UNKNOWN_TABLE", message)
     done = [] if dry_run else _compacted(adapters, needs)
-    dead = None if table else (dead_files.find if dry_run else dead_files.delete)(adapters)
+    dead = None if table else (dead_files.find if dry_run else daily_upkeep.upkeep)(adapters)
     report(needs, done, dead, dry_run=dry_run, as_json=as_json)
 
 
@@ -56,7 +56,7 @@ def report(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Print the tables, what became of their compactions, and the dead data files."""
+    """Print the tables, what became of their compactions, and the dead files."""
     if as_json:
         typer.echo(json_output.text(_document(needs, done, dead)))
         return
@@ -100,9 +100,9 @@ def _of_dead(dead: DeadFiles | None, *, dry_run: bool) -> Iterable[str]:
     if dead is None:
         return
     deed = "can be deleted" if dry_run else "deleted"
-    yield f"{len(dead.due):,} data files without a reader {deed}: {dead.due_bytes / 1e6:,.1f} MB"
+    yield f"{len(dead.due):,} files without a reader {deed}: {dead.due_bytes / 1e6:,.1f} MB"
     if dead.young:
-        later = f"{dead.young:,} more are too young for that: {dead.young_bytes / 1e6:,.1f} MB"
+        later = f"{len(dead.young):,} more are too young for that: {dead.young_bytes / 1e6:,.1f} MB"
         yield later
 
 
@@ -114,7 +114,7 @@ def _document(
     found = dead and {
         "files": len(dead.due),
         "bytes": dead.due_bytes,
-        "young_files": dead.young,
+        "young_files": len(dead.young),
         "young_bytes": dead.young_bytes,
     }
     return {"tables": tables, "compactions": [asdict(each) for each in done], "dead": found}

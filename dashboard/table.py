@@ -12,8 +12,10 @@ import duckdb
 
 from dashboard import charts
 from dashboard.charts import Span
+from dashboard.formatting import ago, count, size
 from functions.model.commits import Commit
 from functions.model.merge_commit import UPKEEP, Published, gains, published, tables
+from functions.model.upkeep_note import UpkeepNote
 from lakegate import times
 from lakegate.contract.reading.service_levels import Expected
 from lakegate.report import Status
@@ -105,6 +107,18 @@ def last_compaction(log: Iterable[Commit], table: str) -> Commit | None:
     """Return the newest of main's commits that compacted a table."""
     notes = ((json.loads(commit.properties.get(UPKEEP, "{}")), commit) for commit in log)
     return next((commit for note, commit in notes if note.get("table") == table), None)
+
+
+def upkeep_of(note: UpkeepNote, table: str, now: str) -> str:
+    """Return what the last upkeep found of a table, and when that was; "" if it did not look."""
+    found = note.tables.get(table)
+    if not found:
+        return ""
+    dead = f", {size(found.dead_bytes)} of dead files" if found.dead_bytes else ""
+    return (
+        f"Of {count(found.files, 'data file')} {found.small_share:.0%} small, "
+        f"{size(found.metadata_bytes)} of metadata{dead}, at the upkeep {ago(note.at, now)}"
+    )
 
 
 # The charts of one table.

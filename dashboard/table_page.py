@@ -22,6 +22,7 @@ from dashboard.table import (
     last_compaction,
     ran,
     rows_over_time,
+    upkeep_of,
 )
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
@@ -49,7 +50,7 @@ def show(opened: Opened) -> None:
     stored = next((each for each in every if each.contract.table == name), None)
     log = list(islice(adapters.catalog.log(), _MORE if _is_further(name) else _COMMITS))
     _numbers(state)
-    _upkeep(log, name, adapters.now())
+    _upkeep(adapters, log, name)
     _freshness(adapters, stored)
     _open_failures(adapters, name)
     entries = _rows_over_time(log, name, state.rows, adapters.now())
@@ -84,11 +85,19 @@ def _numbers(state: TableState) -> None:
         st.metric("columns", f"{len(state.columns):,}", width=140)
 
 
-def _upkeep(log: Sequence[Commit], name: str, now: str) -> None:
-    """Show when the table was compacted last, as far as the log was read."""
-    if compaction := last_compaction(log, name):
+def _upkeep(adapters: Adapters, log: Sequence[Commit], name: str) -> None:
+    """Show what the last daily upkeep noted, and when the table was compacted last."""
+    now, note = adapters.now(), adapters.ledger.upkeep()
+    words = [upkeep_of(note, name, now)]
+    compaction = last_compaction(log, name)
+    noted = note.tables[name].compacted_at if name in note.tables else ""
+    if compaction:
         at = times.text(datetime.fromisoformat(compaction.time))
-        st.text(visible(f"Last upkeep: {compaction.message}, {ago(at, now)}."))
+        words.append(f"Last compaction: {compaction.message}, {ago(at, now)}")
+    elif noted:
+        words.append(f"Last compaction: {ago(noted, now)}")
+    for each in filter(None, words):
+        st.text(visible(f"{each}."))
 
 
 def _freshness(adapters: Adapters, stored: StoredContract | None) -> None:

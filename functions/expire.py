@@ -1,4 +1,4 @@
-"""Lambda: the daily schedule. Discards old failed ingestions, and deletes unneeded data files.
+"""Lambda: the daily schedule. Discards old failed ingestions, and deletes files without a reader.
 
 Commands ask it to discard one ingestion, which takes the publisher's token: no person needs it.
 """
@@ -9,7 +9,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.operations import dead_files
+from functions.operations.daily_upkeep import upkeep
 from functions.operations.expire import expire
 from functions.operations.failed import discard
 from functions.telemetry import logger, metrics
@@ -42,15 +42,15 @@ def _discarded(adapters: Adapters, identity: str, by: str) -> dict[str, Any]:
 
 
 def _expired(adapters: Adapters) -> dict[str, int]:
-    """Return how many branches expired, how many of them are incomplete, and how many data files.
+    """Return how many branches expired, how many of them are incomplete, and how many dead files.
 
-    Data files that no branch reaches any more are deleted last. Raises as `dead_files.delete`.
+    Files that no branch reaches any more are deleted last. Raises as `upkeep`.
     """
     count = {"expired": 0, "left": 0, "dead_files": 0}
     for each in expire(adapters, adapters.settings.keep_days):
         logger.warning("expired", extra=asdict(each))
         count["left" if each.left else "expired"] += 1
-    dead = dead_files.delete(adapters)
+    dead = upkeep(adapters)
     logger.warning("deleted", extra={"files": len(dead.due), "bytes": dead.due_bytes})
     return {**count, "dead_files": len(dead.due)}
 

@@ -23,8 +23,9 @@ from spark_jobs.spark.jvm import JavaError, java_class
 _MISSING = "Missing required files to delete"  # Iceberg's ManifestFilterManager
 _SCATTERED = (
     "data files of the retracted file are no longer in the table: its rows were replaced, deleted, "
-    "or rewritten into other files. Delete what is left by `lakegate change`; for later files, let "
-    "the contract add a column with the ingestion (provenance)"
+    "or rewritten into other files by a change or a compaction. Delete what is left by `lakegate "
+    "change`. For later files declare `provenance: {ingestion: ingestion_id}` in the contract's "
+    "customProperties, or `compaction: never`"
 )
 
 

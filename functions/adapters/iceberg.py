@@ -23,11 +23,7 @@ from pyiceberg.exceptions import (
     RESTError,
     UnauthorizedError,
 )
-from pyiceberg.manifest import (
-    DataFile,
-    ManifestContent,
-    ManifestFile,
-)
+from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.update import (
     SetDefaultSpecUpdate,
@@ -274,6 +270,9 @@ class Tables:
             raise TokenRefused(self._bearer.name) from error
         except NoSuchTableError as error:
             raise CannotRebase("TABLE_GONE", f"the table is not on main: {error}") from error
+        except FileNotFoundError as error:  # a manifest, or a manifest list
+            message = f"{error} is gone, as upkeep deletes what only commits before KeepDays reach"
+            raise Transient("METADATA_GONE", message) from error
         except _TRANSIENT as error:
             message = f"the Iceberg catalog did not answer: {error}"
             raise Transient("CATALOG_UNAVAILABLE", message) from error

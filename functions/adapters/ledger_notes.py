@@ -1,4 +1,4 @@
-"""The ledger's items that are no ingestions: groups, search, slots, when files came, claims."""
+"""The ledger's items that are no ingestions: groups, search, slots, freshness, upkeep, claims."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,12 @@ from functions.adapters.dynamodb import ConditionFailed, translated
 from functions.model.freshness import Freshness
 from functions.model.search import Search
 from functions.model.slot import Slot
+from functions.model.upkeep_note import UpkeepNote
 from lakegate.errors import Transient
 
 _INLINE = 10  # ids that a member's item has itself
 _REMEMBERED = 100  # groups
-_SEARCH, _FRESHNESS = "search", "freshness"  # ids of items
+_SEARCH, _FRESHNESS, _UPKEEP = "search", "freshness", "upkeep"  # ids of items
 UNAVAILABLE = "LEDGER_UNAVAILABLE"
 
 
@@ -96,6 +97,16 @@ class Notes:
     def save_freshness(self, freshness: Freshness) -> None:
         """Save it. Raise Moved if another process saved it meanwhile."""
         self._put_revision(_FRESHNESS, {"known": freshness.to_json()}, freshness.revision)
+
+    def upkeep(self) -> UpkeepNote:
+        """Return what the daily upkeep noted last, an empty note before the first run."""
+        kept = self._kept(_UPKEEP)
+        return UpkeepNote.from_json(kept["known"]) if kept else UpkeepNote()
+
+    def save_upkeep(self, note: UpkeepNote) -> None:
+        """Replace it, whatever another run saved meanwhile: both are right."""
+        with translated(UNAVAILABLE):
+            self._table.put_item(Item={"id": _UPKEEP, "known": note.to_json()})
 
     def slot(self, number: int) -> Slot:
         """Return a slot of the shared runs, an unused one without an item."""

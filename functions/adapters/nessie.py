@@ -194,21 +194,22 @@ class Catalog:
     def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
         """Yield the addresses of all tables' metadata files at `at`, and at its commits since then.
 
-        What the tables were at the time `since` is included. `known` are hashes of commits whose
-        states were yielded before: the log is read back to one of them, and others are added.
-        Raises UnknownBranch for an unknown hash.
+        What the tables were at the time `since` is included, or at the oldest commit of a log that
+        was cut since. `known` are hashes of commits whose states were yielded before: the log is
+        read back to one of them, and others are added. Raises UnknownBranch for an unknown hash.
         """
         yield from self._contents(at)
         query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
+        hash_ = at
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
             hash_ = str(entry["commitMeta"]["hash"])
             if hash_ in known:
                 return
             known.add(hash_)
             if datetime.fromisoformat(entry["commitMeta"]["commitTime"]) < since:
-                yield from self._contents(hash_)
-                return
+                break
             yield from _tables_in(entry.get("operations") or ())
+        yield from self._contents(hash_)
 
     def _contents(self, at: str) -> Iterator[str]:
         found = self._pages(f"/trees/@{at}/entries", "entries", {"content": "true"})

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from functions.model.commits import Commit, NotOnMain
 from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile
 from lakegate.change import Change, replacing
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import ID_PART
 from lakegate.text import one_line
 
@@ -127,6 +127,34 @@ def properties(members: Sequence[Ingestion]) -> dict[str, str]:
 def published(commit: Commit) -> tuple[Published, ...]:
     """Return the ingestions that a commit on main published; none for a commit by others."""
     return _all(commit.properties.get(INGESTIONS, "[]"))
+
+
+def is_ours(commit: Commit) -> bool:
+    """Return whether Lakegate made it, by what it says of itself."""
+    return any(name.startswith("lakegate.") for name in commit.properties)
+
+
+def may_remove_files(commit: Commit) -> bool:
+    """Return whether it may have removed data files: whatever only appends names does not."""
+    named = published(commit)
+    return not named or any(each.kind or each.mode or each.replaced for each in named)
+
+
+def whole(log: Iterable[Commit]) -> Iterator[Commit]:
+    """Yield a log. Raise Permanent HISTORY_CUT at its end if Nessie's history was cut there.
+
+    Lakegate commits only where there is a commit already, so no log ends with a commit of it.
+    """
+    last = None
+    for last in log:
+        yield last
+    if last and is_ours(last):
+        message = (
+            f"Nessie's history was cut at commit {last.hash} of {last.time}: what was published "
+            "before is unknown, so nothing is done that could publish it again. Restore Nessie's "
+            "database, or the ledger, from a backup"
+        )
+        raise Permanent("HISTORY_CUT", message)
 
 
 def tables(commit: Commit) -> set[str]:

@@ -186,14 +186,14 @@ def settle(adapters: Adapters, branch: str) -> Progress:
     except (_Unsound, CannotRebase, SetBack, UnknownBranch) as why:
         done = Progress(begun.table, branch, Step.DROPPED, why.message)
     if done.step is not Step.WAITS:
-        _refresh_consumers(adapters, begun.table)  # first: a crash between may have left it out
+        refresh_consumers(adapters, begun.table)  # first: a crash between may have left it out
         adapters.catalog.delete_branch(branch)
         logger.info("compaction settled", extra={"branch": branch, "how": done.step, "y": done.why})
         metrics.add_metric(f"Compactions{done.step.title()}", "Count", 1)
     return done
 
 
-def _refresh_consumers(adapters: Adapters, table: str) -> None:
+def refresh_consumers(adapters: Adapters, table: str) -> None:
     """Have consumers read the table's newest state: the data files of older ones are deleted."""
     tip = adapters.catalog.tip()
     metadata = adapters.catalog.metadata(tip.hash, table)

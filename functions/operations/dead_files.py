@@ -1,20 +1,22 @@
-"""Find and delete data files that nobody can read any more.
+"""Find and delete files of tables that nobody can read any more.
 
-A data file is alive if a branch, a tag or a commit that is kept reaches it: whichever table's, and
-under whatever name, since two tables of Nessie may share a folder (projectnessie/nessie #12363).
-Commits are kept for `keep_days`; what was written since then is left alone too, as a job may still
-be about to commit it. A key digest is alive while its data file is.
+A file is alive if a branch, a tag or a commit that is kept reaches it: whichever table's, and under
+whatever name, since two tables of Nessie may share a folder (projectnessie/nessie #12363). Commits
+are kept for `keep_days`; what was written since then is left alone too, as a job may still be about
+to commit it. States that a decision on an ingestion compares are alive as well. A key digest is
+alive while its data file is.
 
-Only data files in folders that Nessie made, and their digests, are ever deleted. Metadata stays:
-`reconcile --full` reads that of main's whole log. If any state cannot be read, nothing is deleted.
-S3 keeps each deleted object behind its delete marker for `keep_days` more.
-docs/adr/0043-upkeep.md has the whole argument.
+Only data files, metadata and digests in folders that Nessie made are ever deleted. If any state
+cannot be read, nothing is. S3 keeps each deleted object behind its delete marker for `keep_days`
+more. docs/adr/0043-upkeep.md has the whole argument.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
@@ -22,6 +24,7 @@ from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import StoredObject
 from functions.operations.discard import UUID, WAREHOUSE
 from functions.telemetry import metrics
+from lakegate import times
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Transient
 
@@ -30,47 +33,74 @@ _FEWEST_DAYS = 1  # a job's files are younger until it has committed them
 # The clocks of Nessie's servers and of S3 may differ by this much.
 _SKEW = timedelta(hours=1)
 _HISTORY = "|".join(re.escape(table.name.replace(".", "/")) for table in TABLES)
-_IN_A_TABLE = re.compile(rf"{WAREHOUSE}((.+/)?[^/]+_{UUID}|{_HISTORY})/data/.+", re.DOTALL)
+_OF_A_TABLE = re.compile(
+    rf"{WAREHOUSE}(?:(?P<name>.+)_{UUID}|(?P<ops>{_HISTORY}))/(?P<kind>data|metadata)/.+", re.DOTALL
+)
 _DIGEST = re.compile(r"(.*/)_key_digests/(.+)\.[0-9a-f]{8}-[0-9]+", re.DOTALL)
 _ADDRESS = re.compile(r"s3[an]?://[^/]+/(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class DeadFiles:
-    """Data files without a reader.
+    """Files of tables without a reader: those `due` can be deleted, `young` ones are too new.
 
-    Those in `due` can be deleted; so many `young` ones, of `young_bytes`, are too new for that.
+    `metadata` are the bytes of all metadata that is stored, by table, with a reader or without.
     """
 
     due: tuple[StoredObject, ...] = ()
-    young: int = 0
-    young_bytes: int = 0
+    young: tuple[StoredObject, ...] = ()
+    metadata: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def due_bytes(self) -> int:
         """Return the bytes of those that can be deleted."""
         return sum(each.bytes for each in self.due)
 
+    @property
+    def young_bytes(self) -> int:
+        """Return the bytes of those that are too new."""
+        return sum(each.bytes for each in self.young)
+
+    def young_by_table(self) -> Counter[str]:
+        """Return the bytes of those that are too new, by table."""
+        return _by_table(self.young)
+
+    def metadata_left(self) -> Counter[str]:
+        """Return the bytes of metadata, by table, once those that are due are deleted."""
+        return Counter(self.metadata) - _by_table(filter(_is_metadata, self.due))
+
 
 def judge(stored: Iterable[StoredObject], alive: Collection[str], before: datetime) -> DeadFiles:
     """Return the dead files among stored objects; those written before that time are due.
 
-    `alive` are keys. An object that is no data file of a table is not judged.
+    `alive` are keys. An object that is no file of a table is not judged.
     """
-    dead = [each for each in stored if _is_data(each.key) and _data_file(each.key) not in alive]
-    young = [each for each in dead if each.modified >= before]
-    due = tuple(each for each in dead if each.modified < before)
-    return DeadFiles(due, len(young), sum(each.bytes for each in young))
-
-
-def _is_data(key: str) -> bool:
-    return bool(_IN_A_TABLE.fullmatch(key))
+    files = [each for each in stored if _OF_A_TABLE.fullmatch(each.key)]
+    dead = [each for each in files if _data_file(each.key) not in alive]
+    return DeadFiles(
+        due=tuple(each for each in dead if each.modified < before),
+        young=tuple(each for each in dead if each.modified >= before),
+        metadata=_by_table(filter(_is_metadata, files)),
+    )
 
 
 def _data_file(key: str) -> str:
     """Return the key of the data file that a digest is of; any other key as it is."""
     found = _DIGEST.fullmatch(key)
     return f"{found[1]}{found[2]}" if found else key
+
+
+def _is_metadata(stored: StoredObject) -> bool:
+    found = _OF_A_TABLE.fullmatch(stored.key)
+    return bool(found and found["kind"] == "metadata")
+
+
+def _by_table(files: Iterable[StoredObject]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for each in files:
+        if of := _OF_A_TABLE.fullmatch(each.key):
+            found[(of["name"] or of["ops"]).replace("/", ".")] += each.bytes
+    return found
 
 
 def find(adapters: Adapters) -> DeadFiles:
@@ -82,11 +112,17 @@ def find(adapters: Adapters) -> DeadFiles:
 
 
 def delete(adapters: Adapters) -> DeadFiles:
-    """Delete the dead files that are due, and return all dead ones. Raises as `find`."""
+    """Delete the dead files that are due, and return all dead ones. Raises as `find`.
+
+    It notes first since when states are whole: reconcile compares no older ones, and a longer
+    `keep_days` does not ask for them.
+    """
     readers = Readers(adapters, _kept_since(adapters))
     found = _find(adapters, readers)
     readers.look()  # again: somebody may have made a branch or a tag meanwhile
     due = judge(found.due, readers.alive, readers.since).due
+    note = adapters.ledger.upkeep()
+    adapters.ledger.save_upkeep(replace(note, kept_since=times.text(readers.since)))
     adapters.lake.delete_objects([each.key for each in due])
     metrics.add_metric("DeadBytesDeleted", "Bytes", sum(each.bytes for each in due))
     return replace(found, due=due)
@@ -100,7 +136,9 @@ def _find(adapters: Adapters, readers: "Readers") -> DeadFiles:
 
 def _kept_since(adapters: Adapters) -> datetime:
     days = timedelta(days=max(adapters.settings.keep_days, _FEWEST_DAYS))
-    return datetime.fromisoformat(adapters.now()) - days - _SKEW
+    wanted = datetime.fromisoformat(adapters.now()) - days - _SKEW
+    noted = adapters.ledger.upkeep().kept_since
+    return max(wanted, datetime.fromisoformat(noted)) if noted else wanted
 
 
 class Readers:
@@ -116,22 +154,48 @@ class Readers:
 
     def look(self) -> None:
         """Add what references reach by now. Raises Transient UNKNOWN_FILES."""
-        states = set(self._states()) - self._read
-        tables = self._adapters.tables()
+        states: dict[str, str] = {}
+        for name, metadata in self._states():
+            if metadata not in self._read:
+                states.setdefault(metadata, name)
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            for found in pool.map(tables.files, sorted(states)):
-                if found.missing:
-                    message = f"what it reaches is unknown: {min(found.missing)} is missing"
-                    raise Transient("UNKNOWN_FILES", f"nothing was deleted; {message}")
-                self.alive.update(map(_key, found.levels[0]))
-        self._read |= states
+            read = pool.map(self._adapters.tables().files, states)
+            for name, found in zip(states.values(), read, strict=True):
+                if found.missing and name:
+                    raise _unknown(name, min(found.missing))
+                self.alive.update(map(_key, found.paths))
+        self._read |= states.keys()
 
-    def _states(self) -> Iterator[str]:
-        for head in sorted(set(self._adapters.catalog.references().values())):
+    def _states(self) -> Iterator[tuple[str, str]]:
+        """Yield the metadata file of each state, with the reference that reaches it.
+
+        The name is "" for what only decisions compare: that may be gone.
+        """
+        catalog = self._adapters.catalog
+        for name, head in sorted(catalog.references().items()):
             try:
-                yield from self._adapters.catalog.states(head, self.since, self._known)
+                for metadata in catalog.states(head, self.since, self._known):
+                    yield name, metadata
             except UnknownBranch as gone:
                 raise Transient("CATALOG_MOVED", gone.message) from gone
+        for at in _decided_on(self._adapters):
+            with suppress(UnknownBranch):  # of a catalog that was restored from a backup
+                yield from (("", each) for each in catalog.states(at, self.since, self._known))
+
+
+def _decided_on(adapters: Adapters) -> Iterator[str]:
+    """Yield the commits that are compared if an ingestion is published: its base, and its own."""
+    for each in adapters.ledger.all():
+        if not each.ended or each.is_open:
+            yield from filter(None, (each.base_hash, each.audited_hash))
+
+
+def _unknown(name: str, missing: str) -> Transient:
+    message = (
+        f"nothing was deleted, as what {name} reaches is unknown: {missing} does not exist. "
+        "Restore it from its S3 version; or delete that branch or tag if nobody needs it"
+    )
+    return Transient("UNKNOWN_FILES", message)
 
 
 def _key(address: str) -> str:

@@ -204,7 +204,13 @@ class _FilesOfBranches:
                 self._keep(path, "it lies outside the table's folders in the lake bucket")
 
     def exclude(self, files: "TableFiles") -> None:
-        """Exclude the files that existed when a branch was created: no branch wrote them."""
+        """Exclude the files that existed when a branch was created: no branch wrote them.
+
+        Keep all files where these are unknown: upkeep deletes what only old commits reach.
+        """
+        if files.missing:
+            self.keep_all(f"the files before it are unknown: {min(files.missing)} is missing")
+            return
         self.undecided -= files.paths
         for path in files.paths & self._kept.keys():
             del self._kept[path]

@@ -63,9 +63,12 @@ class MainLog:
         self._runs: dict[int, bool] = {}
 
     def read(self, log: Iterable[Commit]) -> None:
-        """Add the commits of a log, newest first, back to the head that was read before."""
+        """Add the commits of a log, newest first, back to the head that was read before.
+
+        Raises Permanent HISTORY_CUT for a log without its beginning.
+        """
         head, runs = "", dict[int, bool]()
-        for commit in log:
+        for commit in merge_commit.whole(log):
             head = head or commit.hash
             if commit.hash == self.head:
                 break

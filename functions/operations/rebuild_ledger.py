@@ -99,7 +99,10 @@ def _begun(adapters: Adapters, ids: Collection[str]) -> dict[str, Ingestion]:
 def _restored(
     adapters: Adapters, search: _Search, landed: Iterable[LandedObject], *, dry_run: bool = False
 ) -> Iterator[Ingestion]:
-    """Yield the lost ingestions as they are added; with `dry_run` as they would be."""
+    """Yield the lost ingestions as they are added; with `dry_run` as they would be.
+
+    Raises Permanent HISTORY_CUT if main may have published some before its log begins.
+    """
     all_found = traces(adapters, landed, search.since, search.wanted)
     found = {id_: trace for id_, trace in all_found.items() if search.covers(id_)}
     begun = _begun(adapters, search.begun)  # after the traces: what is under way has moved on
@@ -114,6 +117,8 @@ def _restored(
     for ingestion in _published(adapters, search, begun, lost):
         lost.pop(ingestion.id, None)
         yield from add(ingestion)
+    if lost:
+        _require_reach(adapters, search)
     others = {id_: _unpublished(adapters, id_, trace, head) for id_, trace in lost.items()}
     for ingestion in _published(adapters, search, begun, lost, until=head):
         others.pop(ingestion.id, None)
@@ -179,6 +184,13 @@ def _published(
         for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
             report = _report(adapters, one.report)
             yield recovered.published(one, commit, report, lost.get(one.id, Trace()))
+
+
+def _require_reach(adapters: Adapters, search: _Search) -> None:
+    """Raise Permanent HISTORY_CUT if main's log does not reach back as far as the search."""
+    for commit in merge_commit.whole(adapters.catalog.log()):
+        if not search.reaches(commit):
+            return
 
 
 def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Ingestion | None:

@@ -72,6 +72,7 @@ def reconciled(
         *([_set_back(start)] if start and not full and not main.base else []),
         *main.remarks,
         *([_unlisted(main.unlisted_commits)] if main.unlisted_commits else []),
+        *_uncompared(main),
         *no_longer_listed(len(known.ids) - known.listed),
         *(finding for each in balances for finding in changed_by_others(each)),
     )
@@ -112,7 +113,7 @@ def _known(adapters: Adapters, main: MainScan, table: str) -> _Known:
         found.ids.add(hash(each.id))
         found.count(end_of(each), rows=each.rows)
         # An earlier run found everything published before the checkpoint on main.
-        due = not main.base or each.ended_at >= main.base.since
+        due = each.ended_at >= max(main.base.since if main.base else "", main.began)
         if due and each.state is State.PUBLISHED and hash(each.id) not in main.named:
             found.missing[each.id] = replace(each, checks=())
     return found
@@ -157,7 +158,7 @@ def _balances(
         if table == (only or table):
             at, tables = f"{MAIN}@{main.head}", adapters.tables()
             tallies = [main.tallies[table], main.young[table]]
-            base = _base(adapters, main.base, table)
+            base = _base(adapters, main, table)
             found = balance(table, tables.rows(table, at), base, tallies)
             if thorough or found.others:
                 # Only a writer other than Lakegate can register a file twice.
@@ -166,11 +167,20 @@ def _balances(
             yield replace(found, gone=tuple(_gone(adapters, paths)))
 
 
-def _base(adapters: Adapters, base: Checkpoint | None, table: str) -> TableCount:
-    """Return a table's counts at the checkpoint; a table new since then had only others' rows."""
-    if not base or table in base.tables:
-        return base.tables[table] if base else TableCount(0, 0, 0)
-    rows = adapters.tables().rows(table, f"{MAIN}@{base.hash}").live
+def _base(adapters: Adapters, main: MainScan, table: str) -> TableCount:
+    """Return a table's counts where the commits begin that were compared.
+
+    A table new since the checkpoint had only others' rows. Rows that cannot be compared any more
+    are taken as right: those that the log does not claim count as others'.
+    """
+    known = main.base.tables if main.base else {}
+    if main.cut:
+        rows = adapters.tables().rows(table, f"{MAIN}@{main.cut.hash}").live
+        published = (known[table].published if table in known else 0) + main.older[table]
+        return TableCount(rows, published, rows - published)
+    if not main.base or table in known:
+        return known.get(table, TableCount(0, 0, 0))
+    rows = adapters.tables().rows(table, f"{MAIN}@{main.base.hash}").live
     return TableCount(rows, 0, rows)
 
 
@@ -204,6 +214,22 @@ def _unlisted(many: int) -> Finding:
     return Finding("FILES_NOT_COMPARED", message)
 
 
+def _uncompared(main: MainScan) -> Iterator[Finding]:
+    if main.cut:
+        message = (
+            f"the rows of {main.uncompared:,} commits up to {main.cut.time} were not compared, as "
+            "the metadata that only these reach is deleted after KeepDays: main's rows at commit "
+            f"{main.cut.hash} are taken as right. What they published was compared with the ledger"
+        )
+        yield Finding("ROWS_NOT_COMPARED", message, commit=main.cut.hash)
+    if main.began:
+        message = (
+            f"main's log begins at {main.began}, where Nessie's history was cut: what was "
+            "published before was not compared"
+        )
+        yield Finding("HISTORY_CUT", message)
+
+
 def _kept(
     adapters: Adapters, main: MainScan, since: datetime, etag: str, found: Reconciliation
 ) -> Reconciliation:
@@ -228,5 +254,5 @@ def _kept(
 def _count(adapters: Adapters, main: MainScan, table: str) -> TableCount:
     """Return a table's counts at the newest settled commit."""
     rows = adapters.tables().rows(table, f"{MAIN}@{main.settled}").live
-    base, since = _base(adapters, main.base, table), main.tallies[table]
+    base, since = _base(adapters, main, table), main.tallies[table]
     return TableCount(rows, base.published + since.published, base.by_others + since.by_others)

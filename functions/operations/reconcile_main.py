@@ -1,7 +1,8 @@
 """Compare each commit of main since the checkpoint with the ledger and the audit reports.
 
 The log is read page by page, newest first; only sums and problems are kept. For each commit of
-Lakegate it reads the changed manifests and the audit reports of what it published.
+Lakegate it reads the changed manifests and the audit reports of what it published. Upkeep deletes
+the manifests that only old commits reach: what these published is compared with the ledger alone.
 """
 
 from collections import Counter, defaultdict
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg_files import TableChange
@@ -21,6 +23,7 @@ from functions.model.ingestion import State
 from functions.model.merge_commit import Published
 from functions.operations.reconciliation import compared
 from functions.operations.row_balance import Finding, Tally, wrong_files
+from lakegate import times
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport
@@ -40,6 +43,10 @@ class MainScan:
     changes of each table up to there, `young` those since then. `base` is the checkpoint if main
     has it. `named` are hashes of the ids that commits name, `suspects` of those that several may
     name. `unlisted_commits` counts commits whose reports name no files.
+
+    `cut` is the newest commit whose change cannot be compared, and `older` the rows that it and
+    those before it claim, by table; `uncompared` counts them. `began` is the time of the oldest
+    commit if Nessie's history was cut there, "" if main's log is whole.
     """
 
     head: str = ""
@@ -51,8 +58,20 @@ class MainScan:
     named: set[int] = field(default_factory=set)
     suspects: set[int] = field(default_factory=set)
     unlisted_commits: int = 0
+    cut: Commit | None = None
+    older: Counter[str] = field(default_factory=Counter)
+    uncompared: int = 0
+    began: str = ""
     problems: list[Finding] = field(default_factory=list)
     remarks: list[Finding] = field(default_factory=list)
+
+
+class _Entry(NamedTuple):
+    """A commit of main's log, the names of what it changed, and if its change can be compared."""
+
+    commit: Commit
+    names: frozenset[str]
+    is_kept: bool
 
 
 def scan_main(adapters: Adapters, start: Checkpoint | None, since: datetime, only: str) -> MainScan:
@@ -61,15 +80,17 @@ def scan_main(adapters: Adapters, start: Checkpoint | None, since: datetime, onl
     Merges after `since` may still be in progress. `only` names the table to check, "" for all.
     """
     found, foreign = MainScan(), list[tuple[Commit, str]]()
-    log = adapters.catalog.history()
+    log, kept_since = _with_end(adapters.catalog.history()), adapters.ledger.upkeep().kept_since
     with ThreadPoolExecutor(_PARALLEL) as pool:
-        while some := _next(log, found, start, since):
-            ours = [(commit, names) for commit, names in some if merge_commit.published(commit)]
-            mine = [each for each in ours if not only or only in merge_commit.tables(each[0])]
+        while some := _next(log, found, start, since, kept_since):
+            ours = [each for each in some if merge_commit.published(each.commit)]
+            mine = [each for each in ours if not only or only in merge_commit.tables(each.commit)]
             _compare(adapters, mine, since, found)
-            changes = pool.map(lambda each: list(_changes(adapters, each[0], each[1], only)), mine)
-            for (commit, _), made in zip(mine, changes, strict=True):
-                _count(commit, made, found, since)
+            kept = [each for each in mine if each.is_kept]
+            changes = pool.map(lambda each: list(_changes(adapters, each, only)), kept)
+            for each, made in zip(kept, changes, strict=True):
+                _count(each.commit, made, found, since)
+            _count_older((each.commit for each in mine if not each.is_kept), found, only)
             foreign += _of_others(some, only)
     _count_others(adapters, foreign, found, since)
     return found
@@ -91,32 +112,55 @@ def commits_naming(log: Iterable[Commit], missing: set[str], suspects: set[int])
 
 
 def _next(
-    log: Iterator[tuple[Commit, frozenset[str]]],
+    log: Iterator[tuple[Commit, frozenset[str], bool]],
     found: MainScan,
     start: Checkpoint | None,
     since: datetime,
-) -> list[tuple[Commit, frozenset[str]]]:
+    kept_since: str,
+) -> list[_Entry]:
     """Return the next commits of the log, none once the checkpoint is reached."""
-    some: list[tuple[Commit, frozenset[str]]] = []
-    for commit, names in islice(log, 0 if found.base else _COMMITS):
+    some: list[_Entry] = []
+    for commit, names, is_last in islice(log, 0 if found.base else _COMMITS):
         found.head = found.head or commit.hash
         if not found.settled and datetime.fromisoformat(commit.time) < since:
             found.settled = commit.hash
         if start and commit.hash == start.hash:
             found.base = start
             break
-        some.append((commit, names))
+        _note_cut(found, commit, kept_since, is_last=is_last)
+        some.append(_Entry(commit, names, is_kept=not found.cut))
     return some
 
 
-def _compare(
-    adapters: Adapters,
-    some: Iterable[tuple[Commit, frozenset[str]]],
-    since: datetime,
-    found: MainScan,
-) -> None:
+def _with_end(
+    history: Iterable[tuple[Commit, frozenset[str]]],
+) -> Iterator[tuple[Commit, frozenset[str], bool]]:
+    """Yield the same, each with whether it is the last."""
+    log = iter(history)
+    following = next(log, None)
+    while following:
+        (commit, names), following = following, next(log, None)
+        yield commit, names, following is None
+
+
+def _note_cut(found: MainScan, commit: Commit, kept_since: str, *, is_last: bool) -> None:
+    """Note if this commit, or one before it, is the newest that cannot be compared.
+
+    Lakegate commits only where there is a commit already. So its commit at the end of the log says
+    that Nessie's history was cut there.
+    """
+    at = times.text(datetime.fromisoformat(commit.time))
+    if is_last and merge_commit.is_ours(commit):
+        found.began = at
+    if found.began or (kept_since and at < kept_since):
+        found.cut = found.cut or commit
+    found.uncompared += bool(found.cut)
+
+
+def _compare(adapters: Adapters, some: Iterable[_Entry], since: datetime, found: MainScan) -> None:
     """Compare the ingestions that commits name with the ledger."""
-    named = [(commit, each) for commit, _ in some for each in merge_commit.published(commit)]
+    commits = (each.commit for each in some)
+    named = [(commit, each) for commit in commits for each in merge_commit.published(commit)]
     ids = sorted({each.id for _, each in named})
     parts = (ids[at : at + _IDS] for at in range(0, len(ids), _IDS))
     known = {i.id: i for part in parts for i in adapters.ledger.together(part)}
@@ -146,11 +190,9 @@ class _Made:
     lacks: bool
 
 
-def _changes(
-    adapters: Adapters, commit: Commit, names: frozenset[str], only: str
-) -> Iterator[_Made]:
-    claimed = merge_commit.gains(commit)
-    for table in sorted(set(claimed) | set(_tables(names))):
+def _changes(adapters: Adapters, entry: _Entry, only: str) -> Iterator[_Made]:
+    commit, claimed = entry.commit, merge_commit.gains(entry.commit)
+    for table in sorted(set(claimed) | set(_tables(entry.names))):
         if table == (only or table):
             change, reported = _change(adapters, table, commit), _reported(adapters, commit, table)
             lacks = reported is None and not any(
@@ -193,12 +235,18 @@ def _count(commit: Commit, made: Iterable[_Made], found: MainScan, since: dateti
             found.problems += wrong_files(each.table, light, each.change, each.reported)
 
 
-def _of_others(
-    some: Iterable[tuple[Commit, frozenset[str]]], only: str
-) -> Iterator[tuple[Commit, str]]:
+def _count_older(commits: Iterable[Commit], found: MainScan, only: str) -> None:
+    for commit in commits:
+        for table, rows in merge_commit.gains(commit).items():
+            if table == (only or table):
+                found.ours.add(table)
+                found.older[table] += rows
+
+
+def _of_others(some: Iterable[_Entry], only: str) -> Iterator[tuple[Commit, str]]:
     """Yield the commits of other writers with each table that they changed."""
-    for commit, names in some:
-        if merge_commit.INGESTIONS not in commit.properties:
+    for commit, names, is_kept in some:
+        if is_kept and merge_commit.INGESTIONS not in commit.properties:
             kept = {k: v for k, v in commit.properties.items() if k == merge_commit.UPKEEP}
             for table in _tables(names):
                 if table == (only or table):

@@ -1,6 +1,6 @@
 """Complete an ended job run: record its verdict, then publish, run again or alert."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 from functions.adapters.all import Adapters
@@ -17,7 +17,7 @@ from functions.pipeline.reports import report_of
 from functions.pipeline.retry import run_again
 from functions.pipeline.shared_runs import run_ended
 from functions.pipeline.submit import submit
-from functions.pipeline.versions import SUPERSEDED, is_retracted
+from functions.pipeline.versions import SUPERSEDED, is_retracted, told_apart
 from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
@@ -131,7 +131,17 @@ def record_report(
             logger.warning("the job failed", extra={"reason": asdict(reason)})
             return run_again(adapters, ingestion.but(failures=ingestion.failures + 1))
         case Refuse(state, reason):
+            reason = _located(adapters, ingestion, reason)
             return end(adapters, ingestion.but(approval=None), state, reason)
+
+
+def _located(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Reason:
+    """Return the reason, with where main has the rows apart that a retraction could not find."""
+    if reason.code != "ROWS_SCATTERED" or not ingestion.change:
+        return reason
+    known = adapters.ledger.together([ingestion.change.retracts])
+    where = "".join(told_apart(adapters, each) for each in known)
+    return replace(reason, message=reason.message + where)
 
 
 def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:

@@ -23,6 +23,7 @@ from functions.pipeline.versions import (
     is_on_main,
     newest_newer,
     read_status,
+    told_apart,
 )
 from functions.telemetry import metrics
 from lakegate.errors import LakegateError, Permanent
@@ -112,9 +113,10 @@ def _exchange(
         raise
     except FilesGone as gone:
         if not decided:
+            where = "".join(told_apart(adapters, each) for each in earlier)
             message = (
-                "the earlier rows of this key are not in the files that were published: "
-                "was the table compacted?"
+                "the earlier rows of this key are not in the files that were published: another "
+                f"writer compacted or changed the table{where}"
             )
             raise CannotReplace(CANNOT_REPLACE, message) from gone
         rows = {path: n for path, n in rows.items() if path not in gone.paths}

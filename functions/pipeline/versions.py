@@ -1,13 +1,19 @@
-"""Compare the versions of one key: the newest, those that main has had, those to be replaced."""
+"""Compare the versions of one key: the newest, those that main has had, those to be replaced.
+
+And find where main still has the rows of a file in data files of their own.
+"""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from functions.adapters.all import Adapters
-from functions.model.commits import NotOnMain
+from functions.model.commits import MAIN, NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
-from functions.model.merge_commit import commit_of
+from functions.model.merge_commit import commit_of, may_remove_files
+from functions.pipeline.reports import report_of
+from functions.telemetry import logger
 from lakegate.change import retraction
+from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
 
 SUPERSEDED = "SUPERSEDED"
@@ -119,3 +125,36 @@ def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
     except NotOnMain:
         return False
     return True
+
+
+def told_apart(adapters: Adapters, published: Ingestion) -> str:
+    """Say at which commit of main the data files of a published file are all there, and only its.
+
+    Only commits that may remove data files are compared, back to the one that published it. "" if
+    that cannot be told, as for commits whose metadata is deleted.
+    """
+    try:
+        commit = _last_with_files(adapters, published)
+    except LakegateError as error:
+        logger.warning("cannot tell where a file's rows are apart", extra={"why": error.message})
+        return ""
+    if not commit:
+        return ""
+    return (
+        f". They are told apart at main@{commit}, for KeepDays after the change: "
+        f"`lakegate query --ref main@{commit} SQL`"
+    )
+
+
+def _last_with_files(adapters: Adapters, published: Ingestion) -> str:
+    """Return main's last commit that has all data files of a file, "" where none has lost one."""
+    report, table, found = report_of(adapters, published), published.table, ""
+    paths = {file.path for file in report.files} if report else set[str]()
+    for commit, names in adapters.catalog.history():
+        if commit.hash == published.merge_hash:
+            break
+        if table in names and may_remove_files(commit):
+            at = (f"{MAIN}@{each}" for each in (commit.parent, commit.hash))
+            removed = adapters.tables().change(table, *at).removed
+            found = found if paths.isdisjoint(removed) else commit.parent
+    return found

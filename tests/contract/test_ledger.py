@@ -15,6 +15,7 @@ from functions.model.freshness import Freshness
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
+from functions.model.upkeep_note import TableUpkeep, UpkeepNote
 from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import Transient
@@ -274,6 +275,16 @@ def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
         ledger.save_search(search)
         assert ledger.search() == search
     assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
+
+
+def test_the_note_of_upkeep_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
+    """The last note is read back as saved; before the first there is an empty one."""
+    assert ledger.upkeep() == UpkeepNote()
+    note = UpkeepNote("2026", "2025", {"a.b": TableUpkeep(8, 4, 1, 2, 3, "2024")})
+    ledger.save_upkeep(UpkeepNote("2020"))
+    ledger.save_upkeep(note)
+    assert ledger.upkeep() == note
+    assert list(ledger.all()) == []
 
 
 def test_the_freshness_of_tables_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Transient
 from lakegate.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of
 from tests.fakes.catalog import ROWS_A_FILE
@@ -101,6 +101,20 @@ def test_rows_at_a_commit_that_is_not_there_are_tried_again(lake: Lake) -> None:
     """An unknown hash is an error, not a missing table."""
     with pytest.raises(LakegateError):
         lake.tables.rows(lake.table, "main@" + "0123456789abcdef" * 4)
+
+
+def test_a_state_whose_metadata_is_gone_has_no_rows_to_compare(lake: Lake) -> None:
+    """An old state without its metadata is an error of its own; newer states are read as ever."""
+    before = lake.catalog.head("main")
+    gone = files(lake, before)
+    commits = [lake.writer.append("main", name) for name in ("a", "b")]
+    for path in (*gone.levels[2], *gone.levels[3]):
+        lake.delete(path)
+    old, first, second = (f"main@{commit}" for commit in (before, *commits))
+    for read in (lake.tables.rows, lambda table, at: lake.tables.change(table, at, first)):
+        with pytest.raises(Transient, match="METADATA_GONE"):
+            read(lake.table, old)
+    assert lake.tables.change(lake.table, first, second).rows == ROWS_A_FILE
 
 
 def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:

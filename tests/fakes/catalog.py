@@ -38,6 +38,7 @@ from lakegate.upkeep import FEWEST
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
+_MOST_MANIFESTS = 8
 _COMPACTED = re.compile(r"[^/@]+\.parquet\*(\d+)")  # a data file, and of how many it was made
 
 
@@ -116,6 +117,7 @@ class FakeCatalog:
         self._heads: dict[str, str] = {}
         self._states: dict[str, FakeTable] = {}
         self._older: dict[str, frozenset[str]] = {}
+        self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
         if not virgin:
             self.begin("ops")
@@ -236,14 +238,16 @@ class FakeCatalog:
     def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
         """See Catalog.states."""
         yield from self._contents(at)
+        hash_ = at
         for stored in self._log(at):
-            if stored.commit.hash in known:
+            hash_ = stored.commit.hash
+            if hash_ in known:
                 return
-            known.add(stored.commit.hash)
+            known.add(hash_)
             if datetime.fromisoformat(stored.commit.time) < since:
-                yield from self._contents(stored.commit.hash)
-                return
+                break
             yield from (table.metadata for table in stored.changes.values() if table)
+        yield from self._contents(hash_)
 
     def _contents(self, at: str) -> Iterator[str]:
         yield from filter(None, (self.metadata(at, name) for name in sorted(self.names(at))))
@@ -268,6 +272,12 @@ class FakeCatalog:
         self.head(branch)
         self._heads[branch] = to
 
+    def cut(self, at: str) -> None:
+        """Detach a commit from those before it, as Nessie's administration tool can."""
+        self._cut[at] = self.tables_at(at)
+        self._commits[at] = replace(self._commits[at], parents=())
+        self._older.clear()
+
     def backup(self) -> CatalogBackup:
         """Return a backup of all branches and commits."""
         return CatalogBackup(dict(self._commits), dict(self._heads))
@@ -278,11 +288,21 @@ class FakeCatalog:
 
     def table(self, at: str, name: str) -> FakeTable | None:
         """Return the table at a branch or a hash, or None if it does not exist there."""
-        return next((c.changes[name] for c in self._log(self._at(at)) if name in c.changes), None)
+        for stored in self._log(self._at(at)):
+            if name in stored.changes:
+                return stored.changes[name]
+        return self._cut.get(stored.commit.hash, {}).get(name)
+
+    def tables_at(self, at: str) -> dict[str, FakeTable]:
+        """Return all tables at a branch or a hash by name."""
+        log = list(self._log(self._at(at)))
+        found = self._cut.get(log[-1].commit.hash, {}) | _changes(iter(log))
+        return {name: table for name, table in found.items() if table}
 
     def names(self, at: str) -> set[str]:
         """Return the names of all tables that a branch or a hash has ever had."""
-        return {name for c in self._log(self._at(at)) for name in c.changes}
+        log = list(self._log(self._at(at)))
+        return {*self._cut.get(log[-1].commit.hash, {})}.union(*(each.changes for each in log))
 
     def _at(self, at: str) -> str:
         """Return the hash of a branch, or the hash itself. Raise UnknownBranch."""
@@ -295,10 +315,14 @@ class FakeCatalog:
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
 
     def _written(self, name: str, table: FakeTable) -> FakeTable:
-        """Return a table as a commit leaves it, with a metadata file and a manifest of its own."""
+        """Return a table as a commit leaves it, with a metadata file and a manifest of its own.
+
+        Many manifests are merged, as Iceberg's appends do.
+        """
         number = self._made
         metadata = f"{_location(name, table.uuid)}/metadata/{number}.json"
-        manifests = (*table.manifests, f"{number}-m0.avro")
+        kept = table.manifests if len(table.manifests) < _MOST_MANIFESTS else ()
+        manifests = (*kept, f"{number}-m0.avro")
         self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
         return self._states[metadata]
 
@@ -419,7 +443,7 @@ class FakeTables:
 
     def rows(self, table: str, reference: str) -> TableRows:
         """See Tables.rows."""
-        found = self._catalog.table(_at(reference), table)
+        found = self._readable(table, reference)
         return TableRows(found.uuid, sum(map(rows_in, found.files))) if found else TableRows()
 
     def size(self, table: str, reference: str) -> TableSize:
@@ -439,7 +463,7 @@ class FakeTables:
 
     def listed(self, table: str, reference: str, most: int = 0) -> Iterator[str]:
         """See Tables.listed."""
-        found = self._catalog.table(_at(reference), table)
+        found = self._readable(table, reference)
         yield from found.files[: most or None] if found else ()
 
     def doubled(self, table: str, reference: str) -> list[DoubledFile]:
@@ -451,6 +475,12 @@ class FakeTables:
             for file, many in sorted(times.items())
             if many > 1
         ]
+
+    def _readable(self, table: str, reference: str) -> FakeTable | None:
+        found = self._catalog.table(_at(reference), table)
+        if found and self._is_gone(found.metadata):
+            raise Transient("METADATA_GONE", f"{found.metadata} is gone")
+        return found
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:
         self._require(branch.partition("@")[0])

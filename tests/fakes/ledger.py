@@ -14,6 +14,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
 from functions.model.slot import Slot
+from functions.model.upkeep_note import UpkeepNote
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 
@@ -38,6 +39,7 @@ class FakeLedger:
         self._search: Search | None = None
         self._freshness = Freshness()
         self._claims: dict[str, tuple[str, str]] = {}
+        self._upkeep = UpkeepNote()
         self._slots: dict[int, Slot] = {}
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
@@ -157,6 +159,14 @@ class FakeLedger:
         with suppress(Moved):
             self.claim(name, holder, now="", until="")
 
+    def upkeep(self) -> UpkeepNote:
+        """See Ledger.upkeep."""
+        return self._upkeep
+
+    def save_upkeep(self, note: UpkeepNote) -> None:
+        """See Ledger.save_upkeep."""
+        self._upkeep = note
+
     def slot(self, number: int) -> Slot:
         """See Ledger.slot."""
         return self._slots.get(number, Slot(number))
@@ -174,6 +184,7 @@ class FakeLedger:
         if not ids:
             self._search = None
             self._freshness = Freshness()
+            self._upkeep = UpkeepNote()
             self._slots.clear()
         for id_ in ids or tuple(self._revisions):
             self._lost[id_] += self._revisions.pop(id_, [])

@@ -63,10 +63,13 @@ ONLY_COMMANDS = {
     "tables.change",
     "tables.listed",
     # of upkeep, which has a matrix of its own: tests/unit/operations/test_compaction.py
+    # and test_daily_upkeep.py
     "lake.compaction",
     "lake.stored",
     "catalog.states",
     "tables.size",
+    "ledger.upkeep",
+    "ledger.save_upkeep",
     # and the place of a file in the queue
     "ledger.due_landings",
 }

@@ -1,8 +1,10 @@
 """Random histories of tables: files come and go, and what nobody can read is deleted meanwhile.
 
-`alive` says by brute force what a reader can still reach; it shares no code with the deletion.
+Compaction, expiry and deletion are those of Lakegate. `alive` says by brute force what a reader can
+still reach, and `model` what rows main has; both share no code with these.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,19 +15,32 @@ from typing import cast
 from uuid import NAMESPACE_OID, uuid5
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN, CannotRebase, FilesGone, MergeConflict, SetBack
+from functions.adapters.iceberg_files import TableSize
+from functions.adapters.nessie import MAIN, MergeConflict, SetBack
 from functions.adapters.s3 import StoredObject
 from functions.model.ingestion import Intent
-from functions.operations import dead_files
+from functions.operations import compaction, dead_files
+from functions.operations.compaction import Need, Step
 from functions.operations.dead_files import DeadFiles
-from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables
+from functions.operations.expire import expire
+from lakegate.errors import Transient
+from lakegate.upkeep import UPKEEP
+from tests.fakes.announcements import FakeAnnouncements
+from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables, rows_in
 from tests.fakes.clock import FakeClock
+from tests.fakes.compaction import run_compaction
 from tests.fakes.faults import ProcessDied
+from tests.fakes.jobs import FakeJobs
+from tests.fakes.ledger import FakeLedger
 from tests.fakes.storage import FakeLake
 
 KEEP_DAYS = 30
 DAY = 24 * 60 * 60.0
 NAMES = ("shop.orders", "shop.returns")
+_BUCKET = "s3://lake/"
+
+Rows = frozenset[int]
+Model = dict[str, Rows]  # the rows of each table
 
 
 class Lake(FakeLake):
@@ -36,12 +51,14 @@ class Lake(FakeLake):
         self._years = years
         self.most = -1  # objects that the next deletion deletes before its process dies
         self.meanwhile: Callable[[], object] = lambda: None
+        self.removed: dict[str, StoredObject] = {}  # behind their delete markers
 
     def delete_objects(self, keys: Sequence[str]) -> None:
         """See Lake.delete_objects."""
-        wrong = {_data_file(key) for key in keys} & self._years.alive()
+        wrong = {_data_file(key) for key in keys} & self._years.alive() if keys else set()
         assert not wrong, f"somebody can still read {sorted(wrong)}"
         done = keys if self.most < 0 else keys[: self.most]
+        self.removed.update((key, self.data[key]) for key in done if key in self.data)
         super().delete_objects(done)
         if len(done) < len(keys):
             raise ProcessDied
@@ -51,39 +68,85 @@ class Lake(FakeLake):
         yield from list(super().stored(prefix))
         self.meanwhile()
 
+    def restore(self, keys: set[str]) -> None:
+        """Remove the delete markers of objects."""
+        for key in keys & self.removed.keys():
+            self.data[key] = self.removed.pop(key)
+            del self.deleted[key]
+
+
+class _Catalog(FakeCatalog):
+    """A catalog whose tables' metadata lies in a lake."""
+
+    def __init__(self, years: "Years") -> None:
+        self._years = years
+        super().__init__(years.clock)
+
+    def _written(self, name: str, table: FakeTable) -> FakeTable:
+        made = super()._written(name, table)
+        for key in _metadata_of(made) - self._years.lake.data.keys():
+            self._years.store(key)
+        return made
+
 
 class Years:
-    """The tables of a lake over a long time; `choose` makes every decision."""
+    """The tables of a lake over a long time; `choose` makes every decision.
+
+    `rows` are those in each data file, `model` those that main must have, by commit. `bases` and
+    `brought` are the base of each branch and the rows that it brings, by table.
+    """
 
     def __init__(self, choose: Random) -> None:
         self.choose = choose
         self.clock = FakeClock()
-        self.catalog = FakeCatalog(self.clock)
         self.lake = Lake(self)
+        self.catalog = _Catalog(self)
         self.tables = FakeTables(self.catalog, self.lake.deleted)
+        self.jobs = FakeJobs(self.clock)
         self.bases: dict[str, str] = {}
+        self.rows: dict[str, Rows] = {}
+        self.brought: dict[str, tuple[str, Rows]] = {}
+        self.model: dict[str, Model] = {self.catalog.head(MAIN): {}}
+        self.landed: list[tuple[str, Rows]] = []
         self.hashes: list[str] = [self.catalog.head(MAIN)]
-        self.dropped: list[tuple[str, FakeTable]] = []
+        self.dropped: list[tuple[str, FakeTable, Rows]] = []
         self.made = 0
+        self.steps: Counter[Step] = Counter()
         self.later: Callable[[], object] = lambda: None
-        settings = SimpleNamespace(keep_days=KEEP_DAYS, lake_bucket="lake")
-        self.adapters = cast(
+        self.adapters = self._adapters()
+
+    def _adapters(self) -> Adapters:
+        settings = SimpleNamespace(
+            keep_days=KEEP_DAYS,
+            lake_bucket="lake",
+            nessie_uri="",
+            job_token_secret="job",
+            job_timeout_minutes=60,
+            small_file_bytes=1,
+            grace_seconds=60,
+        )
+        return cast(
             Adapters,
             SimpleNamespace(
                 settings=settings,
                 lake=self.lake,
                 catalog=self.catalog,
                 tables=self._read_tables,
+                ledger=FakeLedger(self.clock.now),
+                jobs=self.jobs,
+                announcements=FakeAnnouncements(),
                 now=self.clock.now,
+                token=self._token,
             ),
         )
 
     def live(self, steps: int) -> None:
         """Let so many things happen."""
         deeds = (
-            *(self.land, self.land, self.publish, self.publish, self.discard, self.crash),
-            *(self.replace, self.compact, self.drop, self.recreate, self.put_back),
-            *(self.tag, self.untag, self.revive, self.set_back, self.wait, self.clean),
+            *(self.land, self.land, self.publish, self.publish, self.replay, self.crash),
+            *(self.replace, self.upsert, self.retract, self.compact, self.settle, self.drop),
+            *(self.recreate, self.put_back, self.tag, self.untag, self.revive, self.set_back),
+            *(self.wait, self.clean),
         )
         for _ in range(steps):
             self.choose.choice(deeds)()
@@ -91,85 +154,154 @@ class Years:
 
     def land(self) -> None:
         """Write a file of a table on a branch of its own, as a job does."""
-        name, branch = self.choose.choice(NAMES), self._branch()
+        self._land(self.choose.choice(NAMES), self._new_rows())
+
+    def replay(self) -> None:
+        """Delete a branch that was not published, and write its rows again on another."""
+        if branch := self._any_branch():
+            name, rows = self.brought.pop(branch)
+            self.catalog.delete_branch(branch)
+            self._land(name, rows)
+
+    def _land(self, name: str, rows: Rows) -> None:
+        branch = self._branch(name)
         table = self._table(name, branch)
-        file = self._file(name, table.uuid)
+        file = self.file(name, table.uuid, rows)
+        self.brought[branch] = name, rows
         self.hashes.append(self.catalog.commit(branch, name, table.append(file)))
 
     def crash(self) -> None:
-        """Write a file that no commit ever names."""
+        """Write a data file and metadata that no commit ever names."""
         name = self.choose.choice(NAMES)
-        self._file(name, self._table(name, MAIN).uuid)
+        uuid = self._table(name, MAIN).uuid
+        key = key_of(name, uuid, self.file(name, uuid, frozenset()))
+        self.store(f"{key.replace('/data/', '/metadata/')}-m0.avro")
 
     def publish(self) -> None:
         """Merge a branch, or register its files again; drop one that main cannot take."""
         branch = self._any_branch()
         if not branch:
             return
+        name, rows = self.brought.pop(branch)
         at = self.catalog.head(branch)
+        was: Rows | None = self._on_main(name)
         try:
-            self.catalog.merge(branch, at, self.bases[branch], "Publish", {})
+            self._merge(branch, at)
         except MergeConflict:
-            names = self.catalog.changed_tables(self.bases[branch], at)
-            with suppress(CannotRebase, MergeConflict, SetBack):
-                self._again(branch, at, sorted(names))
+            with suppress(SetBack):
+                was = self._again(name, branch, at)
         except SetBack:
-            pass
+            was = None
+        if was is not None:
+            self._now_on_main(name, was | rows)
+            self.landed.append((name, rows))
         self.catalog.delete_branch(branch)
 
-    def _again(self, branch: str, at: str, names: Sequence[str]) -> None:
-        fresh = self._branch()
-        for name in names:
-            self.tables.append_again(name, [Intent(branch, at)], fresh)
-        head = self.catalog.head(fresh)
-        self.catalog.merge(fresh, head, self.bases[fresh], "Publish", {})
+    def _again(self, name: str, branch: str, at: str) -> Rows | None:
+        """Publish by metadata: only a table that is another one now can refuse it."""
+        fresh = self._branch(name)
+        there = self.catalog.table(MAIN, name)
+        was: Rows | None = self._on_main(name)
+        failed = self.tables.append_again(name, [Intent(branch, at)], fresh) if there else {}
+        mine = self.catalog.table(at, name)
+        assert mine
+        if not there or failed:
+            assert not there or there.uuid != mine.uuid, f"a file had to wait: {failed}"
+            was = None
+        else:
+            self._merge(fresh, self.catalog.head(fresh))
         self.catalog.delete_branch(fresh)
-
-    def discard(self) -> None:
-        """Delete a branch."""
-        if branch := self._any_branch():
-            self.catalog.delete_branch(branch)
+        return was
 
     def replace(self) -> None:
-        """Replace a file of main by another one, with a branch of a writer."""
-        self._rewrite(lambda files: files[:1])
+        """Replace a file of main by a newer version, or wherever its rows are since."""
+        self._rewrite(lambda old: self._new_rows(), whole=True)
+
+    def upsert(self) -> None:
+        """Put another row in the place of one, and write its data file again."""
+        self._rewrite(lambda old: old - set(sorted(old)[:1]) | set(self._new_rows(1)))
+
+    def retract(self) -> None:
+        """Take back the rows of a published file, in whatever data files they are."""
+        if self.landed:
+            self._rewrite(lambda old: frozenset(), self.choose.choice(self.landed))
+
+    def _rewrite(
+        self,
+        write: Callable[[Rows], Rows],
+        target: tuple[str, Rows] | None = None,
+        *,
+        whole: bool = False,
+    ) -> None:
+        """Write data files again without rows, and with others, on a branch; merge it at once."""
+        name = target[0] if target else self.choose.choice(NAMES)
+        table, branch = self.catalog.table(MAIN, name), self._branch(name)
+        if table and table.files:
+            gone = target[1] if target else self.rows[table.files[0]]
+            hit = [file for file in table.files if self.rows[file] & gone]
+            old = frozenset[int]().union(*(self.rows[file] for file in hit))
+            new = write(old & gone)
+            left = tuple(file for file in table.files if file not in hit)
+            rows = new if whole and not target else (old - gone) | new
+            files = [self.file(name, table.uuid, rows)] if rows else []
+            if hit:
+                head = self.catalog.commit(branch, name, replace(table, files=left).append(*files))
+                was = self._on_main(name)
+                self._merge(branch, head)
+                self._now_on_main(name, (was - old) | rows)
+        self.catalog.delete_branch(branch)
 
     def compact(self) -> None:
-        """Write all files of a table on main as one."""
-        self._rewrite(lambda files: files)
+        """Start the compaction of a table, and run its job."""
+        name = self.choose.choice(NAMES)
+        table = self.catalog.table(MAIN, name)
+        small = [file for file in table.files if rows_in(file) == ROWS_A_FILE] if table else []
+        if not table or not small:
+            return
+        if compaction.start(self.adapters, Need(name, TableSize())).step is Step.STARTED:
+            (run,) = (each for each in self.jobs.runs() if not each.has_ended)
+            spec = self.jobs.spec(run.id)
+            run_compaction(run.id, self.catalog, self.lake, self.jobs)
+            new = f"{spec.ingestion}.parquet*{len(small)}"
+            self.rows[new] = frozenset[int]().union(*(self.rows[file] for file in small))
+            self.store(key_of(name, table.uuid, new))
 
-    def _rewrite(self, removed: Callable[[tuple[str, ...]], Sequence[str]]) -> None:
-        name, branch = self.choose.choice(NAMES), self._branch()
-        table = self.catalog.table(branch, name)
-        if table and table.files:
-            gone = removed(table.files)
-            kept = tuple(file for file in table.files if file not in gone)
-            new = self._file(name, table.uuid)
-            self.catalog.commit(branch, name, replace(table, files=kept).append(new))
-            with suppress(MergeConflict, SetBack, FilesGone):
-                head = self.catalog.head(branch)
-                self.catalog.merge(branch, head, self.bases[branch], "Rewrite", {})
+    def settle(self) -> None:
+        """Publish a compaction, or drop it."""
+        if branches := self.catalog.branches(UPKEEP):
+            before = dict(self.model[self.catalog.head(MAIN)])
+            done = compaction.settle(self.adapters, self.choose.choice(branches))
+            self.steps[done.step] += 1
+            self.model[self.catalog.head(MAIN)] = before
 
     def drop(self) -> None:
         """Drop a table of main."""
         name = self.choose.choice(NAMES)
         if table := self.catalog.table(MAIN, name):
-            self.dropped.append((name, table))
-            self.catalog.commit(MAIN, name, None)
+            self.dropped.append((name, table, self._on_main(name)))
+            was = dict(self.model[self.catalog.head(MAIN)])
+            self.model[self.catalog.commit(MAIN, name, None)] = {**was, name: frozenset()}
 
     def recreate(self) -> None:
         """Create a dropped table again in the same folder, with its files or without."""
         if self.dropped:
-            name, table = self.choose.choice(self.dropped)
+            name, table, rows = self.choose.choice(self.dropped)
             there = self.catalog.table(MAIN, name)
             readable = all(key in self.lake.data for key in keys_of(name, table))
             if there is None:
                 keeps = readable and self.choose.random() < 0.5
-                self.catalog.commit(MAIN, name, table if keeps else FakeTable(table.uuid))
+                was = dict(self.model[self.catalog.head(MAIN)])
+                made = table if keeps else FakeTable(table.uuid)
+                head = self.catalog.commit(MAIN, name, made)
+                self.model[head] = {**was, name: rows if keeps else frozenset()}
 
     def put_back(self) -> None:
         """Set a table of main back to what it was at an earlier commit."""
-        self.catalog.put_back(self.choose.choice(NAMES), self.choose.choice(self.hashes))
+        name, at = self.choose.choice(NAMES), self.choose.choice(list(self.model))
+        was = dict(self.model[self.catalog.head(MAIN)])
+        self.catalog.put_back(name, at)
+        then = self.model[at].get(name, frozenset())
+        self.model[self.catalog.head(MAIN)] = {**was, name: then}
 
     def tag(self) -> None:
         """Name the present state of main, or of a branch."""
@@ -191,15 +323,15 @@ class Years:
     def set_back(self) -> None:
         """Set main back, as an administrator may."""
         if self.choose.random() < 0.2:
-            self.catalog.reset(MAIN, self.choose.choice(self.hashes))
+            self.catalog.reset(MAIN, self.choose.choice(list(self.model)))
 
     def wait(self) -> None:
         """Let up to three weeks pass."""
         self.clock.pass_(self.choose.random() * 21 * DAY)
 
     def clean(self) -> DeadFiles | None:
-        """Delete what nobody can read; something may happen meanwhile, and the process may die."""
-        deeds = (self.land, self.publish, self.tag, self.revive, self.compact, self.put_back)
+        """Expire and delete; something may happen meanwhile, and the process may die."""
+        deeds = (self.land, self.publish, self.tag, self.revive, self.settle, self.put_back)
         deed = self.choose.choice(deeds)
         if self.choose.random() < 0.5:
             self.lake.meanwhile = deed
@@ -207,24 +339,51 @@ class Years:
             self.later = deed
         self.lake.most = self.choose.choice((-1, -1, 0, 1, 3))
         try:
-            return dead_files.delete(self.adapters)
+            return self.daily()
         except ProcessDied:
             return None
         finally:
             self.lake.most = -1
             self.lake.meanwhile = self.later = lambda: None
 
+    def daily(self) -> DeadFiles | None:
+        """Do as the daily function; restore what it misses, of states that were dead meanwhile."""
+        list(expire(self.adapters, KEEP_DAYS))
+        for branch in self.brought.keys() - set(self.catalog.references()):
+            del self.brought[branch]
+        try:
+            return dead_files.delete(self.adapters)
+        except Transient as error:
+            missing = self.alive() & self.lake.removed.keys()
+            if error.code != "UNKNOWN_FILES" or not missing:
+                raise
+            self.lake.restore(missing)
+            return None
+
     def alive(self) -> set[str]:
-        """Return the keys of all data files that a branch, a tag or a kept commit reaches."""
+        """Return the keys of all files that a branch, a tag or a kept commit reaches."""
         since = datetime.fromisoformat(self.clock.now()) - timedelta(days=KEEP_DAYS)
-        return {
-            key
+        states = {
+            (name, table.metadata): table
             for head in self.catalog.references().values()
             for at in self._kept(head, since)
-            for name in self.catalog.names(at)
-            if (table := self.catalog.table(at, name))
-            for key in keys_of(name, table)
+            for name, table in self.catalog.tables_at(at).items()
         }
+        return {
+            key
+            for (name, _), table in states.items()
+            for key in (*keys_of(name, table), *_metadata_of(table))
+        }
+
+    def check_rows(self) -> None:
+        """Require that main's kept commits have the rows of the model, each once."""
+        since = datetime.fromisoformat(self.clock.now()) - timedelta(days=KEEP_DAYS)
+        for at in self._kept(self.catalog.head(MAIN), since) & self.model.keys():
+            tables = self.catalog.tables_at(at)
+            for name in NAMES:
+                files = tables[name].files if name in tables else ()
+                found = Counter(row for file in files for row in self.rows[file])
+                assert found == Counter(self.model[at].get(name, ())), f"{name} at {at}"
 
     def _read_tables(self) -> FakeTables:
         """Return the tables; once the first branches are listed, something happens."""
@@ -241,32 +400,56 @@ class Years:
                 break
         return kept
 
-    def _branch(self) -> str:
+    def _merge(self, branch: str, at: str) -> None:
+        """Merge; afterwards main has the rows that it had, until others are told."""
+        was = self.model[self.catalog.head(MAIN)]
+        self.catalog.merge(branch, at, self.bases[branch], "Publish", {})
+        self.model[self.catalog.head(MAIN)] = was
+
+    def _on_main(self, name: str) -> Rows:
+        return self.model[self.catalog.head(MAIN)].get(name, frozenset())
+
+    def _now_on_main(self, name: str, rows: Rows) -> None:
+        head = self.catalog.head(MAIN)
+        self.model[head] = {**self.model[head], name: rows}
+
+    def _branch(self, table: str) -> str:
         self.made += 1
-        name = f"ingest/shop.orders/{self.made}"
+        name = f"ingest/{table}/{self.made}"
         self.bases[name] = self.catalog.create_branch(name)
         return name
 
     def _any_branch(self) -> str:
-        found = self.catalog.branches("ingest/")
+        found = [name for name in self.catalog.branches("ingest/") if name in self.brought]
         return self.choose.choice(found) if found else ""
 
     def _table(self, name: str, at: str) -> FakeTable:
         self.made += 1
         return self.catalog.table(at, name) or FakeTable(f"uuid {self.made}")
 
-    def _file(self, name: str, uuid: str) -> str:
+    def _token(self) -> str:
+        self.made += 1
+        return f"{self.made:08x}"
+
+    def _new_rows(self, many: int = ROWS_A_FILE) -> Rows:
+        self.made += many
+        return frozenset(range(self.made - many, self.made))
+
+    def file(self, name: str, uuid: str, rows: Rows) -> str:
         """Store a data file, perhaps with a digest beside it; return its name."""
         self.made += 1
-        file = f"{self.made}.parquet"
+        times = f"*{len(rows) // ROWS_A_FILE}" if len(rows) > ROWS_A_FILE else ""
+        file = f"{self.made}.parquet{times}"
+        self.rows[file] = rows
         key = key_of(name, uuid, file)
-        self._store(key)
+        self.store(key)
         if self.choose.random() < 0.3:
             folder, _, last = key.rpartition("/")
-            self._store(f"{folder}/_key_digests/{last}.0123abcd-1")
+            self.store(f"{folder}/_key_digests/{last}.0123abcd-1")
         return file
 
-    def _store(self, key: str) -> None:
+    def store(self, key: str) -> None:
+        """Write an object into the lake."""
         at = datetime.fromisoformat(self.clock.now())
         self.lake.data[key] = StoredObject(key, self.choose.randrange(1, 10_000), at)
 
@@ -274,6 +457,13 @@ class Years:
 def keys_of(name: str, table: FakeTable) -> set[str]:
     """Return the keys of a table's data files."""
     return {key_of(name, table.folder(file), file) for file in table.files}
+
+
+def _metadata_of(table: FakeTable) -> set[str]:
+    """Return the keys of a state's metadata file and manifests."""
+    root = table.metadata.removeprefix(_BUCKET)
+    folder = root.rpartition("/")[0]
+    return {root, *(f"{folder}/{manifest}" for manifest in table.manifests)}
 
 
 def key_of(name: str, uuid: str, file: str) -> str:

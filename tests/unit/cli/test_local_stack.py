@@ -4,9 +4,10 @@ import pytest
 import typer
 
 from cli import terminal
-from cli.local_stack import counted, counts, require_up
+from cli.local_stack import counted, counts, require_up, upkeep_words
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Approval, State
+from functions.model.upkeep_note import TableUpkeep, UpkeepNote
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.unit.cli.test_terminal import shown
@@ -47,6 +48,15 @@ def test_runs_that_cannot_be_read_hide_nothing_else(deployment: Deployment) -> N
     assert document["shared_runs"]["problem"] in shown(
         terminal.shared_runs(document["shared_runs"])
     )
+
+
+def test_the_last_upkeep_is_summed(deployment: Deployment) -> None:
+    """Small files, metadata and dead bytes of all tables are those that the last upkeep found."""
+    assert counts(deployment.adapters)["upkeep"]["at"] == ""
+    tables = {"a.b": TableUpkeep(8, 6, 1, 2_000, 30), "a.c": TableUpkeep(2, 0, 1, 500, 0)}
+    deployment.ledger.save_upkeep(UpkeepNote("2026-03-01", "2026-02", tables))
+    words = upkeep_words(counts(deployment.adapters)["upkeep"])
+    assert words == "2026-03-01: 6 of 10 data files are small, 2,500 bytes of metadata, 30 dead"
 
 
 def test_overdue_tables_are_named(deployment: Deployment) -> None:

@@ -1,7 +1,7 @@
 """Tables and main's commits of one are listed."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -9,6 +9,7 @@ from access.tables import TableState
 from cli import tables
 from functions.model.ingestion import Approval
 from functions.model.merge_commit import message, properties
+from functions.model.upkeep_note import TableUpkeep, UpkeepNote
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.unit.cli.cli_examples import PUBLISHED
@@ -36,8 +37,21 @@ def test_a_table_is_listed_with_its_contract_and_its_rows() -> None:
     assert (found[TABLE].rows, found["shop.returns"].rows) == (1200, None)
     assert (found[TABLE].version, found["ops.audit_results"].version) == ("1.0.0", "")
     text = shown(tables.rendered([*found.values()]))
-    assert f"{TABLE} 1,200 3 45,000 1.0.0 shop/orders/" in text
-    assert "shop.returns - - - 1.0.0" in text
+    assert f"{TABLE} 1,200 3 45,000 - - - 1.0.0 shop/orders/" in text
+    assert "shop.returns - - - - - - 1.0.0" in text
+    assert "before the first daily upkeep" in text
+
+
+def test_a_table_is_listed_as_upkeep_found_it() -> None:
+    """Share of small files, metadata and dead bytes are the last upkeep's, whose time is shown."""
+    deployment, reader = Deployment(), cast(Any, Main())
+    upkeep = TableUpkeep(8, 6, 1, 2_000, 30)
+    deployment.ledger.save_upkeep(UpkeepNote("2026-03-01T05", "2026-02", {TABLE: upkeep}))
+    found = tables.listed(deployment.adapters, reader)
+    assert [each.upkeep for each in found] == [None, upkeep]
+    text = shown(tables.rendered(found))
+    assert f"{TABLE} 1,200 3 45,000 75% 2,000 30 1.0.0" in text
+    assert "the upkeep of 2026-03-01T05" in text
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ NEEDS = (
     Need("shop.orders", SIZE),
     Need("shop.returns", TableSize(), "its contract says `compaction: never`"),
 )
-DEAD = DeadFiles((StoredObject("a", 2_000_000, datetime(2026, 1, 1, tzinfo=UTC)),), 4, 500_000)
+YOUNG = (StoredObject("b", 125_000, datetime(2026, 2, 1, tzinfo=UTC)),) * 4
+DEAD = DeadFiles((StoredObject("a", 2_000_000, datetime(2026, 1, 1, tzinfo=UTC)),), YOUNG)
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> str:
@@ -42,14 +43,14 @@ def test_what_was_done_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     printed = shown(capsys)
     assert "shop.orders: compaction dropped: main has replaced its files" in printed
     assert "shop.b: compaction started" in printed
-    assert "1 data files without a reader deleted: 2.0 MB" in printed
+    assert "1 files without a reader deleted: 2.0 MB" in printed
     assert "4 more are too young for that: 0.5 MB" in printed
 
 
 def test_a_dry_run_deletes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run says what could be deleted."""
     report(NEEDS, (), DEAD, dry_run=True)
-    assert "1 data files without a reader can be deleted" in shown(capsys)
+    assert "1 files without a reader can be deleted" in shown(capsys)
 
 
 def test_programs_get_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,10 +6,11 @@ from datetime import timedelta
 import duckdb
 import pytest
 
-from dashboard.table import Entry, Ran, freshness, history, last_compaction, ran
+from dashboard.table import Entry, Ran, freshness, history, last_compaction, ran, upkeep_of
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import UPKEEP, properties
+from functions.model.upkeep_note import TableUpkeep, UpkeepNote
 from lakegate.contract.reading.service_levels import Expected
 from lakegate.landing import LandedObject
 
@@ -67,6 +68,19 @@ def test_a_table_is_late() -> None:
 def said(last: str) -> str:
     expected = Expected(timedelta(days=1), timedelta(hours=4))
     return freshness(expected, last, "2026-03-08T12:00:00.000+00:00")
+
+
+def test_a_table_is_as_the_last_upkeep_found_it() -> None:
+    """Small files, metadata, dead files and the age of the note are told, if there is one."""
+    tables = {"a.b": TableUpkeep(8, 6, 1, 2_000, 3_000_000), "a.c": TableUpkeep()}
+    note = UpkeepNote("2026-03-08T02:00:00.000+00:00", "", tables)
+    now = "2026-03-08T12:00:00.000+00:00"
+    assert upkeep_of(note, "a.b", now) == (
+        "Of 8 data files 75% small, 2.0 KB of metadata, 3.0 MB of dead files, "
+        "at the upkeep 10 h ago"
+    )
+    assert "dead" not in upkeep_of(note, "a.c", now)
+    assert upkeep_of(note, "a.d", now) == ""
 
 
 def test_the_last_compaction_is_that_of_the_table() -> None:

@@ -13,6 +13,7 @@ from functions.adapters.s3 import Missing
 from functions.model.commits import Checkpoint, Commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import INGESTIONS, TABLE, Published
+from functions.model.upkeep_note import UpkeepNote
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import Reconciliation
 from functions.operations.row_balance import Balance
@@ -28,6 +29,7 @@ LATER = START + timedelta(days=1)
 
 
 GRACE = 60
+_BEGIN = Commit("", "", "Begin", {}, "set-up", times.text(START - timedelta(days=9999)))
 
 
 @dataclass
@@ -48,6 +50,8 @@ class History:
     doubled: tuple[DoubledFile, ...] = ()
     lake: FakeLake = field(default_factory=FakeLake)
     reads: list[str] = field(default_factory=list)
+    note: UpkeepNote = field(default_factory=UpkeepNote)
+    is_whole: bool = True
 
     def land(self, at: datetime = START) -> LandedObject:
         """Land an object that no event reports."""
@@ -95,9 +99,9 @@ class History:
         self.files[commit.hash] = tuple(files)
         return commit
 
-    def by_others(self, gain: int, *files: str) -> Commit:
+    def by_others(self, gain: int, *files: str, at: datetime = START) -> Commit:
         """Change the table as another writer."""
-        commit = self.commit(gain, {}, author="ann")
+        commit = self.commit(gain, {}, author="ann", at=at)
         self.changed.add(commit.hash)
         self.files[commit.hash] = files
         return commit
@@ -116,6 +120,18 @@ class History:
         self.log.append(made)
         self.at[hash_] = TableRows("uuid", self.at[parent].records + gain)
         return made
+
+    def forget(self, since: datetime) -> None:
+        """Delete the metadata of what main was before, except for the state at that time."""
+        self.note = UpkeepNote(kept_since=times.text(since))
+        old = [each.hash for each in self.log if datetime.fromisoformat(each.time) < since]
+        for hash_ in ("", *old[:-1]):
+            del self.at[hash_]
+
+    def cut(self, at: Commit) -> None:
+        """Cut main's history: the log begins with that commit."""
+        del self.log[: self.log.index(at)]
+        self.is_whole = False
 
     def put_back(self, to: Commit) -> None:
         """Set main back to an earlier commit."""
@@ -153,8 +169,9 @@ class History:
                 all=lambda: iter(self.ingestions.values()),
                 together=lambda ids: [self.ingestions[i] for i in ids if i in self.ingestions],
                 known=lambda ids: {i for i in ids if i in self.ingestions},
+                upkeep=lambda: self.note,
             ),
-            "catalog": SimpleNamespace(log=lambda: reversed(self.log), history=self._history),
+            "catalog": SimpleNamespace(log=self._log, history=self._history),
             "tables": lambda: SimpleNamespace(
                 rows=self.rows,
                 change=self.change,
@@ -182,8 +199,11 @@ class History:
         found = [file for commit in self.log for file in self.files.get(commit.hash, ())]
         yield from found[: most or None]
 
+    def _log(self) -> Iterator[Commit]:
+        yield from reversed([_BEGIN, *self.log] if self.is_whole else self.log)
+
     def _history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
-        for commit in reversed(self.log):
+        for commit in self._log():
             yield commit, frozenset({ORDERS} if commit.hash in self.changed else ())
 
     def _read(self, key: str) -> AuditReport:

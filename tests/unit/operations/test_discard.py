@@ -179,3 +179,17 @@ def test_unreadable_states_keep_all_files() -> None:
     assert removal.files == ()
     assert all("that main needs are unknown" in why for why in removal.kept.values())
     assert len(removal.kept) == 3
+
+
+def test_an_unreadable_fork_keeps_all_files() -> None:
+    """If the state at which a branch was created is gone, what it wrote is unknown, and kept."""
+    story = Story()
+    story.tell("append", "main", "")
+    lost = story.catalog.metadata(story.catalog.head("main"), TABLE)
+    story.tell("cut", NAMES[0], "main")
+    story.tell("append", NAMES[0], "")
+    story.deployment.lake.delete_objects([lost.removeprefix("s3://lake/")])
+    branches_to_delete = {NAMES[0]: story.catalog.head(NAMES[0])}
+    removal = remove(story.deployment.adapters, [TABLE], branches_to_delete)
+    assert removal.files == ()
+    assert all("the files before it are unknown" in why for why in removal.kept.values())

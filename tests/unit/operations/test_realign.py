@@ -11,7 +11,7 @@ from functions.model.ingestion import State
 from functions.operations.realign import realign
 from functions.operations.realignment import Kind
 from functions.operations.reconcile import reconciled
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Permanent
 from tests.fakes.amounts import RUNS, SEED, some
 from tests.fakes.backups import Backup, realigned
 from tests.fakes.catalog import FakeTable
@@ -53,6 +53,15 @@ def test_lost_publications_are_published_again_once(deployment: Scenario) -> Non
     assert deployment.on_main(first, second) == [True, True]
     assert realigned(deployment) == []
     assert [each.ingestion for each in deployment.announcements.sent] == [first.id, second.id]
+
+
+def test_a_cut_history_is_not_realigned() -> None:
+    """What main's log no longer names is not published again if the log was cut."""
+    deployment = Scenario()
+    deployment.ended(FIRST)
+    deployment.catalog.cut(deployment.ended().merge_hash)
+    with pytest.raises(Permanent, match="HISTORY_CUT"):
+        list(realign(deployment.adapters))
 
 
 def test_a_dry_run_changes_nothing() -> None:

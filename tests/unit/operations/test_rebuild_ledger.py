@@ -11,10 +11,11 @@ from functions.adapters.ledger_notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.operations.rebuild_ledger import rebuild
-from lakegate.errors import Transient
+from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from tests.fakes import events
 from tests.fakes.amounts import some
+from tests.fakes.deployment import TABLE
 from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.job import Script, crashed, errored, rejected
 from tests.fakes.machine import tell
@@ -395,3 +396,19 @@ def test_the_branch_of_a_restored_run_stays() -> None:
     """A restored re-audit keeps the branch that its job run names."""
     steps = (Begin(Work.JOB, 0), Begin(Work.MESSAGE, 0), Begin(Work.JOB, 0))
     play((*BEYOND, *steps, events.LoseEntry(2)))
+
+
+def test_a_cut_history_publishes_nothing_twice() -> None:
+    """Where main's log lacks its beginning, what was published before cannot be told from lost."""
+    deployment = Scenario()
+    before, after = deployment.ended(KEY), deployment.ended("shop/orders/later.parquet")
+    rows = deployment.tables.rows(TABLE, "main")
+    deployment.catalog.cut(after.merge_hash)
+    assert list(rebuild(deployment.adapters, dry_run=True)) == []
+    deployment.ledger.lose(before.id)
+    with pytest.raises(Permanent, match="HISTORY_CUT"):
+        list(rebuild(deployment.adapters))
+    deployment.clock.pass_(24 * 3600)
+    deployment.sweep()
+    deployment.go()
+    assert deployment.tables.rows(TABLE, "main") == rows

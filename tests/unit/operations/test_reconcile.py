@@ -55,6 +55,7 @@ def test_no_single_object_is_asked_for(deployment: Scenario) -> None:
     reconciled(deployment.adapters)
     assert [call for call in deployment.journal.calls if call != "lake.is_gone"] == [
         "lake.checkpoint",
+        "ledger.upkeep",
         "catalog.history",
         "ledger.all",
         "landing.landed",

@@ -10,12 +10,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from functions.adapters.iceberg_files import DoubledFile, TableRows
+from functions.model.commits import Commit
 from functions.model.ingestion import State
 from functions.model.merge_commit import published
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End
 from functions.operations.row_balance import Finding
-from tests.unit.operations.main_history import LATER, ORDERS, History
+from tests.unit.operations.main_history import LATER, ORDERS, START, History
 
 NEW = LATER + timedelta(seconds=1)
 
@@ -327,6 +328,90 @@ def test_a_table_that_becomes_ours_begins_with_what_others_left() -> None:
     found = history.reconcile()
     [balance] = found.balances
     assert (found.problems, balance.gained_by_others, balance.off) == ((), 9, 0)
+
+
+def of_years() -> tuple[History, tuple[Commit, ...]]:
+    """Return a history whose oldest states are gone, and its commits."""
+    history, days = History(), [START + timedelta(days=days) for days in (-90, -80, -40, -2, -1)]
+    commits = (
+        history.publish([3, 4], at=days[0]),
+        history.by_others(10, at=days[1]),
+        history.publish([5], at=days[2]),
+        history.by_others(-2, at=days[3]),
+        history.publish([6], at=days[4]),
+    )
+    history.forget(START - timedelta(days=30))
+    return history, commits
+
+
+def test_commits_whose_metadata_is_gone_are_not_compared() -> None:
+    """Rows are compared from the oldest kept state on, a remark says so, and later runs agree."""
+    history, commits = of_years()
+    found = history.reconcile(full=True)
+    assert (found.problems, codes(found.remarks)) == (
+        (),
+        ["ROWS_NOT_COMPARED", "CHANGED_BY_OTHERS"],
+    )
+    assert "the rows of 4 commits up to" in found.remarks[0].message
+    assert found.remarks[0].commit == commits[2].hash
+    assert history.reads == [each.hash for each in (commits[4], commits[3])]
+    [balance] = found.balances
+    assert (balance.published, balance.gained_by_others, balance.off) == (18, 8, 0)
+    history.publish([1], at=START)
+    later = history.reconcile()
+    assert (later.problems, later.remarks) == ((), ())
+
+
+def test_a_checkpoint_that_is_the_oldest_kept_state_needs_no_remark() -> None:
+    """A table that nobody changed for long is not reported on each run."""
+    history = History()
+    history.publish([3], at=START - timedelta(days=90))
+    assert not history.reconcile().remarks
+    history.forget(START - timedelta(days=30))
+    assert not history.reconcile().remarks
+    history.publish([1])
+    assert not history.reconcile().remarks
+
+
+def test_what_old_commits_published_is_still_compared_with_the_ledger() -> None:
+    """An ingestion that the ledger lacks is found, however old its commit is."""
+    history, commits = of_years()
+    del history.ingestions[published(commits[0])[0].id]
+    assert "NOT_TAKEN_IN" in codes(history.reconcile(full=True).problems)
+
+
+def test_a_wrong_commit_whose_metadata_is_there_is_found() -> None:
+    """Of the kept commits each one's rows are compared."""
+    history, commits = of_years()
+    rows = history.at[commits[4].hash]
+    history.at[commits[4].hash] = replace(rows, records=rows.records + 1)
+    [problem] = history.reconcile(full=True).problems
+    assert (problem.code, problem.commit) == ("WRONG_GAIN", commits[4].hash)
+
+
+def test_a_cut_history_is_not_a_loss() -> None:
+    """What was published before Nessie's history was cut is not missed, and a remark says so."""
+    history = History()
+    history.publish([3, 4], at=START - timedelta(days=90))
+    at = history.publish([5], at=START - timedelta(days=60))
+    history.publish([6])
+    history.cut(at)
+    found = history.reconcile(full=True)
+    assert found.problems == ()
+    assert codes(found.remarks) == ["ROWS_NOT_COMPARED", "HISTORY_CUT"]
+    assert found.balances[0].off == 0
+    assert not history.reconcile().remarks
+
+
+def test_a_new_catalog_is_a_loss() -> None:
+    """A log that begins with a commit of others was not cut: what it lacks is missing."""
+    history = History()
+    history.publish([3])
+    history.by_others(0)
+    at = history.log[-1]
+    history.publish([6])
+    history.cut(at)
+    assert "NOT_ON_MAIN" in codes(history.reconcile(full=True).problems)
 
 
 STEPS = st.one_of(

@@ -1,6 +1,7 @@
 """A published file's rows are removed on request: once, by a commit that names who and why."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -130,13 +131,48 @@ def test_a_lost_ledger_gets_the_request_back(deployment: Scenario) -> None:
 
 
 def test_rows_that_were_rewritten_are_not_guessed(deployment: Scenario) -> None:
-    """After a change rewrote the files, the retraction ends with an alert, and nothing changes."""
+    """After a change rewrote the files, the retraction ends with an alert, and nothing changes.
+
+    The alert says at which commit the file's rows are still apart.
+    """
     file = deployment.ended()
+    deployment.ended(OTHER)
+    apart = deployment.catalog.head("main")
     deployment.end_of(deployment.change())
     before = deployment.published_files()
     done = retracted(deployment, file)
     assert deployment.end(done) == "errored ROWS_SCATTERED"
     assert deployment.published_files() == before
+    reason = deployment.ingestion(done).reason
+    assert reason
+    assert f"lakegate query --ref main@{apart} SQL" in reason.message
+
+
+def test_where_rows_are_apart_is_not_guessed(deployment: Scenario) -> None:
+    """If main's log cannot be compared any more, the request ends the same, without a commit."""
+    file = deployment.ended()
+    deployment.end_of(deployment.change())
+    deployment.fail("tables.change")
+    done = retracted(deployment, file)
+    assert deployment.end(done) == "errored ROWS_SCATTERED"
+    reason = deployment.ingestion(done).reason
+    assert reason
+    assert "main@" not in reason.message
+
+
+def test_a_file_that_lands_after_a_compaction_can_be_retracted() -> None:
+    """What a compaction rewrote is refused with the commit before it; a later file is apart."""
+    lake = Scenario()
+    first = lake.ended()
+    apart = lake.catalog.head("main")
+    table = lake.main()
+    lake.catalog.commit("main", TABLE, replace(table, files=()).append("compacted"))
+    later = lake.ended(OTHER)
+    reason = lake.ingestion(retracted(lake, first)).reason
+    assert reason
+    assert f"main@{apart}" in reason.message
+    assert retracted(lake, later).state is State.PUBLISHED
+    assert lake.main().files == ("compacted",)
 
 
 def test_the_requests_id_is_that_of_its_text(deployment: Scenario) -> None:

@@ -1,0 +1,67 @@
+"""The daily upkeep: delete what nobody can read, and note how each table is.
+
+The page and commands show the note, so that they need not read every table's manifests. Consumers
+whose copy of a table points to metadata that another writer replaced are told of the newest state,
+as the old metadata is deleted one day.
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from functions.adapters.all import Adapters
+from functions.model.merge_commit import UPKEEP, is_ours
+from functions.model.upkeep_note import TableUpkeep, UpkeepNote
+from functions.operations import dead_files
+from functions.operations.compaction import Need, needs, refresh_consumers
+from functions.operations.dead_files import DeadFiles
+from lakegate import times
+
+
+class _News(NamedTuple):
+    """When tables were compacted since a time, and the names of what other writers changed."""
+
+    compacted: Mapping[str, str]
+    changed: frozenset[str]
+
+
+def upkeep(adapters: Adapters) -> DeadFiles:
+    """Delete dead files, and note how each table is. Return the dead files as it found them.
+
+    Raises as `dead_files.delete`, and LakegateError where a table cannot be read.
+    """
+    dead, before = dead_files.delete(adapters), adapters.ledger.upkeep()
+    at = adapters.now()
+    news = _news(adapters, before.at or before.kept_since)
+    for name in sorted(news.changed):
+        refresh_consumers(adapters, name)
+    young, metadata = dead.young_by_table(), dead.metadata_left()
+    last = {name: each.compacted_at for name, each in before.tables.items()}
+    last.update(news.compacted)
+    tables = {
+        need.table: _noted(need, metadata[need.table], young[need.table], last.get(need.table, ""))
+        for need in needs(adapters)
+    }
+    adapters.ledger.save_upkeep(UpkeepNote(at, before.kept_since, tables))
+    return dead
+
+
+def _noted(need: Need, metadata: int, young: int, compacted_at: str) -> TableUpkeep:
+    size = need.size
+    return TableUpkeep(size.files, size.small, size.manifest_bytes, metadata, young, compacted_at)
+
+
+def _news(adapters: Adapters, since: str) -> _News:
+    """Read main's log back to a time."""
+    compacted: dict[str, str] = {}
+    changed = frozenset[str]()
+    for commit, names in adapters.catalog.history():
+        at = times.text(datetime.fromisoformat(commit.time))
+        if at < since:
+            break
+        if note := commit.properties.get(UPKEEP):
+            compacted.setdefault(json.loads(note)["table"], at)
+        elif not is_ours(commit):
+            changed |= names
+    return _News(compacted, changed)
