@@ -1,8 +1,9 @@
 """Ingest damaged files as the job does and compare their rows.
 
 `python -m benchmarks.damage [--files N] [--seed N] [--only PART] [--batches | --groups]`: files of
-every format, damaged by a seed, or only those with a part in their name, such as nested. With `--batches` Parquet is read like large files, with `--groups` it is ingested
-in groups, as by a shared run. Files that fit their table were registered as they are.
+every format, damaged by a seed, or only those with a part in their name, such as nested. With
+`--batches` Parquet is read like large files, with `--groups` it is ingested in groups, as by a
+shared run. Files that fit their table were registered as they are.
 """
 
 import argparse
