@@ -1,8 +1,9 @@
 """Ingest damaged files as the job does and compare their rows.
 
-`python -m benchmarks.damage [--files N] [--seed N] [--batches | --groups]`: files of every format,
-damaged by a seed. With `--batches` Parquet is read like large files, with `--groups` it is ingested
-in groups, as by a shared run. Files that fit their table were registered as they are.
+`python -m benchmarks.damage [--files N] [--seed N] [--only PART] [--batches | --groups]`: files of
+every format, damaged by a seed, or only those with a part in their name, such as nested. With
+`--batches` Parquet is read like large files, with `--groups` it is ingested in groups, as by a
+shared run. Files that fit their table were registered as they are.
 """
 
 import argparse
@@ -62,6 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.damage")
     parser.add_argument("--files", type=int, default=1200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="a part of the samples' names")
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--batches", action="store_true")
     way.add_argument("--groups", action="store_true")
@@ -104,7 +106,9 @@ class _Trial:
     def of(cls, spark: SparkSession, home: Path, options: argparse.Namespace) -> "_Trial":
         every = samples(_avro(spark, home)).items()
         undamaged = {
-            n: each for n, each in every if not options.batches or each.format == "parquet"
+            name: each
+            for name, each in every
+            if options.only in name and (each.format == "parquet" or not options.batches)
         }
         rows = {name: _ingested(spark, each, each.body)[1] for name, each in undamaged.items()}
         if empty := [name for name, found in rows.items() if not found]:

@@ -35,7 +35,8 @@ def scan_task(
     """Return a scan of one data file as JSON, as Iceberg's ScanTaskParser reads it.
 
     `metadata` is the file's (`pyarrow.parquet.FileMetaData`); `fields` and `columns` are by the
-    names of its columns. The file is in no partition.
+    paths of its columns, those within lists and maps without statistics. The file is in no
+    partition.
     """
     file = {
         "spec-id": spec_id,
@@ -89,11 +90,12 @@ def _groups(metadata: Any) -> Iterable[list[Any]]:
 def _metrics(
     fields: Mapping[str, Field], columns: Mapping[str, ColumnStatistics], sizes: Mapping[str, int]
 ) -> dict[str, Any]:
-    kept = {name: field for name, field in fields.items() if field.mode != "none"}
+    sized = {name: field for name, field in fields.items() if field.mode != "none"}
+    kept = {name: field for name, field in sized.items() if name in columns}  # not in lists, maps
     found = {field.id: columns[name] for name, field in kept.items()}
     bounds = {field.id: bounds_of(field, columns[name]) for name, field in kept.items()}
     return {
-        "column-sizes": _map({field.id: sizes[name] for name, field in kept.items()}),
+        "column-sizes": _map({field.id: sizes[name] for name, field in sized.items()}),
         "value-counts": _map({id_: each.values for id_, each in found.items()}),
         "null-value-counts": _map({id_: each.nulls for id_, each in found.items()}),
         "nan-value-counts": _map({id_: each.nans for id_, each in found.items()}),

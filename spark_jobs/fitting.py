@@ -31,6 +31,7 @@ from spark_jobs.decoded import Lake, Written, decode
 from spark_jobs.files.arrow import ArrowFile, MustRewrite
 from spark_jobs.files.footer import file_end, with_field_ids
 from spark_jobs.files.limits import FOOTER_END, check_columns, check_parquet, parquet_footer
+from spark_jobs.files.places import fields, leaves
 from spark_jobs.files.registrable import TEXTS, why_never, why_rewritten
 from spark_jobs.files.source import Bytes
 from spark_jobs.register import Layout, data_file, layout, new_location, register
@@ -95,9 +96,10 @@ def examine(
         return _examined_text(landed, contract, limits)
     footer = _footer(landed, contract, limits)
     file = _opened(landed, footer, contract, limits)
-    groups = range(file.metadata.num_row_groups)
-    sizes = (file.metadata.row_group(number).total_byte_size for number in groups)
-    if spark and isinstance(landed, Storage) and sum(sizes) > most_here:
+    every = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    groups = [number for number, group in enumerate(every) if group.num_rows]
+    size = sum(group.total_byte_size for group in every)
+    if spark and isinstance(landed, Storage) and size > most_here:
         passes = _passes_in_tasks(spark, landed.spec, file.footer, contract, groups)
     else:
         passes = _passes(file, contract, groups)
@@ -133,16 +135,16 @@ def _require_present(found: Pass, contract: Contract) -> None:
             raise MustRewrite(f"its column {column.name} has no values")
 
 
-def _passes(file: ArrowFile, contract: Contract, groups: range) -> list[Pass]:
+def _passes(file: ArrowFile, contract: Contract, groups: Sequence[int]) -> list[Pass]:
     work = partial(_pass, file, contract)
     if len(groups) == 1:
-        return [work(0)]
+        return [work(groups[0])]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return list(threads.map(work, groups))
 
 
 def _passes_in_tasks(
-    spark: SparkSession, spec: JobSpec, footer: bytes, contract: Contract, groups: range
+    spark: SparkSession, spec: JobSpec, footer: bytes, contract: Contract, groups: Sequence[int]
 ) -> list[Pass]:
     work = partial(_pass_or_reason, spec, footer, contract)
     try:
@@ -163,8 +165,7 @@ def _pass_or_reason(spec: JobSpec, footer: bytes, contract: Contract, number: in
 
 
 def _pass(file: ArrowFile, contract: Contract, number: int) -> Pass:
-    names = [column.name for column in contract.columns]
-    return tier_arrow.measure(file.row_group(number, names), contract)
+    return tier_arrow.measure(file.row_group(number, leaves(contract)), contract)
 
 
 def _footer(landed: LandedBytes, contract: Contract, limits: Limits) -> bytes:
@@ -182,10 +183,10 @@ def _footer(landed: LandedBytes, contract: Contract, limits: Limits) -> bytes:
 
 
 def _opened(landed: LandedBytes, footer: bytes, contract: Contract, limits: Limits) -> ArrowFile:
-    names = [column.name for column in contract.columns]
+    ids = {place.path: id_ for id_, place in enumerate(fields(contract), 1)}
     try:
-        check_columns(len(names), limits)
-        return ArrowFile(landed, with_field_ids(footer, {n: i for i, n in enumerate(names, 1)}))
+        check_columns(len(leaves(contract)), limits)
+        return ArrowFile(landed, with_field_ids(footer, ids))
     except (Permanent, ValueError) as error:
         raise MustRewrite(str(error)) from error
 

@@ -1,6 +1,6 @@
 """Make a landed Parquet file a data file of the branch's table, without writing its pages again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from spark_jobs.append import INGESTION, Opened, Target, committed
 from spark_jobs.audit.arrow_values import ColumnStatistics
 from spark_jobs.data_file import Field, scan_task
 from spark_jobs.errors import explain
+from spark_jobs.files.places import Place, fields
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.jvm import JavaError, java_class, texts_of
 
@@ -23,46 +24,81 @@ _SCAN_TASKS = "org.apache.iceberg.ScanTaskParser"
 class Layout:
     """How the files of a table are written.
 
-    `fields` are the contract's columns in it, by the contract's names. `obstacle` is the reason why
-    no file can be registered, "" without one.
+    `ids` are the field ids of the contract's columns, and of those within them, by their places
+    (`files.places`). `fields` are those of which Iceberg keeps metrics. `obstacle` is the reason
+    why no file can be registered, "" without one.
     """
 
+    ids: Mapping[str, int]
     fields: Mapping[str, Field]
     spec_id: int
     obstacle: str = ""
-
-    @property
-    def ids(self) -> dict[str, int]:
-        """Return the columns' field ids."""
-        return {name: field.id for name, field in self.fields.items()}
 
 
 def layout(spark: SparkSession, table: Any, contract: Contract) -> Layout:
     """Return the layout of the branch's table, which has the contract's columns."""
     metrics = java_class(spark, _METRICS).forTable(table)
-    schema = iceberg.written_schema(spark, table)
-    there = {field["name"].lower(): field for field in schema["fields"]}
-    fields = {}
-    for column in contract.columns:
-        found = there[column.name.lower()]
-        mode = str(metrics.columnMode(found["name"]).toString())
-        fields[column.name] = Field(found["id"], _written(found["type"]), mode)
+    there = {each.path.lower(): each for each in _in_struct(iceberg.written_schema(spark, table))}
+    wanted = fields(contract)
+    found = {place.path: there[place.path.lower()] for place in wanted if _fits(place, there)}
+    kept = {
+        place.path: Field(
+            found[place.path].id,
+            found[place.path].type,
+            str(metrics.columnMode(found[place.path].name).toString()),
+        )
+        for place in wanted
+        if place.path in found and place.is_leaf
+    }
+    others = [place.path for place in wanted if place.path not in found]
     spec = table.spec()
-    return Layout(fields, spec.specId(), _obstacle(table, spec, fields, contract))
+    ids = {path: each.id for path, each in found.items()}
+    return Layout(ids, kept, spec.specId(), _obstacle(table, spec, others))
 
 
-def _written(type_: Any) -> str:
-    """Return a type as Iceberg writes it in JSON, without spaces; "" for a nested one."""
-    return type_.replace(" ", "") if isinstance(type_, str) else ""
+@dataclass(frozen=True)
+class _Found:
+    """A field of the table: its place in a Parquet file, its name and its type in Iceberg.
+
+    The type has no spaces, and is "" for a nested one.
+    """
+
+    path: str
+    id: int
+    name: str
+    type: str
 
 
-def _obstacle(table: Any, spec: Any, fields: Mapping[str, Field], contract: Contract) -> str:
+def _in_struct(struct: Mapping[str, Any], path: str = "", name: str = "") -> Iterator[_Found]:
+    for each in struct["fields"]:
+        own = each["name"]
+        yield from _within(each["id"], path + own, name + own, each["type"])
+
+
+def _within(id_: int, path: str, name: str, type_: Any) -> Iterator[_Found]:
+    written = type_.replace(" ", "") if isinstance(type_, str) else ""
+    yield _Found(path, id_, name, written)
+    match type_:
+        case {"type": "struct"}:
+            yield from _in_struct(type_, f"{path}.", f"{name}.")
+        case {"type": "list", "element-id": item, "element": inner}:
+            yield from _within(item, f"{path}.list.element", f"{name}.element", inner)
+        case {"type": "map"}:
+            for part in ("key", "value"):
+                where = f"{path}.key_value.{part}", f"{name}.{part}"
+                yield from _within(type_[f"{part}-id"], *where, type_[part])
+
+
+def _fits(place: Place, there: Mapping[str, _Found]) -> bool:
+    """Return if the table has a field at the place, of the same type."""
+    found = there.get(place.path.lower())
+    if found is None or not isinstance(place.type, str):
+        return found is not None and not found.type
+    return found.type == _ICEBERG_TYPES.get(place.type, place.type)
+
+
+def _obstacle(table: Any, spec: Any, others: Sequence[str]) -> str:
     properties = texts_of(table.properties())
-    others = [
-        column.name
-        for column in contract.columns
-        if fields[column.name].type != _ICEBERG_TYPES.get(column.type, column.type)
-    ]
     reasons = {
         "the table is partitioned": not spec.fields().isEmpty(),
         "the table has a sort order": not table.sortOrder().isUnsorted(),

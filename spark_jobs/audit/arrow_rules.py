@@ -146,10 +146,10 @@ def count(check: Check, values: Values) -> int:
     rule, array = check.values, values.array
     match check.metric:
         case Metric.NULL:
-            return array.null_count
+            return values.nulls
         case Metric.MISSING:
             texts = [text for text in rule.missing_values if text is not None]
-            nulls = array.null_count if None in rule.missing_values else 0
+            nulls = values.nulls if None in rule.missing_values else 0
             return nulls + (trues(_is_in(values, texts)) if texts else 0)
         case Metric.UNDECODED:
             return trues(pc.match_substring_regex(array, _UNDECODED))

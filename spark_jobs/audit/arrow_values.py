@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakegate.contract.columns import Column
+from lakegate.contract.columns import ITEM, KEY, VALUE, Column
 
 FLOATING, INTEGERS = ("float", "double"), ("int", "bigint")
 # The Arrow types in which values are compared; a decimal's are its own.
@@ -54,11 +54,20 @@ class ColumnStatistics:
 
 @dataclass(frozen=True)
 class Values:
-    """A column's values, with dates as days and timestamps as microseconds since 1970."""
+    """A column's values, with dates as days and timestamps as microseconds since 1970.
+
+    In `outside` rows it is null because a struct around it is.
+    """
 
     column: Column
     array: pa.ChunkedArray
     statistics: ColumnStatistics
+    outside: int = 0
+
+    @property
+    def nulls(self) -> int:
+        """Return the number of nulls, each of which a struct around it holds."""
+        return self.statistics.nulls - self.outside
 
 
 @dataclass(frozen=True)
@@ -88,19 +97,36 @@ class Total:
 
 
 def is_plain(column: Column) -> bool:
-    """Return if this is a column of the table with single values."""
-    return len(column.steps) == 1 and (column.type in _TYPES or is_decimal(column))
+    """Return if this is a column with a single value a row, in the table or in structs."""
+    return is_single(column) and (column.type in _TYPES or is_decimal(column))
+
+
+def is_single(column: Column) -> bool:
+    """Return if a row has the column once: it lies within no list and no map."""
+    return not {ITEM, KEY, VALUE} & {*column.steps[1:]}
+
+
+def within_structs(column: Column, array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Return a single column within its table's column, which has a struct of one field a step.
+
+    Also returns in how many rows it is null because a struct around it is.
+    """
+    outside = 0
+    for _ in column.steps[1:]:
+        outside, array = array.null_count, pc.struct_field(array, 0)
+    return array, outside
 
 
 def read_values(column: Column, array: pa.ChunkedArray) -> Values | None:
     """Return a column's values; None if some are no valid UTF-8."""
+    array, outside = within_structs(column, array)
     if column.type == "string":
         try:
             array.validate(full=True)
         except pa.ArrowInvalid:
             return None
     plain = array.cast(arrow_type(column))
-    return Values(column, plain, _statistics(column, plain))
+    return Values(column, plain, _statistics(column, plain), outside)
 
 
 def is_addable(column: Column) -> bool:

@@ -13,12 +13,14 @@ from typing import TypeVar
 import pyarrow as pa
 
 from lakegate.contract.checks import OF_ROWS, Check, Metric
+from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.report import Tier
 from spark_jobs.audit import arrow_keys, arrow_rules, arrow_values, tier_files
 from spark_jobs.audit.arrow_keys import Hashes
 from spark_jobs.audit.arrow_values import ColumnStatistics, Total
 from spark_jobs.audit.run import Measured
+from spark_jobs.files.places import places
 
 _ADDED = (Metric.SUM, Metric.MEAN)
 _KEYED = (Metric.DUPLICATE, Metric.DISTINCT)
@@ -57,31 +59,61 @@ def answerable(check: Check, contract: Contract) -> bool:
     """Return if this tier can measure a check of the contract, unless the data forbid it."""
     basis = check.basis
     columns = [contract.column(name) for name in basis.columns]
-    if basis.where or basis.checks_whole_table or not all(map(arrow_values.is_plain, columns)):
+    if basis.where or basis.checks_whole_table:
+        return False
+    if _is_of_group(basis, contract):
+        return True
+    if not all(map(arrow_values.is_plain, columns)):
         return False
     if basis.metric in _ADDED:
-        return arrow_values.is_addable(columns[0])
+        return len(columns[0].steps) == 1 and arrow_values.is_addable(columns[0])
     if basis.metric in OF_ROWS:
         return len(columns) == 1 and arrow_rules.is_countable(basis, columns[0])
     return basis.metric in (*_KEYED, Metric.ROWS)
 
 
+def _is_of_group(check: Check, contract: Contract) -> bool:
+    """Return if a check counts the nulls of a struct, a list or a map."""
+    columns = [contract.column(name) for name in check.columns]
+    nested = len(columns) == 1 and columns[0].kind in ("struct", "array", "map")
+    return check.metric is Metric.NULL and nested and arrow_values.is_single(columns[0])
+
+
 def measure(table: pa.Table, contract: Contract) -> Pass:
-    """Return the findings over a table of the contract's columns, each of the contract's type."""
-    plain = filter(arrow_values.is_plain, contract.columns)
+    """Return the findings over a table of the contract's columns, each of the contract's type.
+
+    Nested columns are as `ArrowFile.row_group` returns them.
+    """
+    plain = filter(arrow_values.is_plain, (*contract.columns, *contract.nested))
     read = {c.name: arrow_values.read_values(c, table[c.name]) for c in plain}
     known = {name: values for name, values in read.items() if values is not None}
+    groups = [c for c in _asked(contract) if _is_of_group(c, contract)]
     asked = [c for c in _asked(contract) if known.keys() >= set(c.columns)]
     added = {c.columns[0] for c in asked if c.metric in _ADDED}
     keyed = {c.columns for c in asked if c.metric in _KEYED}
     return Pass(
         table.num_rows,
-        {c.id: arrow_rules.count(c, known[c.columns[0]]) for c in asked if c.metric in OF_ROWS},
+        {
+            **{
+                c.id: arrow_rules.count(c, known[c.columns[0]])
+                for c in asked
+                if c.metric in OF_ROWS
+            },
+            **{c.id: _nulls(contract.column(c.columns[0]), table, contract) for c in groups},
+        },
         {name: arrow_values.total(known[name]) for name in added},
         {key: arrow_keys.hashes([known[name].array for name in key]) for key in keyed},
         {name: values.statistics for name, values in known.items()},
         frozenset(read.keys() - known.keys()),
     )
+
+
+def _nulls(column: Column, table: pa.Table, contract: Contract) -> int:
+    """Return in how many rows a struct, list or map is null, and what it lies in is not."""
+    inner = (place.path for place in places(contract)[column.top] if place.is_leaf)
+    leaf = next(path for path in inner if path.startswith(f"{column.name}."))
+    values, outside = arrow_values.within_structs(column, table[leaf])
+    return int(values.null_count - outside)
 
 
 def measures(found: Pass, contract: Contract) -> dict[str, Measured]:

@@ -5,10 +5,11 @@ is decoded and its checksum verified, so damage shows before anything is registe
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_jobs.files.footer import MAGIC, file_end
@@ -38,11 +39,13 @@ class ArrowFile:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
 
-    def row_group(self, number: int, columns: Sequence[str]) -> pa.Table:
-        """Return all rows of a row group. Raises MustRewrite if Arrow finds it damaged."""
+    def row_group(self, number: int, leaves: Sequence[str]) -> pa.Table:
+        """Return all rows of a row group, with a column for each leaf by its path (`places`).
+
+        The column of a nested leaf has the structs, lists and maps around it, with no other leaf.
+        Raises MustRewrite if Arrow finds the row group damaged.
+        """
         group = self.metadata.row_group(number)
-        if not group.num_rows:
-            return self.metadata.schema.to_arrow_schema().empty_table().select(columns)
         start, end = _extent(group)
         pages = _Pages(self.file.range(start, end - start), start)
         try:
@@ -51,12 +54,55 @@ class ArrowFile:
                 metadata=self.metadata,
                 page_checksum_verification=True,
             )
-            found = reader.read_row_group(number, columns=list(columns), use_threads=False)
+            found = {leaf: _leaf(reader, number, leaf) for leaf in leaves}
+            _require_counts(group, found)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
-        if found.num_rows != group.num_rows or found.column_names != list(columns):
-            raise MustRewrite("Arrow finds other rows or columns than the footer declares")
-        return found
+        return pa.table(found)
+
+
+def _leaf(reader: pq.ParquetFile, number: int, leaf: str) -> pa.ChunkedArray:
+    """Return a leaf's values, within the structs, lists and maps around it."""
+    found = reader.read_row_group(number, columns=[leaf], use_threads=False)
+    rows = reader.metadata.row_group(number).num_rows
+    if found.num_rows != rows or found.num_columns != 1:
+        raise MustRewrite("Arrow finds other rows or columns than the footer declares")
+    if pa.types.is_nested(found.schema.types[0]):
+        found.validate(full=True)
+    return found.column(0)
+
+
+def _require_counts(group: pq.RowGroupMetaData, found: Mapping[str, pa.ChunkedArray]) -> None:
+    """Raise MustRewrite unless the footer counts the values that there are.
+
+    Leaves of one struct, list or map must also agree where it is null, and how long: otherwise
+    each reader makes other rows of them.
+    """
+    chunks = (group.column(number) for number in range(group.num_columns))
+    declared = {chunk.path_in_schema: chunk.num_values for chunk in chunks}
+    agreed: dict[str, pa.Array] = {}
+    for leaf, values in found.items():
+        count = group.num_rows
+        for place, around in _around(leaf.partition(".")[0], values):
+            if not agreed.setdefault(place, around).equals(around):
+                raise MustRewrite(f"the parts of its column {place} do not belong together")
+            if pa.types.is_integer(around.type):  # a list without items has a value, too
+                items = pc.filter(around, pc.greater(around, 0))
+                count += pc.sum(items, min_count=0).as_py() - len(items)
+        if declared[leaf] != count:
+            raise MustRewrite(f"its footer declares another number of values for {leaf}")
+
+
+def _around(place: str, values: pa.ChunkedArray) -> Iterator[tuple[str, pa.Array]]:
+    """Yield what is around a leaf's values: of a struct if it is there, of others their lengths."""
+    array = pa.concat_arrays(values.chunks)
+    while pa.types.is_nested(array.type):
+        if pa.types.is_struct(array.type):
+            yield place, array.is_valid()
+            place, array = f"{place}.{array.type.field(0).name}", array.flatten()[0]
+        else:
+            yield place, array.value_lengths()
+            place, array = f"{place}[]", array.flatten()
 
 
 def _extent(group: pq.RowGroupMetaData) -> tuple[int, int]:

@@ -8,10 +8,12 @@ another footer changes no position of a page.
 from collections.abc import Iterable, Mapping
 
 from spark_jobs.files.limits import Compact
+from spark_jobs.files.places import elements
 
 # Field ids and types of parquet.thrift: FileMetaData, SchemaElement, KeyValue.
 _SCHEMA, _ROW_GROUPS, _KEY_VALUES, _ENCRYPTION, _SIGNING_KEY = 2, 4, 5, 8, 9
-_NAME, _CHILDREN, _FIELD_ID = 4, 5, 9
+_REPETITION, _FIELD_ID = 3, 9
+_REPEATED = 2
 _KEY = 1
 _I32, _STRUCT = 5, 12
 # RowGroup, ColumnChunk, ColumnMetaData. What a writer says about values may be wrong, and a reader
@@ -34,11 +36,11 @@ def file_end(footer: bytes) -> bytes:
 
 
 def with_field_ids(footer: bytes, ids: Mapping[str, int]) -> bytes:
-    """Return the footer with the field id of each column of the schema, by the column's exact name.
+    """Return the footer with the field id of each element of the schema, by its path (`places`).
 
     It has no statistics, indexes and bloom filters, and no notes on schemas that contradict it. All
-    else stays as it was. Raises ValueError for a
-    footer that cannot be read, with nested columns, with other columns than `ids`, or encrypted.
+    else stays as it was. Raises ValueError for a footer that cannot be read, with other columns
+    than `ids`, or encrypted. Groups that repeat have no id.
     """
     read = Compact(footer)
     parts = list(read.parts())
@@ -64,21 +66,22 @@ def _changed(id_: int, value: bytes, ids: Mapping[str, int]) -> bytes:
     return value
 
 
-def _schema(elements: list[bytes], ids: Mapping[str, int]) -> list[bytes]:
+def _schema(schema: list[bytes], ids: Mapping[str, int]) -> list[bytes]:
     """Return the schema's elements, the root first, with the columns' field ids."""
-    root, *columns = elements
-    described = [Compact(each).struct() for each in columns]
-    if any(each.get(_CHILDREN) for each in described):
-        raise ValueError("a column is nested")
-    names = [each[_NAME].decode() for each in described]
-    if sorted(names) != sorted(ids) or Compact(root).struct().get(_CHILDREN) != len(columns):
+    root, *others = schema
+    found = elements([Compact(each).struct() for each in schema])
+    paths = [".".join(path) for path, _ in found]
+    named = [p for p, (_, e) in zip(paths, found, strict=True) if e.get(_REPETITION) != _REPEATED]
+    if sorted(named) != sorted(ids) or len(set(paths)) < len(paths):
         raise ValueError("its columns are not those of the table")
-    return [root, *(_with_id(each, ids[n]) for each, n in zip(columns, names, strict=True))]
+    return [root, *(_with_id(e, ids.get(path)) for e, path in zip(others, paths, strict=True))]
 
 
-def _with_id(element: bytes, field_id: int) -> bytes:
-    kept = [part for part in Compact(element).parts() if part[0] != _FIELD_ID]
-    return _struct(sorted([*kept, (_FIELD_ID, _I32, _zigzag(field_id))], key=lambda part: part[0]))
+def _with_id(element: bytes, field_id: int | None) -> bytes:
+    parts = [part for part in Compact(element).parts() if part[0] != _FIELD_ID]
+    if field_id is not None:
+        parts.append((_FIELD_ID, _I32, _zigzag(field_id)))
+    return _struct(sorted(parts, key=lambda part: part[0]))
 
 
 def _plain_group(row_group: bytes) -> bytes:

@@ -4,12 +4,14 @@ Such a file is what Iceberg's own writer could have written, or what all of Iceb
 alike. They know fewer types than Spark's reader, and convert nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from spark_jobs.files.limits import Compact
+from spark_jobs.files.places import Element, Place, elements, fields, places
+from spark_jobs.schema.types import Array, Map, Struct
 
 TEXTS = ("csv", "tsv", "json")  # which Arrow decodes first
 LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as a reader may hold one in memory
@@ -26,7 +28,7 @@ _TYPE, _LENGTH, _REPETITION, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _
     *(1, 2, 3, 4, 5, 6, 7, 8),
     10,
 )
-_REPEATED = 2
+_REQUIRED, _REPEATED = 0, 2
 
 _CODECS = {0: "none", 1: "snappy", 2: "gzip", 6: "zstd"}
 # Plain, and the two of dictionaries. Iceberg's reader by batches fails on others, such as newer
@@ -63,6 +65,8 @@ _TYPES: Mapping[str, tuple[int, tuple[_Annotation, ...]]] = {
     "timestamp": (_INT64, _either(_UTC, 10)),
     "timestamp_ntz": (_INT64, ((_LOCAL, 10), (_LOCAL, None))),  # 10 alone means UTC
 }
+_LISTS, _MAPS = _either({3: {}}, 3), _either({2: {}}, 1)
+_REPEATING: tuple[_Annotation, ...] = (_NOT, (None, 2))  # 2 is of a map's keys and values
 _OF_DECIMALS = 5
 _DAYS = ("date", "timestamp", "timestamp_ntz")
 # Their days before 15 October 1582 may be of the Julian calendar, which Iceberg does not have.
@@ -122,33 +126,49 @@ def _of_encryption(footer: dict[int, Any]) -> Iterator[str]:
 
 
 def _of_columns(schema: list[dict[int, Any]], contract: Contract) -> Iterator[str]:
-    elements = schema[1:]  # after the root
-    if any(each.get(_CHILDREN) or each[_REPETITION] == _REPEATED for each in elements):
-        yield "it has nested or repeated columns"
-    if sorted(each[_NAME].decode() for each in elements) != sorted(
-        column.name for column in contract.columns
-    ):
+    named: defaultdict[str, dict[str, Element]] = defaultdict(dict)
+    for path, element in (found := elements(schema)):
+        named[path[0]][".".join(path)] = element
+    different = {path for column in named.values() for path in column}
+    if named.keys() != {column.name for column in contract.columns} or len(different) < len(found):
         yield "its columns are not exactly the contract's"
-    named = {each[_NAME].decode(): each for each in elements}
     for column in contract.columns:
-        if not _fits(named[column.name], column):
+        wanted = {place.path: place for place in places(contract)[column.name]}
+        there = named[column.name]
+        if there.keys() != wanted.keys() or not all(_fits(there[p], wanted[p]) for p in wanted):
             yield f"its column {column.name} is not {column.type} as Iceberg writes it"
 
 
-def _fits(element: dict[int, Any], column: Column) -> bool:
+def _fits(element: Element, place: Place) -> bool:
     annotation = (element.get(_LOGICAL), element.get(_CONVERTED))
-    if column.kind == "decimal":
-        return annotation[1] in (None, _OF_DECIMALS) and _fits_decimal(element, column)
-    type_, annotations = _TYPES.get(column.type, (None, ()))
-    return element[_TYPE] == type_ and annotation in annotations
+    if place.type is None or element[_REPETITION] == _REPEATED:
+        return place.type is None and element[_REPETITION] == _REPEATED and annotation in _REPEATING
+    if place.is_key and element[_REPETITION] != _REQUIRED:
+        return False
+    match place.type:
+        case str(type_):
+            return _fits_leaf(element, annotation, type_)
+        case Struct():
+            return annotation == _NOT
+        case Array():
+            return annotation in _LISTS
+        case Map():
+            return annotation in _MAPS
 
 
-def _fits_decimal(element: dict[int, Any], column: Column) -> bool:
-    """Return if an element is a decimal of the column's precision and scale.
+def _fits_leaf(element: Element, annotation: _Annotation, type_: str) -> bool:
+    if type_.startswith("decimal("):
+        return annotation[1] in (None, _OF_DECIMALS) and _fits_decimal(element, type_)
+    physical, annotations = _TYPES.get(type_, (None, ()))
+    return element[_TYPE] == physical and annotation in annotations
+
+
+def _fits_decimal(element: Element, type_: str) -> bool:
+    """Return if an element is a decimal of the type's precision and scale.
 
     Iceberg writes few digits as integers, many as bytes; its readers go by the physical type.
     """
-    digits = column.type.removeprefix("decimal(").removesuffix(")").split(",")
+    digits = type_.removeprefix("decimal(").removesuffix(")").split(",")
     precision, scale = int(digits[0]), int(digits[1])
     logical = element.get(_LOGICAL, {_OF_DECIMALS: {1: scale, 2: precision}})
     longest = {_INT32: 9, _INT64: 18}.get(element[_TYPE], 0)
@@ -166,14 +186,15 @@ def _of_calendar(footer: dict[int, Any], contract: Contract) -> Iterator[str]:
     by_spark, writer = notes.get(_SPARK, b""), footer.get(_WRITER, b"")
     unsure = not by_spark and (not writer or writer.startswith(_OLD_WRITERS))
     legacy = _LEGACY in notes or by_spark.startswith((b"1.", b"2."))
-    if (unsure or legacy) and any(column.type in _DAYS for column in contract.columns):
+    if (unsure or legacy) and any(place.type in _DAYS for place in fields(contract)):
         yield "its writer may have counted days by the Julian calendar"
 
 
 def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
     groups = footer[_ROW_GROUPS]
     # Arrow finds a column by its place, other readers by its name.
-    paths = [[each[_NAME]] for each in footer[_SCHEMA][1:]]
+    columns = [path for path, each in elements(footer[_SCHEMA]) if not each.get(_CHILDREN)]
+    paths = [[name.encode() for name in path] for path in columns]
     if any([chunk[_META][_META_PATH] for chunk in group[_CHUNKS]] != paths for group in groups):
         yield "a row group has other columns than its schema"
     if not footer[_ROWS]:

@@ -103,3 +103,19 @@ def groups(metadata: Struct) -> list[Struct]:
 def chunks(metadata: Struct) -> Iterator[Any]:
     """Return each column chunk's own metadata."""
     return (chunk[3][1] for group in groups(metadata) for chunk in group[1][1][1])
+
+
+def grafted(one: bytes, other: bytes, number: int) -> bytes:
+    """Return a file with the pages of a column chunk, by its number, from another file."""
+    pages, metadata = footer(one)
+    others, foreign = footer(other)
+    own, given = ([*_whole_chunks(each)][number] for each in (metadata, foreign))
+    own[3] = deepcopy(given[3])
+    for place in (9, 11):
+        if place in own[3][1]:
+            own[3][1][place] = _I64, own[3][1][place][1] + len(pages)
+    return with_footer(pages + others, metadata)
+
+
+def _whole_chunks(metadata: Struct) -> Iterator[Any]:
+    return (chunk for group in groups(metadata) for chunk in group[1][1][1])

@@ -1,7 +1,7 @@
 """Parquet files of several writers, and the parts of a Parquet file."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +25,12 @@ _TYPES = {
     "day": pa.date32(),
     "at": pa.timestamp("us", "UTC"),
     "local": pa.timestamp("us"),
+    "pair": pa.struct(
+        {"a": pa.string(), "b": pa.float64(), "inner": pa.struct({"day": pa.date32()})}
+    ),
+    "items": pa.list_(pa.struct({"sku": pa.string(), "count": pa.int64()})),
+    "prices": pa.map_(pa.string(), pa.decimal128(9, 2)),
+    "grid": pa.list_(pa.list_(pa.int32())),
 }
 SCHEMA = pa.schema(list(_TYPES.items()))
 # The same columns in a contract.
@@ -42,7 +48,69 @@ SPARK_TYPES = {
     "day": "date",
     "at": "timestamp",
     "local": "timestamp_ntz",
+    "pair": "struct<a:string,b:double,inner:struct<day:date>>",
+    "items": "array<struct<sku:string,count:bigint>>",
+    "prices": "map<string,decimal(9,2)>",
+    "grid": "array<array<int>>",
 }
+# What has a field id, in the order of the schema.
+PATHS = (
+    *list(_TYPES)[:13],
+    *("pair", "pair.a", "pair.b", "pair.inner", "pair.inner.day"),
+    *("items", "items.list.element", "items.list.element.sku", "items.list.element.count"),
+    *("prices", "prices.key_value.key", "prices.key_value.value"),
+    *("grid", "grid.list.element", "grid.list.element.list.element"),
+)
+_LOGICAL = {"string": "string", "binary": "string", "int": "integer", "bigint": "integer"}
+_LOGICAL |= {name: name for name in ("boolean", "date", "timestamp")}
+_LOGICAL |= {"timestamp_ntz": "timestamp"}
+
+
+def declared(name: str, type_: str) -> dict[str, Any]:
+    """Return a column of a plain type as a contract declares it."""
+    return {
+        "name": name,
+        "logicalType": _LOGICAL.get(type_, "number"),
+        "physicalType": type_,
+    }
+
+
+PROPERTIES: list[dict[str, Any]] = [
+    *(declared(name, type_) for name, type_ in list(SPARK_TYPES.items())[:13]),
+    {
+        "name": "pair",
+        "logicalType": "object",
+        "properties": [
+            declared("a", "string"),
+            declared("b", "double"),
+            {"name": "inner", "logicalType": "object", "properties": [declared("day", "date")]},
+        ],
+    },
+    {
+        "name": "items",
+        "logicalType": "array",
+        "items": {
+            "logicalType": "object",
+            "properties": [declared("sku", "string"), declared("count", "bigint")],
+        },
+    },
+    {
+        "name": "prices",
+        "logicalType": "map",
+        "map": {
+            "key": {"logicalType": "string"},
+            "value": {"logicalType": "number", "physicalType": "decimal(9,2)"},
+        },
+    },
+    {
+        "name": "grid",
+        "logicalType": "array",
+        "items": {
+            "logicalType": "array",
+            "items": {"logicalType": "integer", "physicalType": "int"},
+        },
+    },
+]
 ROWS = pa.table(
     {
         "flag": [True, False, None, True],
@@ -63,6 +131,15 @@ ROWS = pa.table(
             datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
         ],
         "local": [datetime(1582, 10, 5), datetime(2013, 1, 1), None, datetime(1969, 12, 31, 23)],  # noqa: DTZ001
+        "pair": [
+            {"a": "x", "b": -0.0, "inner": {"day": date(2013, 1, 1)}},
+            {"a": None, "b": float("nan"), "inner": None},
+            None,
+            {"a": "a text of more than sixteen", "b": 1.0, "inner": {"day": None}},
+        ],
+        "items": [[{"sku": "s", "count": 1}, None, {"sku": None, "count": 2}], [], None, [None]],
+        "prices": [[("k", Decimal("0.01")), ("l", None)], [], None, [("", Decimal("-1.00"))]],
+        "grid": [[[1, 2], [], None], [], None, [[None]]],
     },
     schema=SCHEMA,
 )
@@ -116,3 +193,16 @@ def footer_of(file: bytes) -> tuple[int, bytes]:
     """Return where a Parquet file's footer begins, and the footer."""
     length = int.from_bytes(file[-8:-4], "little")
     return len(file) - 8 - length, file[-8 - length : -8]
+
+
+def ids_within(field: pa.Field, path: str) -> Iterator[tuple[str, int]]:
+    """Yield the path and the field id of a column and of all within it."""
+    yield path, int(field.metadata[b"PARQUET:field_id"])
+    if pa.types.is_struct(field.type):
+        for inner in field.type:
+            yield from ids_within(inner, f"{path}.{inner.name}")
+    elif pa.types.is_map(field.type):
+        yield from ids_within(field.type.key_field, f"{path}.key_value.key")
+        yield from ids_within(field.type.item_field, f"{path}.key_value.value")
+    elif pa.types.is_list(field.type):
+        yield from ids_within(field.type.value_field, f"{path}.list.element")

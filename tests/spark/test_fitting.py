@@ -10,7 +10,9 @@ import pytest
 from lakegate.report import Verdict
 from spark_jobs.fitting import examine
 from spark_jobs.storage import Storage
+from tests.fakes import lying_parquet
 from tests.spark.conftest import GOOD, Job, changed, parquet
+from tests.spark.measuring import contract_of
 from tests.spark.test_group import _ingest, _specs
 
 pytestmark = pytest.mark.spark
@@ -71,6 +73,65 @@ def test_a_file_that_fails_is_registered_with_samples(
     assert (failed.id, failed.tier, failed.counted) == ("amount.invalidValues", "arrow", 1)
     assert [row["amount"] for row in failed.samples] == ["100.5"]
     assert len(job.rows(table, report.branch)) == 3
+
+
+_SKU = pa.struct({"sku": pa.string()})
+_AREA = pa.struct({"code": pa.string(), "size": pa.int64()})
+
+
+def _nested(area: list[Any], lines: list[Any]) -> bytes:
+    columns = {"area": pa.array(area, _AREA), "lines": pa.array(lines, pa.list_(_SKU))}
+    return parquet({"id": [*range(len(area))], **columns})
+
+
+def _of_nested(table: str, **of_sku: Any) -> str:
+    code = {"name": "code", "logicalType": "string", "required": True}
+    size = {"name": "size", "logicalType": "integer", "logicalTypeOptions": {"minimum": 0}}
+    sku = {"name": "sku", "logicalType": "string", **of_sku}
+    columns: list[dict[str, Any]] = [
+        {"name": "id", "logicalType": "integer", "unique": True},
+        {"name": "area", "logicalType": "object", "properties": [code, size]},
+        {
+            "name": "lines",
+            "logicalType": "array",
+            "required": True,
+            "items": {"logicalType": "object", "properties": [sku]},
+        },
+    ]
+    return contract_of(columns, (), table)
+
+
+def test_a_file_with_nested_columns_is_registered(job: Job, table: str) -> None:
+    """Arrow answers the checks of structs, and of lists as a whole, Spark those of their items."""
+    area = [{"code": "x", "size": 0}, None, {"code": None, "size": -1}]
+    body = _nested(area, [[{"sku": "a"}, {"sku": None}], [], None])
+    report = job.ingest(body, _of_nested(table, required=True), table)
+    assert (report.verdict, _way(report)) == (Verdict.REJECTED, "registered")
+    assert {each.id: (each.tier, each.counted) for each in report.failed} == {
+        "area.code.nullValues": ("arrow", 1),
+        "area.size.invalidValues": ("arrow", 1),
+        "lines.nullValues": ("arrow", 1),
+        "lines[].sku.nullValues": ("scan", 1),
+    }
+    rows = job.rows(table, report.branch)
+    assert [row["area"] and row["area"].asDict() for row in rows] == area
+    assert [row["lines"] and [each.sku for each in row["lines"]] for row in rows] == [
+        ["a", None],
+        [],
+        None,
+    ]
+
+
+def test_a_group_of_nested_files_is_registered(job: Job, table: str) -> None:
+    """Files with nested columns share a commit; one whose leaves disagree is left alone."""
+    bodies = {f"fits {n}": _nested([{"code": "x", "size": n}], [[]]) for n in (1, 2)}
+    rows = [[{"code": "x", "size": 1}, None], [None, {"code": "x", "size": 1}]]
+    one, other = (_nested(each, [[], []]) for each in rows)
+    bodies["disagrees"] = lying_parquet.grafted(one, other, 2)
+    reports = _ingest(job, _specs(job, bodies, _of_nested(table), table))
+    assert [_way(report) for report in reports[:2]] == ["registered"] * 2
+    assert [len(report.group) for report in reports] == [2, 2, 0]
+    assert sorted(row["area"].size for row in job.rows(table, reports[0].branch)) == [1, 2]
 
 
 def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str) -> None:

@@ -13,9 +13,19 @@ from hypothesis import strategies as st
 
 from spark_jobs.files.footer import file_end, with_field_ids
 from tests.fakes import lying_parquet, thrift
-from tests.fakes.parquet_files import ROWS, SCHEMA, by_arrow, by_duckdb, footer_of, written
+from tests.fakes.parquet_files import (
+    PATHS,
+    ROWS,
+    SCHEMA,
+    by_arrow,
+    by_duckdb,
+    footer_of,
+    ids_within,
+    written,
+)
 
-_IDS = {name: 2**31 - 1 - n * n * 1000 for n, name in enumerate(SCHEMA.names)}
+_IDS = {path: 2**31 - 1 - n * n * 1000 for n, path in enumerate(PATHS)}
+_FLAT = SCHEMA.names[:13]
 _FIELD_ID, _SCHEMA, _ROW_GROUPS, _NOTES = 9, 2, 4, 5
 _CHUNKS, _META = 1, 3  # of a row group, of a column chunk
 _INDEXES, _SAYINGS = (4, 5, 6, 7), (12, 14, 15, 16, 17)
@@ -62,7 +72,7 @@ def _forget(metadata: dict[int, Any]) -> int:
 def found_ids(file: bytes) -> dict[str, int]:
     """Return the field ids that Arrow finds in a file's schema."""
     schema = pq.ParquetFile(io.BytesIO(file)).schema_arrow
-    return {field.name: int(field.metadata[b"PARQUET:field_id"]) for field in schema}
+    return dict(pair for field in schema for pair in ids_within(field, field.name))
 
 
 def assert_same_rows(before: bytes, after: bytes) -> None:
@@ -100,9 +110,12 @@ def test_a_file_without_rows_gets_ids() -> None:
 
 def test_ids_are_replaced() -> None:
     """Earlier ids disappear, also where another writer's note of its schema repeats them."""
-    fields = [field.with_metadata({b"PARQUET:field_id": b"7"}) for field in SCHEMA]
+    fields = [
+        field.with_metadata({b"PARQUET:field_id": b"7"}) if field.name in _FLAT else field
+        for field in SCHEMA
+    ]
     before = written(ROWS.cast(pa.schema(fields)))
-    assert set(found_ids(before).values()) == {7}
+    assert thrift.footer(before)[1][_SCHEMA][1][1][1][_FIELD_ID] == (5, 7)
     assert_only_ids_differ(before, identified(before, _IDS), _IDS)
     assert identified(before, _IDS) == identified(written(ROWS), _IDS)  # none is there twice
 
@@ -121,7 +134,9 @@ _NAMES = st.text(min_size=1, max_size=20)
 
 @given(
     names=st.lists(_NAMES, min_size=1, max_size=40, unique=True),
-    types=st.lists(st.sampled_from(list(SCHEMA.types)), min_size=40, max_size=40),
+    types=st.lists(
+        st.sampled_from([SCHEMA.field(name).type for name in _FLAT]), min_size=40, max_size=40
+    ),
     nullable=st.lists(st.booleans(), min_size=40, max_size=40),
     had=st.lists(st.none() | st.integers(0, 2**31 - 1), min_size=40, max_size=40),
     data=st.data(),
@@ -180,8 +195,18 @@ def _refused() -> Iterator[Any]:
     ):
         _, metadata = thrift.footer(file)
         yield pytest.param(thrift.written(metadata | fields), ids, id=name)
-    nested = pa.table({"id": [[1]], "name": ["a"]})
-    yield pytest.param(footer_of(written(nested))[1], ids, id="nested")
+    nested = footer_of(written(pa.table({"id": [[1]], "name": ["a"]})))[1]
+    yield pytest.param(nested, ids, id="items without an id")
+    yield pytest.param(nested, {**ids, "id.list": 3, "id.list.element": 4}, id="an id of a group")
+    twice = pa.table({"id": [{"a": 1}], "id.a": [1], "name": ["a"]})
+    yield pytest.param(footer_of(written(twice))[1], {**ids, "id.a": 3}, id="two of one path")
+    for children, name in ((9, "too few"), (1, "too many"), (2**31, "far too few")):
+        _, metadata = thrift.footer(file)
+        metadata[2][1][1][0][5] = 5, children
+        yield pytest.param(thrift.written(metadata), ids, id=f"{name} elements")
+    _, metadata = thrift.footer(file)
+    metadata[2][1][1][1:] = [{4: (8, b"id"), 5: (5, 1)}] * 5000
+    yield pytest.param(thrift.written(metadata), ids, id="too deep")
 
 
 @pytest.mark.parametrize(("footer", "ids"), list(_refused()))

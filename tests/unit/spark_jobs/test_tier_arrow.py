@@ -217,7 +217,6 @@ ALL = {
         check(Metric.STDDEV, "n"),
         check(Metric.QUANTILE, "n", rule=Quantile(Decimal("0.5"))),
         check(Metric.AGE, "t"),
-        check(Metric.NULL, "tags"),
         check(Metric.NULL, "tags[]"),
         check(DISTINCT, "n", "tags"),
         check(Metric.INVALID, "raw", rule=Rule(min_length=1)),

@@ -1,0 +1,101 @@
+"""The places of a contract's columns in a Parquet schema, as Iceberg's writer lays them out. Pure.
+
+A Parquet schema is a list of elements, each before those within it. Lists and maps have a group
+between them and their values, which repeats.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from lakegate.contract.model import Contract
+from spark_jobs.schema.types import Array, Map, Struct, Type, parse
+
+_NAME, _CHILDREN = 4, 5  # parquet.thrift: SchemaElement
+_DEEPEST = 50
+Element = Mapping[int, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """An element of a Parquet schema, by its path: names from the column's on, joined by dots.
+
+    `type` is the type of its values, None for a group that repeats. A map's key is never null.
+    """
+
+    path: str
+    type: Type | None
+    is_key: bool = False
+
+    @property
+    def is_leaf(self) -> bool:
+        """Return if it has values itself."""
+        return isinstance(self.type, str)
+
+
+@lru_cache(maxsize=64)
+def places(contract: Contract) -> Mapping[str, tuple[Place, ...]]:
+    """Return the places of each column of a contract, by its name, each before those within it."""
+    return {
+        each.name: tuple(_within(Place(each.name, parse(each.type)))) for each in contract.columns
+    }
+
+
+def leaves(contract: Contract) -> list[str]:
+    """Return the paths of a contract's columns that have values themselves."""
+    return [each.path for column in places(contract).values() for each in column if each.is_leaf]
+
+
+def fields(contract: Contract) -> list[Place]:
+    """Return the places that have a field id: all but groups that repeat."""
+    return [
+        each for column in places(contract).values() for each in column if each.type is not None
+    ]
+
+
+def _within(place: Place) -> Iterator[Place]:
+    yield place
+    match place.type:
+        case Struct(parts):
+            inner = [Place(f"{place.path}.{name}", type_) for name, type_ in parts]
+        case Array(item):
+            yield (group := Place(f"{place.path}.list", None))
+            inner = [Place(f"{group.path}.element", item)]
+        case Map(key, value):
+            yield (group := Place(f"{place.path}.key_value", None))
+            inner = [
+                Place(f"{group.path}.key", key, is_key=True),
+                Place(f"{group.path}.value", value),
+            ]
+        case _:
+            inner = []
+    for each in inner:
+        yield from _within(each)
+
+
+def elements(schema: Sequence[Element]) -> list[tuple[tuple[str, ...], Element]]:
+    """Return the elements of a schema after its root, in order, each with the names on its path.
+
+    Raises ValueError for a schema that is no tree, LookupError for one without names.
+    """
+    root, *others = schema
+    left = iter(others)
+    found = list(_children(root, (), left))
+    if len(found) < len(others):
+        raise ValueError("its schema has more elements than its root")
+    return found
+
+
+def _children(
+    parent: Element, path: tuple[str, ...], left: Iterator[Element]
+) -> Iterator[tuple[tuple[str, ...], Element]]:
+    if len(path) > _DEEPEST:
+        raise ValueError("its schema is too deep")
+    for _ in range(parent.get(_CHILDREN) or 0):
+        each = next(left, None)
+        if each is None:
+            raise ValueError("its schema has fewer elements than it declares")
+        here = (*path, each[_NAME].decode())
+        yield here, each
+        yield from _children(each, here, left)
