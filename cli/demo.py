@@ -35,7 +35,7 @@ def demo() -> None:
 
     Starts the local stack, and stops it again if it was not running. Keeps the data.
     """
-    checkout()  # an error comes before any heading
+    local_stack.set_up()  # an error comes before any heading
     console = terminal.out()
     console.print("\nLakegate: ingesting five days of flights\n", style="bold")
     tell = terminal.progress_printer()

@@ -19,6 +19,7 @@ from cli.aws_rules import ALLOW, rights
 from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
+from cli.local_stack import continue_in_project
 from cli.options import AsJson
 from cli.terminal import progress_printer
 from functions.adapters.s3 import Lake
@@ -160,6 +161,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check a deployment from inside and outside its network; exits 1 on problems."""
+    continue_in_project(context.obj)
     found = find(context.obj)
     account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
     inputs = _inputs(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))

@@ -10,7 +10,7 @@ import typer
 
 from access.deployment import checkout, home, nessie_address
 from cli import terminal
-from cli.local_stack import Tell
+from cli.local_stack import Tell, continue_in_project
 from cli.terminal import progress_printer
 from functions.adapters.keyring import SecretKeyring
 from functions.health.nessie_checks import NessieProbe
@@ -65,6 +65,7 @@ def rotate(
     ] = nessie_tokens.LIFE.days,
 ) -> None:
     """Create and store new tokens for Nessie; safe to repeat after an interruption."""
+    continue_in_project(context.obj)
     tell = progress_printer()
     stage = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
     life = timedelta(days=days)
