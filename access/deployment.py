@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from functions.settings import Settings
-from infra.local import processes, stack_file
+from infra.local import stack_file
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
@@ -136,6 +136,8 @@ class Choice:
         if self.stage:
             os.environ.update(_deployed(f"lakegate-{self.stage}"))
         elif self.local:
+            from infra.local import processes  # psutil takes its time, which help does not need
+
             local = stack_file.read(home())
             if running and processes.running(home(), "ministack") is None:
                 raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")

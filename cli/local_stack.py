@@ -12,7 +12,6 @@ from access.deployment import Choice, Deployment, checkout, enter, find, home, i
 from access.shared_runs import runs_up
 from cli import json_output, terminal
 from cli.contracts import push
-from cli.options import AsJson
 from cli.spinner import SPINNER
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
@@ -27,10 +26,7 @@ Tell = Callable[[str], None]
 
 
 def up() -> None:
-    """Start the local stack, deploy changes and push contracts/.
-
-    An installed package downloads what the stack needs on first use.
-    """
+    """Start the local stack, and print its addresses."""
     set_up()
     found = start(terminal.progress_printer())
     terminal.out().print(
@@ -52,16 +48,10 @@ def down() -> None:
     stack.down(home(), terminal.progress_printer())
 
 
-def status(
-    context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
-    """Show addresses, buckets, the health of each part, ingestions by state and shared runs.
-
-    Exits 1 when a part is down.
-    """
-    continue_in_project(context.obj)
-    document = _status(find(context.obj, running=False))
+def status(stage: str | None, *, as_json: bool) -> None:
+    """Print the state of a deployment; exit with 1 when a part is down."""
+    continue_in_project(stage)
+    document = _status(find(stage, running=False))
     if as_json:
         typer.echo(json_output.text(document))
     else:
