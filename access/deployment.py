@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from functions.settings import Settings
-from infra.local import processes, stack_file
+from infra.local import stack_file
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
@@ -80,12 +80,17 @@ class Deployment:
         return Reader(self.addresses["iceberg"], self.catalog_token(), reference)
 
 
+def is_checkout() -> bool:
+    """Return whether a checkout runs, or a copy of one, and no installed package."""
+    return (ROOT / "template.yaml").is_file()
+
+
 def checkout() -> Path:
     """Return the checkout that runs. Raises LakegateError NO_CHECKOUT for an installed package."""
-    if not (ROOT / "template.yaml").is_file():
+    if not is_checkout():
         message = (
             "only a checkout of Lakegate can do this: here its package is installed\n"
-            "Name a stage with `lakegate --stage STAGE`, or work in a clone after `make setup`."
+            "Work in a clone, after `make setup`."
         )
         raise LakegateError("NO_CHECKOUT", message)
     return ROOT
@@ -94,9 +99,10 @@ def checkout() -> Path:
 def home() -> Path:
     """Return the local stack's folder: LAKEGATE_HOME, or `.lakegate` in the checkout.
 
-    Raises LakegateError NO_CHECKOUT, as `checkout`.
+    For an installed package it is `.lakegate` in the user's home.
     """
-    return Path(os.environ.get("LAKEGATE_HOME") or checkout() / ".lakegate").resolve()
+    where = ROOT if is_checkout() else Path.home()
+    return Path(os.environ.get("LAKEGATE_HOME") or where / ".lakegate").resolve()
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,8 @@ class Choice:
         if self.stage:
             os.environ.update(_deployed(f"lakegate-{self.stage}"))
         elif self.local:
+            from infra.local import processes  # psutil takes its time, which help does not need
+
             local = stack_file.read(home())
             if running and processes.running(home(), "ministack") is None:
                 raise LakegateError("STACK_DOWN", "the local stack is down: run `lakegate up`")

@@ -31,11 +31,8 @@ _BROKEN_ROWS = "SELECT carrier, flight, origin, dep_delay FROM nyc.flights WHERE
 
 
 def demo() -> None:
-    """Show every step on real flights: four good days and a broken one.
-
-    Starts the local stack, and stops it again if it was not running. Keeps the data.
-    """
-    checkout()  # an error comes before any heading
+    """Drop four good days and a broken one, and show what becomes of them."""
+    local_stack.set_up()  # an error comes before any heading
     console = terminal.out()
     console.print("\nLakegate: ingesting five days of flights\n", style="bold")
     tell = terminal.progress_printer()

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
 
 import boto3
 import typer
@@ -85,8 +84,6 @@ CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
 _MARKS = {"Add": ("+", "green"), "Remove": ("-", "red"), "Modify": ("~", "yellow")}
 _LOUD = "bold red"
 
-StageOption = Annotated[str, typer.Option("--stage", help="Stage, part of every resource name.")]
-
 
 @dataclass(frozen=True)
 class _Order:
@@ -120,28 +117,11 @@ class _Order:
 
 
 def deploy(
-    context: typer.Context,
-    stage: StageOption = "",
-    own_platform: Annotated[
-        bool,
-        typer.Option("--own-platform", help="Nessie and EMR are yours: deploy no platform stack."),
-    ] = False,
-    by: Annotated[
-        Tool, typer.Option("--by", help="Tool that deploys the app's stack.")
-    ] = Tool.LAKEGATE,
-    stack: Annotated[
-        bool, typer.Option(help="Deploy the app's stack; otherwise you run osls or SAM.")
-    ] = True,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
-    ] = False,
-    seconds: Annotated[
-        float, typer.Option("--timeout", help="Seconds to wait for the smoke test.")
-    ] = 900,
+    stage: str, by: Tool, seconds: float, *, own_platform: bool, with_app: bool, dry_run: bool
 ) -> None:
-    """Deploy this checkout to a stage on AWS; repeat it to continue after an interruption."""
+    """Deploy this checkout to a stage on AWS, or show what would change."""
     checkout()  # before AWS is asked anything
-    site = site_of(context, stage)
+    site = site_of(stage)
     tell = site.tell
     chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
@@ -155,11 +135,11 @@ def deploy(
         return
     _prepare(order)
     adoption.adopt(site, order.app)
-    if stack and by is Tool.LAKEGATE:
+    if with_app and by is Tool.LAKEGATE:
         stack_plan.deploy_stack(site, order.app)
     else:
         _check_losses(order)
-    if stack and by is not Tool.LAKEGATE:
+    if with_app and by is not Tool.LAKEGATE:
         tools.run(by, ROOT, site.stage, order.app.template)
     if production:
         _protect(site)
@@ -169,13 +149,12 @@ def deploy(
         tell(f"run `npx osls deploy --stage {site.stage.name}` or `sam deploy`, then this again")
 
 
-def site_of(context: typer.Context, stage: str) -> Site:
-    """Return the site of the stage given to this command, or else to `lakegate` itself."""
-    name = stage or context.obj
-    if not name:
+def site_of(stage: str) -> Site:
+    """Return the site of a stage on AWS."""
+    if not stage:
         raise typer.BadParameter("give the stage, for example --stage dev", param_hint="--stage")
     tell = progress_printer()
-    return connect(stage_here(name, boto3.Session(), tell), boto3.client, tell)
+    return connect(stage_here(stage, boto3.Session(), tell), boto3.client, tell)
 
 
 def _prepare(order: _Order) -> None:

@@ -19,7 +19,7 @@ from cli.aws_rules import ALLOW, rights
 from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
-from cli.options import AsJson
+from cli.local_stack import continue_in_project
 from cli.terminal import progress_printer
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
@@ -155,12 +155,10 @@ _PUBLISHER = "publisher's token"  # which only functions that publish may read
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
 
 
-def doctor(
-    context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
-    """Check a deployment from inside and outside its network; exits 1 on problems."""
-    found = find(context.obj)
+def doctor(stage: str | None, *, as_json: bool) -> None:
+    """Check a deployment from inside and outside its network; exit with 1 on problems."""
+    continue_in_project(stage)
+    found = find(stage)
     account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
     inputs = _inputs(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
     stack = inputs.stage.stack

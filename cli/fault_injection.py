@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BROKEN_ROWS = 7  # so many rows are, where a fault is about single rows
 
@@ -40,7 +40,7 @@ MEANING: Mapping[Fault, str] = {
 _WITHIN_A_TEXT = 20  # bytes from a line's beginning: in the quoted tracking number
 
 
-def with_row_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
+def with_row_faults(rows: "pa.Table", faults: frozenset[Fault]) -> "pa.Table":
     """Return a file's first rows with the faults that concern single rows."""
     if Fault.NULLS in faults:
         rows = _replaced(rows, "country", None)
@@ -51,13 +51,15 @@ def with_row_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
     return rows
 
 
-def with_column_faults(rows: pa.Table, faults: frozenset[Fault]) -> pa.Table:
+def with_column_faults(rows: "pa.Table", faults: frozenset[Fault]) -> "pa.Table":
     """Return rows with the faults that concern whole columns."""
     if Fault.RENAMED in faults:
         rows = rows.rename_columns({"postage": "price"})
     if Fault.MISSING in faults:
         rows = rows.drop_columns("sent_at")
     if Fault.TYPE in faults:
+        import pyarrow as pa  # it takes its time, which help does not need
+
         index = rows.schema.get_field_index("weight_kg")
         words = rows.set_column(index, "weight_kg", rows["weight_kg"].cast(pa.string()))
         rows = _replaced(words, "weight_kg", "heavy")
@@ -79,8 +81,11 @@ def break_bytes(file: Path, faults: frozenset[Fault]) -> None:
             opened.truncate()
 
 
-def _replaced(rows: pa.Table, name: str, value: Any, many: int = BROKEN_ROWS) -> pa.Table:
+def _replaced(rows: "pa.Table", name: str, value: Any, many: int = BROKEN_ROWS) -> "pa.Table":
     """Return the rows with one value in a column of the first `many` rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     first = pa.array([index < many for index in range(rows.num_rows)])
     values = pc.if_else(first, value, rows[name])
     return rows.set_column(rows.schema.get_field_index(name), name, values)

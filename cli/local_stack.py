@@ -8,18 +8,18 @@ from typing import Any
 import typer
 from rich.console import RenderableType
 
-from access.deployment import Deployment, checkout, enter, find, home
+from access.deployment import Choice, Deployment, checkout, enter, find, home, is_checkout
 from access.shared_runs import runs_up
 from cli import json_output, terminal
 from cli.contracts import push
-from cli.options import AsJson
+from cli.spinner import SPINNER
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState, is_approved
 from functions.model.upkeep_note import UpkeepNote
 from functions.settings import Settings
 from functions.wiring import connect
-from infra.local import stack
+from infra.local import own_project, stack, stack_file
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
 
@@ -27,7 +27,8 @@ Tell = Callable[[str], None]
 
 
 def up() -> None:
-    """Start the local stack, deploy changes and push contracts/."""
+    """Start the local stack, and print its addresses."""
+    set_up()
     found = start(terminal.progress_printer())
     terminal.out().print(
         terminal.facts(
@@ -48,15 +49,10 @@ def down() -> None:
     stack.down(home(), terminal.progress_printer())
 
 
-def status(
-    context: typer.Context,
-    as_json: AsJson = False,
-) -> None:
-    """Show addresses, buckets, the health of each part, ingestions by state and shared runs.
-
-    Exits 1 when a part is down.
-    """
-    document = _status(find(context.obj, running=False))
+def status(stage: str | None, *, as_json: bool) -> None:
+    """Print the state of a deployment; exit with 1 when a part is down."""
+    continue_in_project(stage)
+    document = _status(find(stage, running=False))
     if as_json:
         typer.echo(json_output.text(document))
     else:
@@ -89,6 +85,26 @@ def counted(document: Mapping[str, Any]) -> RenderableType:
     if document["approved"]:
         by_state["published"] += f" ({document['approved']:,} approved)"
     return terminal.facts(by_state.items())
+
+
+def set_up() -> None:
+    """Continue in a checkout, or in the copy of the project, which is made if it is missing."""
+    if not is_checkout():
+        SPINNER.stop()
+        own_project.ensure(home(), terminal.progress_printer())
+        own_project.continue_there(home())
+
+
+def continue_in_project(stage: str | None) -> None:
+    """Continue in a checkout, or in the copy of the project if the local stack is chosen.
+
+    Raises LakegateError NO_STACK if there never was one. Call it before the deployment is opened.
+    """
+    if Choice.of(stage).local and not is_checkout():
+        stack_file.read(home())
+        if own_project.program(home()).exists():
+            SPINNER.stop()
+            own_project.continue_there(home())
 
 
 def start(tell: Tell) -> Stack:

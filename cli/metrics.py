@@ -7,8 +7,6 @@ documentation, "Exposition formats").
 import re
 from collections.abc import Iterable, Iterator
 
-import typer
-
 from access.deployment import find
 from access.measures import Measure, measures
 from cli import terminal
@@ -17,9 +15,9 @@ _PREFIX = "lakegate"
 _ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
 
 
-def metrics(context: typer.Context) -> None:
-    """Print files, rows, decisions that wait and late tables for Prometheus."""
-    deployment = find(context.obj)
+def metrics(stage: str | None) -> None:
+    """Print all measures of a deployment."""
+    deployment = find(stage)
     adapters = deployment.adapters()
     stage = deployment.settings.stage
     terminal.raw(text(measures(adapters.ledger, adapters.now()), stage))

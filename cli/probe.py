@@ -6,10 +6,9 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import boto3
-import typer
 from rich.table import Table
 
 from access.deployment import checkout, find
@@ -26,7 +25,6 @@ from lakegate.landing import LandedObject
 from lakegate.probe import DEFAULT, FORMAT, LOCAL_MASTER, probe_key, problems
 
 _PAUSE = 1.0
-_OUTPUT = Path("probe-1.json")
 _NO_FILE = LandedObject("", "", "", "", 0)
 
 
@@ -47,13 +45,9 @@ class Probe:
         return {"asked_for": self.master, "seconds": seconds, "billed": billed, **known}
 
 
-def probe(
-    context: typer.Context,
-    output: Annotated[Path, typer.Option(help="File to write the findings to.")] = _OUTPUT,
-    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait for a run.")] = 900,
-) -> None:
-    """Measure versions, classes and times of the job runs' runtime; exits 1 on problems."""
-    deployment = find(context.obj)
+def probe(stage: str | None, output: Path, seconds: float) -> None:
+    """Measure the runtime of job runs, and write the findings; exit with 1 on problems."""
+    deployment = find(stage)
     tell = progress_printer()
     adapters = deployment.adapters()
     probes = [measure(adapters, m, seconds, tell) for m in (DEFAULT, LOCAL_MASTER)]

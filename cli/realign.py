@@ -2,13 +2,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from access.deployment import find
 from cli import json_output, terminal
-from cli.options import AsJson, Yes
 from functions.model.ingestion import Ingestion
 from functions.operations.realign import Done, realign
 from functions.operations.realignment import Kind
@@ -27,20 +26,12 @@ _TEXTS = {
 _NAMED = (Kind.LOST, Kind.UNCLEAR, Kind.REOPEN, Kind.BRANCH_GONE)
 
 
-def realign_command(
-    context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
-    """Publish again what main lost when Nessie was restored to a backup; name what cannot be.
-
-    Run it again after a failure, and until it finds no difference. Exits 1 if rows are lost.
-    """
+def realign_ledger(stage: str | None, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Bring ledger and main to one state again; exit with 1 if rows are lost."""
     if not (dry_run or yes):
         message = "first look at what it would do, with --dry-run; then give --yes"
         raise typer.BadParameter(message, param_hint="--yes")
-    done = list(realign(find(context.obj).adapters(), dry_run=dry_run))
+    done = list(realign(find(stage).adapters(), dry_run=dry_run))
     if as_json:
         typer.echo(json_output.text(document(done)))
     else:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import RenderableType
@@ -11,8 +11,6 @@ from rich.text import Text
 
 from access.deployment import find
 from cli import json_output, terminal
-from cli.options import AsJson
-from cli.realign import realign_command
 from functions.model.ingestion import Ingestion, State
 from functions.model.shown_state import ShownState
 from functions.operations.rebuild_ledger import rebuild
@@ -23,19 +21,9 @@ from functions.operations.row_balance import Balance, Finding
 _MOST_SHOWN = 50
 
 
-def reconcile(
-    context: typer.Context,
-    table: Annotated[str, typer.Option(help="Only this table.")] = "",
-    thorough: Annotated[
-        bool, typer.Option("--thorough", help="Look up every data file instead of a sample.")
-    ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Check all commits, not only those since the last run.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check that no file is lost and no row doubled; exits 1 on problems."""
-    found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
+def reconcile(stage: str | None, table: str, *, thorough: bool, full: bool, as_json: bool) -> None:
+    """Compare landed objects, ledger and main; exit with 1 on problems."""
+    found = reconciled(find(stage).adapters(), table, thorough=thorough, full=full)
     report(found, as_json=as_json)
 
 
@@ -127,25 +115,10 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
 
 # `lakegate ledger rebuild`: restore a lost ledger.
 
-ledger = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Repair the ledger."
-)
 
-
-ledger.command("realign")(realign_command)
-
-
-@ledger.command("rebuild")
-def rebuild_command(
-    context: typer.Context,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Restore lost ledger entries from main's log, branches, audit reports and job runs.
-
-    Keeps existing entries: safe to run at any time, and again after a failure.
-    """
-    found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
+def rebuild_ledger(stage: str | None, *, dry_run: bool, as_json: bool) -> None:
+    """Restore lost ledger entries."""
+    found = list(rebuild(find(stage).adapters(), dry_run=dry_run))
     if as_json:
         typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
     else:

@@ -3,14 +3,12 @@
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
 
 import boto3
-import typer
 
 from access.deployment import checkout, home, nessie_address
 from cli import terminal
-from cli.local_stack import Tell
+from cli.local_stack import Tell, continue_in_project
 from cli.terminal import progress_printer
 from functions.adapters.keyring import SecretKeyring
 from functions.health.nessie_checks import NessieProbe
@@ -52,28 +50,17 @@ class Rotated:
     own_nessie: bool = False
 
 
-def rotate(
-    context: typer.Context,
-    key: Annotated[
-        bool,
-        typer.Option(
-            "--key", help="Also create a new key, after a leak: all old tokens become invalid."
-        ),
-    ] = False,
-    days: Annotated[
-        int, typer.Option(help="Days until the tokens expire.", min=1, max=365)
-    ] = nessie_tokens.LIFE.days,
-) -> None:
+def rotate(stage: str | None, life: timedelta, *, new_key: bool) -> None:
     """Create and store new tokens for Nessie; safe to repeat after an interruption."""
+    continue_in_project(stage)
     tell = progress_printer()
-    stage = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
-    life = timedelta(days=days)
-    done = _of_stage(stage, tell, life, key) if stage else _of_stack(tell, life, key)
+    name = stage or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
+    done = _of_stage(name, tell, life, new_key) if name else _of_stack(tell, life, new_key)
     terminal.out().print(
         f"New tokens for {', '.join(nessie_tokens.ROLES)}, until {done.keys.until:%Y-%m-%d}."
     )
-    terminal.out().print(_NEW_KEY if key else _NEW_TOKENS)
-    if key and done.own_nessie:
+    terminal.out().print(_NEW_KEY if new_key else _NEW_TOKENS)
+    if new_key and done.own_nessie:
         terminal.out().print(_OWN_NESSIE)
         terminal.raw(f"{done.keys.public_key}\n")
         return

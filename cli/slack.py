@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-import requests
 import typer
 from rich.panel import Panel
 from rich.table import Table
@@ -215,6 +214,8 @@ def _has_buttons(message: Mapping[str, Any]) -> bool:
 
 def _ask(address: str, what: str, payload: dict[str, Any]) -> Any:
     """Return the local Slack's answer. Raises Transient SLACK_UNAVAILABLE."""
+    import requests  # it takes its time, which help does not need
+
     url = f"{address}/{what}"
     try:
         if what in _READ:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.table import Table
 
 from access.deployment import find
 from cli import json_output, terminal
-from cli.options import AsJson
 from functions.adapters.all import Adapters
 from functions.operations import compaction, daily_upkeep, dead_files
 from functions.operations.compaction import Need, Progress, Step
@@ -25,20 +24,13 @@ _WORDS = {
 }
 
 
-def upkeep(
-    context: typer.Context,
-    table: Annotated[str, typer.Argument(help="Only this table, and no deletion.")] = "",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only measure: start and delete nothing.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+def upkeep(stage: str | None, table: str, *, dry_run: bool, as_json: bool) -> None:
     """Compact tables, and delete data files and metadata that nobody reads.
 
     A compaction goes by a job run and a branch of its own; the sweep publishes it within minutes
     after its end, or this command when it is called again. The schedule does both once a day.
     """
-    adapters = find(context.obj).adapters()
+    adapters = find(stage).adapters()
     needs = list(compaction.needs(adapters, table))
     if table and not needs:
         message = f"main has no table {table} with a contract"

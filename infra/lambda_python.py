@@ -36,7 +36,11 @@ def make(environment: Path) -> str:
     """Make the empty environment of Lambda's Python, or else of this one; return which."""
     command = [uv.find_uv_bin(), "venv", "--quiet", "--clear", str(environment), "--python"]
     made = subprocess.run(
-        [*command, LAMBDA_PYTHON], env=_with_pyenv(), capture_output=True, text=True, check=False
+        [*command, LAMBDA_PYTHON],
+        env=with_pyenv(LAMBDA_PYTHON),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if not made.returncode:
         return LAMBDA_PYTHON
@@ -44,10 +48,13 @@ def make(environment: Path) -> str:
     return PYTHON
 
 
-def _with_pyenv() -> dict[str, str]:
-    """Return this environment with pyenv's Pythons on the PATH, also those not selected."""
+def with_pyenv(version: str) -> dict[str, str]:
+    """Return this environment with pyenv's Pythons of a version first on the PATH.
+
+    They are found also if pyenv has selected others.
+    """
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    more = sorted(map(str, pyenv.glob(f"versions/{LAMBDA_PYTHON}.*/bin")), reverse=True)
+    more = sorted(map(str, pyenv.glob(f"versions/{version}.*/bin")), reverse=True)
     return {**os.environ, "PATH": os.pathsep.join([*more, os.environ["PATH"]])}
 
 

@@ -1,7 +1,8 @@
 """Set the project up: two environments, the Java runtime and the jars, as far as they are missing.
 
-With the argument `deploy` it makes a third environment: the tools that deploy and check. It runs on
-the machine's own Python with nothing installed, so it uses the standard library only.
+With the argument `deploy` it makes a third environment: the tools that deploy and check. With
+`local` the first one has only what the local stack needs (infra/local/own_project.py). It runs on a
+plain Python with nothing installed, so it uses the standard library only.
 """
 
 import fcntl
@@ -55,23 +56,34 @@ class Environment:
         return python.exists() and self.stamp.is_file() and self.stamp.read_text() == self.digest()
 
 
-def project_environment(root: Path) -> Environment:
-    """Return the environment that the project runs in, with the project itself installed."""
+def project_environment(root: Path, *, only_local: bool = False) -> Environment:
+    """Return the environment that the project runs in, with the project itself installed.
+
+    With `only_local` it has no tools of development. Files that do not have their pinned hash are
+    refused.
+    """
     with (root / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)
     uv = ".venv/bin/uv pip {} --quiet --python .venv/bin/python --no-build-isolation"
+    libraries = (
+        (f"{uv.format('install')} --constraints requirements-dev.txt --editable .[local]",)
+        if only_local
+        else (
+            f"{uv.format('sync')} --require-hashes requirements-dev.txt",
+            f"{uv.format('install')} --no-deps --editable .",
+        )
+    )
     return Environment(
         root / ".venv",
         (
             *_contents(root, "requirements-build.txt", "requirements-dev.txt"),
-            json.dumps([project["project"], project["build-system"]]).encode(),
+            json.dumps([project["project"], project["build-system"], *libraries]).encode(),
         ),
         (
             f"{shlex.quote(sys.executable)} -m venv --clear .venv",
             # The build tools are installed first, with hashes, so that no build downloads any.
             ".venv/bin/python -m pip install --quiet --require-hashes -r requirements-build.txt",
-            f"{uv.format('sync')} --require-hashes requirements-dev.txt",
-            f"{uv.format('install')} --no-deps --editable .",
+            *libraries,
         ),
     )
 
@@ -156,7 +168,8 @@ def main() -> int:
             if sys.argv[1:] == ["deploy"]:
                 make(deploy_environment(ROOT), run_command)
                 return 0
-            make(project_environment(ROOT), run_command)
+            only_local = sys.argv[1:] == ["local"]
+            make(project_environment(ROOT, only_local=only_local), run_command)
             make(ministack_environment(ROOT), run_command)
             run_command(".venv/bin/python -m infra.local.jars")
     except Failed as failure:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from functions.telemetry import logger
 from lakegate.errors import LakegateError
 
 
@@ -84,6 +83,8 @@ def _carried_out(check: Check) -> Iterable[Finding]:
         return [fail(f"cannot be checked: {error.message}", check.fix)]
     except Exception as error:  # noqa: BLE001 - the other checks must not suffer
         # Only the error's type: its message might contain a token.
+        from functions.telemetry import logger  # it takes its time, which a client does not need
+
         logger.error("a check failed", extra={"check": check.name, "kind": type(error).__name__})
         message = f"cannot be checked: the check raised {type(error).__name__}"
         return [fail(message, "report this: the check itself is faulty")]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from infra.aws.stack_plan import facts
 from infra.stage import Stage
 from infra.template import Template
 from lakegate.errors import LakegateError
@@ -38,6 +37,8 @@ def _osls(stage: Stage) -> list[str]:
 
 def _sam(root: Path, stage: Stage, template: Template) -> list[str]:
     """Return the command for a stage, which samconfig.toml need not know."""
+    from infra.aws.stack_plan import facts  # it imports AWS's libraries
+
     chosen = root / "stages" / f"{stage.name}.yml"
     overrides = [f"file://{chosen.relative_to(root)}"] if chosen.exists() else []
     overrides += [f"{name}={where}" for name, where in facts(template, stage).items()]

@@ -35,7 +35,12 @@ def cache() -> Path:
 
 
 def spark_jars() -> str:
-    """Return the paths of a local Spark's jars with commas between them, for `spark.jars`."""
+    """Return the paths of a local Spark's jars with commas between them, for `spark.jars`.
+
+    Downloads them if one is absent. Raises what `ensure` raises.
+    """
+    if not all((cache() / jar.file_name).is_file() for jar in SPARK_JARS):
+        ensure(SPARK_JARS, cache(), ivy)
     return ",".join(str(cached(jar)) for jar in SPARK_JARS)
 
 
@@ -135,7 +140,7 @@ def _dependency(jar: Jar) -> str:
 
 def ivy(jars: Iterable[Jar], directory: Path) -> None:
     """Download jars with pyspark's Ivy. Raises Transient."""
-    print("Fetching the jars of Spark and Nessie ...", flush=True)
+    print("Fetching the jars of Spark and Nessie ...", file=sys.stderr, flush=True)
     (directory / "ivy.xml").write_text(ivy_module(jars), encoding="utf-8")
     trust = [f"-Djavax.net.ssl.trustStore={_TRUST_STORE}"] if _TRUST_STORE.is_file() else []
     command = [str(java_home() / "bin" / "java"), *trust]

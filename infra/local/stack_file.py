@@ -33,7 +33,10 @@ def read(home: Path) -> Stack:
     try:
         return Stack(**json.loads((home / "stack.json").read_text()))
     except FileNotFoundError:
-        raise LakegateError("NO_STACK", f"no stack in {home}: run `lakegate up`") from None
+        message = (
+            f"no stack in {home}\nRun `lakegate up`, or name one on AWS: `lakegate --stage STAGE`."
+        )
+        raise LakegateError("NO_STACK", message) from None
 
 
 def write(home: Path, stack: Stack) -> None:

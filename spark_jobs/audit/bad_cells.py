@@ -1,19 +1,19 @@
 """Name a few of the cells that could not be read: place in the file, column, value and reason."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
 from lakegate.diagnosis import HIDDEN, BadCell
-from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
+from spark_jobs.files.source import BAD_ROW, PLACE, Source
 from spark_jobs.files.text_lines import collected
 
 _MOST = 10
@@ -74,7 +74,7 @@ def bad_cells(source: Source, contract: Contract) -> tuple[BadCell, ...]:
         return tuple(_by_bad_row(source, contract))
     secrecy = Secrecy.of(contract, source.unreadable.names)
     found = collected(source.unreadable.rows().limit(_MOST))
-    numbers = _numbers([row[PLACE] for row in found], source.unreadable)
+    numbers = _numbers([row[PLACE] for row in found], source.unreadable.every)
     cells = (
         cell
         for row, number in zip(found, numbers, strict=True)
@@ -83,13 +83,16 @@ def bad_cells(source: Source, contract: Contract) -> tuple[BadCell, ...]:
     return tuple(cell for cell, _ in zip(cells, range(_MOST), strict=False))
 
 
-def _numbers(places: Sequence[int], unreadable: Unreadable) -> list[int]:
-    """Return the numbers of rows, from 1, by their places: a partition, and the place in it."""
+def _numbers(places: Sequence[int], every: Callable[[], DataFrame]) -> list[int]:
+    """Return the numbers of rows, from 1, by their places: a partition, and the place in it.
+
+    `every` returns the places of all rows of the file.
+    """
     last = max((place >> _IN_PARTITION for place in places), default=0)
     before = [0] * (last + 1)
     if last:
         part = F.shiftright(F.col(PLACE), _IN_PARTITION).alias("part")
-        counted = collected(unreadable.every().groupBy(part).count())
+        counted = collected(every().groupBy(part).count())
         held = {row["part"]: row["count"] for row in counted}
         before = [0, *accumulate(held.get(number, 0) for number in range(last))]
     rest = (1 << _IN_PARTITION) - 1
@@ -150,24 +153,34 @@ def _cut(text: str | None) -> str:
 
 
 def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
-    """Yield the cells of a file whose format has one text for each bad row: `column: value`."""
+    """Yield the cells of a file whose format has one text for each bad row: `column: value`.
+
+    Under a transform a row's place in the file is not known.
+    """
     # All columns, because Spark refuses to read only the corrupt records; as texts, because Python
     # has no dates after the year 9999.
+    placed = source.rows.withColumn(PLACE, F.monotonically_increasing_id())
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
-    found = source.rows.where(F.col(BAD_ROW).isNotNull()).limit(_MOST).select(*texts).collect()
+    found = collected(placed.where(F.col(BAD_ROW).isNotNull()).limit(_MOST).select(*texts, PLACE))
+    places = [""] * len(found)
+    if not contract.transform:
+        numbers = _numbers([row[PLACE] for row in found], lambda: placed.select(PLACE))
+        places = [f"row {number:,}" for number in numbers]
     secrecy = Secrecy.of(contract, ())
-    cells = (_of_text(str(row[BAD_ROW]), contract, secrecy) for row in found)
-    yield from (cell for cell in cells if cell.column or cell.value != HIDDEN)
+    for row, place in zip(found, places, strict=True):
+        cell = _of_text(str(row[BAD_ROW]), place, contract, secrecy)
+        if place or cell.column or cell.value != HIDDEN:
+            yield cell
 
 
-def _of_text(text: str, contract: Contract, secrecy: Secrecy) -> BadCell:
+def _of_text(text: str, place: str, contract: Contract, secrecy: Secrecy) -> BadCell:
     named: list[Any] = [
         column for column in contract.columns if text.lower().startswith(f"{column.name.lower()}: ")
     ]
     if contract.transform or not named:
         hides = secrecy.everything or secrecy.columns or contract.extra_columns == "drop"
-        return BadCell("", "", HIDDEN if hides else _cut(text), "cannot be read")
+        return BadCell(place, "", HIDDEN if hides else _cut(text), "cannot be read")
     column = max(named, key=lambda each: len(each.name))
     value = text[len(column.name) + 2 :]
     shown = HIDDEN if secrecy.hides(column.name) else _cut(value)
-    return BadCell("", column.name, shown, reason(column, contract))
+    return BadCell(place, column.name, shown, reason(column, contract))

@@ -218,15 +218,3 @@ def test_status_is_enough_to_join_in(gate: Gate, dropped: dict[str, Result]) -> 
     assert set(status["health"].values()) == {"up"}
     assert status["counts"]["published"] >= 1
     assert status["counts"]["rejected"] >= 1
-
-
-def test_the_demo_ends_as_it_should(gate: Gate) -> None:
-    """Four days are published, the broken one is rejected and in Slack, and the stack stays up."""
-    demo = lakegate("demo")
-
-    assert demo.exit_code == 0, demo.stderr
-    assert "2013-01-05.parquet was rejected" in demo.stdout
-    assert "0 rows before, 3,614 rows after (+3,614)" in demo.stdout
-    assert "Slack #flights-data" in demo.stdout
-    assert document("query", "SELECT count(*) AS n FROM nyc.flights") == [{"n": 3614}]
-    assert set(document("status")["health"].values()) == {"up"}

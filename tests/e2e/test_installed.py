@@ -1,9 +1,9 @@
 """The built package, installed where there is no checkout, as `pipx` installs it."""
 
+import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,14 +11,13 @@ import uv
 import yaml
 
 from access.deployment import ROOT
+from infra.lambda_python import with_pyenv
+from infra.local import jars
 from tests.e2e.conftest import Gate, contract
 
 pytestmark = pytest.mark.stack
 
 _TABLE = "installed.orders"
-_LAMBDA_PYTHON = (
-    ROOT / ".venv-ministack/bin/python"
-)  # newer than the checkout's, where there is one
 _PROGRAM = f"""
 from importlib.resources import files
 
@@ -32,13 +31,23 @@ print(gate.query("SELECT DISTINCT id FROM {_TABLE} WHERE id = 7").to_pylist())
 """
 
 
-@pytest.fixture(scope="module", params=[sys.executable, str(_LAMBDA_PYTHON)], ids=["", "newer"])
+@pytest.fixture(scope="module", params=["3.11", "3.12", "3.13"])
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the `lakegate` of a new environment, for a Python that the package supports."""
+    """Return the `lakegate` of a new environment, for each Python that the package supports."""
     home = tmp_path_factory.mktemp("installed")
+    find = [uv.find_uv_bin(), "python", "find", "--no-project", "--no-python-downloads"]
+    found = subprocess.run(
+        [*find, request.param],
+        env=with_pyenv(request.param),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if found.returncode:
+        pytest.skip(f"no Python {request.param} is here")
     (build,) = re.findall(r"^\t@\S+uv (build .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     _uv(*build.replace("build/wheel", str(home)).split())
-    _uv("venv", "--python", request.param, str(home / "venv"))
+    _uv("venv", "--python", found.stdout.strip(), str(home / "venv"))
     (wheel,) = home.glob("*.whl")
     python, pins = str(home / "venv/bin/python"), str(ROOT / "requirements-dev.txt")
     _uv("pip", "install", "--python", python, "-c", pins, str(wheel))
@@ -100,14 +109,48 @@ def test_a_program_works_without_a_checkout(installed: Path, gate: Gate, tmp_pat
     assert (said.returncode, said.stdout) == (0, "published 1\n[{'id': 7}]\n"), said.stderr
 
 
-@pytest.mark.parametrize("command", [["up"], ["demo"], ["deploy", "--stage", "dev"], ["runs"]])
-def test_a_command_that_needs_a_checkout_says_so(
-    installed: Path, tmp_path: Path, command: list[str]
+@pytest.mark.parametrize("installed", ["3.13"], indirect=True)
+def test_the_demo_runs_without_a_checkout(installed: Path, tmp_path: Path) -> None:
+    """The first `up` sets up a local stack, on which all commands work, and of which one is left.
+
+    Four days are published; the broken one is rejected and in Slack.
+    """
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(jars.cache().parents[1])}
+    cache = subprocess.check_output([uv.find_uv_bin(), "cache", "dir"], text=True).strip()
+    home["UV_CACHE_DIR"] = cache
+    try:
+        said = _run(installed, tmp_path, "up", **home)
+        assert said.returncode == 0, said.stderr
+        demo = _run(installed, tmp_path, "demo", **home)
+        assert demo.returncode == 0, demo.stderr
+        assert "2013-01-05.parquet was rejected" in demo.stdout
+        assert "0 rows before, 3,614 rows after (+3,614)" in demo.stdout
+        assert "Slack #flights-data" in demo.stdout
+        status = json.loads(_run(installed, tmp_path, "status", "--json", **home).stdout)
+        assert set(status["health"].values()) == {"up"}
+        rows = _run(installed, tmp_path, "query", "SELECT count(*) FROM nyc.flights", **home)
+        assert "3614" in rows.stdout, rows.stderr
+    finally:
+        said = _run(installed, tmp_path, "down", **home)
+    assert "stopped slack, emr, nessie, ministack" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["deploy", "--stage", "dev"], "NO_CHECKOUT"),
+        *((["runs"], "NO_STACK"), (["status"], "NO_STACK"), (["rotate"], "NO_STACK")),
+    ],
+)
+def test_a_command_that_finds_nothing_to_work_on_says_so(
+    installed: Path, tmp_path: Path, command: list[str], code: str
 ) -> None:
-    """The message names what is missing, and nothing is written beside the package."""
-    said = _run(installed, tmp_path, *command, AWS_DEFAULT_REGION="eu-central-1")
+    """The message names what is missing, and nothing is written or downloaded."""
+    said = _run(
+        installed, tmp_path, *command, AWS_DEFAULT_REGION="eu-central-1", HOME=str(tmp_path)
+    )
     assert (said.returncode, said.stdout) == (1, "")
-    assert "NO_CHECKOUT" in said.stderr
+    assert code in said.stderr
     assert not list(tmp_path.iterdir())
 
 

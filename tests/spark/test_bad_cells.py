@@ -163,6 +163,38 @@ def test_places_are_counted_over_all_parts_of_a_file(
     assert named == [(place, "amount", "two") for place in places]
 
 
+@pytest.mark.parametrize("format_", ["parquet", "orc", "avro"])
+def test_rows_of_columnar_files_are_numbered(job: Job, tmp_path: Path, format_: str) -> None:
+    """A bad value in Parquet, ORC or Avro is told with its row's number in the file.
+
+    If its column is confidential, only the value is hidden.
+    """
+    spark = job.warm_spark.newSession()
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "16000")
+    spark.conf.set("spark.sql.files.openCostInBytes", "0")
+    rows = spark.range(9000).selectExpr(
+        "id",
+        "cast(if(id IN (0, 4321, 8999), X'FF61', X'61') AS string) AS note",
+        "cast(if(id = 77, X'FF', cast(uuid() AS binary)) AS string) AS born",
+    )
+    small = {"parquet.block.size": 16_000, "orc.stripe.size": 1, "orc.row.index.stride": 1000}
+    written = rows.coalesce(1).write.format(format_).options(**small)
+    written.save(str(tmp_path / "written"))
+    (file,) = (tmp_path / "written").glob(f"*.{format_}")
+    text = contract("confidential", format_)
+    names = ("amount", "day, ", "on, ")
+    lines = [line for line in text.splitlines() if not any(f"name: {n}" in line for n in names)]
+    agreed = parse("\n".join(lines).replace("date, class", "string, class"), "orders")
+    source = open_source(spark, file.as_uri(), agreed, LocalFile(file))
+    assert source.rows.rdd.getNumPartitions() > 2
+    assert [(cell.place, cell.column, cell.value) for cell in bad_cells(source, agreed)] == [
+        ("row 1", "note", "\ufffda"),
+        ("row 78", "born", "(hidden)"),
+        ("row 4,322", "note", "\ufffda"),
+        ("row 9,000", "note", "\ufffda"),
+    ]
+
+
 def test_few_cells_are_named_and_all_rows_counted(job: Job, tmp_path: Path) -> None:
     """At most ten cells are named, each shortened; the number of rows is exact."""
     bad = f"9,{'two' * 4000},31.12.2025,2026-01-31,a,2000-01-01\n"

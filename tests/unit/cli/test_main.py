@@ -61,7 +61,7 @@ def test_without_a_stack_the_error_says_what_to_do(arguments: list[str]) -> None
 
     assert said.exit_code == 1
     assert said.stdout == ""
-    assert "run `lakegate up`" in said.stderr
+    assert "un `lakegate up`" in said.stderr
     assert "Traceback" not in said.stderr
 
 

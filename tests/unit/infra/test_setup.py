@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,14 +87,32 @@ def test_failure_names_the_command() -> None:
 
 
 def test_everything_installed_is_pinned_by_hash() -> None:
-    """Each command that installs packages requires hashes or installs this project alone."""
+    """Each command that installs packages requires hashes or installs this project alone.
+
+    The local stack's alone takes them from the same file, which pins all that it needs.
+    """
     for environment in (
         setup.project_environment(setup.ROOT),
+        setup.project_environment(setup.ROOT, only_local=True),
         setup.ministack_environment(setup.ROOT),
     ):
         for step in environment.steps:
             if " install " in step or " sync " in step:
-                assert " --require-hashes " in step or " --no-deps " in step
+                pinned = (
+                    " --require-hashes ",
+                    " --no-deps ",
+                    " --constraints requirements-dev.txt ",
+                )
+                assert any(option in step for option in pinned)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    optional = project["optional-dependencies"]
+    wanted = [
+        *project["dependencies"],
+        *(w for n in ("page", "spark", "local") for w in optional[n]),
+    ]
+    names = {re.match(r"[\w-]+", each)[0] for each in wanted} - {"lakegate"}  # type: ignore[index]
+    locked = (ROOT / "requirements-dev.txt").read_text()
+    assert names <= set(re.findall(r"^([\w-]+)==", locked, re.MULTILINE))
 
 
 def test_a_devcontainer_sets_everything_up() -> None:
