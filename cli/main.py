@@ -46,7 +46,7 @@ _COMMANDS = {
     "accept": ("failed", "Use a file as the new drift baseline."),
     "expire": ("failed", "Discard failed ingestions older than the policy."),
     "reconcile": ("operating", "Check that no file is lost and no row doubled."),
-    "upkeep": ("operating", "Compact tables, and delete data files that nobody reads."),
+    "upkeep": ("operating", "Compact tables, and delete files that nobody reads."),
     "deploy": ("operating", "Deploy this checkout to a stage on AWS, or continue that."),
     "destroy": ("operating", "Take a stage down, except what holds data."),
     "rotate": ("operating", "Create and store new tokens for Nessie."),

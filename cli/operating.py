@@ -144,7 +144,7 @@ def upkeep(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compact tables, and delete data files that nobody reads.
+    """Compact tables, and delete files that nobody reads.
 
     A compaction goes by a job run and a branch of its own; the sweep publishes it within minutes
     after its end, or this command when it is called again. The schedule does both once a day.

@@ -25,7 +25,7 @@ _WORDS = {
 
 
 def upkeep(stage: str | None, table: str, *, dry_run: bool, as_json: bool) -> None:
-    """Compact tables, and delete data files and metadata that nobody reads.
+    """Compact tables, and delete files that nobody reads.
 
     A compaction goes by a job run and a branch of its own; the sweep publishes it within minutes
     after its end, or this command when it is called again. The schedule does both once a day.
