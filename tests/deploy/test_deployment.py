@@ -216,14 +216,6 @@ def test_everything_survives_a_kill(aws: Aws) -> None:
     eventually(lambda: "killed/after#1" in aws.notes("killed/"))
 
 
-def test_the_schedule_runs_sweep(aws: Aws) -> None:
-    """The schedule starts sweep without any other call.
-
-    No test before this one calls it; a minute has mostly passed.
-    """
-    eventually(lambda: [n for n in aws.notes("sweep:").values() if n["source"] == "aws.events"])
-
-
 def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> None:
     """A failed deployment is reported with the reason, and the next one succeeds."""
     good = _ROOT / "template.yaml"
