@@ -226,11 +226,11 @@ def everything(story: Story) -> Iterator[Place]:
 
 
 def distinct(places: Iterable[Place]) -> Iterator[Place]:
-    """Yield each content once: every function's code is on the disk many times.
+    """Yield each content once, and nothing that was packaged: that is older than every secret.
 
     The places of secrets, and those that may hold the reader's token, are always yielded.
     """
-    known: set[bytes] = set()
+    known = {sha256(content).digest() for _, content in files(ROOT / "build")}
     for where, content in places:
         digest = sha256(content).digest()
         if where.startswith((*KEPT, "stack.json", "status --json")):
