@@ -48,10 +48,10 @@ class TestCapacity:
     def test_drivers_without_room_for_an_executor_wait_until_they_time_out(
         self, own_service: Service
     ) -> None:
-        """Four runs of default size fill 16 vCPUs with drivers: none of them ever does its work."""
-        flags = {"drivers": 4, "maximum-cpu": 16, "minute-seconds": 1}
+        """Beside a driver of default size 7 vCPUs have no room: no run ever does its work."""
+        flags = {"drivers": 2, "maximum-cpu": 7, "minute-seconds": 1}
         service = own_service.start(**flags)
-        runs = [service.run("succeed", executionTimeoutMinutes=3) for _ in range(4)]
+        runs = [service.run("succeed", executionTimeoutMinutes=1) for _ in range(2)]
         ends = {service.wait_for(run, "SUCCESS", "CANCELLED")["state"] for run in runs}
         assert ends == {"CANCELLED"}
 

@@ -12,7 +12,7 @@ from infra import package
 from infra.local.settings import APPLICATION, EVENT_SOURCE, facts, parameters
 from infra.local.stack import deploy_stage
 from lakegate.errors import LakegateError
-from tests.deploy.account import Account
+from tests.deploy.account import Account, running
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
@@ -26,7 +26,6 @@ _TIMES = {
     "VisibilityTimeout": "43200",
     "FunctionTimeout": "600",
     "MaxReceives": "2",
-    "SweepSchedule": "cron(* * * * ? *)",
 }
 
 
@@ -107,18 +106,18 @@ class Aws:
 
 
 @pytest.fixture(scope="module")
-def aws(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
+    """Yield an account that no other suite shares: it moves to other addresses."""
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(_STUBS, root, dirs_exist_ok=True)
     for name in ("requirements.txt", "requirements-job.txt"):
         (root / name).write_text("")
     for name in ("lakegate", "spark_jobs"):
         shutil.copytree(_ROOT / name, root / name)
-    aws = Aws(account, root)
-    aws.deploy()
-    yield aws
-    for stage in (_STAGE, _OTHER):  # their functions would hear of later suites' job runs
-        aws.client("cloudformation").delete_stack(StackName=f"lakegate-{stage}")
+    with running(tmp_path_factory.mktemp("moving")) as account:
+        aws = Aws(account, root)
+        aws.deploy()
+        yield aws
 
 
 def test_an_upload_reaches_on_upload(aws: Aws) -> None:
@@ -214,14 +213,6 @@ def test_everything_survives_a_kill(aws: Aws) -> None:
     assert set(aws.notes("killed/")) >= set(noted) >= {"killed/put", "killed/both#1"}
     aws.land("killed/after")
     eventually(lambda: "killed/after#1" in aws.notes("killed/"))
-
-
-def test_the_schedule_runs_sweep(aws: Aws) -> None:
-    """The schedule starts sweep without any other call.
-
-    No test before this one calls it; a minute has mostly passed.
-    """
-    eventually(lambda: [n for n in aws.notes("sweep:").values() if n["source"] == "aws.events"])
 
 
 def test_a_deployment_that_failed_can_be_mended(aws: Aws, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_aws_away_only_delays(gate: Gate) -> None:
 def test_slack_away_delays_an_alert_and_loses_none(gate: Gate) -> None:
     """The alert of a rejection waits while Slack does not answer, and then arrives."""
     prefix = prepared(gate, "slack")
-    gate.misbehave("slack", {"fail_next": 3})
+    gate.misbehave("slack", {"fail_next": 1})
     ended = gate.end(gate.drop(f"{prefix}/a.csv", b"id,amount\n1,1000\n"))
     assert ended.state is State.REJECTED
     assert len(gate.alerts(ended)) == 1

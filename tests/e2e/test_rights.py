@@ -22,6 +22,7 @@ from lakegate.shared_run import SharedRun
 from tests.compiled import Compiled
 from tests.e2e.conftest import Gate, contract
 from tests.policies import Identity
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -203,6 +204,12 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
     for name, each in ours:
         told = roles[name].may(each["action"], each["resource"])
         assert told is each["allowed"], (name, each)
+
+
+def test_the_schedule_runs_sweep(gate: Gate) -> None:
+    """The schedule starts the sweep without any other call: here in the minutes of other tests."""
+    log, line = gate.home / "logs" / "ministack.log", "EventBridge → Lambda lakegate-local-sweep"
+    eventually(lambda: line in log.read_text(errors="replace"), message="nothing was started")
 
 
 def test_who_may_discard_reaches_no_token_and_no_ledger(gate: Gate) -> None:
