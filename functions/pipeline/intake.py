@@ -62,7 +62,8 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
         message = (
             f"the rows of {published.name} replaced others ({published.write_mode}), which are not "
             f"in the table any more: commit {published.merge_hash} changed it, and main's commit "
-            f"before that still has them\ndrop a file with the right rows, or undo it by `lakegate change`"
+            "before that still has them\ndrop a file with the right rows, or undo it by "
+            "`lakegate change`"
         )
         raise LakegateError("ROWS_REPLACED", message)
     return ask(adapters, retraction(published.tables[0], published.id, by, reason))
