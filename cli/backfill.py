@@ -7,7 +7,7 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from access.backfill import Backfill, Progress, source_of
+from access.backfill import Backfill, Progress, Step, source_of
 from access.backfill import backfill as bring
 from access.deployment import find
 from access.uploads import BadTarget, chosen
@@ -85,6 +85,8 @@ def _summary(progress: Progress) -> Iterator[str]:
     yield _words(progress)
     for file in islice(progress.left, _MOST_NAMED):
         yield f"did not land, {file.step}: {file.source.uri} → {file.key}"
+    if any(file.step is Step.TAKEN for file in progress.left):
+        yield "Where another file has the key, bring the files into another folder: --to"
     for each in islice(progress.failed, _MOST_NAMED):
         reason = f", {one_line(each.reason.message)}" if each.reason else ""
         yield f"{each.landed.key}: {each.state}{reason} (`lakegate show {each.id[:ID_PART]}`)"

@@ -189,7 +189,11 @@ class _Ingestion:
             run.rows, run.contract.write_mode
         ):
             if outcome is Verdict.PASSED:
-                message = "the primary key has nulls, or several rows of one key without an order"
+                message = (
+                    "the primary key has nulls, or several rows of one key without an order, so "
+                    "the rows were not merged: drop a corrected file, and let the key's own checks "
+                    "reject such files (severity error, no where)"
+                )
                 raise Permanent("UNSOUND_KEYS", message)
             return {"audited_hash": ""}
         audited_hash, effect = replacing.upsert(run, appended.table, self.branch)

@@ -35,8 +35,12 @@ class Freshness:
         return replace(self, checked_at=now, arrived=arrived, overdue=tuple(sorted(overdue)))
 
     def changed(self, before: "Freshness") -> list[str]:
-        """Return the tables that became overdue, or got their file, since the look `before`."""
-        return sorted((set(self.overdue) ^ set(before.overdue)) & self.arrived.keys())
+        """Return the tables that became overdue, or got their file, since the look `before`.
+
+        A table whose contract allows more time by now did neither.
+        """
+        came = {t for t in before.overdue if self.arrived.get(t, "") > before.arrived[t]}
+        return sorted(set(self.overdue) - set(before.overdue) | came - set(self.overdue))
 
     def since(self) -> dict[str, str]:
         """Return the overdue tables, each with the time of its last file."""

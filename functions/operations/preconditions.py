@@ -112,9 +112,12 @@ def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, comma
             "newer version replace it: drop this one again to publish its rows"
         )
     else:
+        risk = "main may get the same rows twice"
+        if ingestion.is_ordered:
+            risk = "these rows may be older than those that they would replace"
         message = (
-            f"a newer version of {name} {state}, as ingestion {newer.id}: main may get the same "
-            f"rows twice\n{wait}to publish both, `lakegate {command} --despite {newer.id}`"
+            f"a newer version of {name} {state}, as ingestion {newer.id}: {risk}\n"
+            f"{wait}to publish both, `lakegate {command} --despite {newer.id}`"
         )
     raise LakegateError(SUPERSEDED, message)
 

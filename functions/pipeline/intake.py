@@ -60,9 +60,10 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
         raise LakegateError("NOT_ONE_FILE", message)
     if published.is_ordered:
         message = (
-            f"its rows replaced others ({published.write_mode}), which are not in the table any "
-            f"more: commit {published.merge_hash} changed it, and main's commit before that still "
-            f"has them\ndrop a file with the right rows, or undo it by `lakegate change`"
+            f"the rows of {published.name} replaced others ({published.write_mode}), which are not "
+            f"in the table any more: commit {published.merge_hash} changed it, and main's commit "
+            "before that still has them\ndrop a file with the right rows, or undo it by "
+            "`lakegate change`"
         )
         raise LakegateError("ROWS_REPLACED", message)
     return ask(adapters, retraction(published.tables[0], published.id, by, reason))

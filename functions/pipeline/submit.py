@@ -22,7 +22,7 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     rule = ignore_rule(ingestion.landed.key)
     if rule:
         return end(adapters, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
-    if must_be_held(adapters, ingestion):
+    if must_be_held(adapters, ingestion) or _waits_for_its_file(adapters, ingestion):
         return ingestion
     try:
         _check_size(ingestion.landed.size, adapters.settings.limits.largest_object)
@@ -44,6 +44,12 @@ def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
     except Permanent as error:
         return end(adapters, known, State.ERRORED, Reason(error.code, error.message))
     return branched if branched.ended else _start_job(adapters, branched)
+
+
+def _waits_for_its_file(adapters: Adapters, ingestion: Ingestion) -> bool:
+    """Return whether it retracts a file that main lost, and that is published again first."""
+    retracted = ingestion.change.retracts if ingestion.change else ""
+    return bool(retracted) and not all(i.ended for i in adapters.ledger.together([retracted]))
 
 
 def _check_size(size: int, largest: int) -> None:

@@ -17,7 +17,7 @@ from lakegate.contract.reading.custom import CHECKS, COMPARISONS, DRIFTING
 from lakegate.contract.reading.properties import ELEMENTS, TYPE_FORMATS, option_keys
 from lakegate.contract.reading.provenance import Origin
 from lakegate.contract.reading.relationships import RELATIONSHIP_KNOWN
-from lakegate.contract.reading.service_levels import UNITS
+from lakegate.contract.reading.service_levels import LEVELS, UNITS
 from lakegate.contract.reading.write_mode import WRITE_MODES
 from lakegate.ecma_patterns import PATTERNS, UNCHECKED
 from lakegate.landing import BATCHES
@@ -46,7 +46,7 @@ def contract_schema() -> Schema:
         "schema": {**_list(_table()), "minItems": 1, "maxItems": 1},
         "support": _list(_object(_of(fields.SUPPORT_KNOWN, {}), fields.SUPPORT_IGNORED)),
         "customProperties": _ref("settings"),
-        "slaProperties": _list({"allOf": [_duration(name) for name in ("frequency", "latency")]}),
+        "slaProperties": _list({"allOf": [_duration(name) for name in LEVELS]}),
     }
     needed = ("kind", "apiVersion", "id", "version", "schema")
     return {

@@ -10,7 +10,7 @@ WORDS: Mapping[str, str] = {
     "schema": "The one table that the contract describes.",
     "support": "Where owners are notified; the first Slack channel gets alerts.",
     "team": "Whoever is responsible for the table.",
-    "slaProperties": "frequency and latency say how often a file must come.",
+    "slaProperties": "frequency, latency and freshness say how often a file must come.",
     "customProperties": "Settings and options that the standard has no keys for.",
     "physicalName": "<namespace>.<table> for a table; the name in the file for a column.",
     # a column

@@ -53,6 +53,10 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "false",
+        # If a shuffle has no row, this rule removes what is before it, and what was observed there.
+        "spark.sql.adaptive.optimizer.excludedRules": (
+            "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
+        ),
         # Times in nanoseconds are read as integers, and converted where no digit is lost.
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.csv.parser.columnPruning.enabled": "false",

@@ -32,12 +32,13 @@ def s3() -> Iterator[Any]:
         yield boto3.client("s3", **ACCOUNT)
 
 
-@pytest.fixture(params=["in memory", "S3"])
+@pytest.fixture(params=["in memory", "S3", "S3 without versions"])
 def places(request: pytest.FixtureRequest, s3: Any) -> Places:
     if request.param == "in memory":
         fake = FakeLanding(FakeClock())
         return Places(fake, "old", lambda key, body: fake.put_elsewhere("old", key, body))
-    landing, other = Landing(s3, bucket(s3)), bucket(s3, versioned=False)
+    landing = Landing(s3, bucket(s3, versioned=request.param == "S3"))
+    other = bucket(s3, versioned=False)
     return Places(landing, other, lambda key, body: s3.put_object(Bucket=other, Key=key, Body=body))
 
 

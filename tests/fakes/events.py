@@ -80,7 +80,7 @@ class Retract:
     nth: int = 0
 
     def happen(self, stage: Stage) -> None:
-        """Request it; where others rewrote or dropped the file's rows it ends errored."""
+        """Request it; where others rewrote or dropped the rows, or main lost them, it errs."""
         deployment = stage.deployment
         known = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
         if not known:
@@ -92,7 +92,7 @@ class Retract:
         asked = retraction(published.table, published.id).landed(deployment.lake.bucket)
         if asked.key in {each.key for each in deployment.lake.changes()}:
             stage.files[ingestion_id(asked)] = File.GOOD
-        stage.excused |= {"errored TABLE_GONE", "errored ROWS_SCATTERED"}
+        stage.excused |= {"errored TABLE_GONE", "errored ROWS_SCATTERED", "errored OBJECT_GONE"}
 
 
 @dataclass(frozen=True)

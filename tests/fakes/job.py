@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from functions.adapters.emr import RunState
 from functions.adapters.nessie import UnknownBranch
+from functions.adapters.s3 import Missing
 from lakegate.audit_tables import TABLES, run_id
 from lakegate.batch import together
 from lakegate.change import Effect
@@ -272,7 +273,7 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
             reason=Reason("TABLE_GONE", "there is no table to change"),
         )
     if change.retracts:
-        return _retract(spec, catalog, table, lake.report(spec.earlier_report))
+        return _retract(spec, catalog, lake, table)
     rewritten = tuple(_rewritten(file, spec) for file in table.files)
     changed = replace(table, files=()).append(*rewritten, data_file(spec))
     rows = ROWS * len(table.files)
@@ -282,11 +283,13 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     return replace(passed_report(spec, audited), effect=effect, files=())
 
 
-def _retract(
-    spec: JobSpec, catalog: FakeCatalog, table: FakeTable, retracted: AuditReport
-) -> AuditReport:
-    """Remove the data files of another file."""
-    gone = {file.path for file in retracted.files}
+def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable) -> AuditReport:
+    """Remove the data files of another file, which its report names."""
+    try:
+        gone = {file.path for file in lake.report(spec.earlier_report).files}
+    except Missing as error:  # main lost the file, and it is published again
+        reason = Reason("OBJECT_GONE", error.message)
+        return replace(errored(passed_report(spec, "")), reason=reason)
     if not gone <= set(table.files):
         reason = Reason("ROWS_SCATTERED", "its data files are no longer in the table")
         return replace(errored(passed_report(spec, "")), reason=reason)

@@ -257,11 +257,13 @@ def test_an_upsert_takes_a_table_as_others_made_it(job: Job) -> None:
     assert sorted(found, key=str) == [(1, "n9"), (1, "n9"), (2, "n2"), (None, "n3")]
 
 
-def test_a_file_whose_rows_are_all_in_quarantine_overwrites_nothing(job: Job) -> None:
-    """Without a good row a file names no partition, and is not published."""
+@pytest.mark.parametrize("mode", ["append", "upsert", "overwrite"])
+def test_a_file_whose_rows_are_all_in_quarantine_changes_nothing(job: Job, mode: str) -> None:
+    """Without a good row a file has nothing for the partitions, and is rejected."""
     name = {**_NAME, **options(onBadRow="quarantine")}
-    settings = {"writeMode": "overwrite", "quarantine": {"maxRows": 5}}
-    table = Table(job, (_ID, name, _DAY), settings)
+    id_ = {**_ID, "primaryKey": True}
+    settings = {"writeMode": mode, "quarantine": {"maxRows": 5}}
+    table = Table(job, (id_, name, _DAY), settings)
     table.publish({"id": 1, "name": "n1", "day": _FIRST})
     report = table.audit([{"id": 2, "name": "bad", "day": _FIRST}])
     assert report.verdict is Verdict.REJECTED

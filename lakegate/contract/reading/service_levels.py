@@ -14,6 +14,7 @@ UNITS = {
     **dict.fromkeys(("w", "week", "weeks"), timedelta(weeks=1)),
     **dict.fromkeys(("y", "yr", "year", "years"), timedelta(days=365)),
 }
+LEVELS = ("frequency", "latency", "freshness")
 _LONGEST = timedelta(days=3650)
 
 
@@ -36,19 +37,22 @@ class Expected:
 
 
 def read_expected(listed: Field) -> Expected | None:
-    """Return how often files are expected: by `frequency`, and `latency` if given; None without.
+    """Return how often files are expected, None without `frequency` and `freshness`.
 
-    All other service levels describe, and change nothing.
+    They come by `frequency`, `latency` later at most; the newest is no older than `freshness`. All
+    other service levels describe, and change nothing.
     """
     given = dict(_durations(listed))
-    if "frequency" not in given:
+    longest = given.get("freshness", timedelta.max)
+    every = min(given.get("frequency", timedelta.max), longest)
+    if every == timedelta.max:
         return None
-    return Expected(given["frequency"], given.get("latency", timedelta(0)))
+    return Expected(every, min(given.get("latency", timedelta(0)), longest - every))
 
 
 def _durations(listed: Field) -> Iterator[tuple[str, timedelta]]:
     for item in listed.items():
-        if (name := item.text("property")) in ("frequency", "latency"):
+        if (name := item.text("property")) in LEVELS:
             yield name, _duration(item)
 
 

@@ -32,10 +32,25 @@ def text(*levels: str) -> str:
             "every 30 minutes",
         ),
         (["{property: frequency, value: 1, unit: yr}"], Expected(365 * _DAY), "every 365 days"),
+        (["{property: freshness, value: 2, unit: d}"], Expected(2 * _DAY), "every 2 days"),
+        (
+            [
+                "{property: frequency, value: 1, unit: d}",
+                "{property: latency, value: 9, unit: h}",
+                "{property: freshness, value: 26, unit: h}",
+            ],
+            Expected(_DAY, 2 * _HOUR),
+            "every 1 day, 2 hours late",
+        ),
+        (
+            ["{property: frequency, value: 2, unit: d}", "{property: freshness, value: 1}"],
+            Expected(_DAY),
+            "every 1 day",
+        ),
     ],
 )
 def test_a_frequency_is_expected(levels: list[str], expected: Expected, words: str) -> None:
-    """A file is expected at its frequency, days by default, and may be late by the latency."""
+    """A file is expected at its frequency, late by the latency at most, and within freshness."""
     found = parse(text(*levels), "test").expected
     assert found == expected
     assert found.wording == words
@@ -50,7 +65,7 @@ def test_a_frequency_is_expected(levels: list[str], expected: Expected, words: s
     ],
 )
 def test_other_service_levels_expect_no_file(levels: list[str]) -> None:
-    """Without a frequency no file is expected, whatever else is promised."""
+    """Without a frequency or freshness no file is expected, whatever else is promised."""
     assert parse(text(*levels), "test").expected is None
 
 

@@ -81,6 +81,13 @@ def test_a_table_whose_contract_expects_nothing_more_is_forgotten() -> None:
     assert (after.arrived, after.overdue, after.changed(before)) == ({}, (), [])
 
 
+def test_more_time_is_no_file() -> None:
+    """A table that is overdue no more because its contract allows more time got no file."""
+    before = Freshness("2026-03-01", {"a.b": "2026-02-01T00:00:00.000Z"}, ("a.b",))
+    after = before.after({}, {"a.b": timedelta(days=99)}, "2026-03-02T00:00:00.000+00:00")
+    assert (after.overdue, after.changed(before)) == ((), [])
+
+
 def test_an_older_commit_moves_no_arrival_back() -> None:
     """Of main's log and what is known, the later time counts."""
     now = "2026-03-02T00:00:00.000Z"

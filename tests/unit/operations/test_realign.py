@@ -11,6 +11,7 @@ from functions.model.ingestion import State
 from functions.operations.realign import realign
 from functions.operations.realignment import Kind
 from functions.operations.reconcile import reconciled
+from functions.pipeline.intake import retract
 from lakegate.errors import LakegateError, Permanent
 from tests.fakes.amounts import RUNS, SEED, some
 from tests.fakes.backups import Backup, realigned
@@ -62,6 +63,20 @@ def test_a_cut_history_is_not_realigned() -> None:
     deployment.catalog.cut(deployment.ended().merge_hash)
     with pytest.raises(Permanent, match="HISTORY_CUT"):
         list(realign(deployment.adapters))
+
+
+def test_a_lost_retraction_follows_its_file(deployment: Scenario) -> None:
+    """A retraction that main lost with its file is made again once the file is published again."""
+    deployment.ended(FIRST)
+    backup = Backup.of(deployment)
+    file = deployment.ended()
+    done = retract(deployment.adapters, file, "Ann", "wrong day")
+    deployment.settle()
+    backup.restore(deployment)
+    assert realigned(deployment) == [Kind.PUBLISH_AGAIN] * 2
+    deployment.check()
+    assert deployment.states(file, done) == [State.PUBLISHED] * 2
+    assert deployment.on_main(file) == [False]
 
 
 def test_a_dry_run_changes_nothing() -> None:

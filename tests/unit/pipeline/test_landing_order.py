@@ -189,6 +189,15 @@ def test_an_approved_version_does_not_wait_for_a_newer_one(
     assert in_log(deployment) == [deployment.ingestion(each).id for each in (old, between, new)]
 
 
+def test_who_publishes_an_older_version_is_told_the_risk(deployment: Scenario) -> None:
+    """Rows that replace others do not come twice: the refusal says that they may be older."""
+    deployment.replace_rows("upsert")
+    old = deployment.ended(KEY, script=rejected)
+    deployment.ended(KEY)
+    with pytest.raises(LakegateError, match="may be older than those that they would replace"):
+        deployment.publish_anyway(old)
+
+
 def test_what_main_lost_replaces_no_newer_rows(deployment: Scenario) -> None:
     """A file that main lost, when it was set back, is not replayed over one that came since."""
     deployment.replace_rows("overwrite")
