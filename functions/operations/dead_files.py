@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
@@ -151,6 +152,7 @@ class Readers:
         self.alive: set[str] = set()
         self._known: set[str] = set()
         self._read: set[str] = set()
+        self._manifests: set[str] = set()
 
     def look(self) -> None:
         """Add what references reach by now. Raises Transient UNKNOWN_FILES."""
@@ -159,11 +161,13 @@ class Readers:
             if metadata not in self._read:
                 states.setdefault(metadata, name)
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            read = pool.map(self._adapters.tables().files, states)
+            files = partial(self._adapters.tables().files, known=self._manifests)
+            read = pool.map(files, states)
             for name, found in zip(states.values(), read, strict=True):
                 if found.missing and name:
                     raise _unknown(name, min(found.missing))
                 self.alive.update(map(_key, found.paths))
+                self._manifests |= found.levels[1]  # from now on not looked into again
         self._read |= states.keys()
 
     def _states(self) -> Iterator[tuple[str, str]]:
