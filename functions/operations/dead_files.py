@@ -153,6 +153,7 @@ class Readers:
         self._known: set[str] = set()
         self._read: set[str] = set()
         self._manifests: set[str] = set()
+        self._decided_on = frozenset(_decided_on(adapters))  # once: later ones are main's heads
 
     def look(self) -> None:
         """Add what references reach by now. Raises Transient UNKNOWN_FILES."""
@@ -167,7 +168,7 @@ class Readers:
                 if found.missing and name:
                     raise _unknown(name, min(found.missing))
                 self.alive.update(map(_key, found.paths))
-                self._manifests |= found.levels[1]  # from now on not looked into again
+                self._manifests |= found.levels[1] - found.missing  # not looked into again
         self._read |= states.keys()
 
     def _states(self) -> Iterator[tuple[str, str]]:
@@ -182,7 +183,7 @@ class Readers:
                     yield name, metadata
             except UnknownBranch as gone:
                 raise Transient("CATALOG_MOVED", gone.message) from gone
-        for at in _decided_on(self._adapters):
+        for at in sorted(self._decided_on):
             with suppress(UnknownBranch):  # of a catalog that was restored from a backup
                 yield from (("", each) for each in catalog.states(at, self.since, self._known))
 
