@@ -163,10 +163,11 @@ class Readers:
                 states.setdefault(metadata, name)
         with ThreadPoolExecutor(_PARALLEL) as pool:
             files = partial(self._adapters.tables().files, known=self._manifests)
-            read = pool.map(files, states)
-            for name, found in zip(states.values(), read, strict=True):
-                if found.missing and name:
-                    raise _unknown(name, min(found.missing))
+            # By their random names: neighbours in the log would read the same manifests at once.
+            order = sorted(states)
+            for metadata, found in zip(order, pool.map(files, order), strict=True):
+                if found.missing and states[metadata]:
+                    raise _unknown(states[metadata], min(found.missing))
                 self.alive.update(map(_key, found.paths))
                 self._manifests |= found.levels[1] - found.missing  # not looked into again
         self._read |= states.keys()
