@@ -197,6 +197,9 @@ class Reader:
             raise self._refusal(str(error)) from error
         except requests.RequestException as error:
             raise Transient("CATALOG_UNAVAILABLE", f"Nessie did not answer: {error}") from error
+        except FileNotFoundError as error:
+            message = f"{error} is gone: main can be read as it was for KeepDays (docs/upkeep.md)"
+            raise LakegateError("FILE_GONE", message) from error
         except OSError as error:
             raise Transient("STORAGE_UNAVAILABLE", f"cannot read the data: {error}") from error
 

@@ -94,6 +94,23 @@ class Shared:
         return self.alone + self.together * (files - 1)
 
 
+@dataclass(frozen=True)
+class Upkeep:
+    """The daily function's work on one commit of main within KeepDays.
+
+    It makes `reads` requests to S3 (metadata file, manifest list, new manifests, of which eight
+    readers at once read some twice) and takes `seconds` of a processor: 4.2 and 0.008 for each of
+    300 states of a table of 20 columns with up to a hundred manifests, from a local server. A
+    publish with a rebase writes `metadata_kilobytes`, its branches' included (330 publishes on the
+    local stack). The function has `gigabytes`, and with them one processor.
+    """
+
+    reads: int = 4
+    seconds: float = 0.008
+    metadata_kilobytes: float = 19.0
+    gigabytes: float = 2.0
+
+
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
 PER_RUN = 250  # waiting files for which there is one shared run (pipeline/shared_runs.py)
 LOOK = 10.0  # seconds between two looks of uploads at the slots (model/slot.py)

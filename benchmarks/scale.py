@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import simulate
+from benchmarks import simulate, upkeep_costs
 from benchmarks.parameters import (
     DATE,
     HOURS,
@@ -314,6 +314,7 @@ def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
 
 BLOCKS: Mapping[str, Block] = {
     **{block.__name__: block for block in (in_short, sizes, places, sweeps, shared, searched)},
+    "upkeep": lambda: _table(*upkeep_costs.COLUMNS, rows=upkeep_costs.rows()),
     "million": lambda: _bill("a million files of 2 MB", bill(_MILLION)),
     "nothing": lambda: _bill("a month in which nothing lands", by_the_hour()),
 }

@@ -1,8 +1,9 @@
 """Measure upkeep: a table of many small files before and after a compaction, and files beside it.
 
 `python -m benchmarks.upkeep [--files N] [--flow N]` starts a whole local stack in a folder of its
-own. A table gets many small data files, registered a hundred at a time, and is read. Then files of
-the same table land, one a second: first alone, then while a job run compacts the table.
+own. A table gets many small data files, registered in groups, and is read. Then files of the same
+table land, one a second: first alone, then while a job run compacts the table. At last what nobody
+reads is deleted, as if `KeepDays` had passed.
 """
 
 import argparse
@@ -11,7 +12,8 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from benchmarks.results import told
 from benchmarks.small_files import Kind
 from functions.adapters.nessie import MAIN
 from functions.model.ingestion import Ingestion
-from functions.operations import compaction
+from functions.operations import compaction, dead_files
 from functions.operations.compaction import Step
 from functions.telemetry import logger
 from lakegate import times
@@ -33,8 +35,8 @@ from tests.e2e.conftest import Gate
 from tests.waiting import eventually
 
 _KIND = Kind("bench.kept", "parquet", 20)
-_TOGETHER = 100
-_READS = 5
+_TOGETHER = 250
+_READS = 3
 _UPLOADERS = 8
 _PATIENCE = 1800
 _PAUSE = 1.0
@@ -58,10 +60,11 @@ def main() -> None:
         _settle(gate, branch)
         seconds = time.perf_counter() - begin
         after = _state(gate)
+        deleted = _delete(gate)
         check_rows(gate, _KIND, files + 2 * flow)
     if after["files"] >= files:
         raise SystemExit(f"the table was not compacted: {after}")
-    figures = {"before": before, "after": after, "seconds_to_compact": seconds}
+    figures = {"before": before, "after": after, "seconds_to_compact": seconds, **deleted}
     ratio = beside["publish_p95"] / alone["publish_p95"]
     again = sum(each.attempt > 1 for each in ended)
     told(
@@ -97,8 +100,31 @@ def _state(gate: Gate) -> dict[str, Any]:
     size = gate.adapters.tables().size(_KIND.table, MAIN)
     return {
         **asdict(size),
+        "metadata_bytes": dead_files.find(gate.adapters).metadata[_KIND.table],
         "plan_seconds": _median(lambda: list(_table(gate).scan().plan_files())),
         "scan_seconds": _median(lambda: _table(gate).scan().to_arrow()),
+    }
+
+
+def _delete(gate: Gate) -> dict[str, float]:
+    """Delete what nobody reads, as if all commits were old; return the bytes by kind.
+
+    Before, all states of all tables are read, as the daily function does, and timed.
+    """
+    catalog, begin = gate.adapters.catalog, time.process_time()
+    dead_files.find(gate.adapters)
+    spent = time.process_time() - begin
+    states = len(set(catalog.states(catalog.head(MAIN), datetime.min.replace(tzinfo=UTC), set())))
+    later = datetime.now(UTC) + timedelta(days=gate.adapters.settings.keep_days + 1)
+    dead = dead_files.delete(replace(gate.adapters, now=lambda: times.text(later)))
+    left = dead_files.find(gate.adapters).metadata[_KIND.table]
+    metadata = dead.metadata[_KIND.table] - left
+    return {
+        "states": states,
+        "processor_seconds_a_state": spent / states,
+        "deleted_bytes": dead.due_bytes,
+        "deleted_metadata_bytes": metadata,
+        "metadata_bytes_left": left,
     }
 
 

@@ -175,10 +175,13 @@ class Tables:
         except LakegateError as error:
             return error
 
-    def files(self, metadata: str) -> TableFiles:
-        """Return all files of the table state that a metadata file describes."""
+    def files(self, metadata: str, known: Collection[str] = ()) -> TableFiles:
+        """Return the files of the table state that a metadata file describes.
+
+        Data files that only the manifests in `known` name are left out.
+        """
         with self._translated():
-            return self._reader.read(metadata)
+            return self._reader.read(metadata, known)
 
     def rows(self, table: str, reference: str) -> TableRows:
         """Return a table's row counts at a branch or `main@<hash>`; zero without a table.

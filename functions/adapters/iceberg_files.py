@@ -1,7 +1,7 @@
 """Read from metadata which files a table consists of, and its row counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -66,8 +66,11 @@ class TableFilesReader:
         self._lists: dict[str, tuple[ManifestFile, ...]] = {}
         self._entries: dict[str, frozenset[str]] = {}
 
-    def read(self, metadata: str) -> TableFiles:
-        """Return the files of the table state that the file at `metadata` describes."""
+    def read(self, metadata: str, known: Collection[str] = ()) -> TableFiles:
+        """Return the files of the table state that the file at `metadata` describes.
+
+        Data files that only the manifests in `known` name are left out.
+        """
         gone: set[str] = set()
         try:
             table = self._table(metadata)
@@ -76,7 +79,8 @@ class TableFilesReader:
             return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
         lists = frozenset(each.manifest_list for each in table.snapshots if each.manifest_list)
         manifests = [m for each in sorted(lists) for m in self._manifests(each, gone)]
-        data = [path for manifest in manifests for path in self._data(manifest, gone)]
+        new = (each for each in manifests if each.manifest_path not in known)
+        data = [path for manifest in new for path in self._data(manifest, gone)]
         return TableFiles(
             location=table.location,
             levels=(

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
@@ -151,6 +152,8 @@ class Readers:
         self.alive: set[str] = set()
         self._known: set[str] = set()
         self._read: set[str] = set()
+        self._manifests: set[str] = set()
+        self._decided_on = frozenset(_decided_on(adapters))  # once: later ones are main's heads
 
     def look(self) -> None:
         """Add what references reach by now. Raises Transient UNKNOWN_FILES."""
@@ -159,11 +162,14 @@ class Readers:
             if metadata not in self._read:
                 states.setdefault(metadata, name)
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            read = pool.map(self._adapters.tables().files, states)
-            for name, found in zip(states.values(), read, strict=True):
-                if found.missing and name:
-                    raise _unknown(name, min(found.missing))
+            files = partial(self._adapters.tables().files, known=self._manifests)
+            # By their random names: neighbours in the log would read the same manifests at once.
+            order = sorted(states)
+            for metadata, found in zip(order, pool.map(files, order), strict=True):
+                if found.missing and states[metadata]:
+                    raise _unknown(states[metadata], min(found.missing))
                 self.alive.update(map(_key, found.paths))
+                self._manifests |= found.levels[1] - found.missing  # not looked into again
         self._read |= states.keys()
 
     def _states(self) -> Iterator[tuple[str, str]]:
@@ -178,7 +184,7 @@ class Readers:
                     yield name, metadata
             except UnknownBranch as gone:
                 raise Transient("CATALOG_MOVED", gone.message) from gone
-        for at in _decided_on(self._adapters):
+        for at in sorted(self._decided_on):
             with suppress(UnknownBranch):  # of a catalog that was restored from a backup
                 yield from (("", each) for each in catalog.states(at, self.since, self._known))
 

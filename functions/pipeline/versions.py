@@ -5,6 +5,7 @@ And find where main still has the rows of a file in data files of their own.
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN, NotOnMain
@@ -12,6 +13,7 @@ from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.merge_commit import commit_of, may_remove_files
 from functions.pipeline.reports import report_of
 from functions.telemetry import logger
+from lakegate import times
 from lakegate.change import retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
@@ -147,14 +149,18 @@ def told_apart(adapters: Adapters, published: Ingestion) -> str:
 
 
 def _last_with_files(adapters: Adapters, published: Ingestion) -> str:
-    """Return main's last commit that has all data files of a file, "" where none has lost one."""
+    """Return main's last commit that has all data files of a file, "" where none is known."""
     report, table, found = report_of(adapters, published), published.table, ""
     paths = {file.path for file in report.files} if report else set[str]()
+    kept_since = adapters.ledger.upkeep().kept_since
     for commit, names in adapters.catalog.history():
-        if commit.hash == published.merge_hash:
+        is_old = times.text(datetime.fromisoformat(commit.time)) < kept_since
+        if is_old or commit.hash == published.merge_hash:
             break
         if table in names and may_remove_files(commit):
             at = (f"{MAIN}@{each}" for each in (commit.parent, commit.hash))
             removed = adapters.tables().change(table, *at).removed
             found = found if paths.isdisjoint(removed) else commit.parent
+    if not found or not paths.issubset(adapters.tables().listed(table, f"{MAIN}@{found}")):
+        return ""
     return found

@@ -41,6 +41,14 @@ def test_a_state_consists_of_its_files(lake: Lake) -> None:
     assert found.missing == frozenset()
 
 
+def test_known_manifests_are_not_looked_into_again(lake: Lake) -> None:
+    """Of a state only the data files are read that manifests name which are new."""
+    metadata = lake.catalog.metadata(lake.written("file")[1], lake.table)
+    every = lake.tables.files(metadata)
+    again = lake.tables.files(metadata, known=every.levels[1])
+    assert again.levels == (frozenset(), *every.levels[1:])
+
+
 def test_files_of_a_branch_are_distinguished_from_mains(lake: Lake) -> None:
     """A branch's state has one data file and its metadata beside those of main."""
     before = files(lake, lake.catalog.head("main"))

@@ -317,11 +317,15 @@ class FakeCatalog:
     def _written(self, name: str, table: FakeTable) -> FakeTable:
         """Return a table as a commit leaves it, with a metadata file and a manifest of its own.
 
-        Many manifests are merged, as Iceberg's appends do.
+        Many manifests are merged, as Iceberg's appends do. Those that name a removed file are
+        written again.
         """
         number = self._made
         metadata = f"{_location(name, table.uuid)}/metadata/{number}.json"
-        kept = table.manifests if len(table.manifests) < _MOST_MANIFESTS else ()
+        before = self._states.get(table.metadata, table)
+        is_longer = set(before.files) <= set(table.files)
+        is_short = len(table.manifests) < _MOST_MANIFESTS
+        kept = table.manifests if is_longer and is_short else ()
         manifests = (*kept, f"{number}-m0.avro")
         self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
         return self._states[metadata]
@@ -423,8 +427,8 @@ class FakeTables:
             if not self._catalog.table(target, table.name):
                 self._catalog.commit(target, table.name, FakeTable(f"uuid of {target}"))
 
-    def files(self, metadata: str) -> TableFiles:
-        """See Tables.files."""
+    def files(self, metadata: str, known: Collection[str] = ()) -> TableFiles:
+        """See Tables.files; here the newest manifest names all data files."""
         location, _, _ = metadata.partition("/metadata/")
         table = self._catalog.state(metadata)
         if self._is_gone(metadata):
@@ -435,7 +439,9 @@ class FakeTables:
         places = (
             (f"{location.rpartition('_')[0]}_{_folder(table.folder(f))}", f) for f in table.files
         )
-        data = frozenset(f"{place}/data/{file}" for place, file in places if not missing)
+        is_known = f"{location}/metadata/{table.manifests[-1]}" in known
+        is_read = not missing and not is_known
+        data = frozenset(f"{place}/data/{file}" for place, file in places if is_read)
         return TableFiles(location, (data, manifests, frozenset(), frozenset({metadata})), missing)
 
     def _is_gone(self, address: str) -> bool:

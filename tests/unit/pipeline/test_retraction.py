@@ -7,6 +7,7 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
+from functions.model.upkeep_note import UpkeepNote
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
 from functions.pipeline.intake import ask, retract
@@ -148,11 +149,15 @@ def test_rows_that_were_rewritten_are_not_guessed(deployment: Scenario) -> None:
     assert f"lakegate query --ref main@{apart} SQL" in reason.message
 
 
-def test_where_rows_are_apart_is_not_guessed(deployment: Scenario) -> None:
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_where_rows_are_apart_is_not_guessed(deployment: Scenario, is_deleted: bool) -> None:
     """If main's log cannot be compared any more, the request ends the same, without a commit."""
     file = deployment.ended()
     deployment.end_of(deployment.change())
-    deployment.fail("tables.change")
+    if is_deleted:
+        deployment.ledger.save_upkeep(UpkeepNote(kept_since="9999"))
+    else:
+        deployment.fail("tables.change")
     done = retracted(deployment, file)
     assert deployment.end(done) == "errored ROWS_SCATTERED"
     reason = deployment.ingestion(done).reason
