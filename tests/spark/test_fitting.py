@@ -137,7 +137,8 @@ def test_a_group_of_nested_files_is_registered(job: Job, table: str) -> None:
 def test_damage_that_spark_overlooks_is_an_error(job: Job, table: str) -> None:
     """A file whose leaves disagree is not published, although Spark can read it."""
     rows = [[{"code": "x", "size": 1}, None], [None, {"code": "x", "size": 1}]]
-    body = lying_parquet.grafted(*(_nested(each, [[], []]) for each in rows), 2)
+    one, other = (_nested(each, [[], []]) for each in rows)
+    body = lying_parquet.grafted(one, other, 2)
     report = job.ingest(body, _of_nested(table), table)
     assert report.reason
     assert (report.verdict, report.reason.code) == (Verdict.ERRORED, "CORRUPT_FILE")
