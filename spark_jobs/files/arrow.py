@@ -110,6 +110,8 @@ def _require_counts(group: pq.RowGroupMetaData, found: Mapping[str, pa.ChunkedAr
 
 def _around(place: str, values: pa.ChunkedArray) -> Iterator[tuple[str, pa.Array]]:
     """Yield what is around a leaf's values: of a struct if it is there, of others their lengths."""
+    if not pa.types.is_nested(values.type):
+        return
     array = pa.concat_arrays(values.chunks)
     while pa.types.is_nested(array.type):
         if pa.types.is_struct(array.type):
