@@ -19,7 +19,7 @@ from spark_jobs.nessie_branch import Branch
 from spark_jobs.reaudit import reaudit
 from spark_jobs.report import errored, with_results, write_quarantine
 from spark_jobs.spark.session import CATALOG, require_rest_catalog
-from spark_jobs.storage import Replaced, Storage
+from spark_jobs.storage import Replaced, Storage, held
 
 # Returns the session for a job spec and the job's token.
 OpenSession = Callable[[JobSpec, str], SparkSession]
@@ -70,7 +70,7 @@ def _session(spec: JobSpec, token: str, open_session: OpenSession) -> SparkSessi
 def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
     if spec.parts:
         return ingest_batch(spec, storage, spark, branch)
-    return ingest(spec, storage, spark, branch, partial(write_quarantine, storage))
+    return ingest(spec, held(storage), spark, branch, partial(write_quarantine, storage))
 
 
 def _reaudit(spec: JobSpec, storage: Storage, token: str, open_session: OpenSession) -> AuditReport:

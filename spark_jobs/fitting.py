@@ -89,8 +89,8 @@ def examine(
     """Return the file with all findings of one pass over its values.
 
     The row groups of an object with more than `most_here` bytes, unpacked, are spread over the
-    tasks of `spark`. Raises MustRewrite if Spark must append its rows, LakegateError if it cannot
-    be requested.
+    tasks of `spark`. Raises MustRewrite if Spark must append its rows, Damaged if these must not be
+    published, LakegateError if it cannot be requested.
     """
     if contract.format in TEXTS:
         return _examined_text(landed, contract, limits)
@@ -151,17 +151,19 @@ def _passes_in_tasks(
         found = spark.sparkContext.parallelize(groups, len(groups)).map(work).collect()
     except JavaError as error:
         raise MustRewrite("Spark's tasks cannot decode it") from error
-    if reasons := [each for each in found if isinstance(each, str)]:
-        raise MustRewrite(reasons[0])
+    if reasons := [each for each in found if isinstance(each, MustRewrite)]:
+        raise reasons[0]
     return [each for each in found if isinstance(each, Pass)]
 
 
-def _pass_or_reason(spec: JobSpec, footer: bytes, contract: Contract, number: int) -> Pass | str:
+def _pass_or_reason(
+    spec: JobSpec, footer: bytes, contract: Contract, number: int
+) -> Pass | MustRewrite:
     """Return the findings over a row group, or why Spark must append it: a task cannot raise it."""
     try:
-        return _pass(ArrowFile(Storage.connect(spec), footer), contract, number)
+        return _pass(ArrowFile(Storage.of_objects(spec), footer), contract, number)
     except MustRewrite as why:
-        return str(why)
+        return why
 
 
 def _pass(file: ArrowFile, contract: Contract, number: int) -> Pass:

@@ -10,6 +10,7 @@ ingests it alone, so that it is reported as if there were no group.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 from pyspark.sql import SparkSession
 
@@ -23,10 +24,11 @@ from spark_jobs.group_append import append_together
 from spark_jobs.group_commit import Group
 from spark_jobs.group_register import register_together, sort_out
 from spark_jobs.spark.step_metrics import Meter
-from spark_jobs.storage import Held, Storage
+from spark_jobs.storage import Storage, held
 
 _THREADS = 8
-_HELD, _LARGEST = 1 << 20, 64 << 20  # bytes of a file that the driver holds, and of any in a group
+_LARGEST = 64 << 20  # bytes of any file in a group
+_HELD = 128 << 20  # bytes of a group that the driver holds
 
 
 def ingest_group(
@@ -66,12 +68,16 @@ def _groups(
 
 def _fetched(storages: Sequence[Storage]) -> list[Storage]:
     """Return the files, the smallest with their bytes; without those that are gone."""
+    by_size = sorted(storages, key=lambda each: each.size)
+    ends = accumulate(each.size for each in by_size)
+    small = {each.spec.ingestion for each, end in zip(by_size, ends, strict=True) if end <= _HELD}
     with ThreadPoolExecutor(_THREADS) as threads:
-        return [file for found in threads.map(_file, storages) for file in found]
+        found = threads.map(lambda each: _file(each, hold=each.spec.ingestion in small), storages)
+        return [file for files in found for file in files]
 
 
-def _file(storage: Storage) -> list[Storage]:
+def _file(storage: Storage, *, hold: bool) -> list[Storage]:
     try:
-        return [Held.fetch(storage) if storage.size <= _HELD else storage]
+        return [held(storage) if hold else storage]
     except Permanent:
         return []

@@ -13,7 +13,7 @@ from lakegate.drift import Baselines
 from lakegate.report import CheckResult
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.tier_files import FileMeasures
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow import Damaged, MustRewrite
 from spark_jobs.fitting import Fitting, enter, examine
 from spark_jobs.group_audit import Passed, is_clean
 from spark_jobs.group_commit import Entered, Group, GroupTable, spec_like
@@ -37,28 +37,31 @@ def sort_out(files: Sequence[Storage], contract: Contract) -> tuple[list[Clean],
     """Audit the files with Arrow.
 
     Returns those that passed cleanly, and those of which only Spark can tell whether they pass; a
-    file that did not pass is in neither. Raises LakegateError.
+    file that did not pass, or is damaged, is in neither. Raises LakegateError.
     """
     with ThreadPoolExecutor(_THREADS) as threads:
         examined = list(threads.map(partial(_examined, contract), files))
     baselines = cache(files[0].baselines)
-    decided = [(file, each) for file, each in zip(files, examined, strict=True) if each]
+    found = [*zip(files, examined, strict=True)]
+    decided = [(file, each) for file, each in found if isinstance(each, Fitting)]
     judged = [(file, each, _results(each, contract, baselines)) for file, each in decided]
     clean = [
         Clean(file, each, Passed(each.rows.read, results))
         for file, each, results in judged
         if is_clean(_measures(each, contract), results)
     ]
-    return clean, [file for file, each in zip(files, examined, strict=True) if not each]
+    left = (Fitting, Damaged)
+    return clean, [file for file, each in found if not isinstance(each, left)]
 
 
-def _examined(contract: Contract, storage: Storage) -> Fitting | None:
-    """Return the file with a measure for every check; None if only Spark has them all."""
+def _examined(contract: Contract, storage: Storage) -> Fitting | MustRewrite:
+    """Return the file with a measure for every check, or why there is none."""
     try:
         found = examine(storage, contract, storage.spec.limits)
-    except MustRewrite:
-        return None
-    return found if all(check.id in found.measured for check in contract.checks) else None
+    except MustRewrite as why:
+        return why
+    every = all(check.id in found.measured for check in contract.checks)
+    return found if every else MustRewrite("Arrow cannot answer all checks")
 
 
 def _results(

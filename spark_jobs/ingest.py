@@ -21,7 +21,7 @@ from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
 from spark_jobs.errors import masking_errors
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow import Damaged, MustRewrite
 from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.parquet import Engine
 from spark_jobs.fitting import LandedBytes, enter, examine
@@ -88,7 +88,10 @@ def ingest(
         except MustRewrite as why:
             engine.notes["write"] = f"rewritten: {why}"
             with storage.pinned() as path:
-                return ingestion.rewritten(path, write_quarantine)
+                found = ingestion.rewritten(path, write_quarantine)
+            if isinstance(why, Damaged):  # and Spark has overlooked it
+                raise Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {why}") from why
+            return found
         return ingestion.audited(appended)
 
 

@@ -16,7 +16,7 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, CheckResult
 from spark_jobs.audit import main_table, tier_keys, verdict
-from spark_jobs.audit.main_table import MainTable
+from spark_jobs.audit.main_table import Condition, MainTable
 from spark_jobs.audit.run import Run
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.iceberg import table_name
@@ -39,12 +39,13 @@ class _GainedFiles:
     now: MainTable
     earlier: Any | None
 
-    def find_scans(self, condition: str) -> Sequence[Any]:
+    def find_scans(self, condition: Condition) -> Sequence[Any]:
         """Return scans of the data files that main gained, as `MainTable.find_scans`."""
         if iceberg.has_deletes(self.now.table):  # which also apply to some of these files
             return self.now.find_scans(condition)
         name = self.now.name
-        where = main_table.iceberg_filter(self.spark, name, condition) if condition else None
+        sql = condition.sql
+        where = main_table.iceberg_filter(self.spark, name, sql) if sql else None
         files = iceberg.gained_files(self.spark, self.now.table, self.earlier, where)
         return iceberg.scans_of(self.spark, self.now.table, files)
 

@@ -66,8 +66,14 @@ def with_hashes(
     In the columns `key0`, `key1`, … equal keys have equal values, and different ones different.
     """
     rows = np.flatnonzero(_complete(columns) & among(hash_rows(columns), wanted))
-    found = _comparable_rows(columns, rows)
-    return found.group_by(found.column_names, use_threads=False).aggregate([])
+    return _distinct_rows(columns, rows)
+
+
+def with_values(columns: Sequence[pa.ChunkedArray], wanted: pa.Table) -> pa.Table:
+    """Return the different keys each part of which is one of the wanted keys' (`with_hashes`)."""
+    parts = zip(map(_comparable, columns), wanted.columns, strict=True)
+    found = [pc.is_in(column, value_set=pc.unique(values)) for column, values in parts]
+    return _distinct_rows(columns, np.flatnonzero(reduce(pc.and_, found).to_numpy()))
 
 
 def count(found: Hashes) -> Keys | None:
@@ -103,6 +109,11 @@ def _grouped(columns: Sequence[pa.ChunkedArray], rows: _Array, complete: int) ->
     sizes = groups["count_all"].to_numpy()
     several = sizes[sizes > 1]
     return Keys(complete - len(rows) + len(sizes), len(several), int(several.sum()))
+
+
+def _distinct_rows(columns: Sequence[pa.ChunkedArray], rows: _Array) -> pa.Table:
+    found = _comparable_rows(columns, rows)
+    return found.group_by(found.column_names, use_threads=False).aggregate([])
 
 
 def _comparable_rows(columns: Sequence[pa.ChunkedArray], rows: _Array) -> pa.Table:

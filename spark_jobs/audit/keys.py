@@ -161,7 +161,7 @@ def _target_keys(
         if other.table is None:
             raise Permanent("NO_REFERENCE", f"there is no table {reference.table} on main")
         _compare_types(run, check, reference, other)
-        bounds = "" if whole_table else main_table.key_range(run, columns, reference.columns)
+        bounds = "" if whole_table else main_table.key_range(run, columns, reference.columns).sql
         rows = other.find_rows(bounds)
         targets = [F.col(quoted(name)) for name in reference.columns]
     return None if rows is None else keys_of(rows, targets)

@@ -7,7 +7,7 @@ of which none can be made is left to Spark.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
@@ -34,6 +34,7 @@ _MOST = 32_000_000  # rows of a data file with a digest, and rows that are read 
 _AT_ONCE = 8  # digests in memory
 _TASKS = 256
 _Array: TypeAlias = NDArray[Any]
+Select: TypeAlias = Callable[[Sequence[pa.ChunkedArray]], pa.Table]  # some keys of a row group
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,11 @@ class KeyFiles:
         work = partial(_make_in_task, self.storage.spec, self.columns, self.hash_rows)
         spark.sparkContext.parallelize(files, min(len(files), _TASKS)).foreachPartition(work)
 
-    def with_hashes(self, files: Sequence[DataFile], wanted: _Array) -> pa.Table:
-        """Return the different keys in data files whose hash is wanted. Raises Unreadable."""
+    def keys(self, files: Sequence[DataFile], select: Select) -> pa.Table:
+        """Return the different selected keys in data files. Raises Unreadable."""
 
         def of_file(file: DataFile) -> list[pa.Table]:
-            groups = self.columns.read(self.storage, file)
-            return [arrow_keys.with_hashes(each, wanted, self.hash_rows) for each in groups]
+            return [select(each) for each in self.columns.read(self.storage, file)]
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             return _different([table for each in threads.map(of_file, files) for table in each])
@@ -95,7 +95,7 @@ def _make_in_task(
     spec: JobSpec, columns: KeyColumns, hash_rows: HashRows, files: Iterable[DataFile]
 ) -> None:
     """Make digests; a data file that is gone or cannot be read gets none, and Spark says why."""
-    of_key = KeyFiles(Storage.connect(spec), columns, hash_rows)
+    of_key = KeyFiles(Storage.of_objects(spec), columns, hash_rows)
     for file in files:
         try:
             of_key.put_digest(file, of_key.hashes(file))
@@ -178,8 +178,12 @@ class OwnKeys:
         """
         if suspects.unread or sum(file.rows for file in suspects.seen) > _MOST:
             raise Unreadable("without digests, or with too many rows")
-        own = self.of_key.with_hashes(self.files, suspects.hashes)
-        others = self.of_key.with_hashes(suspects.seen, suspects.hashes)
+        of_key, wanted = self.of_key, suspects.hashes
+        own = of_key.keys(
+            self.files, lambda each: arrow_keys.with_hashes(each, wanted, of_key.hash_rows)
+        )
+        # Values are found faster than hashed, and most data files have many times more of them.
+        others = of_key.keys(suspects.seen, lambda each: arrow_keys.with_values(each, own))
         return own.num_rows + others.num_rows - _different([own, others]).num_rows
 
 

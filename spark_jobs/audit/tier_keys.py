@@ -22,7 +22,7 @@ from lakegate.report import Tier
 from spark_jobs.audit import check_sql, external, keys, main_table, tier_scan
 from spark_jobs.audit.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.known_keys import MOST_OWN, KeyFiles, OwnKeys
-from spark_jobs.audit.main_table import FindScans, MainTable
+from spark_jobs.audit.main_table import Condition, FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.errors import explain, masked
 from spark_jobs.spark import iceberg, jvm
@@ -54,7 +54,7 @@ class _KeyAudit:
     @cached_property
     def storage(self) -> Storage:
         """Return the buckets of the run."""
-        return Storage.connect(self.run.spec)
+        return Storage.of_objects(self.run.spec)
 
 
 def is_measured(check: Check) -> bool:
@@ -126,7 +126,7 @@ def _measured(audit: _KeyAudit, check: Check) -> Measured:
 
 def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
     run, columns = audit.run, frozenset(check.columns)
-    rows = _row_count(run, check, run.rows)
+    rows = _row_count(run, check)
     if part := next(_unique_parts(audit, check), None):
         note = f"{', '.join(sorted(part))} alone is unique"
         return Measured(0, rows, Tier.KEYS, note=note)
@@ -205,15 +205,16 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
     if audit.main.lacks_columns([*(column.top for column in columns), *dated]):
         return None
     window = [main_table.within_window(run, check.scope)] if isinstance(check.scope, Window) else []
-    conditions = [main_table.key_range(run, columns, [c.name for c in columns]), *window]
-    condition = " AND ".join(filter(None, conditions))
+    condition = main_table.key_range(run, columns, [c.name for c in columns])
+    if window:
+        condition = Condition(" AND ".join(filter(None, [condition.sql, *window])))
     find_scans = audit.find_scans(check) if audit.find_scans else audit.main.find_scans
     scans = find_scans(condition)
     return _repeated_in(audit, check, counted, scans, condition) if scans else None
 
 
 def _repeated_in(
-    audit: _KeyAudit, check: Check, counted: keys.Keys, scans: Sequence[Any], condition: str
+    audit: _KeyAudit, check: Check, counted: keys.Keys, scans: Sequence[Any], condition: Condition
 ) -> int:
     """Return how many of the file's keys the live rows have that meet the condition.
 
@@ -232,7 +233,7 @@ def _repeated_in(
             with suppress(Unreadable):  # then Spark reads them, or says what is wrong
                 return own.count_in(suspects)
     there = iceberg.rows_in(run.spark, audit.main.table, scans)
-    there = _filtered(there.where(condition) if condition else there, check)
+    there = _filtered(there.where(condition.sql) if condition.sql else there, check)
     mine = _keys_of_file(run, check)
     return keys.found_in(mine, counted, _keys(run, check, there)).count()
 
@@ -293,9 +294,13 @@ def _rows_in_scope(run: Run, check: Check) -> DataFrame:
     return main_table.whole_table(run).where(newer).unionByName(run.rows.where(f"NOT {newer}"))
 
 
-def _row_count(run: Run, check: Check, rows: DataFrame) -> int:
-    """Return the number of rows for percentages; it is counted only if there is one."""
+def _row_count(run: Run, check: Check, checked: DataFrame | None = None) -> int:
+    """Return the number of rows for percentages; it is counted only if there is one.
+
+    They are the rows that were `checked`, by default the file's.
+    """
     expected = [check.expect, *([check.warn] if check.warn else [])]
     if all(each.unit is not Unit.PERCENT for each in expected):
         return run.written
+    rows = run.rows if checked is None else checked
     return _filtered(rows, check).count() if check.where or rows is not run.rows else run.written

@@ -20,6 +20,10 @@ class MustRewrite(Exception):
     """A file cannot be registered as it is; the text says why, for the report."""
 
 
+class Damaged(MustRewrite):
+    """Arrow finds damage in a file's pages. Spark overlooks some, so its rows are not published."""
+
+
 @dataclass(frozen=True)
 class ArrowFile:
     """A landed Parquet file, read under a footer that describes the same pages.
@@ -43,7 +47,7 @@ class ArrowFile:
         """Return all rows of a row group, with a column for each leaf by its path (`places`).
 
         The column of a nested leaf has the structs, lists and maps around it, with no other leaf.
-        Raises MustRewrite if Arrow finds the row group damaged.
+        Raises Damaged if Arrow finds the row group damaged, MustRewrite if it cannot read it.
         """
         group = self.metadata.row_group(number)
         start, end = _extent(group)
@@ -54,26 +58,37 @@ class ArrowFile:
                 metadata=self.metadata,
                 page_checksum_verification=True,
             )
-            found = {leaf: _leaf(reader, number, leaf) for leaf in leaves}
-            _require_counts(group, found)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
+        found = {leaf: _leaf(reader, number, leaf) for leaf in leaves}
+        _require_counts(group, found)
         return pa.table(found)
 
 
 def _leaf(reader: pq.ParquetFile, number: int, leaf: str) -> pa.ChunkedArray:
     """Return a leaf's values, within the structs, lists and maps around it."""
-    found = reader.read_row_group(number, columns=[leaf], use_threads=False)
-    rows = reader.metadata.row_group(number).num_rows
-    if found.num_rows != rows or found.num_columns != 1:
-        raise MustRewrite("Arrow finds other rows or columns than the footer declares")
+    try:
+        found = reader.read_row_group(number, columns=[leaf], use_threads=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise Damaged(f"a page of its column {leaf} cannot be decoded") from error
+    except pa.ArrowException as error:
+        raise _unreadable(error) from error
+    if found.num_rows != reader.metadata.row_group(number).num_rows or found.num_columns != 1:
+        raise Damaged("Arrow finds other rows or columns than the footer declares")
     if pa.types.is_nested(found.schema.types[0]):
-        found.validate(full=True)
+        _require_valid(found, leaf)
     return found.column(0)
 
 
+def _require_valid(found: pa.Table, leaf: str) -> None:
+    try:
+        found.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise MustRewrite(f"{leaf} has no valid values, such as text that is not UTF-8") from error
+
+
 def _require_counts(group: pq.RowGroupMetaData, found: Mapping[str, pa.ChunkedArray]) -> None:
-    """Raise MustRewrite unless the footer counts the values that there are.
+    """Raise Damaged unless the footer counts the values that there are.
 
     Leaves of one struct, list or map must also agree where it is null, and how long: otherwise
     each reader makes other rows of them.
@@ -85,16 +100,18 @@ def _require_counts(group: pq.RowGroupMetaData, found: Mapping[str, pa.ChunkedAr
         count = group.num_rows
         for place, around in _around(leaf.partition(".")[0], values):
             if not agreed.setdefault(place, around).equals(around):
-                raise MustRewrite(f"the parts of its column {place} do not belong together")
+                raise Damaged(f"the parts of its column {place} do not belong together")
             if pa.types.is_integer(around.type):  # a list without items has a value, too
                 items = pc.filter(around, pc.greater(around, 0))
                 count += pc.sum(items, min_count=0).as_py() - len(items)
         if declared[leaf] != count:
-            raise MustRewrite(f"its footer declares another number of values for {leaf}")
+            raise Damaged(f"its footer declares another number of values for {leaf}")
 
 
 def _around(place: str, values: pa.ChunkedArray) -> Iterator[tuple[str, pa.Array]]:
     """Yield what is around a leaf's values: of a struct if it is there, of others their lengths."""
+    if not pa.types.is_nested(values.type):
+        return
     array = pa.concat_arrays(values.chunks)
     while pa.types.is_nested(array.type):
         if pa.types.is_struct(array.type):

@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -110,6 +111,16 @@ def expression(spark: SparkSession, name: str, condition: str) -> Any:
     convert = java(spark).org.apache.spark.sql.execution.datasources.SparkExpressionConverter
     resolved = convert.collectResolvedSparkExpression(java_session(spark), name, condition)
     return convert.convertToIcebergExpression(resolved)
+
+
+def within(spark: SparkSession, bounds: Sequence[tuple[str, str, int | str]]) -> Any:
+    """Return the Iceberg expression that all bounds hold: a column, a sign of `may_match`, a value.
+
+    Texts become decimals, dates and timestamps where a column has such a type.
+    """
+    expressions = java_class(spark, _EXPRESSIONS)
+    each = [getattr(expressions, _COMPARISONS[sign])(name, end) for name, sign, end in bounds]
+    return reduce(getattr(expressions, "and"), each)
 
 
 def planned_scans(table: Any, where: Any | None = None) -> list[Any]:

@@ -12,9 +12,9 @@ from moto import mock_aws
 
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
-from spark_jobs.copying import USUAL_PART
+from spark_jobs.copying import SMALLEST_PART, USUAL_PART
 from spark_jobs.files.footer import file_end
-from spark_jobs.storage import Held, Storage
+from spark_jobs.storage import Held, Storage, held
 from tests.contract.aws import ACCOUNT
 from tests.unit.lakegate.test_jobspec import SPEC
 
@@ -80,7 +80,8 @@ def test_only_the_footer_changes(s3: Any, size: int, is_held: bool) -> None:
     pages = os.urandom(size)
     storage = landed(s3, pages)
     if is_held:
-        storage = Held.fetch(storage)
+        storage = held(storage)
+        assert isinstance(storage, Held) == (size + len(file_end(_FOOTER)) < SMALLEST_PART)
     copied = copy(storage, "data/x.parquet", size, _FOOTER, 5 * _MB)
     assert stored(storage, "data/x.parquet") == pages + file_end(_FOOTER)
     assert copied == size + len(file_end(_FOOTER))

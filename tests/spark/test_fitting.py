@@ -134,6 +134,17 @@ def test_a_group_of_nested_files_is_registered(job: Job, table: str) -> None:
     assert sorted(row["area"].size for row in job.rows(table, reports[0].branch)) == [1, 2]
 
 
+def test_damage_that_spark_overlooks_is_an_error(job: Job, table: str) -> None:
+    """A file whose leaves disagree is not published, although Spark can read it."""
+    rows = [[{"code": "x", "size": 1}, None], [None, {"code": "x", "size": 1}]]
+    one, other = (_nested(each, [[], []]) for each in rows)
+    body = lying_parquet.grafted(one, other, 2)
+    report = job.ingest(body, _of_nested(table), table)
+    assert report.reason
+    assert (report.verdict, report.reason.code) == (Verdict.ERRORED, "CORRUPT_FILE")
+    assert "the parts of its column area do not belong together" in report.reason.message
+
+
 def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str) -> None:
     """The row groups of a large file are measured in Spark's tasks as in the driver."""
     body = parquet({**GOOD, "id": [1, 2, 2]}, row_group_size=1)

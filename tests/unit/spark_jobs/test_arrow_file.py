@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.files.arrow import ArrowFile, MustRewrite
+from spark_jobs.files.arrow import ArrowFile, Damaged, MustRewrite
 from spark_jobs.files.source import LocalFile
 from tests.fakes import lying_parquet, thrift
 from tests.fakes.amounts import SEED
@@ -78,7 +78,7 @@ def test_leaves_that_do_not_belong_together(
     leaves = f"{leaf}.a", f"{leaf}.b"
     assert decoded.of(one, *leaves).num_rows == decoded.of(other, *leaves).num_rows
     mixed = lying_parquet.grafted(one, other, 1)
-    with pytest.raises(MustRewrite, match="parts of its column l do not belong together"):
+    with pytest.raises(Damaged, match="parts of its column l do not belong together"):
         decoded.of(mixed, *leaves)
 
 
@@ -91,16 +91,28 @@ def test_values_are_counted(decoded: Decoded, body: bytes, more: int) -> None:
     pages, footer = thrift.footer(body)
     chunk: Any = next(lying_parquet.chunks(footer))
     chunk[5] = 6, chunk[5][1] + more
-    with pytest.raises(MustRewrite):
+    with pytest.raises(Damaged):
         decoded.of(thrift.with_footer(pages, footer), leaf)
+
+
+def test_gzips_own_checksum_is_verified(decoded: Decoded) -> None:
+    """A changed byte in a gzip page is damage: Spark's readers ignore the checksum of gzip."""
+    numbers = pa.table({"n": range(1000)})
+    body = bytearray(written(numbers, compression="gzip", use_dictionary=False))
+    _, footer = thrift.footer(bytes(body))
+    chunk: Any = next(lying_parquet.chunks(footer))
+    body[chunk[9][1] + chunk[7][1] - 8] ^= 1
+    with pytest.raises(Damaged, match="column n cannot be decoded"):
+        decoded.of(bytes(body), "n")
 
 
 def test_nested_text_is_utf8(decoded: Decoded) -> None:
     """A text in a list that is no UTF-8 is left to Spark."""
     text = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
     body = written(pa.table({"l": pa.ListArray.from_arrays([0, 2], text)}))
-    with pytest.raises(MustRewrite, match="ArrowInvalid"):
+    with pytest.raises(MustRewrite, match="UTF-8") as refused:
         decoded.of(body, "l.list.element")
+    assert refused.type is MustRewrite
 
 
 def test_any_lists_are_counted(decoded: Decoded) -> None:
