@@ -23,7 +23,7 @@ from cli import ci_output
 from cli.ci_output import Format
 from cli.contract_test import page
 from cli.contracts import suggested
-from infra.local.contract_test import audit
+from infra.local.contract_test import audit, passed
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict
 from tests.spark.conftest import Job
@@ -104,6 +104,27 @@ def shown_in_terminal(report: AuditReport) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(page(report))
     return console.export_text()
+
+
+def test_arrow_alone_passes_what_spark_would_pass(audited: Audited, tmp_path: Path) -> None:
+    """A good file's report is the same without Spark, which all other files are left to."""
+    described = "- {name: note, logicalType: string, description: A note.}"
+    text = contract_text(described, settings=CSV, quality=WHOLE_TABLE)
+    good = write(tmp_path / "a.csv", "id,note\n1,a\n2,\n")
+    alone, by_spark = passed(parse(text, "a.yaml"), good), audited(good, text)
+    assert alone is not None
+    for name in ("verdict", "checks", "rows_read", "rows_written", "table", "source", "format"):
+        assert getattr(alone, name) == getattr(by_spark, name)
+    partitioned = described.replace("}", ", partitioned: true}")
+    others = {
+        "id,note\nx,a\n": text,  # bad
+        "id,note\n,a\n": text,  # rejected
+        "id\n1\n": text,  # other columns
+        "id,note\n1,a\n": contract_text(partitioned, settings=CSV),
+        "id,note\n1,b\n": text.replace("value: csv", "value: parquet"),  # errored
+    }
+    for body, agreed in others.items():
+        assert passed(parse(agreed, "a.yaml"), write(tmp_path / "b.csv", body)) is None
 
 
 def test_a_damaged_file_is_errored(audited: Audited, tmp_path: Path) -> None:
