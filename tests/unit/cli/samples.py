@@ -6,7 +6,7 @@ import json
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -63,24 +63,26 @@ def _encoded(type_: Any, value: Any) -> bytes:
     if type_ == "ns.size":
         return _encoded(_AVRO["size"], value)
     kind = type_["type"] if isinstance(type_, dict) else type_
-    many: Callable[[], bytes] = lambda: _long(len(value))  # noqa: E731
     coders: dict[str, Callable[[], bytes]] = {
         "record": lambda: b"".join(_encoded(f["type"], value[f["name"]]) for f in type_["fields"]),
-        "array": lambda: many() + b"".join(_encoded(type_["items"], v) for v in value) + b"\0",
-        "map": lambda: (
-            many()
-            + b"".join(_encoded("string", k) + _encoded(type_["values"], value[k]) for k in value)
-            + b"\0"
+        "array": lambda: _block(_encoded(type_["items"], each) for each in value),
+        "map": lambda: _block(
+            _encoded("string", key) + _encoded(type_["values"], value[key]) for key in value
         ),
         "enum": lambda: _long(type_["symbols"].index(value)),
         "fixed": lambda: bytes(value),
         "boolean": lambda: bytes([value]),
         "float": lambda: struct.pack("<f", value),
         "double": lambda: struct.pack("<d", value),
-        "bytes": lambda: many() + value,
+        "bytes": lambda: _long(len(value)) + value,
         "string": lambda: _long(len(value.encode())) + value.encode(),
     }
     return coders.get(kind, lambda: _long(value))()
+
+
+def _block(items: Iterable[bytes]) -> bytes:
+    coded = list(items)
+    return (_long(len(coded)) + b"".join(coded) if coded else b"") + _long(0)
 
 
 _LOGICAL = {
@@ -108,6 +110,7 @@ _AVRO_ROW = (
     *(15826, 1367409600000, 1367409600000000, 1367409600000, "a" * 36, 60000),
     *(b"\xff\x6a", "L", "S", ["x", "é"], {"a": None, "b": 2**40}, {"x": 1.5}, b"ab", None),
 )
+_EMPTY_ROW = (*_AVRO_ROW[:9], [], {}, *_AVRO_ROW[11:])
 _AVRO_TYPES = (
     "date timestamp timestamp timestamp_ntz string int decimal(6,2) string string array<string>"
     " map<string,bigint> struct<`x`:float> binary string"
@@ -242,7 +245,7 @@ READABLE: list[tuple[str, bytes, str]] = [
     ("all_null.parquet", parquet({"a": pa.array([None, None], pa.string()), "b": [1, 2]}), ""),
     ("nan.parquet", parquet({"a": [float("nan"), 1.5], "b": [1, 2]}), "double bigint"),
     # Avro
-    ("types.avro", avro(_AVRO, _AVRO_ROW, _AVRO_ROW), _AVRO_TYPES),
+    ("types.avro", avro(_AVRO, _AVRO_ROW, _EMPTY_ROW), _AVRO_TYPES),
     ("deflate.avro", avro(_PAIR, (1, True), (-2, None), codec="deflate"), "bigint boolean"),
     ("snappy.avro", avro(_PAIR, (1, True), (-2, None), codec="snappy"), "bigint boolean"),
     # ORC
