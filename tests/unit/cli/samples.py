@@ -106,11 +106,11 @@ _AVRO: dict[str, Any] = {
     "sum": {"type": "fixed", "name": "f", "size": 2},
     "nothing": ["null", "string"],
 }
-_AVRO_ROW = (
+_AVRO_ROW: tuple[Any, ...] = (
     *(15826, 1367409600000, 1367409600000000, 1367409600000, "a" * 36, 60000),
     *(b"\xff\x6a", "L", "S", ["x", "é"], {"a": None, "b": 2**40}, {"x": 1.5}, b"ab", None),
 )
-_EMPTY_ROW = (*_AVRO_ROW[:9], [], {}, *_AVRO_ROW[11:])
+_EMPTY_ROW: tuple[Any, ...] = (*_AVRO_ROW[:9], [], {}, *_AVRO_ROW[11:])
 _AVRO_TYPES = (
     "date timestamp timestamp timestamp_ntz string int decimal(6,2) string string array<string>"
     " map<string,bigint> struct<`x`:float> binary string"
