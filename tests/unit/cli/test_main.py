@@ -202,6 +202,9 @@ def test_an_error_is_json_for_programs() -> None:
     assert (said.exit_code, said.stdout) == (1, "")
     assert json.loads(said.stderr)["error"]["code"] == "NO_STACK"
     assert "lakegate up" in json.loads(said.stderr)["error"]["message"]
+    wrong = CliRunner().invoke(app, ["runs", "--json", "--state", "nowhere"])
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
+    assert json.loads(wrong.stderr)["error"]["code"] == "WRONG_USAGE"
 
 
 @pytest.mark.parametrize(
