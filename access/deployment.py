@@ -217,7 +217,10 @@ def _deployed(name: str) -> dict[str, str]:
             FunctionName=outputs["OnJobRunFunctionName"]
         )
     except (ClientError, BotoCoreError) as error:
-        message = f"cannot read the CloudFormation stack {name}: {error}"
+        message = (
+            f"cannot read the CloudFormation stack {name}: {error}\n"
+            "Are the stage's name, AWS's region (AWS_DEFAULT_REGION) and your credentials right?"
+        )
         raise LakegateError("NO_DEPLOYMENT", message) from error
     settings = dict(function["Environment"]["Variables"])
     settings["LAKEGATE_NESSIE_FUNCTION"] = outputs.get("OnNessieRequestFunctionName", "")

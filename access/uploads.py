@@ -4,13 +4,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from access.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
 from lakegate.batch import read_manifest
-from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.landing import BATCHES, MANIFEST
+
+if TYPE_CHECKING:
+    from lakegate.contract.model import Contract  # its YAML takes its time
 
 _NOTHING = "Nothing was uploaded."
 
@@ -107,7 +110,7 @@ def _read(file: Path, hint: str = "It was not uploaded.") -> bytes:
         raise LakegateError("UNREADABLE_FILE", message) from error
 
 
-def chosen(contracts: Iterable[Contract], table: str) -> Contract:
+def chosen(contracts: "Iterable[Contract]", table: str) -> "Contract":
     """Return the contract of a table, or the only contract if no table ("") is named.
 
     Raises LakegateError WHICH_KEY if that does not determine one.

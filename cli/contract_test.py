@@ -42,7 +42,7 @@ def try_out(
     is_for_people = as_format is Format.TEXT and not as_json
     files = list(data_files(data))
     reports = []
-    with terminal.err().status("starting Spark"):
+    with terminal.err().status("auditing"):
         for report in audits(contract, files):
             reports.append(report)
             if is_for_people:

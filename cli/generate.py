@@ -13,12 +13,10 @@ from access.deployment import find
 from access.follow import TrackedIngestion
 from access.uploads import put
 from cli import terminal
-from cli.contracts import push
 from cli.drop import list_uploads, wait_for
 from cli.fault_injection import MEANING, Fault
 from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
-from lakegate.contract.model import parse
 
 _PATIENCE = 900.0  # seconds
 _NULL_RATE = 0.1
@@ -90,6 +88,9 @@ def generate(
 
 
 def _upload(adapters: Adapters, contract: Path, files: Iterable[Path]) -> list[TrackedIngestion]:
+    from cli.contracts import push
+    from lakegate.contract.model import parse
+
     push(adapters.lake, [contract], progress_printer())
     prefix = parse(contract.read_text(encoding="utf-8"), str(contract)).landing_prefix
     tracked = [put(adapters, file, prefix + file.name) for file in files]

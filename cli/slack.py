@@ -224,6 +224,9 @@ def _ask(address: str, what: str, payload: dict[str, Any]) -> Any:
         else:
             answer = requests.post(url, json=payload, timeout=_SECONDS)
         return answer.json()
+    except requests.ConnectionError as error:
+        message = f"the local Slack at {address} is down: run `lakegate up`"
+        raise Transient("SLACK_UNAVAILABLE", message) from error
     except (requests.RequestException, ValueError) as error:
         raise Transient("SLACK_UNAVAILABLE", f"the local Slack: {error}") from error
 

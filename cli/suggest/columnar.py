@@ -17,6 +17,7 @@ import pyarrow.orc
 import pyarrow.parquet
 
 from access.check_sql import POSITION, quoted
+from cli.suggest import avro
 from cli.suggest.cells import refusal
 from cli.suggest.columns import text
 from lakegate.contract.reading.properties import name_problem
@@ -124,6 +125,13 @@ def open_orc(connection: duckdb.DuckDBPyConnection, file: Path) -> Columns:
         if type_ == "DATE"  # pyarrow reads no older times
     }
     return _columns("orc", found, types, broken)
+
+
+def open_avro(connection: duckdb.DuckDBPyConnection, file: Path) -> Columns:
+    """Open an Avro file. Raises LakegateError UNREADABLE for a type that Spark cannot read."""
+    connection.register("avro", avro.open_avro(file))
+    found = _described(connection, "avro")
+    return _columns("avro", found, {name: str(type_) for name, type_ in found.items()}, {})
 
 
 def _all_instants() -> Iterator[str]:

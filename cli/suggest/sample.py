@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from cli.suggest import columnar
+from cli.suggest import avro, columnar
 from cli.suggest.cells import Cells, refusal
 from cli.suggest.columns import ColumnProfile, Outlier, columns_of
 from cli.suggest.csv import decoded, read_csv
@@ -22,7 +22,6 @@ _LONGEST = 200
 _WIDE = ("text in UTF-16", "binary data")  # the kinds of text in UTF-16
 _JSON = ("json", "jsonl", "ndjson", "geojson")
 _REMEDIES = {
-    "Avro": "Draft from a Parquet copy of it, and give the contract `format: avro`.",
     "encrypted": "Write it without encryption: the job has no keys.",
     "HTML": "Open it in an editor to see what it says, and get the data again.",
     "compressed": "Uncompress it: the job reads gzip alone.",
@@ -51,7 +50,7 @@ class Sample:
 
 
 def sample(connection: duckdb.DuckDBPyConnection, file: Path) -> Sample:
-    """Profile a file: parquet, ORC, CSV, TSV or JSON (lines or one array), also gzipped text.
+    """Profile a file: Parquet, ORC, Avro, CSV, TSV or JSON (lines or one array), also gzipped text.
 
     Its rows become the view `sample`, texts as they stand in the file. Raises LakegateError
     UNREADABLE, with a remedy, for what the job cannot ingest, and NO_ROWS.
@@ -75,13 +74,18 @@ def _profiled(connection: duckdb.DuckDBPyConnection, file: Path) -> Sample:
     if not head:
         raise refusal("is empty", "Give a file with rows.")
     format_ = next((f for f, magic in _MAGIC.items() if head.startswith(magic)), "")
-    if format_ and (b"\0" in head or tail.startswith(_MAGIC[format_][:3])):
+    if format_ and (format_ == "avro" or b"\0" in head or tail.startswith(_MAGIC[format_][:3])):
         return _columnar(connection, file, format_, head, tail)
     data = gzip.decompress(file.read_bytes()) if is_gzip(head) else file.read_bytes()
     return _of_cells(connection, _cells(file, data))
 
 
-_MAGIC = {"parquet": b"PAR1", "orc": b"ORC"}
+_MAGIC = {"parquet": b"PAR1", "orc": b"ORC", "avro": avro.MAGIC}
+_OPENERS = {
+    "parquet": columnar.open_parquet,
+    "orc": columnar.open_orc,
+    "avro": columnar.open_avro,
+}
 
 
 def _columnar(
@@ -91,8 +95,7 @@ def _columnar(
         check_binary(format_, head, tail)
     except Permanent as error:
         raise refusal(f"cannot be read: {error.message}", "Get the whole file again.") from error
-    opener = columnar.open_parquet if format_ == "parquet" else columnar.open_orc
-    columns = opener(connection, file)
+    columns = _OPENERS[format_](connection, file)
     connection.execute(f"CREATE VIEW sample AS {columns.source}")
     found = columns_of(connection, {}, columns.broken)
     return Sample(format_, {}, _rows(found), found, columns.left_out)

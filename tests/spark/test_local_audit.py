@@ -23,7 +23,7 @@ from cli import ci_output
 from cli.ci_output import Format
 from cli.contract_test import page
 from cli.contracts import suggested
-from infra.local.contract_test import audit
+from infra.local.contract_test import audit, passed
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict
 from tests.spark.conftest import Job
@@ -106,6 +106,27 @@ def shown_in_terminal(report: AuditReport) -> str:
     return console.export_text()
 
 
+def test_arrow_alone_passes_what_spark_would_pass(audited: Audited, tmp_path: Path) -> None:
+    """A good file's report is the same without Spark, which all other files are left to."""
+    described = "- {name: note, logicalType: string, description: A note.}"
+    text = contract_text(described, settings=CSV, quality=WHOLE_TABLE)
+    good = write(tmp_path / "a.csv", "id,note\n1,a\n2,\n")
+    alone, by_spark = passed(parse(text, "a.yaml"), good), audited(good, text)
+    assert alone is not None
+    for name in ("verdict", "checks", "rows_read", "rows_written", "table", "format"):
+        assert getattr(alone, name) == getattr(by_spark, name)
+    partitioned = described.replace("}", ", partitioned: true}")
+    others = {
+        "id,note\nx,a\n": text,  # bad
+        "id,note\n,a\n": text,  # rejected
+        "id\n1\n": text,  # other columns
+        "id,note\n1,a\n": contract_text(partitioned, settings=CSV),
+        "id,note\n1,b\n": text.replace("value: csv", "value: parquet"),  # errored
+    }
+    for body, agreed in others.items():
+        assert passed(parse(agreed, "a.yaml"), write(tmp_path / "b.csv", body)) is None
+
+
 def test_a_damaged_file_is_errored(audited: Audited, tmp_path: Path) -> None:
     """A damaged file is errored, not rejected."""
     report = audited(write(tmp_path / "a.parquet", "PAR1 no parquet PAR1"), contract_text())
@@ -143,7 +164,14 @@ def _parquet(file: Path) -> None:
 
 # Of the made-up samples, those that were once drafted in another way than Spark reads them.
 _TRICKY = (
-    *("int96_nested.parquet", "nested_times.orc", "nanoseconds.parquet", "long_decimals.json"),
+    *(
+        "types.avro",
+        "snappy.avro",
+        "int96_nested.parquet",
+        "nested_times.orc",
+        "nanoseconds.parquet",
+        "long_decimals.json",
+    ),
     *("nested.json", "mixed_kinds.json", "quoted_empty_and_word.csv", "backslashes.csv"),
     *("open_quotes.tsv", "padded_names.csv", "blank_name.csv", "crlf_then_lf.csv", "latin1.csv"),
 )

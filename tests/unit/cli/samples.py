@@ -3,12 +3,15 @@
 import gzip
 import io
 import json
+import struct
 import zipfile
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+import cramjam
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.orc
@@ -30,6 +33,89 @@ def parquet(columns: Mapping[str, Any], **options: Any) -> bytes:
 def orc(columns: Mapping[str, Any]) -> bytes:
     """Return an ORC file of Arrow arrays."""
     return _written(lambda sink: pyarrow.orc.write_table(pa.table(columns), sink))
+
+
+def avro(fields: Mapping[str, Any], *rows: tuple[Any, ...], codec: str = "null") -> bytes:
+    """Return an Avro file with the rows in one block, by the schema's own coding."""
+    described = [{"name": name, "type": type_} for name, type_ in fields.items()]
+    schema = {"type": "record", "name": "row", "fields": described}
+    block = b"".join(_encoded(schema, dict(zip(fields, row, strict=True))) for row in rows)
+    if codec == "deflate":
+        block = zlib.compress(block, wbits=-15)
+    if codec == "snappy":
+        block = bytes(cramjam.snappy.compress_raw(block)) + zlib.crc32(block).to_bytes(4)
+    header = {"avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
+    noted = _encoded({"type": "map", "values": "bytes"}, header)
+    end = b"0123456789abcdef"
+    return b"Obj\x01" + noted + end + _long(len(rows)) + _encoded("bytes", block) + end
+
+
+def _long(value: int) -> bytes:
+    rest, coded = (value << 1) ^ (value >> 63), b""
+    while rest > 0x7F:
+        rest, coded = rest >> 7, coded + bytes([rest & 0x7F | 0x80])
+    return coded + bytes([rest])
+
+
+def _encoded(type_: Any, value: Any) -> bytes:
+    if isinstance(type_, list):  # null first
+        return _long(0) if value is None else _long(1) + _encoded(type_[1], value)
+    if type_ == "ns.size":
+        return _encoded(_AVRO["size"], value)
+    kind = type_["type"] if isinstance(type_, dict) else type_
+    coders: dict[str, Callable[[], bytes]] = {
+        "record": lambda: b"".join(_encoded(f["type"], value[f["name"]]) for f in type_["fields"]),
+        "array": lambda: _block(_encoded(type_["items"], each) for each in value),
+        "map": lambda: _block(
+            _encoded("string", key) + _encoded(type_["values"], value[key]) for key in value
+        ),
+        "enum": lambda: _long(type_["symbols"].index(value)),
+        "fixed": lambda: bytes(value),
+        "boolean": lambda: bytes([value]),
+        "float": lambda: struct.pack("<f", value),
+        "double": lambda: struct.pack("<d", value),
+        "bytes": lambda: _long(len(value)) + value,
+        "string": lambda: _long(len(value.encode())) + value.encode(),
+    }
+    return coders.get(kind, lambda: _long(value))()
+
+
+def _block(items: Iterable[bytes]) -> bytes:
+    coded = list(items)
+    return (_long(len(coded)) + b"".join(coded) if coded else b"") + _long(0)
+
+
+_LOGICAL = {
+    "day": ("int", "date"),
+    "at": ("long", "timestamp-millis"),
+    "micro": ("long", "timestamp-micros"),
+    "wall": ("long", "local-timestamp-millis"),
+    "id": ("string", "uuid"),
+    "clock": ("int", "time-millis"),
+}
+_AVRO: dict[str, Any] = {
+    **{
+        name: {"type": type_, "logicalType": logical} for name, (type_, logical) in _LOGICAL.items()
+    },
+    "price": {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2},
+    "size": {"type": "enum", "name": "ns.size", "symbols": ["S", "L"]},
+    "other": "ns.size",
+    "tags": {"type": "array", "items": "string"},
+    "more": {"type": "map", "values": ["null", "long"]},
+    "part": {"type": "record", "name": "p", "fields": [{"name": "x", "type": ["null", "float"]}]},
+    "sum": {"type": "fixed", "name": "f", "size": 2},
+    "nothing": ["null", "string"],
+}
+_AVRO_ROW: tuple[Any, ...] = (
+    *(15826, 1367409600000, 1367409600000000, 1367409600000, "a" * 36, 60000),
+    *(b"\xff\x6a", "L", "S", ["x", "é"], {"a": None, "b": 2**40}, {"x": 1.5}, b"ab", None),
+)
+_EMPTY_ROW: tuple[Any, ...] = (*_AVRO_ROW[:9], [], {}, *_AVRO_ROW[11:])
+_AVRO_TYPES = (
+    "date timestamp timestamp timestamp_ntz string int decimal(6,2) string string array<string>"
+    " map<string,bigint> struct<`x`:float> binary string"
+)
+_PAIR = {"a": "long", "b": ["null", "boolean"]}
 
 
 def _written(write: Callable[[io.BytesIO], object]) -> bytes:
@@ -158,6 +244,10 @@ READABLE: list[tuple[str, bytes, str]] = [
     ("dictionary.parquet", parquet({"c": pa.array(["a", "a"]).dictionary_encode()}), "string"),
     ("all_null.parquet", parquet({"a": pa.array([None, None], pa.string()), "b": [1, 2]}), ""),
     ("nan.parquet", parquet({"a": [float("nan"), 1.5], "b": [1, 2]}), "double bigint"),
+    # Avro
+    ("types.avro", avro(_AVRO, _AVRO_ROW, _EMPTY_ROW), _AVRO_TYPES),
+    ("deflate.avro", avro(_PAIR, (1, True), (-2, None), codec="deflate"), "bigint boolean"),
+    ("snappy.avro", avro(_PAIR, (1, True), (-2, None), codec="snappy"), "bigint boolean"),
     # ORC
     ("plain.orc", orc({"a": [1, 2], "s": ["x", None]}), "bigint string"),
     ("times.orc", orc({"t": pa.array([NOON]), "d": [date(2013, 5, 1)]}), "timestamp_ntz date"),
@@ -173,7 +263,11 @@ UNREADABLE: list[tuple[str, bytes, str]] = [
     ("encrypted.parquet", b"PARE" + b"\x00" * 40 + b"PARE", "encrypted Parquet"),
     ("cut.parquet", parquet({"a": [1]})[:-20], "truncated"),
     ("broken.parquet", b"PAR1\x00\x00\x00\x00PAR1", "cannot be read"),
-    ("avro.avro", b"Obj\x01\x00", "an Avro file"),
+    ("damaged.avro", b"Obj\x01\x00", "damaged Avro"),
+    ("cut.avro", avro(_PAIR, (1, True), (2, None))[:-9], "damaged Avro"),
+    ("no_records.avro", avro(_PAIR, (1, None)).replace(b'"record"', b'"string"'), "instead of"),
+    ("codec.avro", avro(_PAIR, (1, None)).replace(b"\x08null", b"\x08lzma"), "lzma"),
+    ("unions.avro", avro({"a": ["null", "string", "long"]}, ("x",)), "union of several types"),
     ("page.csv", b"<!DOCTYPE html><html></html>", "HTML or XML"),
     ("bzip.csv.bz2", b"BZh91AY&SY" + b"\x00" * 20, "bzip2"),
     ("times.parquet", parquet({"t": [time(1, 2)]}), "TIME"),
