@@ -32,6 +32,7 @@ from spark_jobs.files.csv_rows import Options
 from spark_jobs.schema.compare import compare
 
 _MARK = b"\xef\xbb\xbf"
+_MOST_CELLS = 10_000
 
 
 def csv_rows(head: bytes, contract: Contract) -> Rows:
@@ -115,6 +116,8 @@ def _with_other_cells(lines: pa.Array, options: Options, width: int) -> np.ndarr
     delimiter, _ = _signs(options)
     outside = pc.replace_substring_regex(lines, f"(^|{delimiter}){_quoted(options)}", "\\1")
     counted = pc.count_substring(outside, options["delimiter"]).to_numpy()
+    if counted.max(initial=0) > _MOST_CELLS:
+        raise MustRewrite("it has rows with very many cells, of which Spark refuses some")
     different: np.ndarray[Any, Any] = counted != width - 1
     return different
 

@@ -8,6 +8,7 @@ a usual way, and bad only if Spark's readers accept no such text. Any other text
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -208,4 +209,8 @@ def within(cells: Cells, column: Column) -> Cells:
         large = pc.or_(pc.less(values, -(1 << 31)), pc.greater(values, (1 << 31) - 1))
         found = cells.without(large)
         return Cells(found.values.cast(pa.int32()), found.bad)
+    if is_decimal(column):
+        before, after = places_of(column)
+        most = Decimal(f"{'9' * before}.{'9' * after}")
+        return cells.without(pc.greater(pc.abs(values), pa.scalar(most, values.type)))
     return cells
