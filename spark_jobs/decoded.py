@@ -87,7 +87,7 @@ class BadRows:
     def unreadable(self, spark: SparkSession) -> Unreadable:
         """Return the first bad rows, whose cells Spark's strict reader names."""
         rows = pa.table({LINE: list(self.first.values()), PLACE: list(self.first)})
-        lines = spark.createDataFrame(rows)
+        lines = spark.createDataFrame(rows).coalesce(1)  # all are taken by one job
 
         def broken() -> DataFrame:
             return self.read.broken(lines)

@@ -88,15 +88,16 @@ class _Json:
         try:
             found = _parsed(whole, places + 1, _own_types(self.contract), spread=spread)
         except MustRewrite:
-            groups = _Groups(self._rows(block, body), self.contract, spread)
-            good, bad, present = groups.decoded()
+            rows = self._rows(block, body, whole, spread=spread)
+            good, bad, present = _Groups(rows, whole, self.contract, spread).decoded()
         else:
             good, bad = _typed(found, self.contract)
+            rows = None if bad is None else self._rows(block, body, whole, spread=spread)
             present = _present(found)
         if bad is None:
             return Decoded(good, before + places + 1, present=present)
-        rows = self._rows(block, body).filter(pa.array(bad))
-        return Decoded(good, before + places + 1, rows, before + np.flatnonzero(bad), present)
+        texts = rows.filter(pa.array(bad))
+        return Decoded(good, before + places + 1, texts, before + np.flatnonzero(bad), present)
 
     def _objects(self, block: Block) -> bytes:
         """Return the text of a block's objects, without what is around all of them."""
@@ -124,12 +125,18 @@ class _Json:
             raise MustRewrite("it has decimals in a form that only Spark reads")
         text_of(body)
 
-    def _rows(self, block: Block, body: bytes) -> pa.Array:
-        """Return each object as it stands in the file."""
-        before, _, after = block.body.removeprefix(_MARK).partition(body)
-        around = (before + after).strip(b"\r\n")
-        if not self.in_array and (around or self.between.strip(b"\r{}") != b"\n"):
+    def _rows(self, block: Block, body: bytes, whole: bytes, *, spread: bool) -> Any:
+        """Return each object as it stands in the file. Raises MustRewrite.
+
+        `whole` is the text of all objects, apart by line ends.
+        """
+        if not self.in_array and (
+            self.between.strip(b"\r{}") != b"\n"
+            or block.body.removeprefix(_MARK).strip(b"\r\n") != body
+        ):
             raise MustRewrite("it has unreadable rows, and blanks around some of its rows")
+        if not spread and b"\r" not in whole:
+            return pa.array(whole.split(b"\n"), pa.string())
         return pa.array(body.replace(self.between, b"}\0{").split(b"\0"), pa.string())
 
 
@@ -232,9 +239,13 @@ def _require_bad(values: Any, column: Column) -> None:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Objects of which Arrow refused one, to be parsed by the kinds of their values."""
+    """Objects of which Arrow refused one, to be parsed by the kinds of their values.
+
+    `whole` is the text of all of them.
+    """
 
     rows: pa.Array
+    whole: bytes
     contract: Contract
     spread: bool
 
@@ -243,9 +254,9 @@ class _Groups:
         good = schema_of(self.contract).empty_table()
         bad, present = np.zeros(len(self.rows), bool), frozenset[str]()
         for mask, kinds in self._groups():
-            rows = self.rows.filter(pa.array(mask)).cast(pa.binary()).to_pylist()
             types = _own_types(self.contract) | {c.name: type_ for c, (_, type_) in kinds.items()}
-            found = _parsed(b"\n".join(rows), len(rows), types, spread=self.spread)
+            count = int(np.count_nonzero(mask))
+            found = _parsed(self._text(mask, count), count, types, spread=self.spread)
             present |= _present(found)
             for column in kinds:
                 _require_bad(found[column.name], column)
@@ -256,6 +267,11 @@ class _Groups:
             if own is not None:
                 bad[mask] = own
         return good, bad if bad.any() else None, present
+
+    def _text(self, mask: _Mask, count: int) -> bytes:
+        if count == len(self.rows):
+            return self.whole
+        return b"\n".join(self.rows.filter(pa.array(mask)).cast(pa.binary()).to_pylist())
 
     def _groups(self) -> Iterator[tuple[_Mask, dict[Column, _Kind]]]:
         """Yield the rows whose values have the same kinds, and the columns with another kind."""
@@ -282,4 +298,6 @@ class _Groups:
         for number, (begin, _) in enumerate(kinds, 1):
             fits = pc.match_substring_regex(self.rows, key + f"({begin})")
             guessed[(guessed == 0) & fits.to_numpy(zero_copy_only=False)] = number
+            if guessed.all():
+                break
         return guessed
