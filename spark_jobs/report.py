@@ -174,7 +174,8 @@ def write_quarantine(
 def _put_unreadable(storage: Storage, rows: BadRows, same: Mapping[str, Any]) -> DataFile:
     """Write the texts of unparseable rows to a file, each with the same values beside it."""
     schema, out = _arrow_schema(QUARANTINE), BytesIO()
-    with pq.ParquetWriter(out, schema, compression="zstd", store_schema=False) as writer:
+    options = {"compression": "zstd", "store_schema": False, "use_dictionary": list(same)}
+    with pq.ParquetWriter(out, schema, **options) as writer:
         for texts in rows.texts:
             columns = [
                 texts if name == "row" else pa.repeat(pa.scalar(same[name], type_), len(texts))
