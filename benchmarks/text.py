@@ -4,7 +4,7 @@
 Spark, in turn, for a file of each format and size: Spark's own reader with the same columns, our
 strict reader in Spark, and ours, which has Arrow decode and audit the file first, all up to the
 last value of every row. Then Spark's own append to main, and the whole ingestion. Ours also with a
-file whose every row has a number that is none. Most of the time goes to the strict reader of 100 MB:
+file whose every row has a number that is none. The strict reader of 100 MB takes most of the time:
 `--megabytes 10` and `--only ingested` do without it.
 """
 
