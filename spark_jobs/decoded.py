@@ -1,27 +1,32 @@
-"""Decode a landed text file with Arrow, and write its rows as Parquet in the same pass."""
+"""Decode a landed text file with Arrow, and write its good rows as Parquet in the same pass."""
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import add
 from typing import BinaryIO, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.audit import tier_arrow
+from spark_jobs.audit.arrow_values import is_plain
+from spark_jobs.audit.bad_cells import MOST_NAMED
 from spark_jobs.audit.tier_arrow import Pass
 from spark_jobs.files import sniff
 from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import Block, Rows, rows_of, schema_of
-from spark_jobs.files.source import Bytes
-from spark_jobs.files.text_lines import most_unpacked, uncompressed
+from spark_jobs.files.arrow_csv import csv_rows
+from spark_jobs.files.arrow_json import json_rows
+from spark_jobs.files.arrow_text import Block, Decoded, Rows, schema_of
+from spark_jobs.files.source import PLACE, Bytes, Unreadable
+from spark_jobs.files.text_lines import LINE, most_unpacked, uncompressed
 
 _MOST = 256 << 20  # bytes of text that the driver decodes itself
 _BLOCK = 4 << 20
@@ -50,8 +55,68 @@ class Written:
         return length + len(end)
 
 
-def decode(landed: Bytes, contract: Contract, limits: Limits) -> tuple[memoryview, Pass]:
-    """Return the rows of a text file as a Parquet file, and the findings over all of them.
+@dataclass
+class BadRows:
+    """The unparseable rows of a text file, each as it stands there.
+
+    `first` are a few of them by their places in the file. Of the columns in `present` some row of
+    the file, good or bad, has a value.
+    """
+
+    read: Rows
+    texts: list[pa.Array] = field(default_factory=list)
+    first: dict[int, str] = field(default_factory=dict)
+    present: frozenset[str] = frozenset()
+    _units: int = 0
+
+    def add(self, block: Decoded) -> None:
+        """Add those of the next block."""
+        self.present |= block.present
+        for place, text in zip(block.places[:MOST_NAMED], block.bad[:MOST_NAMED], strict=True):
+            if len(self.first) < MOST_NAMED:
+                self.first[self._units + int(place)] = text.as_py()
+        if len(block.bad):
+            self.texts.append(block.bad)
+        self._units += block.units
+
+    @property
+    def count(self) -> int:
+        """Return the number of bad rows."""
+        return sum(map(len, self.texts))
+
+    def unreadable(self, spark: SparkSession) -> Unreadable:
+        """Return the first bad rows, whose cells Spark's strict reader names."""
+        rows = pa.table({LINE: list(self.first.values()), PLACE: list(self.first)})
+        lines = spark.createDataFrame(rows).coalesce(1)  # all are taken by one job
+
+        def broken() -> DataFrame:
+            return self.read.broken(lines)
+
+        return Unreadable(broken, lambda: lines, self.read.unit, self.read.names)
+
+
+@dataclass(frozen=True)
+class DecodedText:
+    """A text file's good rows as a Parquet file, the findings over them, and the bad rows."""
+
+    parquet: memoryview
+    found: Pass
+    bad: BadRows
+
+
+def rows_of(head: bytes, contract: Contract) -> Rows:
+    """Return how to decode a file whose text begins with `head`. Raises MustRewrite."""
+    for column in contract.columns:
+        if not is_plain(column) or column.type == "binary" or column.written or column.zone:
+            raise MustRewrite(f"Spark alone reads the texts of its column {column.name}")
+    try:
+        return (json_rows if contract.format == "json" else csv_rows)(head, contract)
+    except Permanent as error:  # Spark's reader says what is wrong
+        raise MustRewrite(error.code) from error
+
+
+def decode(landed: Bytes, contract: Contract, limits: Limits) -> DecodedText:
+    """Return the rows of a text file, decoded and measured.
 
     Raises MustRewrite if Spark must read the file, LakegateError if it cannot be requested.
     """
@@ -114,22 +179,23 @@ def _require_short(body: bytes, longest: int) -> None:
         raise MustRewrite("it has long lines")
 
 
-def _written(found: Iterable[Block], rows: Rows, contract: Contract) -> tuple[memoryview, Pass]:
-    sink, passes = pa.BufferOutputStream(), []
+def _written(found: Iterable[Block], rows: Rows, contract: Contract) -> DecodedText:
+    sink, passes, bad = pa.BufferOutputStream(), [], BadRows(rows)
     with ThreadPoolExecutor(os.cpu_count()) as threads, _writer(sink, contract) as writer:
         group: list[pa.Table] = []
-        for table, passed in _ahead(threads, partial(_measured, rows, contract), found):
+        for block, passed in _ahead(threads, partial(_measured, rows, contract), found):
             passes.append(passed)
-            group.append(table)
+            bad.add(block)
+            group.append(block.good)
             if sum(each.nbytes for each in group) >= _ROW_GROUP:
                 writer.write_table(pa.concat_tables(group))
                 group = []
         if any(table.num_rows for table in group):
             writer.write_table(pa.concat_tables(group))
     every = reduce(add, passes)
-    if not every.rows:
+    if not every.rows and not bad.count:
         raise MustRewrite("it has no rows")
-    return memoryview(sink.getvalue()), every
+    return DecodedText(memoryview(sink.getvalue()), every, bad)
 
 
 def _writer(sink: pa.NativeFile, contract: Contract) -> pq.ParquetWriter:
@@ -143,9 +209,9 @@ def _writer(sink: pa.NativeFile, contract: Contract) -> pq.ParquetWriter:
     )
 
 
-def _measured(rows: Rows, contract: Contract, block: Block) -> tuple[pa.Table, Pass]:
-    table = rows.decode(block)
-    return table, tier_arrow.measure(table, contract)
+def _measured(rows: Rows, contract: Contract, block: Block) -> tuple[Decoded, Pass]:
+    decoded = rows.decode(block)
+    return decoded, tier_arrow.measure(decoded.good, contract)
 
 
 def _ahead(

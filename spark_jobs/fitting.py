@@ -10,7 +10,7 @@ wrong with it: so nothing is ever refused here.
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, Protocol
@@ -27,7 +27,7 @@ from spark_jobs.append import Opened, Target
 from spark_jobs.audit import tier_arrow
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.audit.tier_arrow import Pass
-from spark_jobs.decoded import Lake, Written, decode
+from spark_jobs.decoded import BadRows, Lake, Written, decode
 from spark_jobs.files.arrow import ArrowFile, MustRewrite
 from spark_jobs.files.footer import file_end, with_field_ids
 from spark_jobs.files.limits import FOOTER_END, check_columns, check_parquet, parquet_footer
@@ -58,7 +58,8 @@ class Fitting:
     """A Parquet file that fits its table as it is, and the findings over all its rows.
 
     It is the landed one, or was written of a text. Its `pages` end where its own footer begins, at
-    `pages_end`; it gets another `footer`, which describes the same pages.
+    `pages_end`; it gets another `footer`, which describes the same pages. `bad` are the rows of a
+    text that are not in it, as they cannot be read.
     """
 
     pages: Pages
@@ -67,6 +68,7 @@ class Fitting:
     pages_end: int
     found: Pass
     measured: Mapping[str, Measured]
+    bad: BadRows | None = None
 
     @property
     def way(self) -> str:
@@ -75,8 +77,9 @@ class Fitting:
 
     @property
     def rows(self) -> RowCounts:
-        """Return the file's row counts: every row is readable, and none is quarantined."""
-        return RowCounts(self.found.rows, bad=0, quarantined=0)
+        """Return the file's row counts: those that cannot be read are quarantined, and no other."""
+        bad = self.bad.count if self.bad else 0
+        return RowCounts(self.found.rows + bad, bad, quarantined=bad)
 
 
 def examine(
@@ -116,22 +119,24 @@ def _fitting(
 
 
 def _examined_text(landed: LandedBytes, contract: Contract, limits: Limits) -> Fitting:
-    """Return the rows of a text file as a Parquet file, if each of them is good."""
+    """Return the good rows of a text file as a Parquet file, and the others apart."""
     if reason := why_never(contract):
         raise MustRewrite(reason)
-    body, found = decode(landed, contract, limits)
-    _require_present(found, contract)
-    end = len(body) - FOOTER_END
+    text = decode(landed, contract, limits)
+    if text.bad.count and any(check.quarantine for check in contract.checks):
+        raise MustRewrite("its bad rows may be quarantined for other reasons, too")
+    _require_present(text.bad, contract)
+    body, end = text.parquet, len(text.parquet) - FOOTER_END
     length = int.from_bytes(body[end : end + 4], "little")
     file = _opened(landed, bytes(body[end - length : end]), contract, limits)
-    return _fitting(Written(landed, body), file, end - length, [found], contract)
+    fitting = _fitting(Written(landed, body), file, end - length, [text.found], contract)
+    return replace(fitting, bad=text.bad)
 
 
-def _require_present(found: Pass, contract: Contract) -> None:
+def _require_present(bad: BadRows, contract: Contract) -> None:
     """Raise MustRewrite if a required key may be in none of a JSON file's objects."""
     for column in contract.columns if contract.format == "json" else ():
-        values = found.columns.get(column.name)
-        if column.required and (values is None or values.nulls == values.values):
+        if column.required and column.name not in bad.present:
             raise MustRewrite(f"its column {column.name} has no values")
 
 
@@ -219,7 +224,11 @@ def enter(
     if where.obstacle:
         raise MustRewrite(where.obstacle)
     with ThreadPoolExecutor(_COPIES) as threads:
-        located = [(each, new_location(opened.table, f"{uuid4()}.parquet")) for each in files]
+        located = [
+            (each, new_location(opened.table, f"{uuid4()}.parquet"))
+            for each in files
+            if each.found.rows
+        ]
         sizes = threads.map(lambda both: _copied(both[0], both[1], where), located)
         made = [
             data_file(

@@ -20,6 +20,7 @@ from spark_jobs.append import Opened, Target, append_observed, open_table, with_
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
+from spark_jobs.decoded import BadRows
 from spark_jobs.errors import masking_errors
 from spark_jobs.files.arrow import Damaged, MustRewrite
 from spark_jobs.files.open import Source, open_file
@@ -47,14 +48,15 @@ class LandedFile(LandedBytes, Protocol):
         """Return the measures of the table's published runs."""
 
 
-WriteQuarantine = Callable[[DataFrame, str, Any], tuple[DataFile, ...]]
+WriteQuarantine = Callable[[DataFrame | BadRows, str, Any], tuple[DataFile, ...]]
 
 
 @dataclass(frozen=True)
 class _Appended:
     """The rows of a file on its branch, and all that the audit needs; `observed` is by check id.
 
-    `source` is the opened file if Spark read it, `effect` that of overwriting partitions.
+    `source` is the opened file if Spark read it, else `bad` are its unparseable rows; `effect` is
+    that of overwriting partitions.
     """
 
     table: Opened
@@ -63,6 +65,7 @@ class _Appended:
     observed: Mapping[str, Measured]
     source: Source | None = None
     effect: Effect | None = None
+    bad: BadRows | None = None
 
 
 def ingest(
@@ -92,7 +95,7 @@ def ingest(
             if isinstance(why, Damaged):  # and Spark has overlooked it
                 raise Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {why}") from why
             return found
-        return ingestion.audited(appended)
+        return ingestion.audited(appended, write_quarantine)
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,8 @@ class _Ingestion:
         """Measure the file with Arrow, and register a copy of its rows. Raises MustRewrite."""
         with self.meter.step("open"):
             file = examine(self.storage, self.contract, self.spec.limits, self.spark)
+            if file.rows.bad and self.spec.null_unreadable:
+                raise MustRewrite("its unparseable cells are to become null")
         with self.meter.step("append"):
             table = open_table(self.spark, self.spec, self.branch, self.contract)
             try:
@@ -121,7 +126,8 @@ class _Ingestion:
                 self.branch.reset(self.spec.base_hash)
                 raise
         self.engine.notes["write"] = file.way
-        return _Appended(table, self._run(table, files, audited_hash), file.rows, file.measured)
+        run = self._run(table, files, audited_hash)
+        return _Appended(table, run, file.rows, file.measured, bad=file.bad)
 
     def _run(self, table: Opened, files: Sequence[Any], audited_hash: str) -> Run:
         of = self.spark, self.spec, self.branch.token, self.contract
@@ -166,13 +172,14 @@ class _Ingestion:
     ) -> AuditReport:
         """Answer the checks that are still open, and return the report."""
         run, rows, source, meter = appended.run, appended.rows, appended.source, self.meter
+        unreadable = appended.bad.unreadable(self.spark) if appended.bad and rows.bad else None
         with meter.step("quarantine"):
-            write = rows.quarantined and source and write_quarantine
-            records = _quarantined(source, rows, run, write, meter) if write and source else ()
+            write = write_quarantine if rows.quarantined else None
+            records = _quarantined(appended, write, meter) if write else ()
         with meter.step("audit"):
             results = tiers.audit(run, rows, appended.observed, self.storage.baselines)
         with meter.step("samples"):
-            results = with_samples(results, run, source)
+            results = with_samples(results, run, source or unreadable)
         outcome, reason = verdict.verdict(results)
         found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
         written = _written(appended)
@@ -204,12 +211,13 @@ class _Ingestion:
         return {"audited_hash": audited_hash, **merged}
 
 
-def _quarantined(
-    source: Source, rows: RowCounts, run: Run, write: WriteQuarantine, meter: Meter
-) -> tuple[DataFile, ...]:
+def _quarantined(appended: _Appended, write: WriteQuarantine, meter: Meter) -> tuple[DataFile, ...]:
     """Write the quarantined rows; return the files, which must hold all of them."""
-    rows_out = append.quarantined_rows(source.rows, run.contract, nulled=rows.nulled)
-    files = write(rows_out, meter.started_at, run.table)
+    run, rows, source = appended.run, appended.rows, appended.source
+    rows_out: DataFrame | BadRows | None = appended.bad
+    if source:
+        rows_out = append.quarantined_rows(source.rows, run.contract, nulled=rows.nulled)
+    files = write(rows_out, meter.started_at, run.table) if rows_out else ()
     held = sum(file.rows for file in files)
     if held != rows.quarantined:
         message = f"{rows.quarantined:,} rows were quarantined, but the files hold {held:,}"

@@ -20,7 +20,8 @@ from lakegate.audit_tables import QUARANTINE, RESULTS, HistoryTable, of_run, res
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import AuditReport, DataFile, Reason, Verdict
+from lakegate.report import READABLE, AuditReport, DataFile, Reason, Verdict
+from spark_jobs.decoded import BadRows
 from spark_jobs.errors import explain
 from spark_jobs.spark import jvm
 from spark_jobs.spark.iceberg import data_file
@@ -78,12 +79,8 @@ _ARROW = {
 
 def parquet_bytes(table: HistoryTable, rows: Sequence[Mapping[str, Any]], run_ts: str) -> bytes:
     """Return rows as a Parquet file with Iceberg's field ids; all rows get the time `run_ts`."""
-    fields = [
-        pa.field(each["name"], _ARROW[each["type"]], metadata={"PARQUET:field_id": str(each["id"])})
-        for each in json.loads(table.file_schema)["fields"]
-    ]
     moment = {"run_ts": datetime.fromisoformat(run_ts)}
-    made = pa.Table.from_pylist([{**row, **moment} for row in rows], pa.schema(fields))
+    made = pa.Table.from_pylist([{**row, **moment} for row in rows], _arrow_schema(table))
     out = BytesIO()
     pq.write_table(made, out, compression="zstd", store_schema=False)
     return out.getvalue()
@@ -153,7 +150,7 @@ def with_results(storage: Storage, report: AuditReport) -> AuditReport:
 
 
 def write_quarantine(
-    storage: Storage, rows: DataFrame, started_at: str, table: Any
+    storage: Storage, rows: DataFrame | BadRows, started_at: str, table: Any
 ) -> tuple[DataFile, ...]:
     """Write rows that stay out of `table`: `row` as text, and `reasons`, the ids of checks.
 
@@ -161,14 +158,50 @@ def write_quarantine(
     """
     spec = storage.spec
     same = {**of_run(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)}
+    if isinstance(rows, BadRows):
+        moment = {"run_ts": datetime.fromisoformat(started_at)}
+        return (_put_unreadable(storage, rows, {**same, **moment, "reasons": [READABLE]}),)
     columns = [F.lit(value).alias(name) for name, value in same.items()]
-    moment = F.lit(started_at).cast("timestamp").alias("run_ts")
-    made = rows.select(*columns, moment, "row", "reasons")
+    moment_column = F.lit(started_at).cast("timestamp").alias("run_ts")
+    made = rows.select(*columns, moment_column, "row", "reasons")
     folder = storage.address(_prefix(QUARANTINE, storage))
     try:
         return tuple(write_files(made, QUARANTINE.file_schema, folder, table))
     except jvm.JavaError as error:
         raise explain(error, "the rows for quarantine cannot be written") from error
+
+
+def _put_unreadable(storage: Storage, rows: BadRows, same: Mapping[str, Any]) -> DataFile:
+    """Write the texts of unparseable rows to a file, each with the same values beside it."""
+    schema, out = _arrow_schema(QUARANTINE), BytesIO()
+    options = {"compression": "zstd", "store_schema": False, "use_dictionary": list(same)}
+    with pq.ParquetWriter(out, schema, **options) as writer:
+        for texts in rows.texts:
+            columns = [
+                texts if name == "row" else pa.repeat(pa.scalar(same[name], type_), len(texts))
+                for name, type_ in zip(schema.names, schema.types, strict=True)
+            ]
+            writer.write_table(pa.table(columns, schema=schema))
+    body, key = out.getvalue(), f"{_prefix(QUARANTINE, storage)}.parquet"
+    storage.put(key, body)
+    return DataFile(storage.address(key), rows.count, len(body))
+
+
+def _arrow_schema(table: HistoryTable) -> pa.Schema:
+    """Return the types of an audit table's data files, with Iceberg's field ids."""
+    return pa.schema(
+        _arrow_field(each["name"], each["type"], each["id"])
+        for each in json.loads(table.file_schema)["fields"]
+    )
+
+
+def _arrow_field(name: str, type_: Any, number: int) -> pa.Field:
+    made = _ARROW[type_] if isinstance(type_, str) else _arrow_list(type_)
+    return pa.field(name, made, metadata={"PARQUET:field_id": str(number)})
+
+
+def _arrow_list(type_: Mapping[str, Any]) -> pa.DataType:
+    return pa.list_(_arrow_field("element", type_["element"], type_["element-id"]))
 
 
 def _prefix(table: HistoryTable, storage: Storage) -> str:

@@ -13,10 +13,10 @@ from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
 from lakegate.diagnosis import HIDDEN, BadCell
-from spark_jobs.files.source import BAD_ROW, PLACE, Source
+from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
 from spark_jobs.files.text_lines import collected
 
-_MOST = 10
+MOST_NAMED = 10  # in a file
 _WIDEST = 200
 _IN_PARTITION = 33  # bits of Spark's monotonically increasing id
 
@@ -68,19 +68,25 @@ class Secrecy:
         return self.everything or bool({name, *near} & self.columns)
 
 
-def bad_cells(source: Source, contract: Contract) -> tuple[BadCell, ...]:
+def bad_cells(read: Source | Unreadable, contract: Contract) -> tuple[BadCell, ...]:
     """Return the first cells that could not be read; a few of them, whatever the file's size."""
-    if source.unreadable is None:
-        return tuple(_by_bad_row(source, contract))
-    secrecy = Secrecy.of(contract, source.unreadable.names)
-    found = collected(source.unreadable.rows().limit(_MOST))
-    numbers = _numbers([row[PLACE] for row in found], source.unreadable.every)
+    if isinstance(read, Unreadable):
+        return _of_rows(read, contract)
+    if read.unreadable:
+        return _of_rows(read.unreadable, contract)
+    return tuple(_by_bad_row(read, contract))
+
+
+def _of_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
+    secrecy = Secrecy.of(contract, unreadable.names)
+    found = collected(unreadable.rows().limit(MOST_NAMED))
+    numbers = _numbers([row[PLACE] for row in found], unreadable.every)
     cells = (
         cell
         for row, number in zip(found, numbers, strict=True)
-        for cell in _of_row(row, f"{source.unreadable.unit} {number:,}", contract, secrecy)
+        for cell in _of_row(row, f"{unreadable.unit} {number:,}", contract, secrecy)
     )
-    return tuple(cell for cell, _ in zip(cells, range(_MOST), strict=False))
+    return tuple(cell for cell, _ in zip(cells, range(MOST_NAMED), strict=False))
 
 
 def _numbers(places: Sequence[int], every: Callable[[], DataFrame]) -> list[int]:
@@ -161,7 +167,7 @@ def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
     # has no dates after the year 9999.
     placed = source.rows.withColumn(PLACE, F.monotonically_increasing_id())
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
-    found = collected(placed.where(F.col(BAD_ROW).isNotNull()).limit(_MOST).select(*texts, PLACE))
+    found = collected(placed.where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE))
     places = [""] * len(found)
     if not contract.transform:
         numbers = _numbers([row[PLACE] for row in found], lambda: placed.select(PLACE))

@@ -131,11 +131,10 @@ def read_csv(
         return rows.withColumn(PLACE, F.monotonically_increasing_id())
 
     def bad() -> DataFrame:
-        placed = every()
         if cells:
-            lines = placed.where(f"{LINE} <> ''")
-            placed = cells_of_lines(lines, options, len(names), first, PLACE)
-        return typed_rows(placed, names, comparison.columns, options, PLACE)[1]
+            lines = every().where(f"{LINE} <> ''")
+            return broken_lines(lines, found, comparison.columns, options)
+        return typed_rows(every(), names, comparison.columns, options, PLACE)[1]
 
     unreadable = Unreadable(bad, every, "line" if cells else "row", tuple(names))
     return readable_source(typed, comparison, count, unreadable)
@@ -183,6 +182,14 @@ def cells_of_lines(
         LINE,
         *kept,
     )
+
+
+def broken_lines(
+    lines: DataFrame, header: Header, columns: Sequence[Column], options: Options
+) -> DataFrame:
+    """Return the unparseable ones of lines that are rows each, with `PLACE`, as `typed_rows`."""
+    placed = cells_of_lines(lines, options, len(header.names), header.first, PLACE)
+    return typed_rows(placed, header.names, columns, options, PLACE)[1]
 
 
 def _by_quotes(

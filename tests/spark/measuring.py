@@ -124,15 +124,17 @@ class Landing(LocalFile):
 
 def rows_by_arrow(
     file: Path, contract: Contract, limits: Limits = DEFAULTS
-) -> list[tuple[Any, ...]] | None:
-    """Return a text file's rows as Arrow decodes them; None if it leaves the file to Spark."""
+) -> tuple[list[tuple[Any, ...]], list[str]] | None:
+    """Return a text file's good and bad rows as Arrow decodes them; None if it leaves them."""
     try:
         found = examine(Landing(file), contract, limits)
     except MustRewrite:
         return None
     assert isinstance(found.pages, Written)
+    assert found.bad
     table = pq.read_table(io.BytesIO(found.pages.body))
-    return [tuple(map(_as_spark, row.values())) for row in table.to_pylist()]
+    good = [tuple(map(_as_spark, row.values())) for row in table.to_pylist()]
+    return good, [text for texts in found.bad.texts for text in texts.to_pylist()]
 
 
 def _as_spark(value: Any) -> Any:

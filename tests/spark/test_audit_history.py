@@ -10,7 +10,7 @@ from access.tables import Reader
 from cli.query import rows
 from functions.adapters.iceberg import Tables
 from lakegate.audit_tables import QUARANTINE, RESULTS, entries
-from lakegate.report import AuditReport
+from lakegate.report import READABLE, AuditReport
 from tests.spark.conftest import Job, changed, parquet, reason
 from tests.spark.measuring import contract_of, options
 
@@ -110,3 +110,19 @@ def test_quarantined_rows_are_found_with_their_reasons(job: Job, table: str) -> 
     assert [row[:8] for _, row, _ in found] == ['{"id":2,', '{"id":3,']
     in_spark = [r for r in job.rows(QUARANTINE.name, "main") if r["table_name"] == table]
     assert [(r["reasons"], r["published"]) for r in in_spark] == [(["amount.cheap"], True)] * 2
+
+
+def test_unreadable_rows_of_text_are_found_as_they_stand(job: Job, table: str) -> None:
+    """Rows that Arrow could not decode are there, for Iceberg's readers and Spark alike."""
+    columns = [{"name": "id", "logicalType": "integer"}]
+    allowing = contract_of(
+        columns, table=table, format="csv", quarantine={"maxRows": 5, "unreadable": True}
+    )
+    report = job.ingest(b"id\n1\nx\n2,3\n", allowing, table)
+    assert (report.engine["write"], report.rows_rejected) == ("decoded by Arrow", 2)
+    registered(job, report, published=True)
+    sql = f"SELECT row, reasons, ingestion FROM ops.quarantine WHERE table_name = '{table}'"
+    rows = [(row, [READABLE], report.ingestion) for row in ("2,3", "x")]
+    assert queried(job, sql + " ORDER BY row") == rows
+    in_spark = [r for r in job.rows(QUARANTINE.name, "main") if r["table_name"] == table]
+    assert sorted((r["row"], r["reasons"], r["ingestion"]) for r in in_spark) == rows

@@ -16,12 +16,11 @@ import pytest
 
 from lakegate.contract.model import Contract, parse
 from lakegate.limits import DEFAULTS, Limits
-from spark_jobs.decoded import Written, blocks
+from spark_jobs.decoded import Written, blocks, rows_of
 from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import rows_of
 from spark_jobs.files.registrable import why_rewritten
 from spark_jobs.fitting import examine
-from tests.spark.hostile_cells import CELLS, COLUMNS, same
+from tests.spark.hostile_cells import BAD, CELLS, COLUMNS, same
 from tests.spark.measuring import Landing, contract_of, rows_by_arrow
 
 _TYPES = {
@@ -56,6 +55,17 @@ def contract(format_: str, *names: str, required: bool = False, **options: Any) 
 
 
 def decoded(tmp_path: Path, body: bytes, asked: Contract, limits: Limits = DEFAULTS) -> Any:
+    """Return the rows of a file without bad ones; None if it is left to Spark."""
+    found = both(tmp_path, body, asked, limits)
+    if found is None:
+        return None
+    good, bad = found
+    assert not bad
+    return good
+
+
+def both(tmp_path: Path, body: bytes, asked: Contract, limits: Limits = DEFAULTS) -> Any:
+    """Return a file's good and bad rows; None if it is left to Spark."""
     file = tmp_path / "file"
     file.write_bytes(body)
     return rows_by_arrow(file, asked, limits)
@@ -123,15 +133,18 @@ def test_brackets_in_texts_are_text(tmp_path: Path) -> None:
 
 
 _LEFT_CSV = [
-    *(f"id,size\n{text},1\n" for text in ("x", "1.0", " 1", "+1", "0x1f", "1e3", "9" * 19, "é")),
-    *(f"id,size\n1,{text}\n" for text in ("nan", "1e400", "0x1p3", "1d", "Infinity", ".")),
-    *("id,size\n1\n", "id,size\n1,2,3\n", "id,size\n", "id\n1\n", "id,size,more\n1,2,3\n"),
+    *(f"id,size\n{text},1\n" for text in ("+1", "9" * 19, "0" * 20)),
+    *(f"id,size\n1,{text}\n" for text in ("nan", "Infinity", ".5", "1.", "1E400x\n1,-INF")),
+    *("id,size\n", "id\n1\n", "id,size,more\n1,2,3\n", "id,size\nx,1\nid,size\n"),
     *("id,size\n1,2\r3,4\n", 'id,size\n"1,2\n', 'id,size\n"1"2,3\n', "size,id\n\n1,\0\n", "\n"),
-    'id,size\n1,"2\n3,"\n',
+    f"id,size\n1{',2' * 20_000}\n",
+    *('id,size\n1,"2\n3,"\n', "id,size\n\xe9,1\n", "id,size\nx,1\n+2,2\n"),
 ]
 _LEFT_JSON = [
-    *(f'{{"id":{value}}}' for value in ('"1"', "1.0", "1e3", "9" * 19 + "9", "true", "[]", "{}")),
+    *(f'{{"id":{value}}}' for value in ("[]", "{}", "9" * 19, '"1","id":"2"', '"1","x":2')),
     *(f'{{"size":{value}}}' for value in ("NaN", "1e400", "-0", "-0.0", '"nan"', "'1'", "01")),
+    *(f'{{"id":1}}\n{text}' for text in (' {"id":"x"}', '{"id":"x"} ', '{"id":"x"}\n{"id":tru}')),
+    '{"id":1}\n{"id":"x"}\n{"size":"inf"}',
     *('{"id":1,"id":1}', '{"ID":1}', '{"id":1,"x":2}', '{"id":1}{"id":2}', '{"id":1} x'),
     *('{"id":1,}', '{"id":1', '[{"id":1}', '[{"id":1}]]', "[]", "{}\0", '{"id":1}\r{"id":2}'),
     *('{"id":\n1}', '{"id":1}\n{"id":2}{"id":3}\n{"id":\n4}', '[{"id":1} {"id":2},{"id":3}]'),
@@ -149,13 +162,82 @@ def test_anything_else_is_left_to_spark(tmp_path: Path, format_: str, body: str)
     assert decoded(tmp_path, body.encode("latin-1"), asked) is None
 
 
-@pytest.mark.parametrize("number", ["1e2", "1.5E1", "1." + "0" * 40, "1.555", "12345.5"])
+_TABLE = "id,amount,size,ok,day,at,name\n"
+_BAD_CELLS = [
+    *((text, "0", "0") for text in ("x", "1.0", " 1", "0x1f", "1e3", "-", "N/A", "9" * 20)),
+    *(("1", text, "0") for text in ("1,5", "1.555", "12345", "1e2", "1..5", "EUR", "--", "\u0663")),
+    *(("1", "0", text) for text in ("0x1p3", "1d", ".", "1e400", "1 ", "1 000", "nano", "e5")),
+]
+_BAD_TIMES = [
+    *((text, "2026-11-24", "") for text in ("maybe", "2", "TRUE!", "wahr")),
+    *(("", text, "") for text in ("24.11.2026", "2026-13-01", "2026-04-31", "26-11-24", "today")),
+    *(("", "", f"2026-11-24{text}") for text in ("T24:00:00", "T1:00:00Z", " noon", "T10:61:00")),
+]
+
+
+@pytest.mark.parametrize("bad", [*_BAD_CELLS, *_BAD_TIMES])
+def test_rows_with_bad_cells_are_kept_as_they_stand(
+    tmp_path: Path, bad: tuple[str, str, str]
+) -> None:
+    """A row of CSV with a text that nobody takes for a value is bad, and no other row is."""
+    cells = ["7", "1.5", "0.25", "true", "2026-11-24", "2026-11-24T12:00:00.5Z", "a"]
+    at = slice(3) if bad in _BAD_CELLS else slice(3, 6)
+    quoted = [f'"{text}"' if "," in text else text for text in bad]
+    good = ",".join(cells)
+    cells[at] = quoted
+    text = f"{_TABLE}{good}\n\n{','.join(cells)}\n{good}\n"
+    assert both(tmp_path, text.encode(), contract("csv")) == ([_ALL, _ALL], [",".join(cells)])
+
+
+@pytest.mark.parametrize("row", ["1", "1,2,3", '1,"2,3",4', '"1,2"', "1,2,", 'x","y"', ",,"])
+def test_rows_with_other_cells_than_the_header_are_bad(tmp_path: Path, row: str) -> None:
+    """A row with too few or too many cells is bad, wherever its delimiters are."""
+    asked = contract("csv", "id", "name")
+    body = f'id,name\r\n1,"a,b"\r\n{row}\r\n2,5" or 6"\r\n'
+    rows = [(1, "a,b"), (2, '5" or 6"')]
+    assert both(tmp_path, body.encode(), asked) == (rows, [row])
+    assert both(tmp_path, f"id,name\n{row}\n{row}".encode(), asked) == ([], [row, row])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *(f'"id":{value}' for value in ('"1"', '""', "1.0", "1e3", "-0.5", "9" * 20, "true")),
+        *(f'"size":{value}' for value in ('"x"', '"1.5"', "false", '" nan"', '"\\u0031"')),
+        *(f'"ok":{value}' for value in ('"true"', "1", "0.0")),
+        *(f'"name":{value}' for value in ("1", "-1.5e3", "true", "123456789012345678901234567890")),
+        *(f'"day":{value}' for value in ("20261124", '"24.11.2026"', '""', "false")),
+        *('"id":"x","name":5', '"name": \t7,"size":"s","id":null', '"id":"x","name":"\\"id\\":5"'),
+    ],
+)
+@pytest.mark.parametrize("between", ["\n", "\r\n", ",", " ,\n  "])
+def test_objects_with_bad_values_are_kept_as_they_stand(
+    tmp_path: Path, bad: str, between: str
+) -> None:
+    """An object with a value of another kind than its column's is bad, and no other one is."""
+    objects = [_OBJECT.replace('"amount":1.5,', ""), f"{{{bad}}}", '{"id":8}', f"{{{bad}}}"]
+    text = between.join([*objects, objects[0]])
+    asked = contract("json", "id", "name", "size", "ok", "day", "at")
+    rows = [
+        tuple(value for value in row if value != Decimal("1.50")) for row in (_ALL, _NULLS[:-1])
+    ]
+    found = both(tmp_path, (f"[{text}]" if "," in between else text).encode(), asked)
+    assert found == ([*rows, rows[0]], [objects[1], objects[1]])
+
+
+@pytest.mark.parametrize("number", ["1.555", "12345.5", "123456789", '"1,5"', '"EUR"'])
+def test_a_decimal_that_does_not_fit_is_bad(tmp_path: Path, number: str) -> None:
+    """A decimal with more digits than its type, and a text that is none, are bad."""
+    bad = f'{{"amount":{number}}}'
+    asked = contract("json", "amount")
+    rows = [(Decimal("1.50"),)]
+    assert both(tmp_path, f'{{"amount":1.5}}\n{bad}'.encode(), asked) == (rows, [bad])
+
+
+@pytest.mark.parametrize("number", ["1e2", "1.5E1", "1." + "0" * 40])
 def test_a_decimal_that_may_lose_digits_is_left_to_spark(tmp_path: Path, number: str) -> None:
-    """A decimal with an exponent, or with more digits than its type, is not decoded."""
+    """A decimal with an exponent, or with more digits than Arrow counts, is not decoded."""
     assert decoded(tmp_path, f'{{"amount":{number}}}'.encode(), contract("json", "amount")) is None
-    if "0" * 40 not in number:
-        body = f"id,amount\n1,{number}\n".encode()
-        assert decoded(tmp_path, body, contract("csv", "id", "amount")) is None
 
 
 def of_column(format_: str, column: str) -> Contract:
@@ -180,10 +262,11 @@ def test_no_cell_is_misread(tmp_path: Path) -> None:
             ),
             ("json", f'{{"{cell.column}": {json.dumps(cell.text)}}}', cell.quoted),
         ]:
-            if found := decoded(tmp_path, text.encode(), of_column(format_, cell.column)):
-                assert same(wanted, found[0][0]), (text, found)
+            if found := both(tmp_path, text.encode(), of_column(format_, cell.column)):
+                good, bad = found
+                assert same(wanted, good[0][0]) if good else wanted == BAD and bad, (text, found)
                 taken += 1
-    assert taken > len(CELLS) / 4
+    assert taken > len(CELLS) / 2
 
 
 def test_a_required_key_must_be_there(tmp_path: Path) -> None:
@@ -216,7 +299,7 @@ def test_blocks_end_between_rows(size: int, format_: str) -> None:
     }[format_].encode()
     rows = rows_of(text, contract("csv" if format_ == "csv" else "json", "id", "name"))
     found = [rows.decode(each) for each in blocks(_Slow(text, size), rows, 1000, 1000)]
-    assert [row for each in found for row in each.to_pylist()] == [
+    assert [row for each in found for row in each.good.to_pylist()] == [
         {"id": n, "name": f"a,{n}"} for n in range(5)
     ]
 
