@@ -167,7 +167,9 @@ def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
     # has no dates after the year 9999.
     placed = source.rows.withColumn(PLACE, F.monotonically_increasing_id())
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
-    found = collected(placed.where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE))
+    found = collected(
+        placed.where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE)
+    )
     places = [""] * len(found)
     if not contract.transform:
         numbers = _numbers([row[PLACE] for row in found], lambda: placed.select(PLACE))
