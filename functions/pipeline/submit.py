@@ -64,13 +64,15 @@ def _check_size(size: int, largest: int) -> None:
 
 
 def _with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Return the ingestion with its contract's terms, and the key of the attempt's report."""
-    if ingestion.state is State.BRANCHED:
+    """Return the ingestion with its contract's terms, and the key of the attempt's report.
+
+    Once a run has the attempt, or is to take it, its terms stay, whatever the contract says now.
+    """
+    if ingestion.state is State.BRANCHED or ingestion.awaits_shared_run:
         return ingestion
     found = with_terms(adapters, ingestion)
     known = found.but(report_key=report_key(found.table, found.id, found.attempt))
-    if not known.is_shared:
-        _require_new(adapters, known)
+    _require_new(adapters, known)
     return known
 
 

@@ -73,5 +73,7 @@ ONLY_COMMANDS = {
     # and the place of a file in the queue
     "ledger.due_landings",
 }
+# Reads for the message of a refused retraction, which change nothing.
+FOR_A_MESSAGE = {"catalog.history", "tables.change", "tables.listed", "ledger.upkeep"}
 # Every call of the service at which a fault may strike.
 POINTS = tuple(method for method in METHODS if method not in ONLY_COMMANDS)

@@ -308,7 +308,9 @@ def check_files(deployment: Deployment) -> None:
 def _reconcile_agrees(deployment: Deployment) -> None:
     found = reconciled(unwatched(deployment), thorough=True)
     assert found.problems == ()
-    assert found.remarks == ()
+    # Some tests let another writer change the table without `others`, or delete old metadata.
+    allowed = {"CHANGED_BY_OTHERS", "ROWS_NOT_COMPARED"}
+    assert {remark.code for remark in found.remarks} <= allowed
     assert found.ended(End.IN_FLIGHT) == (0, 0)
 
 
