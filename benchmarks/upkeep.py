@@ -106,22 +106,13 @@ def _state(gate: Gate) -> dict[str, Any]:
     }
 
 
-def _delete(gate: Gate) -> dict[str, float]:
-    """Delete what nobody reads, as if all commits were old; return the bytes by kind.
-
-    Before, all states of all tables are read, as the daily function does, and timed.
-    """
-    catalog, begin = gate.adapters.catalog, time.process_time()
-    dead_files.find(gate.adapters)
-    spent = time.process_time() - begin
-    states = len(set(catalog.states(catalog.head(MAIN), datetime.min.replace(tzinfo=UTC), set())))
+def _delete(gate: Gate) -> dict[str, int]:
+    """Delete what nobody reads, as if all commits were old; return the bytes by kind."""
     later = datetime.now(UTC) + timedelta(days=gate.adapters.settings.keep_days + 1)
     dead = dead_files.delete(replace(gate.adapters, now=lambda: times.text(later)))
     left = dead_files.find(gate.adapters).metadata[_KIND.table]
     metadata = dead.metadata[_KIND.table] - left
     return {
-        "states": states,
-        "processor_seconds_a_state": spent / states,
         "deleted_bytes": dead.due_bytes,
         "deleted_metadata_bytes": metadata,
         "metadata_bytes_left": left,
