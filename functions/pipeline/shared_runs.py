@@ -135,7 +135,7 @@ def _has_ended(adapters: Adapters, run: str) -> bool:
 
 
 def _start(adapters: Adapters, free: Slot) -> None:
-    """Start a run in the slot, unless it could take no file of any table that waits.
+    """Start a run in the slot; none if it could touch no table, and no file waits to be told so.
 
     Raise Moved if another process was faster.
     """
