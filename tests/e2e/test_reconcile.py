@@ -10,7 +10,6 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
-from pyiceberg.types import StringType
 from typer.testing import CliRunner, Result
 
 from cli.main import app
@@ -107,12 +106,12 @@ def test_what_was_put_right_is_all_right_again(table: Table) -> None:
 
 
 def test_what_others_do_on_main_stops_no_file(gate: Gate, table: Table) -> None:
-    """Rows written by hand, files rewritten and a new column are named; the next file is published.
+    """Rows written by hand, files rewritten and a new property are named; the next file is published.
 
     It was appended before, so main refuses its branch at first.
     """
     landed = gate.drop("reconcile/orders/beside.csv", b"id,amount\n6,6\n")
-    for change in (_add_row, _rewrite, _add_column):
+    for change in (_add_row, _rewrite, _set_property):
         table.refresh()
         change(table)
     assert gate.end(landed).state is State.PUBLISHED
@@ -131,9 +130,9 @@ def _rewrite(table: Table) -> None:
     table.overwrite(table.scan().to_arrow())
 
 
-def _add_column(table: Table) -> None:
-    with table.update_schema() as change:
-        change.add_column("note", StringType())
+def _set_property(table: Table) -> None:
+    with table.transaction() as change:
+        change.set_properties({"comment": "orders"})
 
 
 def _file(table: Table) -> DataFile:
