@@ -43,8 +43,9 @@ def ensure(home: Path, tell: Callable[[str], None]) -> None:
         tell("setting up the local stack: the first time it downloads about 1 GB")
     with only_one(home):
         copy(root)
-        words = (uv.find_uv_bin(), "run", "--quiet", "--no-project", "--python", PYTHON)
-        command = (*words, "python", "-m", "infra.setup", "local")
+        # Isolated: set-up may delete the copy's own environment, so it must not run in it.
+        words = ("run", "--quiet", "--no-project", "--isolated", "--python", PYTHON)
+        command = (uv.find_uv_bin(), *words, "python", "-m", "infra.setup", "local")
         done = subprocess.run(
             command, cwd=root, env=_environment(home), stdout=sys.stderr, check=False
         )
