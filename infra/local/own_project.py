@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import uv
 
+from infra.local.stack_file import COPIED
 from infra.setup import only_one
 from infra.versions import PYTHON
 from lakegate.errors import LakegateError
@@ -60,7 +61,7 @@ def copy(root: Path) -> None:
     """Copy the package's files to a root, unless they are there; environments and builds stay."""
     record = distribution("lakegate").read_text("RECORD") or ""  # it has every file's hash
     release = hashlib.sha256(record.encode()).hexdigest()
-    stamp = root / "release"
+    stamp = root / COPIED
     if stamp.is_file() and stamp.read_text() == release:
         return
     stamp.unlink(missing_ok=True)
