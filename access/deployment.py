@@ -99,10 +99,12 @@ def checkout() -> Path:
 def home() -> Path:
     """Return the local stack's folder: LAKEGATE_HOME, or `.lakegate` in the checkout.
 
-    For an installed package it is `.lakegate` in the user's home.
+    For an installed package it is `.lakegate` in the user's home, or where its copy of the project
+    is.
     """
     where = ROOT if is_checkout() else Path.home()
-    return Path(os.environ.get("LAKEGATE_HOME") or where / ".lakegate").resolve()
+    own = ROOT.parent if (ROOT / stack_file.COPIED).is_file() else where / ".lakegate"
+    return Path(os.environ.get("LAKEGATE_HOME") or own).resolve()
 
 
 @dataclass(frozen=True)

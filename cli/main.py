@@ -124,19 +124,8 @@ class Commands(TyperGroup):
         try:
             with _without_logs(verbose=ctx.params["verbose"]):
                 return super().invoke(ctx)
-        except LakegateError as error:
-            _print_error(error, as_json=as_json)
-            raise typer.Exit(1) from error
-        except typer.BadParameter as error:
-            if not as_json:
-                raise
-            _print_error(LakegateError("WRONG_USAGE", error.format_message()), as_json=True)
-            raise typer.Exit(_WRONG_USAGE) from error
-        except ModuleNotFoundError as error:
-            if error.name not in _EXTRAS:
-                raise
-            _print_error(_not_installed(error.name), as_json=as_json)
-            raise typer.Exit(1) from error
+        except (LakegateError, ModuleNotFoundError, typer.BadParameter) as error:
+            raise typer.Exit(_explain(error, as_json=as_json)) from error
         except KeyboardInterrupt:
             SPINNER.stop()
             words = _STOPPED.get(ctx.invoked_subcommand, _STOPPED_ELSE)
@@ -144,6 +133,21 @@ class Commands(TyperGroup):
             raise typer.Exit(_INTERRUPTED) from None
         finally:
             SPINNER.stop()
+
+
+def _explain(error: Exception, *, as_json: bool) -> int:
+    """Print an error, and return the exit code. Raises an error that others print."""
+    match error:
+        case LakegateError():
+            _print_error(error, as_json=as_json)
+        case ModuleNotFoundError(name=str(library)) if library in _EXTRAS:
+            _print_error(_not_installed(library), as_json=as_json)
+        case typer.BadParameter() if as_json:
+            _print_error(LakegateError("WRONG_USAGE", error.format_message()), as_json=True)
+            return _WRONG_USAGE
+        case _:
+            raise error
+    return 1
 
 
 def _not_installed(library: str) -> LakegateError:

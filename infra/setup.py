@@ -163,20 +163,21 @@ def only_one(directory: Path) -> Iterator[None]:
 
 def main() -> int:
     """Set up, print the versions in one line, and return the exit status."""
+    only_local = sys.argv[1:] == ["local"]
+    again = f"Run `{'lakegate up' if only_local else 'make setup'}` to go on."
     try:
         with only_one(ROOT):
             if sys.argv[1:] == ["deploy"]:
                 make(deploy_environment(ROOT), run_command)
                 return 0
-            only_local = sys.argv[1:] == ["local"]
             make(project_environment(ROOT, only_local=only_local), run_command)
             make(ministack_environment(ROOT), run_command)
             run_command(".venv/bin/python -m infra.local.jars")
     except Failed as failure:
-        print(f"Set-up stopped. {failure}\nRun `make setup` to go on.", file=sys.stderr)
+        print(f"Set-up stopped. {failure}\n{again}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("Set-up was interrupted. Run `make setup` to go on.", file=sys.stderr)
+        print(f"Set-up was interrupted. {again}", file=sys.stderr)
         return 130
     print(
         f"Set up: Python {versions.PYTHON}, Spark {versions.SPARK},"

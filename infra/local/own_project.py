@@ -17,6 +17,7 @@ from typing import NoReturn
 
 import uv
 
+from infra.local.stack_file import COPIED
 from infra.setup import only_one
 from infra.versions import PYTHON
 from lakegate.errors import LakegateError
@@ -43,8 +44,9 @@ def ensure(home: Path, tell: Callable[[str], None]) -> None:
         tell("setting up the local stack: the first time it downloads about 1 GB")
     with only_one(home):
         copy(root)
-        words = (uv.find_uv_bin(), "run", "--quiet", "--no-project", "--python", PYTHON)
-        command = (*words, "python", "-m", "infra.setup", "local")
+        # Isolated: set-up may delete the copy's own environment, so it must not run in it.
+        words = ("run", "--quiet", "--no-project", "--isolated", "--python", PYTHON)
+        command = (uv.find_uv_bin(), *words, "python", "-m", "infra.setup", "local")
         done = subprocess.run(
             command, cwd=root, env=_environment(home), stdout=sys.stderr, check=False
         )
@@ -59,7 +61,7 @@ def copy(root: Path) -> None:
     """Copy the package's files to a root, unless they are there; environments and builds stay."""
     record = distribution("lakegate").read_text("RECORD") or ""  # it has every file's hash
     release = hashlib.sha256(record.encode()).hexdigest()
-    stamp = root / "release"
+    stamp = root / COPIED
     if stamp.is_file() and stamp.read_text() == release:
         return
     stamp.unlink(missing_ok=True)

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from lakegate.errors import LakegateError
 
+# The file that marks a copy of the project, which is in a home (infra/local/own_project.py).
+COPIED = "release"
+
 
 @dataclass(frozen=True)
 class Stack:

@@ -117,7 +117,7 @@ def test_the_demo_runs_without_a_checkout(installed: Path, tmp_path: Path) -> No
     """
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(jars.cache().parents[1])}
     cache = subprocess.check_output([uv.find_uv_bin(), "cache", "dir"], text=True).strip()
-    home["UV_CACHE_DIR"] = cache
+    home["UV_CACHE_DIR"] = cache  # that of this machine
     try:
         said = _run(installed, tmp_path, "up", **home)
         assert said.returncode == 0, said.stderr
@@ -128,7 +128,8 @@ def test_the_demo_runs_without_a_checkout(installed: Path, tmp_path: Path) -> No
         assert "Slack #flights-data" in demo.stdout
         status = json.loads(_run(installed, tmp_path, "status", "--json", **home).stdout)
         assert set(status["health"].values()) == {"up"}
-        rows = _run(installed, tmp_path, "query", "SELECT count(*) FROM nyc.flights", **home)
+        copied = tmp_path / ".lakegate/project/.venv/bin/lakegate"  # as the demo may name it
+        rows = _run(copied, tmp_path, "query", "SELECT count(*) FROM nyc.flights", **home)
         assert "3614" in rows.stdout, rows.stderr
     finally:
         said = _run(installed, tmp_path, "down", **home)

@@ -218,7 +218,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_said_to_be_one(tmp_path: Path) -> None:
-    """Avro and files without data raise an error."""
+    """Damaged files and files without data raise an error."""
     for name, body in {"a.avro": b"Obj\x01", "b.parquet": b"PAR1xxxx", "c.csv": b""}.items():
         (tmp_path / name).write_bytes(body)
         with pytest.raises(LakegateError, match=r"UNREADABLE|NO_ROWS"):
