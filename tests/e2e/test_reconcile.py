@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import boto3
-import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.manifest import DataFile
@@ -103,36 +102,6 @@ def test_what_was_put_right_is_all_right_again(table: Table) -> None:
     [balance] = document(exit_code=0)["tables"]
     assert (balance["rows"], balance["by_others"], balance["off_by"]) == (3, -1, 0)
     assert lakegate("reconcile", "--thorough").exit_code == 0
-
-
-def test_what_others_do_on_main_stops_no_file(gate: Gate, table: Table) -> None:
-    """Rows written by hand, files rewritten and a new property are named; the next file is published.
-
-    It was appended before, so main refuses its branch at first.
-    """
-    landed = gate.drop("reconcile/orders/beside.csv", b"id,amount\n6,6\n")
-    for change in (_add_row, _rewrite, _set_property):
-        table.refresh()
-        change(table)
-    assert gate.end(landed).state is State.PUBLISHED
-    assert gate.end(gate.drop("reconcile/orders/after.csv", b"id,amount\n7,7\n")).rows == 1
-    told = [each["message"] for each in document(exit_code=0)["remarks"]][-3:]
-    did = ("added 1 rows to", "replaced 2 data files by 1", "changed columns, properties")
-    assert all(words in said for words, said in zip(did, told, strict=True)), told
-    assert sorted(row[0] for row in gate.rows(TABLE)) == [1, 2, 3, 5, 6, 7]
-
-
-def _add_row(table: Table) -> None:
-    table.append(pa.table({"id": [5], "amount": [5.0]}, schema=table.scan().to_arrow().schema))
-
-
-def _rewrite(table: Table) -> None:
-    table.overwrite(table.scan().to_arrow())
-
-
-def _set_property(table: Table) -> None:
-    with table.transaction() as change:
-        change.set_properties({"comment": "orders"})
 
 
 def _file(table: Table) -> DataFile:
