@@ -114,7 +114,7 @@ def test_quarantined_rows_are_found_with_their_reasons(job: Job, table: str) -> 
 
 def test_unreadable_rows_of_text_are_found_as_they_stand(job: Job, table: str) -> None:
     """Rows that Arrow could not decode are there, for Iceberg's readers and Spark alike."""
-    columns = [{"name": "id", "logicalType": "integer"}]
+    columns = [{"name": "id", "logicalType": "integer", "required": True}]
     allowing = contract_of(
         columns, table=table, format="csv", quarantine={"maxRows": 5, "unreadable": True}
     )
