@@ -97,17 +97,17 @@ class Landed(LocalFile):
 
 @dataclass(frozen=True)
 class LocalBranch:
-    """The only state of a table that is deleted after the audit."""
+    """The states of a table that is deleted after the audit: only their names are kept."""
 
     token: str = ""
 
     def head(self) -> str:
-        """Return the name of that state."""
+        """Return the name of the first state."""
         return _STATE
 
     def own_commit(self, before: str) -> str:
-        """Return the name of that state."""
-        return before
+        """Return a name for the state that follows, as if there was a commit."""
+        return f"{before}+"
 
     def reset(self, to: str) -> None:
         """Do nothing: a table that was changed once is found so."""

@@ -273,7 +273,7 @@ def rows_of(first: int, **more: Any) -> bytes:
 def test_descriptions_and_properties_reach_the_table(lake: Lake) -> None:
     """Comments of the table and its columns, and table properties, are in the table's metadata."""
     settings = {"tableProperties": {_SIZE: 4194304, _CODEC: "gzip", "format-version": 2}}
-    contract = lake.contract(_LINES, description="Orders.", **settings)
+    contract = lake.contract(_LINES, description="Orders.", write="rewrite", **settings)
     lines = pa.array([[{"sku": "x"}]], pa.list_(pa.struct({"sku": pa.string()})))
     report = lake.publish(contract, parquet({"id": pa.array([1]), "lines": lines}))
     table = lake.table()
