@@ -306,7 +306,8 @@ def _is_coded(column: ColumnProfile, type_: Type) -> bool:
 
 def _description(column: ColumnProfile) -> str:
     """Describe a column for the author, without values if it is personal."""
-    given = column.rows - column.nulls
+    given, inferred = column.rows - column.nulls, type_of(column)
+    is_number = inferred.logical in ("integer", "number")
     if column.rows and not given:
         return f"all {column.rows:,} values are null, so that the type is a guess"
     parts = [
@@ -317,10 +318,11 @@ def _description(column: ColumnProfile) -> str:
             "all different" if column.distinct == given else f"{column.distinct:,} different"
         )
     if given and column.distinct and not _is_personal(column):
-        ends = (column.low, column.high) if type_of(column).logical in ("integer", "number") else ()
+        ends = (column.low, column.high) if is_number else ()
         low, high = ends or (column.first, column.last)
         is_finite = low is not None and high is not None
         parts.append(f"from {comment(low)} to {comment(high)}" if is_finite else "not all finite")
-    if looks_like_money(column.name) and type_of(column).physical in ("", "double", "float"):
+    is_inexact = is_number and inferred.physical in ("", "double", "float")
+    if is_inexact and looks_like_money(column.name):
         parts.append("if this is money, make it a decimal")
     return ", ".join(parts)

@@ -86,6 +86,12 @@ def test_names_and_shapes_give_a_narrower_type(drafted: Draft) -> None:
     assert contract.column("c").logical_type == "time"
 
 
+def test_only_numbers_may_be_money(tmp_path: Path) -> None:
+    """A column named like money is called so if its values are numbers, and no codes."""
+    (tmp_path / "a.csv").write_text("amount,price_class\n5,A\n7,B\n")
+    assert suggested(tmp_path / "a.csv").count("if this is money") == 1
+
+
 def test_days_with_names_of_months_have_their_format(drafted: Draft) -> None:
     """A column of days like 02JAN2007 is a date in that format, with a minimum in ISO 8601."""
     _, contract = column_of(drafted, "03FEB2009", "02JAN2007", "")
