@@ -88,7 +88,7 @@ def test_names_and_shapes_give_a_narrower_type(drafted: Draft) -> None:
 
 def test_only_numbers_may_be_money(tmp_path: Path) -> None:
     """A column named like money is called so if its values are numbers, and no codes."""
-    (tmp_path / "a.csv").write_text("amount,price_class\n5,A\n7,B\n")
+    (tmp_path / "a.csv").write_text("amount,price\n5,A\n7,B\n")
     assert suggested(tmp_path / "a.csv").count("if this is money") == 1
 
 
