@@ -47,7 +47,7 @@ test-unit: setup ## Run the tests that need no Java and no server
 test-integrations: setup ## Run the sensors in the real Airflow and Dagster, installed for it alone
 	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-integrations
 	@.venv/bin/uv pip sync --quiet --python .venv-integrations/bin/python requirements-integrations.txt
-	@AIRFLOW_HOME=$(CURDIR)/.venv-integrations/airflow .venv-integrations/bin/python -m pytest \
+	@AIRFLOW_HOME="$(CURDIR)/.venv-integrations/airflow" .venv-integrations/bin/python -m pytest \
 		--confcutdir tests/integrations tests/integrations
 
 test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
