@@ -5,11 +5,10 @@ In the page each block stands between `<!-- name -->` and `<!-- end -->`.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import simulate, upkeep_costs
+from benchmarks import schedule_costs, simulate
 from benchmarks.parameters import (
     DATE,
     HOURS,
@@ -24,7 +23,6 @@ from benchmarks.parameters import (
     Steps,
 )
 from benchmarks.simulate import SCENARIOS, Scenario
-from functions.operations.forgotten import PAGES
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
 ENDPOINTS, ALARMS, _SECRETS = 4, 38, 7
@@ -34,8 +32,6 @@ _MILLION = 1_000_000
 _LAMBDA_GB = 0.5
 _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
-VERSIONS_A_PAGE = 1000  # at most (API reference, "ListObjectVersions")
-_LOOKUP = 0.5  # read units of an item, as BatchGetItem reads it for the sweep
 _PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
 
 Block = Callable[[], Iterator[str]]
@@ -272,49 +268,15 @@ def searched() -> Iterator[str]:
     return _table(*columns, rows=rows)
 
 
-def pages_listed(kept: int) -> int:
-    """Return how many pages of the landing bucket a sweep lists."""
-    return min(max(1, ceil(kept / VERSIONS_A_PAGE)), PAGES)
-
-
-def sweeps_a_round(kept: int) -> int:
-    """Return how many sweeps list the whole landing bucket once."""
-    return ceil(max(1, kept) / VERSIONS_A_PAGE / PAGES)
-
-
-def sweeps() -> Iterator[str]:
-    """Yield what the search for forgotten objects costs, by the versions kept."""
-    columns = (
-        *("versions kept", "LIST requests a sweep", "a sweep", "everything is found within"),
-        *("a month of sweeps", "when all were listed each time"),
-    )
-    rows = []
-    for kept in (10, 10_000, 1_000_000, 10_000_000):
-        pages, weeks = pages_listed(kept), HOURS / 24 / 7
-        seconds = pages * (AWS.listing + 10 * AWS.lookup)  # once a week, with all look-ups
-        found = (SETTINGS.grace + sweeps_a_round(kept) * SETTINGS.sweep) / 60
-        a_month = HOURS * 3600 / SETTINGS.sweep
-        thorough = weeks * kept * _LOOKUP * PRICES.dynamodb_read_m
-        dollars = (a_month * pages * PRICES.s3_put_m + thorough) / _MILLION
-        all_listed = ceil(kept / VERSIONS_A_PAGE) * PRICES.s3_put_m
-        before = a_month * (all_listed + kept * _LOOKUP * PRICES.dynamodb_read_m) / _MILLION
-        time, costs = f"{seconds:,.1f} s at most", (f"${dollars:,.2f}", f"${before:,.2f}")
-        rows.append((f"{kept:,}", f"{pages}", time, _minutes(found), *costs))
-    return _table(*columns, rows=rows)
-
-
-def _minutes(found: float) -> str:
-    return f"{found:.0f} minutes" if found < 180 else f"{found / 60:.0f} hours"
-
-
 def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
     """Yield what `make simulate` prints."""
     yield from ("```", *simulate.table(scenarios), "```")
 
 
 BLOCKS: Mapping[str, Block] = {
-    **{block.__name__: block for block in (in_short, sizes, places, sweeps, shared, searched)},
-    "upkeep": lambda: _table(*upkeep_costs.COLUMNS, rows=upkeep_costs.rows()),
+    **{block.__name__: block for block in (in_short, sizes, places, shared, searched)},
+    "sweeps": lambda: _table(*schedule_costs.SWEEPS, rows=schedule_costs.sweeps()),
+    "upkeep": lambda: _table(*schedule_costs.UPKEEP, rows=schedule_costs.upkeep()),
     "million": lambda: _bill("a million files of 2 MB", bill(_MILLION)),
     "nothing": lambda: _bill("a month in which nothing lands", by_the_hour()),
 }

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from benchmarks import scale, simulate
+from benchmarks import scale, schedule_costs, simulate
 from benchmarks.ledger_writes import units_a_file
 from benchmarks.parameters import ITEM, Aws, Settings
 from benchmarks.scale import (
@@ -96,9 +96,9 @@ class Listing:
     """A landing bucket with many versions that landed long ago; it counts the requests."""
 
     def __init__(self, versions: int) -> None:
-        self._pages = ceil(versions / scale.VERSIONS_A_PAGE)
+        self._pages = ceil(versions / schedule_costs.VERSIONS_A_PAGE)
         landed = LandedObject("landing", "a", "v1", "e1", 1, landed_at="2020-01-01")
-        self._page = [landed] * min(versions, scale.VERSIONS_A_PAGE)
+        self._page = [landed] * min(versions, schedule_costs.VERSIONS_A_PAGE)
         self.requests = 0
 
     def page(self, position: str) -> tuple[list[LandedObject], str]:
@@ -122,7 +122,7 @@ def test_a_sweeps_requests_are_those_of_the_arithmetic(kept: int) -> None:
         assert list(forgotten(adapters, now)) == []
         requests.append(bucket.requests - before)
         search = deployment.ledger.search() or search
-    assert requests == [scale.pages_listed(kept)] * scale.sweeps_a_round(kept)
+    assert requests == [schedule_costs.pages_listed(kept)] * schedule_costs.sweeps_a_round(kept)
     assert "ledger.known" not in deployment.journal.calls
 
 
