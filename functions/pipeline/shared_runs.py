@@ -141,7 +141,7 @@ def _start(adapters: Adapters, free: Slot) -> None:
     """
     apart = _tables_apart(adapters)
     now = adapters.now()
-    wanted = _shared_run(shared_name(free.number, now, adapters.token()), apart, adapters.settings)
+    wanted = input_of(shared_name(free.number, now, adapters.token()), apart, adapters.settings)
     slot = adapters.ledger.save_slot(free.named(wanted.name, now, wanted.apart))
     if ALL in wanted.apart and not adapters.work.size():
         return
@@ -151,7 +151,7 @@ def _start(adapters: Adapters, free: Slot) -> None:
     adapters.ledger.save_slot(replace(slot, run=run, checked_at=adapters.now()))
 
 
-def _shared_run(name: str, apart: tuple[str, ...], settings: Settings) -> SharedRun:
+def input_of(name: str, apart: tuple[str, ...], settings: Settings) -> SharedRun:
     """Return the input of a run, apart from more tables if its policy has no room for the given."""
     run = SharedRun(
         name=name,

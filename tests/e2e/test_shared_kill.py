@@ -19,8 +19,8 @@ import pytest
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
+from functions.pipeline.shared_runs import input_of
 from lakegate.landing import LandedObject, ingestion_id, report_key
-from lakegate.shared_run import SharedRun
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import sparks
 from tests.fakes.amounts import WHOLE_MATRIX
@@ -213,16 +213,4 @@ def _send(signal_: signal.Signals, processes: Iterable[int]) -> None:
 
 def _start_another_run(gate: Gate) -> None:
     """Start a shared run beside the slot's one, which nobody can tell from a busy one."""
-    settings = gate.adapters.settings
-    gate.adapters.jobs.start_shared(
-        SharedRun(
-            name="shared-another",
-            work_queue=settings.work_queue,
-            verdict_queue=settings.job_run_queue,
-            lake_bucket=settings.lake_bucket,
-            nessie_uri=settings.nessie_uri,
-            token_secret=settings.job_token_secret,
-            timeout_minutes=settings.job_timeout_minutes,
-            idle_seconds=settings.run_idle_seconds,
-        )
-    )
+    gate.adapters.jobs.start_shared(input_of("shared-another", (), gate.adapters.settings))
