@@ -1,4 +1,4 @@
-"""What the daily upkeep notes: since when tables' states are whole, and how each table is."""
+"""The note of the daily upkeep: since when tables' states are whole, and how each table is."""
 
 import json
 from collections.abc import Mapping

@@ -20,7 +20,7 @@ from lakegate import times
 
 
 class _News(NamedTuple):
-    """When tables were compacted since a time, and the names of what other writers changed."""
+    """The time of each table's last compaction, and the names of what other writers changed."""
 
     compacted: Mapping[str, str]
     changed: frozenset[str]

@@ -21,7 +21,7 @@ def test_a_name_without_a_namespace_is_no_table() -> None:
 
 
 def test_a_state_whose_files_are_deleted_says_how_long_states_are_kept() -> None:
-    """Who reads main as it was too long ago is told that upkeep deleted its files."""
+    """A read of a state of main that is too old says that upkeep deleted its files."""
     body = json.dumps({**json.loads(_JSON), "metadata-location": "", "metadata": _TABLE}).encode()
     with answering(_EMPTY % (len(body), body)) as address:
         reader = Reader(address, "token", "main@abc")

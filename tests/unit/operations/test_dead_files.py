@@ -145,7 +145,7 @@ def metadata(years: Years) -> int:
 
 
 def test_a_replaced_file_stays_as_long_as_commits_are_kept(years: Years) -> None:
-    """Who reads main as it was within the last days finds all of its files and its metadata."""
+    """Main as it was within the last days still has all of its files and its metadata."""
     assert (left(years), metadata(years)) == (2, 4)
     years.clock.pass_((KEEP_DAYS - 1) * DAY)
     assert (left(years), metadata(years)) == (2, 4)
@@ -154,7 +154,7 @@ def test_a_replaced_file_stays_as_long_as_commits_are_kept(years: Years) -> None
 
 
 def test_a_decision_finds_what_it_compares(years: Years) -> None:
-    """What an open failure's branch was created at stays, until the failure is settled."""
+    """The state at which an open failure's branch was created stays until that is settled."""
     first = list(years.catalog.log())[1].hash
     landed = replace(INGESTION.landed, landed_at=years.clock.now())
     failed = replace(

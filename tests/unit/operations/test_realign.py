@@ -57,7 +57,7 @@ def test_lost_publications_are_published_again_once(deployment: Scenario) -> Non
 
 
 def test_a_cut_history_is_not_realigned() -> None:
-    """What main's log no longer names is not published again if the log was cut."""
+    """If main's log was cut, nothing that it no longer names is published again."""
     deployment = Scenario()
     deployment.ended(FIRST)
     deployment.catalog.cut(deployment.ended().merge_hash)

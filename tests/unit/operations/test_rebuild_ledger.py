@@ -399,7 +399,7 @@ def test_the_branch_of_a_restored_run_stays() -> None:
 
 
 def test_a_cut_history_publishes_nothing_twice() -> None:
-    """Where main's log lacks its beginning, what was published before cannot be told from lost."""
+    """Without the beginning of main's log, earlier publications cannot be told from lost ones."""
     deployment = Scenario()
     before, after = deployment.ended(KEY), deployment.ended("shop/orders/later.parquet")
     rows = deployment.tables.rows(TABLE, "main")

@@ -390,7 +390,7 @@ def test_a_wrong_commit_whose_metadata_is_there_is_found() -> None:
 
 
 def test_a_cut_history_is_not_a_loss() -> None:
-    """What was published before Nessie's history was cut is not missed, and a remark says so."""
+    """Publications before a cut of Nessie's history are not missed, and a remark says so."""
     history = History()
     history.publish([3, 4], at=START - timedelta(days=90))
     at = history.publish([5], at=START - timedelta(days=60))

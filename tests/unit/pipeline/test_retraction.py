@@ -167,7 +167,7 @@ def test_where_rows_are_apart_is_not_guessed(deployment: Scenario, is_deleted: b
 
 
 def test_a_file_that_lands_after_a_compaction_can_be_retracted() -> None:
-    """What a compaction rewrote is refused with the commit before it; a later file is apart."""
+    """A compacted file is refused with the commit before that; a later file is apart."""
     lake = Scenario()
     first = lake.ended()
     apart = lake.catalog.head("main")
