@@ -28,7 +28,7 @@ from functions.pipeline.finish import warn_overdue
 from functions.pipeline.intake import take_in
 from functions.pipeline.judged import resume_waiting
 from functions.pipeline.seed import seed
-from functions.pipeline.shared_runs import files_waiting, is_lost, keep_up, slots_needed
+from functions.pipeline.shared_runs import Queued, keep_up, slots_needed
 from functions.settings import Settings
 from functions.sqs_handler import Work
 from functions.telemetry import logger, metrics
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 _FEW = 100  # events in the queue that are no backlog
 _LONGEST_WAIT = timedelta(hours=1)  # after which an event counts as lost, whatever else waits
 _KINDS = (
-    *("dead_letters", "forgotten", "resumed", "runs"),
+    *("runs", "forgotten", "dead_letters", "resumed"),
     *("late", "recorded", "deleted", "compactions", "overdue", "failed"),
 )
 
@@ -59,13 +59,14 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
     alerts = adapters.alert_dead_letters
     missed = _missed(adapters, before, pages, everything=everything)
     tasks = (
-        # First, so that every dead letter's ingestion is in the ledger.
+        # First, as the others may take all of the time; what they queue starts a run by itself.
+        _each("runs", slots_needed(adapters), partial(keep_up, adapters)),
+        # Before dead letters, so that the ingestion of each is in the ledger.
         _each("forgotten", missed, partial(_take_in, adapters)),
         _each("dead_letters", uploads.read(), partial(_redeliver, adapters, uploads, upload)),
         _each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
         _each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _post_again)),
         _each("resumed", _due(adapters, before), partial(_resume, adapters)),
-        _each("runs", slots_needed(adapters), partial(keep_up, adapters)),
         _each("late", late_reports(adapters), partial(take_late, adapters)),
         _each("recorded", batches(adapters), partial(record, adapters)),
         _each("deleted", strays(adapters), adapters.catalog.delete_branch),
@@ -110,16 +111,17 @@ def _missed(
 
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """Yield ingestions with a step due since `before`, except those that it restored."""
-    begun = []
-    files = files_waiting(adapters)
-    for listed in adapters.ledger.unfinished(before):
+    begun, queued = [], Queued(adapters, before)
+    for listed in adapters.ledger.unfinished(queued.at):
         if listed.awaits_shared_run:
-            if is_lost(adapters, listed, files):
-                yield listed
+            queued.add(listed)
+        elif listed.saved_at >= before:
+            continue
         elif listed.state in NOT_STARTED:
             begun.append(listed)
         else:
             yield listed
+    yield from queued.lost
     lost = counted(restore(adapters, [each.landed for each in begun], begun))
     yield from (listed for listed in begun if listed.id not in lost)
 

@@ -5,13 +5,13 @@
     the run may not touch the table → the file has a run of its own
     many files wait → start more runs, one for each 250, up to the number of slots
     a run ended while files wait → start the next
-    the queue is empty although files wait for it → their messages were lost: queue them again
+    fewer messages than files wait → some messages were lost: queue files again
 
 A message that comes twice does no harm: only the first report of an attempt counts, and only an
 ingestion that still waits takes a verdict (judged.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
@@ -29,7 +29,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.shared_run import ALL, SharedRun
 
 _FILES_PER_RUN = 250  # that wait before one more run is started
-_LONGEST_WAIT = timedelta(hours=1)  # after which a message counts as lost, whatever else waits
+MOST_AGAIN = 500  # files that one sweep queues again: it has time for no more
+_SETTLED = timedelta(hours=1)  # after which a file's verdict is recorded, and SQS counts rightly
 
 
 def may_share(ingestion: Ingestion, settings: Settings) -> bool:
@@ -83,10 +84,33 @@ def files_waiting(adapters: Adapters) -> int:
     return adapters.work.size() if adapters.settings.shared_runs else 0
 
 
-def is_lost(adapters: Adapters, ingestion: Ingestion, files: int) -> bool:
-    """Return whether the message of an ingestion is gone; `files` wait in the queue."""
-    longest_ago = times.text(datetime.fromisoformat(adapters.now()) - _LONGEST_WAIT)
-    return not files or ingestion.saved_at < longest_ago
+class Queued:
+    """The files that wait, as a sweep lists them, from which it learns whose messages are lost.
+
+    Each of them has a message, which waits or is in hand. So fewer messages than files prove that
+    some are lost, however long the others wait. Which ones, SQS does not say: most likely they are
+    those of the files that landed first. A second message does no harm, and is counted, too.
+    """
+
+    def __init__(self, adapters: Adapters, before: str) -> None:
+        """Count the messages; only files that were queued before a time may be queued again."""
+        self.at = adapters.now()
+        self._messages = files_waiting(adapters)
+        settled = times.text(datetime.fromisoformat(self.at) - _SETTLED)
+        self._before = min(before, settled) if self._messages else before
+        self._files = 0
+        self._oldest: list[Ingestion] = []
+
+    def add(self, waiting: Ingestion) -> None:
+        """Note a file that was queued before the messages were counted, the earliest one first."""
+        self._files += 1
+        if waiting.saved_at < self._before and len(self._oldest) < MOST_AGAIN:
+            self._oldest.append(waiting)
+
+    @property
+    def lost(self) -> Sequence[Ingestion]:
+        """Return files to queue again, no more than lack a message."""
+        return self._oldest[: max(self._files - self._messages, 0)]
 
 
 def slots_needed(adapters: Adapters) -> Iterator[int]:

@@ -94,7 +94,8 @@ class FakeWorkQueue:
         self._in_hand.clear()
         return {work.spec.report_key for work in given}
 
-    def lose(self) -> None:
-        """Lose all messages."""
-        self._waiting.clear()
-        self._in_hand.clear()
+    def lose(self, most: int | None = None) -> None:
+        """Lose all messages, or so many of those that wait, the oldest first."""
+        del self._waiting[:most]
+        if most is None:
+            self._in_hand.clear()

@@ -3,6 +3,7 @@
 from functions import sweep
 from functions.pipeline import judged, submit
 from functions.pipeline.judged import GroupVerdict
+from functions.pipeline.shared_runs import Queued
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.sabotage import Patch
 
@@ -30,7 +31,7 @@ SHARING = (
     Guard(
         "the sweep queues a file again whose message was lost",
         "never at rest",
-        (Patch(sweep, "is_lost", nothing),),
+        (Patch(Queued, "lost", lambda _, queued: ()),),
     ),
     Guard(
         "the sweep starts a shared run that is missing",

@@ -1,6 +1,7 @@
 """The sweep completes what lost events left, and one failure stops nothing else."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from functions.model.ingestion import State
 from functions.pipeline.intake import take_in
 from functions.sweep import sweep
 from tests.fakes import messages
+from tests.fakes.deployment import SETTINGS
 from tests.fakes.faults import Fault, unavailable
 from tests.fakes.job import rejected
 from tests.fakes.scenario import KEY, Scenario
@@ -270,3 +272,21 @@ def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Sc
     deployment.journal.repair("catalog.merge")
     deployment.settle()
     assert deployment.ingestion(landed).state is State.PUBLISHED
+
+
+def test_runs_are_started_before_what_may_take_long() -> None:
+    """Files in the work queue have their run, however long the rest of the sweep takes."""
+    deployment = Scenario(replace(SETTINGS, shared_runs=1))
+    own = deployment.land(KEY)
+    deployment.share(0)
+    take_in(deployment.adapters, own)
+    deployment.loses_events = True
+    deployment.run_jobs()
+    deployment.share(1)
+    take_in(deployment.adapters, deployment.land("shop/orders/b.parquet"))
+    (run,) = deployment.jobs.shared_runs()
+    deployment.jobs.end(run, RunState.SUCCESS)
+    before = len(deployment.journal.calls)
+    deployment.sweep()
+    calls = deployment.journal.calls[before:]
+    assert calls.index("jobs.start_shared") < calls.index("catalog.merge")

@@ -8,9 +8,10 @@ import pytest
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from functions.pipeline.intake import take_in
-from functions.pipeline.shared_runs import run_ended
+from functions.pipeline.shared_runs import MOST_AGAIN, run_ended
+from functions.sweep import sweep
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import RETURNS, SETTINGS
+from tests.fakes.deployment import ORDERS, RETURNS, SETTINGS
 from tests.fakes.events import KEYS, Deliver, Land, SharedRunDies, Time
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
 from tests.fakes.machine import tell
@@ -178,6 +179,41 @@ def test_a_file_that_lands_as_the_run_ends_is_taken_by_the_next(deployment: Scen
     assert deployment.states(first, second) == [State.PUBLISHED] * 2
 
 
+def test_a_file_after_an_error_has_a_run_of_its_own(deployment: Scenario) -> None:
+    """What ended as an error may have killed a shared run, so its replay joins no other."""
+    (bad,) = land(deployment, 1, errored)
+    assert deployment.end_of(bad).state is State.ERRORED
+    assert deployment.ingestion(bad).is_shared
+    deployment.replay(bad)
+    deployment.deliver()
+    replayed = deployment.ingestion(bad)
+    assert (replayed.state, replayed.is_shared) == (State.SUBMITTED, False)
+
+
+def test_isolation_counts_from_its_contract_on(deployment: Scenario) -> None:
+    """A file waits for no shared run though one is up that had rights to its table before."""
+    deployment.submit()
+    own = "customProperties: [{property: isolation, value: own}]\n"
+    deployment.upload_contract(ORDERS + own)
+    later = deployment.submit("shop/orders/b.parquet")
+    assert len(deployment.jobs.shared_runs()) == 1
+    assert (later.state, later.is_shared) == (State.SUBMITTED, False)
+
+
+def test_the_next_run_starts_as_one_ends_while_files_wait(deployment: Scenario) -> None:
+    """Files wait for no sweep, nor for another upload, where a run ended before it took them."""
+    land(deployment)
+    deployment.deliver()
+    (run,) = deployment.jobs.shared_runs()
+    deployment.jobs.end(run, RunState.FAILED)
+    run_ended(deployment.adapters, deployment.jobs.get(run))
+    (following,) = deployment.jobs.shared_runs()
+    deployment.work.lose()
+    deployment.jobs.end(following, RunState.SUCCESS)
+    run_ended(deployment.adapters, deployment.jobs.get(following))
+    assert deployment.jobs.shared_runs() == []
+
+
 def test_a_burst_starts_the_runs_that_it_needs_as_it_lands() -> None:
     """Uploads start a run for each 250 waiting files, without waiting for a sweep."""
     deployment = Scenario(replace(SHARED, shared_runs=5))
@@ -208,6 +244,46 @@ def test_one_sweep_queues_all_files_again_whose_messages_were_lost(deployment: S
     deployment.work.lose()
     deployment.sweep()
     assert deployment.work.size() == MANY
+
+
+@pytest.mark.usefixtures("quiet")
+def test_a_backlog_is_queued_once_however_long_it_takes(deployment: Scenario) -> None:
+    """Files whose messages are all there are not queued again, though they wait for hours."""
+    land(deployment, 20)
+    deployment.deliver()
+    for _ in range(3):
+        deployment.clock.pass_(3700)
+        deployment.sweep()
+        assert deployment.work.size() == 20
+
+
+def test_a_lost_message_is_replaced_although_others_wait(deployment: Scenario) -> None:
+    """Fewer messages than files show a loss; the file that waits longest is queued again."""
+    (first,) = land(deployment, 1)
+    deployment.deliver()
+    deployment.work.lose(1)
+    for n in (7, 8):
+        deployment.land(f"shop/orders/{n}.parquet")
+    deployment.deliver()
+    deployment.clock.pass_(2900)
+    sweep(deployment.adapters)
+    assert deployment.work.size() == 2
+    deployment.clock.pass_(800)
+    for n in (5, 6):
+        deployment.land(f"shop/orders/{n}.parquet")
+    deployment.deliver()
+    sweep(deployment.adapters)
+    assert deployment.work.size() == 5
+    assert deployment.work.take()[-1].spec.landed.key == first.key
+
+
+def test_one_sweep_queues_no_more_files_again_than_it_has_time_for(deployment: Scenario) -> None:
+    """The next sweep goes on with the others."""
+    land(deployment, MOST_AGAIN + 1)
+    deployment.deliver()
+    deployment.work.lose()
+    deployment.sweep()
+    assert deployment.work.size() == MOST_AGAIN
 
 
 @pytest.mark.usefixtures("quiet")
