@@ -1,16 +1,17 @@
 """Serve a shared run: take waiting files, ingest them in groups, name their reports.
 
-How often a message was taken tells of a crash. Files that were taken once are ingested in groups,
-and a group is tried twice. A file that comes again is ingested alone, after a marker is written
-beside its report. If it comes again and the marker is still there, a run died of it, and it gets a
-run of its own.
+A file whose report exists is only named: its message is a copy, or comes again. How often a message
+was taken tells of a crash. Files that were taken once are ingested in groups, and a group is tried
+twice. A file that comes again is ingested alone, after a marker is written beside its report. If it
+comes again and the marker is still there, a run died of it, and it gets a run of its own. While
+Nessie or S3 does not answer, files stay in hand, so that they do not come again.
 """
 
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Protocol
 
@@ -33,8 +34,8 @@ class Files(Protocol):
     def seconds_left(self) -> float:
         """Return for how many seconds the run has access to Nessie."""
 
-    def has_report(self, spec: JobSpec) -> bool:
-        """Return if the attempt's report exists."""
+    def reported(self, specs: Sequence[JobSpec]) -> Collection[str]:
+        """Return the names of the attempts that have a report, by one request for each."""
 
     def is_marked(self, spec: JobSpec) -> bool:
         """Return if a run called `mark` for the attempt, and ended before `unmark`."""
@@ -138,7 +139,6 @@ class _Server:
     clock: Clock
     hand: _Hand
     failures: int = 0  # in a row
-    told: set[str] = field(default_factory=set)  # attempts whose reports it named: copies are done
 
     def serve(self) -> None:
         margin = 60 * min(_MARGIN_MINUTES, self.run.timeout_minutes / 4)
@@ -168,20 +168,44 @@ class _Server:
 
     def _work(self, messages: Sequence[Waiting]) -> None:
         readable = self._readable(messages)
-        self._delete([m for each in readable if each.name in self.told for m in each.messages])
-        taken = [each for each in readable if each.name not in self.told]
-        fresh = [each for each in taken if not each.comes_again and self._may_share(each.spec)]
-        for group in _groups(fresh):
+        taken = [each for each in readable if self._may_share(each.spec)]
+        self._tell((), alone=[each for each in readable if each not in taken])
+        reported = self._reported(taken)
+        self._tell([each for each in taken if each.name in reported])
+        new = [each for each in taken if each.name not in reported]
+        for group in _groups(each for each in new if not each.comes_again):
             self._in_time(self._work_on_group, group)
-        for each in taken:
-            if each not in fresh:
+        for each in new:
+            if each.comes_again:
                 self._in_time(self._work_on_one, [each])
 
+    def _reported(self, taken: Sequence[Taken]) -> Collection[str]:
+        """Return the names of those that have a report; none at the end of the run's time."""
+        while self.clock.now() < self.end:
+            try:
+                return self.files.reported([each.spec for each in taken])
+            except Transient as error:
+                self._rest(error)
+        return ()
+
     def _in_time(self, work: Callable[[Sequence[Taken]], None], taken: Sequence[Taken]) -> None:
+        """Begin the work once Nessie answers; none at the end of the run's time.
+
+        The files come again soon after it, as nobody hides their messages any more.
+        """
+        if self.failures:
+            self._outlast()
         if self.clock.now() < self.end:
             work(taken)
-        else:
-            self._put_back(taken)
+
+    def _outlast(self) -> None:
+        """Wait while Nessie does not answer."""
+        while self.clock.now() < self.end:
+            try:
+                self.files.seconds_left()
+                return
+            except Transient as error:
+                self._rest(error)
 
     def _readable(self, messages: Sequence[Waiting]) -> list[Taken]:
         """Return the attempts of the messages; delete those that no release can read."""
@@ -221,6 +245,7 @@ class _Server:
             return self._tried_together(specs)
         except Transient as error:
             self._rest(error)
+            self._outlast()
             return self._tried_together(specs)
 
     def _tried_together(self, specs: Sequence[JobSpec]) -> Collection[str]:
@@ -233,14 +258,10 @@ class _Server:
             return ()
 
     def _work_on_one(self, taken: Sequence[Taken]) -> None:
-        """Name the report of a file that comes again; without one, ingest it alone, once."""
+        """Ingest a file that comes again alone, once."""
         (one,) = taken
         try:
-            if not self._may_share(one.spec):
-                self._tell((), alone=taken)
-            elif self.files.has_report(one.spec):
-                self._tell(taken)
-            elif self.files.is_marked(one.spec):
+            if self.files.is_marked(one.spec):
                 self._tell((), alone=taken)
             else:
                 self.files.mark(one.spec)
@@ -274,7 +295,6 @@ class _Server:
         except Transient as error:
             self._fail([*reported, *alone], error)
             return
-        self.told.update(each.name for each in reported)
         self._delete([message for each in (*reported, *alone) for message in each.messages])
         self.failures = 0
 
@@ -288,16 +308,14 @@ class _Server:
             _say(error.message)
 
     def _fail(self, taken: Sequence[Taken], error: LakegateError) -> None:
-        self._put_back(taken)
-        self._rest(error)
-
-    def _put_back(self, taken: Sequence[Taken]) -> None:
+        """Put the files back, and wait."""
         messages = [message for each in taken for message in each.messages]
         self.hand.drop(messages)
         try:
             self.queues.hide(messages, _COMES_AGAIN)
-        except Transient as error:  # it comes again later
-            _say(error.message)
+        except Transient as late:  # they come again later
+            _say(late.message)
+        self._rest(error)
 
     def _rest(self, error: LakegateError) -> None:
         """Wait after a failure, the longer the more there were in a row."""

@@ -1,6 +1,7 @@
 """Ingest the files that a shared run has taken: together where they pass, else one by one."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,6 +22,7 @@ from spark_jobs.spark.session import another_session
 from spark_jobs.storage import Storage
 
 _MARKER = ".trying"
+_THREADS = 8  # requests at a time
 
 
 @dataclass
@@ -46,9 +48,15 @@ class TakenFiles:
         ends = end(self.token)
         return (ends - datetime.now(UTC)).total_seconds() if ends else inf
 
-    def has_report(self, spec: JobSpec) -> bool:
-        """Return if the attempt's report exists. Raises LakegateError."""
-        return self._storage(spec).finished_report() is not None
+    def reported(self, specs: Sequence[JobSpec]) -> frozenset[str]:
+        """Return the names of the attempts that have a report, by one request for each.
+
+        Raises LakegateError.
+        """
+        with ThreadPoolExecutor(_THREADS) as threads:
+            sizes = threads.map(lambda spec: self._storage(spec).stored(spec.report_key), specs)
+            found = [spec for spec, size in zip(specs, sizes, strict=True) if size]
+        return frozenset(run_name(spec.ingestion, spec.attempt) for spec in found)
 
     def is_marked(self, spec: JobSpec) -> bool:
         """Return if a run died while it ingested the file alone. Raises LakegateError."""
@@ -84,7 +92,7 @@ class TakenFiles:
         try:
             base = branch.create()
         except BranchExists:
-            if self.has_report(spec):  # which names this branch as it is
+            if self.reported([spec]):  # which names this branch as it is
                 return
             base = branch.reset_to_main()
         ready = replace(spec, branch=name, base_hash=base)

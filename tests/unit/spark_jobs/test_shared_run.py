@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from threading import Event
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from lakegate.landing import report_key, run_name
 from lakegate.limits import Limits
 from lakegate.shared_run import MOST_FILES, SharedRun
 from spark_jobs.shared_run import Clock, serve
-from spark_jobs.work_queue import HIDDEN_SECONDS
+from spark_jobs.work_queue import HIDDEN_SECONDS, Waiting
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
 from tests.unit.lakegate.test_jobspec import SPEC
 from tests.waiting import eventually
@@ -37,8 +38,11 @@ def spec_of(number: int, table: str = "shop.orders", **other: Any) -> JobSpec:
 class FakeFiles:
     """The lake of several runs: `odd` files do not pass together, `deadly` ones end the process.
 
-    `failures` are the numbers of calls that fail, by ingestion, as storage is not there.
+    `failures` are the numbers of calls that fail, by ingestion, as storage is not there. `outage`
+    are the seconds between which Nessie does not answer; `looked_up` how many reports were sought.
     """
+
+    clock: FakeSeconds = field(default_factory=FakeSeconds)
 
     odd: set[str] = field(default_factory=set)
     deadly: set[str] = field(default_factory=set)
@@ -48,12 +52,17 @@ class FakeFiles:
     groups: list[list[str]] = field(default_factory=list)
     lasts: float = inf
     meanwhile: Callable[[], object] = lambda: None
+    outage: tuple[float, float] = (inf, inf)
+    looked_up: int = 0
 
     def seconds_left(self) -> float:
+        self._reach_nessie()
         return self.lasts
 
-    def has_report(self, spec: JobSpec) -> bool:
-        return spec.report_key in self.reports
+    def reported(self, specs: Sequence[JobSpec]) -> set[str]:
+        self.looked_up += len(specs)
+        found = [spec for spec in specs if spec.report_key in self.reports]
+        return {run_name(spec.ingestion, spec.attempt) for spec in found}
 
     def is_marked(self, spec: JobSpec) -> bool:
         return spec.report_key in self.markers
@@ -67,6 +76,7 @@ class FakeFiles:
     def ingest_together(self, specs: Sequence[JobSpec]) -> set[str]:
         self.groups.append([spec.ingestion for spec in specs])
         self.meanwhile()
+        self._reach_nessie()
         self._fail(specs)
         if any(spec.ingestion in self.deadly for spec in specs):
             raise RuntimeError("Spark cannot")
@@ -76,10 +86,15 @@ class FakeFiles:
 
     def ingest_alone(self, spec: JobSpec) -> None:
         self.meanwhile()
+        self._reach_nessie()
         self._fail([spec])
         if spec.ingestion in self.deadly:
             raise Died
         self.reports.append(spec.report_key)
+
+    def _reach_nessie(self) -> None:
+        if self.outage[0] <= self.clock.at < self.outage[1]:
+            raise Transient("CATALOG_UNAVAILABLE", "Nessie did not respond")
 
     def _fail(self, specs: Sequence[JobSpec]) -> None:
         for spec in specs:
@@ -97,6 +112,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.queues = FakeQueues(self.clock)
+        self.files.clock = self.clock
 
     def put(self, *specs: JobSpec) -> None:
         for spec in specs:
@@ -238,7 +254,7 @@ def test_the_same_file_twice_in_hand_is_ingested_once(world: World) -> None:
 
 
 def test_a_copy_of_a_message_spoils_no_group(world: World) -> None:
-    """A file whose message comes twice, the second time with others, is named and deleted once."""
+    """A file whose message comes twice, the second time with others, is ingested once."""
     first, others = spec_of(1), [spec_of(number) for number in (2, 3)]
     world.files.meanwhile = lambda: (
         world.put(first, *others) if len(world.files.groups) == 1 else None
@@ -249,7 +265,77 @@ def test_a_copy_of_a_message_spoils_no_group(world: World) -> None:
         [first.ingestion, spec_of(4).ingestion],
         [s.ingestion for s in others],
     ]
-    assert (world.named.count(first.report_key), world.queues.waiting) == (1, 0)
+    assert (world.files.reports.count(first.report_key), world.queues.waiting) == (1, 0)
+
+
+def test_a_copy_that_comes_after_the_report_is_only_named(world: World) -> None:
+    """Whatever run takes it: files are not ingested again, and nobody waits behind them."""
+    specs = [spec_of(number) for number in range(5)]
+    world.put(*specs)
+    world.serve()
+    groups, looked_up = len(world.files.groups), world.files.looked_up
+    world.put(*specs, spec_of(5), spec_of(6))
+    world.serve()
+    assert [len(group) for group in world.files.groups[groups:]] == [2]
+    assert world.files.looked_up - looked_up == 7
+    assert sorted(world.files.reports) == sorted(spec_of(n).report_key for n in range(7))
+    assert world.queues.waiting == 0
+
+
+def test_files_in_hand_outlast_an_outage_of_nessie(world: World) -> None:
+    """They stay in hand, and are ingested together once Nessie answers again."""
+    tables = ("shop.orders", "shop.returns", "shop.stock")
+    specs = [spec_of(10 * n + m, table) for n, table in enumerate(tables) for m in range(4)]
+    world.files.meanwhile = lambda: setattr(world.files, "outage", (0, 1000))
+    world.put(*specs)
+    world.serve()
+    assert Counter(map(len, world.files.groups)) == {4: 4}  # the first was tried twice
+    assert world.queues.hidden == []
+    assert sorted(world.named) == sorted(spec.report_key for spec in specs)
+    assert world.clock.at < 1000 + 60 + RUN.idle_seconds + 1
+
+
+def test_an_outage_of_nessie_puts_back_one_file_at_most(world: World) -> None:
+    """What failed by itself is put back; what is still to be begun waits for Nessie in hand."""
+    specs = [spec_of(number, f"shop.t{number}") for number in range(4)]
+    world.files.meanwhile = lambda: setattr(world.files, "outage", (0, 1000))
+    world.put(*specs)
+    world.serve()
+    assert world.queues.hidden == [("m0", 5)]
+    assert sorted(world.named) == sorted(spec.report_key for spec in specs)
+
+
+def test_an_outage_that_outlasts_the_run_loses_no_file(world: World) -> None:
+    """The run ends in time, and what it had in hand waits for the next one."""
+    specs = [spec_of(1), spec_of(2), spec_of(3, "shop.other"), spec_of(4, "shop.other")]
+    world.files.meanwhile = lambda: setattr(world.files, "outage", (0, inf))
+    world.put(*specs)
+    world.serve()
+    world.clock.at += HIDDEN_SECONDS
+    assert (world.named, world.queues.waiting) == ([], 4)
+    assert world.clock.at <= 60 * RUN.timeout_minutes
+    assert len(world.files.groups) == 2
+    world.files.meanwhile = lambda: None
+    world.files.outage = (inf, inf)
+    world.serve()
+    assert sorted(world.named) == sorted(spec.report_key for spec in specs)
+
+
+def test_reports_are_looked_up_until_s3_answers(world: World) -> None:
+    """Files stay in hand, and go together, although their reports could not be looked up."""
+    times = iter([Transient("STORAGE_UNAVAILABLE", "S3 did not answer")] * 3)
+    look_up = world.files.reported
+
+    def reported(specs: Sequence[JobSpec]) -> set[str]:
+        if error := next(times, None):
+            raise error
+        return look_up(specs)
+
+    world.files.reported = reported  # type: ignore[method-assign]
+    world.put(spec_of(1), spec_of(2))
+    world.serve()
+    assert [len(group) for group in world.files.groups] == [2]
+    assert (world.queues.hidden, world.clock.waits[:3]) == ([], [1, 2, 4])
 
 
 def test_an_unreadable_message_is_deleted(world: World) -> None:
@@ -335,6 +421,28 @@ def test_what_was_put_back_is_not_hidden_again(world: World) -> None:
     world.files.meanwhile = meanwhile
     world.serve(pause=0.001)
     assert {id_ for id_, _ in after[0]} == {"m1"}
+
+
+def test_what_is_done_is_not_hidden_any_more(world: World) -> None:
+    """While messages are being hidden anew, none of them is deleted or put back."""
+    hiding, deleted, overlaps = Event(), Event(), list[bool]()
+    hide, delete = world.queues.hide, world.queues.delete
+
+    def slow_hide(messages: Sequence[Waiting], seconds: int) -> None:
+        hiding.set()
+        overlaps.append(deleted.wait(0.05 if messages else 0))
+        hide(messages, seconds)
+
+    def delete_and_say(messages: Sequence[Waiting]) -> None:
+        deleted.set()
+        delete(messages)
+
+    world.queues.hide = slow_hide  # type: ignore[method-assign]
+    world.queues.delete = delete_and_say  # type: ignore[method-assign]
+    world.files.meanwhile = hiding.wait
+    world.put(spec_of(1))
+    world.serve(pause=0.001)
+    assert not overlaps[0]
 
 
 def test_the_runs_own_places_hold(world: World) -> None:
