@@ -1,9 +1,16 @@
 """Bring many existing files through the gate: copy them from another bucket into the landing one.
 
-A copy lands as any file does, and is ingested, audited and published alone. It carries its source's
-mark, so a repeated backfill copies only what is missing; what expired from the landing bucket is
-known to the ledger. Few of its files are in flight at a time: files that land meanwhile need not
-wait behind all of them. A table has one backfill at a time: two would copy the same files.
+A copy lands as any file does, and is ingested, audited and published alone. The ledger knows each
+source's last copy, so a repeated backfill copies only what is missing or has changed, whatever the
+prefix, and whether the copies are still in the landing bucket:
+
+    the ledger has no copy → the source lands under the key that its prefix gives, if that is free
+    it has one of this state → nothing, unless it failed and the landing bucket has it no more
+    it has one of another state → the source lands again, under the same key
+    it has one that was only begun → the mark of what landed tells if the copy ended
+
+Few of its files are in flight at a time: files that land meanwhile need not wait behind all of
+them. A table has one backfill at a time: two would copy the same files.
 """
 
 import time
@@ -18,9 +25,10 @@ from itertools import islice
 
 from access.ingestions import read
 from functions.adapters.all import Adapters
-from functions.adapters.landing import Landing, Source
+from functions.adapters.landing import Source
 from functions.adapters.ledger_notes import Moved
 from functions.adapters.s3 import Missing, Overwritten
+from functions.model.brought import Brought
 from functions.model.ingestion import Ingestion, State
 from lakegate import times
 from lakegate.errors import LakegateError
@@ -36,7 +44,7 @@ class Step(StrEnum):
 
     COPIED = "copied"
     BROUGHT = "copied before"
-    EXPIRED = "published before"
+    PUBLISHED = "published before"
     IGNORED = "ignored by name"
     TAKEN = "key taken by another file"
     CHANGED = "changed or deleted meanwhile"
@@ -82,15 +90,20 @@ class Handled:
 class Progress:
     """The progress of a backfill.
 
-    `left` are files that did not land though they should, `ended` counts final states, `failed` are
-    the ingestions among them that were not published, `in_flight` the ids of all others.
+    `skipped` are the files that were not copied, `ended` counts final states, `failed` are the
+    ingestions among them that were not published, `in_flight` the ids of all others.
     """
 
     steps: Counter[Step] = field(default_factory=Counter)
-    left: tuple[Handled, ...] = ()
+    skipped: tuple[Handled, ...] = ()
     in_flight: frozenset[str] = frozenset()
     ended: Counter[State] = field(default_factory=Counter)
     failed: tuple[Ingestion, ...] = ()
+
+    @property
+    def left(self) -> tuple[Handled, ...]:
+        """Return the files that did not land though they should."""
+        return tuple(f for f in self.skipped if f.step in (Step.TAKEN, Step.CHANGED))
 
     def with_files(self, files: Sequence[Handled]) -> "Progress":
         """Return the progress after so many more files were handled."""
@@ -98,7 +111,7 @@ class Progress:
         return replace(
             self,
             steps=self.steps + Counter(each.step for each in files),
-            left=(*self.left, *(f for f in files if f.step in (Step.TAKEN, Step.CHANGED))),
+            skipped=(*self.skipped, *(each for each in files if each.step is not Step.COPIED)),
             in_flight=self.in_flight | landed,
         )
 
@@ -189,35 +202,60 @@ def _brought(
 
 def _handle(adapters: Adapters, request: Backfill, source: Source) -> Handled:
     """Copy a file unless its key needs none; a file that comes twice is copied once."""
-    landing, key = adapters.landing, request.key(source)
     if request.ignores(source):
-        return Handled(source, key, Step.IGNORED)
+        return Handled(source, request.key(source), Step.IGNORED)
+    known = adapters.ledger.brought(request.table, source.uri)
+    key = known.key if known else request.key(source)
+    if known and known.mark == source.mark and (found := _ingested(adapters, known)):
+        step = Step.PUBLISHED if found.state is State.PUBLISHED else Step.BROUGHT
+        return Handled(source, key, step, found.landed)
     try:
-        landed, mark = landing.brought(key)
+        landed, mark = adapters.landing.brought(key)
     except Missing:
-        expired = _published_before(adapters, source, key)
-        return expired or _copied(landing, source, key)
+        expired = None if known else _published(adapters, source, key)
+        return expired or _copied(adapters, request, source, key)
     if mark == source.mark:
+        _remember(adapters, request, source, landed)
         return Handled(source, key, Step.BROUGHT, landed)
-    if not mark:
+    if not (known and mark):
         return Handled(source, key, Step.TAKEN)
-    return _copied(landing, source, key)
+    return _copied(adapters, request, source, key)
 
 
-def _published_before(adapters: Adapters, source: Source, key: str) -> Handled | None:
-    """Return a file that was published and is no longer in the landing bucket, by key and size.
+def _ingested(adapters: Adapters, copy: Brought) -> Ingestion | None:
+    """Return the ingestion of a copy, unless it failed: then it may have to land once more."""
+    id_ = ingestion_id(copy.as_landed(adapters.landing.bucket))
+    found = adapters.ledger.together([id_] if copy.version else [])
+    return next((i for i in found if i.state is State.PUBLISHED or not i.ended), None)
 
-    The copy's mark is gone with it, and its etag need not be the source's.
+
+def _published(adapters: Adapters, source: Source, key: str) -> Handled | None:
+    """Return what to do where a file under the key was published, and expired since.
+
+    It was not brought by this release, so only its content may tell that it is the same file.
     """
     sought = LandedObject(adapters.landing.bucket, key, "", "", source.size)
-    for each in adapters.ledger.versions(sought):
-        if each.state is State.PUBLISHED and each.landed.size == source.size:
-            return Handled(source, key, Step.EXPIRED, each.landed)
-    return None
+    found = [i for i in adapters.ledger.versions(sought) if i.state is State.PUBLISHED]
+    content = (source.etag, source.size)
+    same = next((i for i in found if (i.landed.etag, i.landed.size) == content), None)
+    if same:
+        return Handled(source, key, Step.PUBLISHED, same.landed)
+    return Handled(source, key, Step.TAKEN) if found else None
 
 
-def _copied(landing: Landing, source: Source, key: str) -> Handled:
+def _copied(adapters: Adapters, request: Backfill, source: Source, key: str) -> Handled:
+    """Copy a file; the ledger knows of it before, so that no other key gets it after a crash."""
+    adapters.ledger.save_brought(request.table, source.uri, Brought(source.mark, key))
     try:
-        return Handled(source, key, Step.COPIED, landing.bring(source, key))
+        landed = adapters.landing.bring(source, key)
     except (Missing, Overwritten):
         return Handled(source, key, Step.CHANGED)
+    _remember(adapters, request, source, landed)
+    return Handled(source, key, Step.COPIED, landed)
+
+
+def _remember(
+    adapters: Adapters, request: Backfill, source: Source, landed: LandedObject
+) -> None:
+    copy = Brought(source.mark, landed.key, landed.version, landed.etag, landed.size)
+    adapters.ledger.save_brought(request.table, source.uri, copy)

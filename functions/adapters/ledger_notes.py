@@ -1,4 +1,4 @@
-"""The ledger's items that are no ingestions: groups, search, slots, freshness, upkeep, claims."""
+"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, claims."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr
 
 from functions.adapters.dynamodb import ConditionFailed, translated
+from functions.model.brought import Brought
 from functions.model.freshness import Freshness
 from functions.model.search import Search
 from functions.model.slot import Slot
@@ -120,6 +121,16 @@ class Notes:
         self._put_revision(_slot(slot.number), asdict(slot), slot.revision)
         return replace(slot, revision=slot.revision + 1)
 
+    def brought(self, table: str, source: str) -> Brought | None:
+        """Return a table's last copy of a source object (`s3://bucket/key`); None without one."""
+        kept = self._kept(_brought(table, source))
+        return Brought.from_json(kept["known"]) if kept else None
+
+    def save_brought(self, table: str, source: str, copy: Brought) -> None:
+        """Replace it; only the one backfill that a table has at a time does so."""
+        with translated(UNAVAILABLE):
+            self._table.put_item(Item={"id": _brought(table, source), "known": copy.to_json()})
+
     def claim(self, name: str, holder: str, now: str, until: str) -> None:
         """Claim a piece of work for a holder until then. Raise Moved if another one has it."""
         free = Attr("id").not_exists() | Attr("until").lt(now) | Attr("holder").eq(holder)
@@ -150,6 +161,11 @@ class Notes:
                 self._table.put_item(Item=item, ConditionExpression=unmoved)
         except ConditionFailed as refused:
             raise Moved([id_]) from refused
+
+
+def _brought(table: str, source: str) -> str:
+    """Return the id of the item about a source object, whose address may be longer than an id."""
+    return f"brought-{sha256(json.dumps([table, source]).encode()).hexdigest()}"
 
 
 def _slot(number: int) -> str:

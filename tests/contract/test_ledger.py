@@ -11,6 +11,7 @@ from moto import mock_aws
 
 from functions.adapters.ledger import Ledger, UnknownIngestion
 from functions.adapters.ledger_notes import Moved
+from functions.model.brought import Brought
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -312,6 +313,22 @@ def test_one_holder_has_a_claim(ledger: AnyLedger) -> None:
     ledger.claim("work", "b", "2026-01-03", "2026-01-04")
     ledger.claim("work", "a", "2026-01-05", "2026-01-06")
     assert ids(ledger.all()) == []
+
+
+def test_a_source_has_one_copy_for_each_table(ledger: AnyLedger) -> None:
+    """A copy is kept by table and source, whatever the source's name, and is no ingestion."""
+    source = f"s3://old/{'ü' * 900}.csv"
+    begun = Brought("mark", "shop/orders/ü.csv")
+    ended = replace(begun, version="v1", etag="e", size=5)
+    assert ledger.brought("shop.orders", source) is None
+    ledger.save_brought("shop.orders", source, begun)
+    assert ledger.brought("shop.orders", source) == begun
+    ledger.save_brought("shop.orders", source, ended)
+    assert ledger.brought("shop.orders", source) == ended
+    assert ledger.brought("shop.returns", source) is None
+    assert ledger.brought("shop.orders", f"{source}2") is None
+    assert ids(ledger.all()) == []
+    assert ledger.versions(ended.as_landed("landing")) == []
 
 
 def test_the_known_are_distinguished_from_the_unknown(ledger: AnyLedger) -> None:

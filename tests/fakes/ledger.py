@@ -9,6 +9,7 @@ from operator import attrgetter
 from functions.adapters.ledger import UnknownIngestion
 from functions.adapters.ledger_items import size
 from functions.adapters.ledger_notes import Moved
+from functions.model.brought import Brought
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -41,6 +42,7 @@ class FakeLedger:
         self._claims: dict[str, tuple[str, str]] = {}
         self._upkeep = UpkeepNote()
         self._slots: dict[int, Slot] = {}
+        self._brought: dict[tuple[str, str], Brought] = {}
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """See Ledger.begin."""
@@ -167,6 +169,18 @@ class FakeLedger:
         """See Ledger.save_upkeep."""
         self._upkeep = note
 
+    def brought(self, table: str, source: str) -> Brought | None:
+        """See Ledger.brought."""
+        return self._brought.get((table, source))
+
+    def save_brought(self, table: str, source: str, copy: Brought) -> None:
+        """See Ledger.save_brought."""
+        self._brought[table, source] = copy
+
+    def forget_copies(self) -> None:
+        """Forget what backfills brought, as an older release kept none of it."""
+        self._brought.clear()
+
     def slot(self, number: int) -> Slot:
         """See Ledger.slot."""
         return self._slots.get(number, Slot(number))
@@ -186,6 +200,7 @@ class FakeLedger:
             self._freshness = Freshness()
             self._upkeep = UpkeepNote()
             self._slots.clear()
+            self._brought.clear()
         for id_ in ids or tuple(self._revisions):
             self._lost[id_] += self._revisions.pop(id_, [])
 

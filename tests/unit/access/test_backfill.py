@@ -9,6 +9,7 @@ from functions.model.ingestion import State
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.faults import Fault, ProcessDied, When, die
 from tests.fakes.job import rejected
 
 _OLD = "old"
@@ -20,10 +21,16 @@ def _files(deployment: Deployment, *names: str) -> None:
         deployment.landing.put_elsewhere(_OLD, f"orders/{name}", f"id\n{name}\n".encode())
 
 
-def _run(deployment: Deployment, at_once: int = 200) -> Progress:
-    request = Backfill(TABLE, _OLD, "orders/", _TARGET, at_once)
+def _run(deployment: Deployment, prefix: str = "orders/", table: str = TABLE) -> Progress:
+    request = Backfill(table, _OLD, prefix, _TARGET)
     *_, last = backfill(deployment.adapters, request, deployment.settle)
     return last
+
+
+def _expire(deployment: Deployment, *, expired: bool) -> None:
+    """Let the copies expire from the landing bucket, if they do."""
+    for landed in list(deployment.landing.landed()) if expired else ():
+        deployment.landing.delete(landed.key)
 
 
 @pytest.fixture
@@ -50,7 +57,7 @@ def test_a_repetition_copies_only_what_is_missing(deployment: Deployment) -> Non
     _files(deployment, "2026/c.csv")
     deployment.landing.put_elsewhere(_OLD, "orders/2024/a.csv", b"id\nother\n")
     progress = _run(deployment)
-    assert progress.steps == {Step.BROUGHT: 2, Step.COPIED: 2, Step.IGNORED: 1}
+    assert progress.steps == {Step.PUBLISHED: 2, Step.COPIED: 2, Step.IGNORED: 1}
     assert progress.ended.total() == 4
     assert len(list(deployment.landing.landed())) == 5
 
@@ -94,6 +101,14 @@ def test_a_foreign_file_is_never_replaced(deployment: Deployment) -> None:
     assert len(list(deployment.landing.landed())) == 3
 
 
+def test_a_file_that_landed_since_is_not_replaced(deployment: Deployment) -> None:
+    """A newer state of a source does not land on what somebody put under its key meanwhile."""
+    _run(deployment)
+    deployment.land(f"{_TARGET}2024/a.csv")
+    deployment.landing.put_elsewhere(_OLD, "orders/2024/a.csv", b"id\nother\n")
+    assert [each.step for each in _run(deployment).left] == [Step.TAKEN]
+
+
 def test_a_file_deleted_after_the_listing_is_named(deployment: Deployment) -> None:
     """A file that is gone when its turn comes is told, and does not stop the others."""
     request = Backfill(TABLE, _OLD, "orders/", _TARGET, at_once=1)
@@ -116,8 +131,114 @@ def test_what_expired_is_not_published_again(deployment: Deployment) -> None:
         deployment.landing.delete(landed.key)
     deployment.landing.put_elsewhere(_OLD, "orders/2024/b.csv", b"id\nother\n")
     progress = _run(deployment)
-    assert progress.steps == {Step.EXPIRED: 1, Step.COPIED: 2, Step.IGNORED: 1}
+    assert progress.steps == {Step.PUBLISHED: 1, Step.COPIED: 2, Step.IGNORED: 1}
     assert progress.ended == {State.PUBLISHED: 3}
+
+
+@pytest.mark.parametrize("prefix", ["orders/2024/", "orders/20", "ord", ""])
+@pytest.mark.parametrize("expired", [False, True], ids=["still landed", "expired"])
+def test_another_prefix_doubles_no_row(
+    deployment: Deployment, prefix: str, expired: bool
+) -> None:
+    """A file is known by its source, wherever it would land by the prefix of the repetition."""
+    _run(deployment)
+    rows = deployment.tables.rows(TABLE, "main").live
+    _expire(deployment, expired=expired)
+    progress = _run(deployment, prefix)
+    assert Step.COPIED not in progress.steps
+    assert progress.left == ()
+    assert deployment.tables.rows(TABLE, "main").live == rows
+
+
+def test_a_source_lands_where_it_landed_first(deployment: Deployment) -> None:
+    """A newer state of a source is a newer version of the same key, whatever the prefix."""
+    _run(deployment)
+    deployment.landing.put_elsewhere(_OLD, "orders/2024/a.csv", b"id\nother\n")
+    assert _run(deployment, "orders/2024/").steps == {Step.COPIED: 1, Step.PUBLISHED: 1}
+    keys = [each.key for each in deployment.landing.landed()]
+    assert keys.count(f"{_TARGET}2024/a.csv") == 2
+    assert f"{_TARGET}a.csv" not in keys
+
+
+@pytest.mark.parametrize("expired", [False, True], ids=["still landed", "expired"])
+def test_a_corrected_source_of_the_same_size_is_copied(
+    deployment: Deployment, expired: bool
+) -> None:
+    """A source is known by its content, not by its size, also after LandingDays."""
+    _run(deployment)
+    _expire(deployment, expired=expired)
+    deployment.landing.put_elsewhere(_OLD, "orders/2024/a.csv", b"id\n2024/z.csv\n")
+    progress = _run(deployment)
+    assert progress.steps == {Step.COPIED: 1, Step.PUBLISHED: 2, Step.IGNORED: 1}
+
+
+def test_another_sources_copy_is_not_replaced(deployment: Deployment) -> None:
+    """Two sources that would have one key are not versions of one file: the second is left."""
+    _files(deployment, "a.csv")
+    _run(deployment)
+    rows = deployment.tables.rows(TABLE, "main").live
+    for expired in (False, True):
+        _expire(deployment, expired=expired)
+        _files(deployment, "2026/a.csv")
+        (left,) = _run(deployment, "orders/2026/").left
+        assert (left.step, left.key) == (Step.TAKEN, f"{_TARGET}a.csv")
+    assert deployment.tables.rows(TABLE, "main").live == rows
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_backfill_that_was_killed_copies_each_file_once(
+    deployment: Deployment, when: When
+) -> None:
+    """Whether the copy ended is read from the landing bucket, where the ledger does not say."""
+    deployment.journal.strike("landing.bring", Fault(die, when, 1))
+    with pytest.raises(ProcessDied):
+        _run(deployment)
+    progress = _run(deployment, "orders/2024/")
+    assert not progress.left
+    _run(deployment)
+    keys = [each.key for each in deployment.landing.landed()]
+    assert len(keys) == len(set(keys)) == 3
+    _expire(deployment, expired=True)
+    assert Step.COPIED not in _run(deployment).steps
+
+
+def test_a_table_has_its_own_copies(deployment: Deployment) -> None:
+    """A source that was brought to one table is brought to another one, too."""
+    _run(deployment)
+    request = Backfill("shop.returns", _OLD, "orders/", "shop/returned/")
+    *_, progress = backfill(deployment.adapters, request, deployment.settle)
+    assert progress.steps == {Step.COPIED: 3, Step.IGNORED: 1}
+
+
+@pytest.mark.parametrize(("changed", "step"), [(False, Step.PUBLISHED), (True, Step.TAKEN)])
+def test_what_an_older_release_brought_is_known_by_its_content(
+    deployment: Deployment, changed: bool, step: Step
+) -> None:
+    """What expired, and of which the ledger has no copy, is skipped if the bytes are the same.
+
+    Otherwise it is left, and told: it may be another file, or a newer one.
+    """
+    _run(deployment)
+    _expire(deployment, expired=True)
+    deployment.ledger.forget_copies()
+    if changed:
+        deployment.landing.put_elsewhere(_OLD, "orders/2024/a.csv", b"id\n2024/z.csv\n")
+    progress = _run(deployment)
+    assert next(f.step for f in progress.skipped if f.source.key == "orders/2024/a.csv") is step
+    assert Step.COPIED not in progress.steps
+    assert bool(progress.left) is changed
+
+
+def test_what_is_skipped_is_told_with_its_reason(deployment: Deployment) -> None:
+    """Every file that is not copied is listed, also one that needs no decision."""
+    _run(deployment)
+    deployment.landing.put_elsewhere(_OLD, "orders/2024/b.csv", b"id\nother\n")
+    skipped = _run(deployment).skipped
+    assert {(file.source.key, file.step) for file in skipped} == {
+        ("orders/2024/a.csv", Step.PUBLISHED),
+        ("orders/2025/a.csv", Step.PUBLISHED),
+        ("orders/_SUCCESS", Step.IGNORED),
+    }
 
 
 def test_a_table_has_one_backfill_at_a_time(deployment: Deployment) -> None:
@@ -127,11 +248,15 @@ def test_a_table_has_one_backfill_at_a_time(deployment: Deployment) -> None:
     next(first)
     with pytest.raises(LakegateError, match="BACKFILL_RUNS"):
         _run(deployment)
+    deployment.clock.pass_(800)
     next(first)
-    deployment.clock.pass_(901)
+    deployment.clock.pass_(800)
+    with pytest.raises(LakegateError, match="BACKFILL_RUNS"):
+        _run(deployment)
+    deployment.clock.pass_(101)
     assert _run(deployment).ended == {State.PUBLISHED: 3}
     del first  # which ends it
-    assert _run(deployment).steps == {Step.BROUGHT: 3, Step.IGNORED: 1}
+    assert _run(deployment).steps == {Step.PUBLISHED: 3, Step.IGNORED: 1}
 
 
 def test_hidden_folders_are_left_out(deployment: Deployment) -> None:
