@@ -85,6 +85,11 @@ class Handled:
     step: Step
     landed: LandedObject | None = None
 
+    @property
+    def is_left(self) -> bool:
+        """Return whether it did not land though it should."""
+        return self.step in (Step.TAKEN, Step.CHANGED)
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -103,7 +108,7 @@ class Progress:
     @property
     def left(self) -> tuple[Handled, ...]:
         """Return the files that did not land though they should."""
-        return tuple(f for f in self.skipped if f.step in (Step.TAKEN, Step.CHANGED))
+        return tuple(file for file in self.skipped if file.is_left)
 
     def with_files(self, files: Sequence[Handled]) -> "Progress":
         """Return the progress after so many more files were handled."""
@@ -254,8 +259,6 @@ def _copied(adapters: Adapters, request: Backfill, source: Source, key: str) -> 
     return Handled(source, key, Step.COPIED, landed)
 
 
-def _remember(
-    adapters: Adapters, request: Backfill, source: Source, landed: LandedObject
-) -> None:
+def _remember(adapters: Adapters, request: Backfill, source: Source, landed: LandedObject) -> None:
     copy = Brought(source.mark, landed.key, landed.version, landed.etag, landed.size)
     adapters.ledger.save_brought(request.table, source.uri, copy)

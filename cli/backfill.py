@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 import typer
 from rich.live import Live
@@ -11,7 +12,7 @@ from access.backfill import Backfill, Progress, Step, source_of
 from access.backfill import backfill as bring
 from access.deployment import find
 from access.uploads import BadTarget, chosen
-from cli import terminal
+from cli import json_output, terminal
 from cli.drop import EXIT_CODES
 from functions.adapters.all import Adapters
 from lakegate.landing import ID_PART, hidden_rule
@@ -22,7 +23,14 @@ _EXAMPLES = 3
 
 
 def backfill(
-    stage: str | None, source: str, table: str, to: str, at_once: int, *, dry_run: bool
+    stage: str | None,
+    source: str,
+    table: str,
+    to: str,
+    at_once: int,
+    *,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Copy existing files into the landing bucket, wait, and exit like `lakegate drop --wait`."""
     adapters = find(stage).adapters()
@@ -31,10 +39,18 @@ def backfill(
         _list(adapters, request)
         return
     progress = _followed(adapters, request)
-    for line in _summary(progress):
-        terminal.out().print(line, soft_wrap=True)
+    report(progress, as_json=as_json)
     codes = [EXIT_CODES[state] for state in progress.ended]
     raise typer.Exit(max([1 if progress.left else 0, *codes]))
+
+
+def report(progress: Progress, *, as_json: bool) -> None:
+    """Print how a backfill ended, and which files were not copied, with the reason of each."""
+    if as_json:
+        typer.echo(json_output.text(_document(progress)))
+        return
+    for line in (*_summary(progress), *_needless(progress)):
+        terminal.out().print(line, soft_wrap=True)
 
 
 def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int) -> Backfill:
@@ -81,6 +97,20 @@ def _words(progress: Progress) -> str:
     )
 
 
+def _document(progress: Progress) -> dict[str, Any]:
+    """Return the end as JSON; `skipped` has every file that was not copied, with its reason."""
+    return {
+        "steps": dict(progress.steps),
+        "ended": dict(progress.ended),
+        "skipped": [
+            {"source": file.source.uri, "key": file.key, "reason": file.step}
+            for file in progress.skipped
+        ],
+        "left": len(progress.left),
+        "failed": [json_output.of_ingestion(each) for each in progress.failed],
+    }
+
+
 def _summary(progress: Progress) -> Iterator[str]:
     yield _words(progress)
     for file in islice(progress.left, _MOST_NAMED):
@@ -93,3 +123,11 @@ def _summary(progress: Progress) -> Iterator[str]:
     more = len(progress.left[_MOST_NAMED:]) + len(progress.failed[_MOST_NAMED:])
     if more:
         yield f"{more:,} more: `lakegate runs --waiting` lists what needs a decision"
+
+
+def _needless(progress: Progress) -> Iterator[str]:
+    needless = [file for file in progress.skipped if not file.is_left]
+    for file in needless[:_MOST_NAMED]:
+        yield f"skipped, {file.step}: {file.source.uri} → {file.key}"
+    if needless[_MOST_NAMED:]:
+        yield f"{len(needless[_MOST_NAMED:]):,} more were skipped: --json lists all of them"

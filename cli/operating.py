@@ -79,6 +79,7 @@ def backfill(
     to: Annotated[str, typer.Option(help="Prefix of the landing bucket; ends in /.")] = "",
     at_once: Annotated[int, typer.Option(min=1, help="Files in flight at a time.")] = 200,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list: copy nothing.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Copy existing files into the landing bucket, and wait until each has its final state.
 
@@ -87,7 +88,7 @@ def backfill(
     """
     from cli import backfill
 
-    backfill.backfill(context.obj, source, table, to, at_once, dry_run=dry_run)
+    backfill.backfill(context.obj, source, table, to, at_once, dry_run=dry_run, as_json=as_json)
 
 
 def reconcile(

@@ -203,9 +203,10 @@ class _Server:
         while self.clock.now() < self.end:
             try:
                 self.files.seconds_left()
-                return
             except Transient as error:
                 self._rest(error)
+            else:
+                return
 
     def _readable(self, messages: Sequence[Waiting]) -> list[Taken]:
         """Return the attempts of the messages; delete those that no release can read."""

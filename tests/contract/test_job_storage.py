@@ -11,9 +11,11 @@ from moto import mock_aws
 
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, run_name
 from lakegate.limits import Limits
+from lakegate.shared_run import SharedRun
 from spark_jobs.storage import Replaced, Storage
+from spark_jobs.taken_files import TakenFiles
 from tests.contract.aws import ACCOUNT
 from tests.fakes.deployment import ORDERS
 from tests.unit.lakegate.test_jobspec import SPEC
@@ -88,3 +90,16 @@ def test_a_contract_is_read_within_the_deployments_limits(s3: Any) -> None:
     limits = Limits(largest_contract=2 << 20)
     spec = replace(SPEC, contract_key=key, contract_version=version, limits=limits)
     assert Storage(spec, s3, None).contract().table == "shop.orders"
+
+
+def test_reports_are_looked_up_by_one_request_each(s3: Any) -> None:
+    """A shared run learns at the price of a HEAD request a file which of them have a report."""
+    specs = [replace(SPEC, ingestion=f"{n:032x}", report_key=f"reports/{n}") for n in range(30)]
+    for spec in specs[::3]:
+        s3.put_object(Bucket=spec.lake_bucket, Key=spec.report_key, Body=b"{}")
+    asked: list[str] = []
+    s3.meta.events.register("before-call.s3", lambda model, **_: asked.append(model.name))
+    run = SharedRun("run", "work", "verdicts", SPEC.lake_bucket, "", "", 60, 60)
+    found = TakenFiles(run, None, s3, None).reported(specs)  # type: ignore[arg-type] # no Spark
+    assert found == {run_name(spec.ingestion, spec.attempt) for spec in specs[::3]}
+    assert asked == ["HeadObject"] * 30

@@ -137,9 +137,7 @@ def test_what_expired_is_not_published_again(deployment: Deployment) -> None:
 
 @pytest.mark.parametrize("prefix", ["orders/2024/", "orders/20", "ord", ""])
 @pytest.mark.parametrize("expired", [False, True], ids=["still landed", "expired"])
-def test_another_prefix_doubles_no_row(
-    deployment: Deployment, prefix: str, expired: bool
-) -> None:
+def test_another_prefix_doubles_no_row(deployment: Deployment, prefix: str, expired: bool) -> None:
     """A file is known by its source, wherever it would land by the prefix of the repetition."""
     _run(deployment)
     rows = deployment.tables.rows(TABLE, "main").live

@@ -87,6 +87,21 @@ def test_a_file_without_an_equal_hash_is_not_read(storage: Storage) -> None:
     assert own.count_in(suspects) == 1
 
 
+def test_data_files_without_a_digest_are_left_to_spark(storage: Storage) -> None:
+    """A re-audit makes no digest, and a key in a file that has none is never said to be new."""
+    reaudit = Storage(replace(storage.spec, reaudit_base="b" * 64), storage.s3, None)
+    of_key = KeyFiles(reaudit, columns_of(["string"]))
+    own = OwnKeys.read(of_key, [data_file(storage, "own", ["string"], [("a",)])])
+    seen, unread = (data_file(storage, n, ["string"], [("a",)]) for n in ("seen", "unread"))
+    of_key.put_digest(seen, of_key.hashes(seen))
+    suspects = own.suspects(None, [seen, unread])  # type: ignore[arg-type] # it starts no task
+    assert (suspects.seen, suspects.unread) == ((seen,), (unread,))
+    with pytest.raises(Unreadable):
+        own.count_in(suspects)
+    with pytest.raises(Unreadable):
+        own.count_in(replace(suspects, unread=(), seen=(replace(seen, rows=10**9),)))
+
+
 def test_a_wider_type_keeps_the_keys(storage: Storage) -> None:
     """A digest that was made before a column became wider is found and right after it."""
     narrow, wide = ["int", "float", "decimal(9,2)"], ["long", "double", "decimal(38,2)"]
