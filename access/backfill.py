@@ -7,7 +7,8 @@ prefix, and whether the copies are still in the landing bucket:
     the ledger has no copy → the source lands under the key that its prefix gives, if that is free
     it has one of this state → nothing, unless it failed and the landing bucket has it no more
     it has one of another state → the source lands again, under the same key
-    it has one that was only begun → the mark of what landed tells if the copy ended
+    it has one that was only begun → the mark of what landed tells if the copy ended; where that
+                                     has expired, the bytes of what was published
 
 Few of its files are in flight at a time: files that land meanwhile need not wait behind all of
 them. A table has one backfill at a time: two would copy the same files.
@@ -217,7 +218,8 @@ def _handle(adapters: Adapters, request: Backfill, source: Source) -> Handled:
     try:
         landed, mark = adapters.landing.brought(key)
     except Missing:
-        expired = None if known else _published(adapters, source, key)
+        has_ended = bool(known and known.version)  # the ledger would know what became of it
+        expired = None if has_ended else _published(adapters, source, key)
         return expired or _copied(adapters, request, source, key)
     if mark == source.mark:
         _remember(adapters, request, source, landed)
@@ -237,7 +239,7 @@ def _ingested(adapters: Adapters, copy: Brought) -> Ingestion | None:
 def _published(adapters: Adapters, source: Source, key: str) -> Handled | None:
     """Return what to do where a file under the key was published, and expired since.
 
-    It was not brought by this release, so only its content may tell that it is the same file.
+    The ledger has no copy that ended, so only its content may tell that it is the same file.
     """
     sought = LandedObject(adapters.landing.bucket, key, "", "", source.size)
     found = [i for i in adapters.ledger.versions(sought) if i.state is State.PUBLISHED]

@@ -200,6 +200,18 @@ def test_a_backfill_that_was_killed_copies_each_file_once(
     assert Step.COPIED not in _run(deployment).steps
 
 
+def test_a_copy_that_expired_after_a_kill_is_not_brought_again(deployment: Deployment) -> None:
+    """A file that was published doubles no row, though the backfill died before it noted it."""
+    deployment.journal.strike("landing.bring", Fault(die, "after", 1))
+    with pytest.raises(ProcessDied):
+        _run(deployment)
+    deployment.settle()
+    _expire(deployment, expired=True)
+    _run(deployment)
+    landed = Counter(each.landed.key for each in deployment.ledger.all())
+    assert len(landed) == landed.total() == 3
+
+
 def test_a_table_has_its_own_copies(deployment: Deployment) -> None:
     """A source that was brought to one table is brought to another one, too."""
     _run(deployment)
