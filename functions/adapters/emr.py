@@ -166,9 +166,6 @@ def monitoring(settings: Settings) -> dict[str, Any]:
     return {**own, "cloudWatchLoggingConfiguration": group}
 
 
-_PERMANENT = ("ValidationException", "AccessDeniedException")
-
-
 class UnknownRun(LakegateError):
     """EMR Serverless does not know this job run."""
 
@@ -185,7 +182,7 @@ class Jobs:
         """Start the job run of one attempt and return its id; return the existing one if started.
 
         Raises Permanent when EMR refuses the request itself, Transient otherwise. A missing
-        application is Transient: the deployment is at fault, not the file.
+        application or right is Transient: the deployment is at fault, not the file.
         """
         return self._start(
             run_name(spec.ingestion, spec.attempt),
@@ -283,7 +280,7 @@ def _translated() -> Iterator[None]:
         yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        if code in _PERMANENT:
+        if code == "ValidationException":
             raise Permanent("JOB_REFUSED", f"EMR Serverless refused: {error}") from error
         raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless refused: {error}") from error
     except BotoCoreError as error:

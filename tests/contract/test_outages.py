@@ -186,7 +186,10 @@ ADAPTERS = (
         "emr-serverless",
         jobs,
         "JOBS_UNAVAILABLE",
-        ("ThrottlingException", "InternalServerException", "ServiceQuotaExceededException"),
+        (
+            *("ThrottlingException", "InternalServerException"),
+            *("ServiceQuotaExceededException", "AccessDeniedException"),
+        ),
     ),
     Adapter(
         "emr-serverless",
@@ -220,7 +223,6 @@ def test_a_call_that_aws_refuses_for_now_is_tried_again(adapter: Adapter, code: 
     [
         ("glue", glue, "InvalidInputException"),
         ("emr-serverless", jobs, "ValidationException"),
-        ("emr-serverless", jobs, "AccessDeniedException"),
     ],
 )
 def test_a_wrong_request_is_not_tried_again(
