@@ -15,6 +15,7 @@ from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
+from lakegate.refusals import unavailable
 from lakegate.report import AuditReport
 from spark_jobs.copying import SMALLEST_PART, USUAL_PART, copy_beginning
 from spark_jobs.files.sniff import is_gzip
@@ -320,15 +321,17 @@ def _extension(key: str) -> str:
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Raise boto3's errors as Permanent OBJECT_GONE or as Transient; `what` was requested."""
+    """Raise boto3's errors as Permanent OBJECT_GONE or as Transient; `what` was requested.
+
+    A missing right is RightMissing.
+    """
     try:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] in _GONE:
             raise _gone(what) from error
-        raise Transient(
-            "STORAGE_UNAVAILABLE", f"AWS refused the request for {what}: {error}"
-        ) from error
+        message = f"AWS refused the request for {what}: {error}"
+        raise unavailable(error, "STORAGE_UNAVAILABLE", message) from error
     except BotoCoreError as error:
         raise Transient(
             "STORAGE_UNAVAILABLE", f"AWS did not respond for {what}: {error}"

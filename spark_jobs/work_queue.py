@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakegate.errors import Transient
+from lakegate.refusals import unavailable
 from lakegate.shared_run import MOST_FILES, Judged, SharedRun
 
 HIDDEN_SECONDS = 30  # a message that a run has in hand is hidden for so long, again and again
@@ -123,4 +123,4 @@ def _translated() -> Iterator[None]:
         yield
     except (ClientError, BotoCoreError) as error:
         message = f"SQS did not answer the shared run: {error}"
-        raise Transient("QUEUE_UNAVAILABLE", message) from error
+        raise unavailable(error, "QUEUE_UNAVAILABLE", message) from error

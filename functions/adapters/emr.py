@@ -14,6 +14,7 @@ from functions.settings import Settings
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
 from lakegate.landing import run_name
+from lakegate.refusals import unavailable
 from lakegate.shared_run import SharedRun
 
 
@@ -282,6 +283,7 @@ def _translated() -> Iterator[None]:
         code = error.response["Error"]["Code"]
         if code == "ValidationException":
             raise Permanent("JOB_REFUSED", f"EMR Serverless refused: {error}") from error
-        raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless refused: {error}") from error
+        message = f"EMR Serverless refused: {error}"
+        raise unavailable(error, "JOBS_UNAVAILABLE", message) from error
     except BotoCoreError as error:
         raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless did not answer: {error}") from error

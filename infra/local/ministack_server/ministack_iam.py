@@ -108,7 +108,8 @@ def note_requests(file: Path) -> None:
         session = sts._sessions.get(key)  # noqa: SLF001
         if session:
             request = {"who": session["Arn"], "action": action, "allowed": refusal is None}
-            line = json.dumps(request | {"resource": context.get("resource_arn", "*")})
+            keys = context["service_context"] if action == "iam:PassRole" else {}
+            line = json.dumps(request | {"resource": context.get("resource_arn", "*"), "keys": keys})
             if refusal or line not in noted:
                 noted.add(line)
                 with file.open("a") as notes:

@@ -1,0 +1,66 @@
+"""A right that a role lacks ends no file: people are told, and once it is given all goes on."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from functions.model.ingestion import State
+from lakegate.refusals import RightMissing
+from lakegate.report import AuditReport, Reason
+from tests.fakes.deployment import SETTINGS
+from tests.fakes.faults import Fault
+from tests.fakes.job import errored
+from tests.fakes.scenario import Scenario
+
+RIGHT = "the role lakegate-dev-role lacks the right a:Deed"
+LACKING = f"{RIGHT} on arn:aws:a:::thing"
+MANY = SETTINGS.max_branches + 2
+
+
+def refuse() -> None:
+    raise RightMissing(LACKING)
+
+
+def lacking_until(attempt: int) -> Callable[[AuditReport], AuditReport]:
+    """Return the script of runs whose role lacks a right until this attempt."""
+
+    def script(report: AuditReport) -> AuditReport:
+        if report.attempt >= attempt:
+            return report
+        return replace(
+            errored(report), reason=Reason("RIGHT_MISSING", RightMissing(LACKING).message)
+        )
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "point",
+    ["jobs.start", "ledger.save", "lake.contracts", "catalog.create_branch", "catalog.merge"],
+)
+def test_a_function_that_lacks_a_right_is_told_and_goes_on(
+    deployment: Scenario, point: str
+) -> None:
+    """Whatever call is refused, the channel is told once, and the file is published later."""
+    deployment.journal.strike(point, Fault(refuse, times=3))
+    ended = deployment.ended()
+    assert ended.state is State.PUBLISHED
+    (told,) = deployment.told()
+    assert LACKING in told
+
+
+def test_a_job_that_lacks_a_right_is_told_and_runs_until_it_has_it(deployment: Scenario) -> None:
+    """More runs than a file may have do not end it; people are told once that day."""
+    ended = deployment.ended(script=lacking_until(MANY))
+    assert (ended.state, ended.attempt, ended.failures) == (State.PUBLISHED, MANY, 0)
+    (told,) = deployment.told()
+    assert LACKING in told
+
+
+def test_a_job_that_lacks_a_right_is_not_run_at_once_again(deployment: Scenario) -> None:
+    """A run costs money, so the next one waits for the grace time."""
+    landed = deployment.run(script=lacking_until(2))
+    deployment.deliver()
+    assert deployment.ingestion(landed).attempt == 1
+    assert len(deployment.told()) == 1
