@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, BinaryIO
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.change import Change
@@ -17,6 +16,7 @@ from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.refusals import unavailable
 from lakegate.report import AuditReport
+from spark_jobs.aws import client
 from spark_jobs.copying import SMALLEST_PART, USUAL_PART, copy_beginning
 from spark_jobs.files.sniff import is_gzip
 
@@ -43,13 +43,13 @@ class Storage:
 
     @classmethod
     def connect(cls, spec: JobSpec) -> "Storage":
-        """Return a storage with clients that AWS's own environment variables configure."""
-        return cls(spec, boto3.client("s3"), boto3.client("secretsmanager"))
+        """Return a storage with clients of the run's region."""
+        return cls(spec, client("s3"), client("secretsmanager"))
 
     @classmethod
     def of_objects(cls, spec: JobSpec) -> "Storage":
         """Return a storage that cannot read the token: it is made in half the time."""
-        return cls(spec, boto3.client("s3"), None)
+        return cls(spec, client("s3"), None)
 
     def nessie_token(self) -> str:
         """Return the job's bearer token for Nessie."""

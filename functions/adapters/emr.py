@@ -95,6 +95,7 @@ def _spark_settings(size: "WorkerSize", settings: Settings) -> dict[str, str]:
     """
     return {
         **_workers(size),
+        **_variables(settings),
         # A file that needs too much memory fails its job run with that reason; executors survive.
         "spark.executor.killOnFatalError.depth": "0",
         # A busy loop ignores cancellation: its executor is killed and replaced.
@@ -103,14 +104,26 @@ def _spark_settings(size: "WorkerSize", settings: Settings) -> dict[str, str]:
         "spark.jars": ",".join(filter(None, (f"{settings.job_code}/{AVRO}", settings.job_jars))),
         # Spark unpacks it before Python starts, and appends this path to its own (adr/0034).
         "spark.archives": f"{settings.job_code}/{LIBRARIES}#{_UNPACKED}",
-        "spark.emr-serverless.driverEnv.PYTHONPATH": f"./{_UNPACKED}",
-        "spark.executorEnv.PYTHONPATH": f"./{_UNPACKED}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # The only catalog is Nessie, not Glue.
         "spark.sql.catalogImplementation": "in-memory",
         # Without it Spark accepts a corrupt page.
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     }
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    """Return the settings of driver's and executors' environment: what the image has, none knows.
+
+    AWS's client for Python takes the region from one variable, that for Java from the other.
+    """
+    wanted = {
+        "PYTHONPATH": f"./{_UNPACKED}",
+        "AWS_REGION": settings.region,
+        "AWS_DEFAULT_REGION": settings.region,
+    }
+    places = ("spark.emr-serverless.driverEnv", "spark.executorEnv")
+    return {f"{place}.{name}": text for place in places for name, text in wanted.items()}
 
 
 @dataclass(frozen=True)

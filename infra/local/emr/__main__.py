@@ -190,7 +190,8 @@ def _driver(options: argparse.Namespace) -> list[str]:
     )
 
     command = [sys.executable, "-m", "infra.local.spark_driver"]
-    return [*command, "--java-home", str(java_home()), "--jars", spark_jars()]
+    where = ["--region", options.region]
+    return [*command, *where, "--java-home", str(java_home()), "--jars", spark_jars()]
 
 
 if __name__ == "__main__":

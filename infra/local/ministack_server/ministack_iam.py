@@ -109,7 +109,9 @@ def note_requests(file: Path) -> None:
         if session:
             request = {"who": session["Arn"], "action": action, "allowed": refusal is None}
             keys = context["service_context"] if action == "iam:PassRole" else {}
-            line = json.dumps(request | {"resource": context.get("resource_arn", "*"), "keys": keys})
+            line = json.dumps(
+                request | {"resource": context.get("resource_arn", "*"), "keys": keys}
+            )
             if refusal or line not in noted:
                 noted.add(line)
                 with file.open("a") as notes:
