@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -136,9 +136,12 @@ class Gate:
 
     def refusals(self) -> list[Refusal]:
         """Return what IAM refused so far, each time that it did."""
-        lines = (self.home / "ministack" / "asked.jsonl").read_text().splitlines()
-        asked = [each for each in map(json.loads, lines) if not each["allowed"]]
-        return [Refusal(each["who"], each["action"], each["resource"]) for each in asked]
+        found = []
+        for line in (self.home / "ministack" / "asked.jsonl").read_text().splitlines():
+            with suppress(ValueError):  # a kill can cut a line
+                if not (each := json.loads(line))["allowed"]:
+                    found.append(Refusal(each["who"], each["action"], each["resource"]))
+        return found
 
     @contextmanager
     def refusing(self, who: str) -> Iterator[None]:
