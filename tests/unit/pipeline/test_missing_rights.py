@@ -1,11 +1,13 @@
 """A right that a role lacks ends no file: people are told, and once it is given all goes on."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from functions.model.ingestion import State
+from functions.notifications.missing_rights import telling
 from lakegate.refusals import RightMissing
 from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import SETTINGS
@@ -63,4 +65,19 @@ def test_a_job_that_lacks_a_right_is_not_run_at_once_again(deployment: Scenario)
     landed = deployment.run(script=lacking_until(2))
     deployment.deliver()
     assert deployment.ingestion(landed).attempt == 1
+    assert len(deployment.told()) == 1
+
+
+def test_people_are_told_and_the_message_comes_again(deployment: Scenario) -> None:
+    """The error goes on to the queue, which delivers again what could not be done."""
+    with pytest.raises(RightMissing), telling(deployment.adapters):
+        refuse()
+    assert len(deployment.told()) == 1
+
+
+def test_a_right_that_many_files_miss_is_told_once(deployment: Scenario) -> None:
+    """Role and right are what people have to mend; another file's resource is no news."""
+    for thing in ("arn:aws:a:::one", "arn:aws:a:::two"):
+        with suppress(RightMissing), telling(deployment.adapters):
+            raise RightMissing(f"{RIGHT} on {thing}")
     assert len(deployment.told()) == 1
