@@ -119,7 +119,7 @@ class TestARun:
         """
         places = ("spark.emr-serverless.driverEnv", "spark.executorEnv")
         given = " ".join(f"--conf {place}.AWS_REGION=eu-west-1" for place in places)
-        named, bare = service.run_with(given), service.run_with("")
+        named, bare = service.run_with(given), service.run("succeed")
         for run_id in (named, bare):
             service.wait_for(run_id, "SUCCESS")
             known = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "JDK_JAVA_OPTIONS"}
