@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 
 from functions.model.ingestion import State
+from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
+from functions.notifications.slack_buttons import Seen, Verb
+from functions.on_press import act
 from lakegate.refusals import RightMissing
 from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import SETTINGS
@@ -81,3 +84,22 @@ def test_a_right_that_many_files_miss_is_told_once(deployment: Scenario) -> None
         with suppress(RightMissing), telling(deployment.adapters):
             raise RightMissing(f"{RIGHT} on {thing}")
     assert len(deployment.told()) == 1
+
+
+@pytest.mark.parametrize("point", ["ledger.unfinished", "ledger.search"])
+def test_a_sweep_that_may_not_look_is_told(deployment: Scenario, point: str) -> None:
+    """A right to find work is as needed as one to do it."""
+    deployment.journal.strike(point, Fault(refuse))
+    deployment.sweep()
+    (told,) = deployment.told()
+    assert LACKING in told
+
+
+def test_a_pressed_button_that_lacks_a_right_is_told(deployment: Scenario) -> None:
+    """The press comes again, and people hear why nothing happened."""
+    pressed = ActionRequest(Verb.REPLAY, Seen(deployment.ended().id, "1:"), "ada (U1)")
+    deployment.journal.strike("ledger.get", Fault(refuse))
+    with pytest.raises(RightMissing):
+        act(deployment.adapters, pressed.text())
+    (told,) = deployment.told()
+    assert LACKING in told
