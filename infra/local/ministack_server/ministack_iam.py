@@ -5,8 +5,10 @@ import re
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import lru_cache
+from os.path import commonpath
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 from ministack import app as ministack
 from ministack.core import iam_actions, iam_evaluator
@@ -60,6 +62,7 @@ def complete() -> None:
         return enforce(key, single, *more, **context)
 
     _refuse_what_is_unknown()
+    _name_resources()
     iam_evaluator.enforce = enforce_single
     iam_evaluator._resolve_condition_key = resolve_role  # noqa: SLF001
     iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
@@ -93,6 +96,32 @@ def _refuse_what_is_unknown() -> None:
 
     iam_evaluator.parse_policy_document = parse_known
     iam_evaluator._evaluate_single_condition = evaluate_known  # noqa: SLF001
+
+
+def _name_resources() -> None:
+    """Name resources as AWS does: ministack asks for `*` in some services, or for another name.
+
+    Of several parameters it asks for all in their folder, which is more than AWS asks for.
+    """
+    extract = iam_actions.extract_resource_arn
+
+    def extract_named(service: str, *request: Any) -> str:
+        found = extract(service, *request)
+        *_, body, _query, region, account = request
+        if service == "events":  # a rule of the default bus
+            return str(found).replace(":rule/default/", ":rule/")
+        form = {name: each[0] for name, each in parse_qs(body.decode("utf-8", "replace")).items()}
+        if service == "cloudformation" and (stack := form.get("StackName")):
+            named = f"arn:aws:cloudformation:{region}:{account}:stack/{stack}/0"
+            return stack if stack.startswith("arn:") else named
+        if service == "iam" and (role := form.get("RoleName")):
+            return f"arn:aws:iam::{account}:role/{role}"
+        if service == "ssm" and (names := json.loads(body or b"{}").get("Names")):
+            place = names[0] if len(names) == 1 else f"{commonpath(names)}/*"
+            return f"arn:aws:ssm:{region}:{account}:parameter/{place.lstrip('/')}"
+        return str(found)
+
+    iam_actions.extract_resource_arn = extract_named
 
 
 def note_requests(file: Path) -> None:
