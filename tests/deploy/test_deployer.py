@@ -1,12 +1,11 @@
 """The deployer's policies allow every call of the commands that deploy, and no call is refused.
 
 The commands run as a role that has only these policies, in an account that enforces them. Their
-calls are recorded in `deployer_calls.txt`, by which a unit test looks at the policies again.
+calls are listed in `deployer_calls.txt`, by which a unit test looks at the policies again.
 """
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -17,7 +16,7 @@ from infra.local import ministack
 from tests.compiled import Compiled
 from tests.deploy.account import running
 from tests.deploy.bare import ROOT, STAGE, Cloud, cloud
-from tests.deploy.calls import RECORD, Call, recorded
+from tests.deploy.calls import RECORD, recorded
 from tests.deploy.tools import Checkout
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
@@ -30,7 +29,6 @@ _COMMANDS = (
     f"lakegate --stage {STAGE.name} rotate || true",  # which tells how to rotate foreign tokens
     f"lakegate destroy --stage {STAGE.name} --yes --wait",
 )
-_RANDOM = re.compile(r"(?<=[-/])([0-9A-F]{12,14}|[0-9a-f]{16}|[0-9a-f-]{36}|[A-Za-z0-9]{6}$)")
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +61,7 @@ def session(bare: Cloud) -> dict[str, str]:
 def test_every_command_works_with_the_policies_and_its_calls_are_known(
     bare: Cloud, tmp_path: Path
 ) -> None:
-    """No call of the deployer is refused, and the recorded list is that of its calls."""
+    """No call of the deployer is refused, and each action is on the list."""
     with bare.entered(), mock.patch.dict(os.environ, session(bare)):
         checkout = Checkout.of(bare, tmp_path / "checkout")
         for command in _COMMANDS:
@@ -71,14 +69,5 @@ def test_every_command_works_with_the_policies_and_its_calls_are_known(
     lines = (bare.home / "ministack" / "asked.jsonl").read_text().splitlines()
     asked = [each for each in map(json.loads, lines) if f":assumed-role/{_ROLE}/" in each["who"]]
     assert [(e["action"], e["resource"]) for e in asked if not e["allowed"]] == []
-    made = {Call("given", "command", each["action"], plain(each["resource"])) for each in asked}
-    known = {call for call in recorded() if (call.platform, call.by) == ("given", "command")}
-    (tmp_path / RECORD.name).write_text("".join(f"{call}\n" for call in sorted(made)))
-    assert made == known, f"if this is right, take its lines from {tmp_path / RECORD.name}"
-
-
-def plain(resource: str) -> str:
-    """Return a resource of the stage `dev`, without what differs from time to time."""
-    return _RANDOM.sub("0", resource.replace(f"lakegate-{STAGE.name}", "lakegate-dev")).replace(
-        f"lakegate/{STAGE.name}/", "lakegate/dev/"
-    )
+    listed = {call.action for call in recorded() if call.platform == "given"}
+    assert {each["action"] for each in asked} <= listed, f"add them to {RECORD}"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from os.path import commonpath
@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from ministack import app as ministack
 from ministack.core import iam_actions, iam_evaluator
-from ministack.services import sts
+from ministack.services import cloudformation, sts
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -111,7 +111,7 @@ def _name_resources() -> None:
         if service == "events":  # a rule of the default bus
             return str(found).replace(":rule/default/", ":rule/")
         form = {name: each[0] for name, each in parse_qs(body.decode("utf-8", "replace")).items()}
-        if service == "cloudformation" and (stack := form.get("StackName")):
+        if service == "cloudformation" and (stack := _stack_of(form)):
             named = f"arn:aws:cloudformation:{region}:{account}:stack/{stack}/0"
             return stack if stack.startswith("arn:") else named
         if service == "iam" and (role := form.get("RoleName")):
@@ -122,6 +122,14 @@ def _name_resources() -> None:
         return str(found)
 
     iam_actions.extract_resource_arn = extract_named
+
+
+def _stack_of(form: Mapping[str, str]) -> str:
+    """Return the stack that a request names, or to which the change set belongs that it names."""
+    if stack := form.get("StackName"):
+        return stack
+    known = cloudformation._change_sets.get(form.get("ChangeSetName", ""))  # noqa: SLF001
+    return str(known["StackId"]) if known else ""
 
 
 def note_requests(file: Path) -> None:
