@@ -19,6 +19,7 @@ from functions.settings import GlueSettings
 from functions.sqs_handler import sqs_handler
 from functions.wiring import CONFIG
 from lakegate.errors import Permanent, Transient
+from lakegate.refusals import unavailable
 
 # Point tables of AWS Glue to main's newest metadata, so that Athena reads them.
 #
@@ -142,7 +143,8 @@ def _translated(refresh: Refresh) -> Iterator[None]:
     except ClientError as error:
         if error.response["Error"]["Code"] in _REFUSED:
             raise Permanent("GLUE_REFUSED", f"Glue refused {refresh.table}: {error}") from error
-        raise Transient("GLUE_UNAVAILABLE", f"Glue or S3 refused: {error}") from error
+        message = f"Glue or S3 refused: {error}"
+        raise unavailable(error, "GLUE_UNAVAILABLE", message) from error
     except BotoCoreError as error:
         raise Transient("GLUE_UNAVAILABLE", f"Glue or S3 did not answer: {error}") from error
 

@@ -4,6 +4,7 @@ Publishes passed ingestions, alerts on failures.
 """
 
 from functions.adapters.all import Adapters
+from functions.notifications.missing_rights import telling
 from functions.pipeline.audit_history import record_recent
 from functions.pipeline.complete import conclude, judge
 from functions.pipeline.events import ended_run, judged_files
@@ -14,10 +15,11 @@ from functions.wiring import adapters_of_batch
 
 def job_run(adapters: Adapters, body: str) -> None:
     """Complete the ingestions of a job run that has ended, or of files that a shared run judged."""
-    if judged := judged_files(body):
-        conclude_judged(adapters, judged)
-    else:
-        conclude(adapters, ended_run(body))
+    with telling(adapters):
+        if judged := judged_files(body):
+            conclude_judged(adapters, judged)
+        else:
+            conclude(adapters, ended_run(body))
 
 
 def job_run_judged(adapters: Adapters, body: str) -> None:

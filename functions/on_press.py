@@ -9,6 +9,7 @@ from functions.model.ingestion_summary import status_text
 from functions.notifications.alert_text import state_token
 from functions.notifications.blocks import code, escaped, section
 from functions.notifications.interactions import ActionRequest
+from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.operations.failed import Outcome, mark_discarded, publish_anyway, replay
 from functions.operations.preconditions import require_newest
@@ -30,7 +31,7 @@ def act(adapters: Adapters, body: str) -> None:
     Raises Transient, and Permanent BAD_WISH or UnknownIngestion, for which there is no thread.
     """
     request = ActionRequest.of(body)
-    with logger.append_context_keys(ingestion=request.seen.ingestion):
+    with logger.append_context_keys(ingestion=request.seen.ingestion), telling(adapters):
         now, ending = adapters.ledger.get(request.seen.ingestion), "DONE"
         try:
             outcome = (

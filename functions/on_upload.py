@@ -1,6 +1,7 @@
 """Lambda: the queue of S3's event notifications. Starts an ingestion for each landed object."""
 
 from functions.adapters.all import Adapters
+from functions.notifications.missing_rights import telling
 from functions.pipeline.events import landed_objects
 from functions.pipeline.intake import take_in
 from functions.sqs_handler import sqs_handler
@@ -22,8 +23,9 @@ def upload(adapters: Adapters, body: str) -> None:
                 f"{adapters.settings.landing_bucket}"
             )
             raise Permanent("FOREIGN_BUCKET", message)
-    for landed in found:
-        take_in(adapters, landed)
+    with telling(adapters):
+        for landed in found:
+            take_in(adapters, landed)
 
 
 handler = sqs_handler(upload, adapters_of_batch)

@@ -48,6 +48,7 @@ def _number(name: str, text: str) -> int:
 class Settings(FromEnvironment):
     """A deployment's settings; secrets by name only.
 
+    `region` is AWS's, which the jobs are told.
     `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
     `alert_dead_letters`, `announcement_queue`, `upload_dead_letters`, `job_run_dead_letters` and
     `upload_queue` are queue addresses. `alert_topic` is an additional SNS topic for alerts, ""
@@ -78,6 +79,7 @@ class Settings(FromEnvironment):
     nessie_uri: str
     nessie_token_secret: str
     job_token_secret: str
+    region: str
     emr_application_id: str
     emr_role_arn: str
     job_code: str

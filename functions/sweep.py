@@ -16,6 +16,7 @@ from functions.health.model import Check, carry_out
 from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
+from functions.notifications.missing_rights import telling
 from functions.on_job_run import job_run
 from functions.on_upload import upload
 from functions.operations.compaction import settle, start_due, under_way
@@ -58,20 +59,21 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
     uploads, job_runs = adapters.upload_dead_letters, adapters.job_run_dead_letters
     alerts = adapters.alert_dead_letters
     missed = _missed(adapters, before, pages, everything=everything)
+    each = partial(_each, adapters)
     tasks = (
         # First, as the others may take all of the time; what they queue starts a run by itself.
-        _each("runs", slots_needed(adapters), partial(keep_up, adapters)),
+        each("runs", slots_needed(adapters), partial(keep_up, adapters)),
         # Before dead letters, so that the ingestion of each is in the ledger.
-        _each("forgotten", missed, partial(_take_in, adapters)),
-        _each("dead_letters", uploads.read(), partial(_redeliver, adapters, uploads, upload)),
-        _each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
-        _each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _post_again)),
-        _each("resumed", _due(adapters, before), partial(_resume, adapters)),
-        _each("late", late_reports(adapters), partial(take_late, adapters)),
-        _each("recorded", batches(adapters), partial(record, adapters)),
-        _each("deleted", strays(adapters), adapters.catalog.delete_branch),
-        _each("compactions", under_way(adapters), partial(settle, adapters)),
-        _each("overdue", missing_files(adapters), lambda table: None),
+        each("forgotten", missed, partial(_take_in, adapters)),
+        each("dead_letters", uploads.read(), partial(_redeliver, adapters, uploads, upload)),
+        each("dead_letters", job_runs.read(), partial(_redeliver, adapters, job_runs, job_run)),
+        each("dead_letters", alerts.read(), partial(_redeliver, adapters, alerts, _post_again)),
+        each("resumed", _due(adapters, before), partial(_resume, adapters)),
+        each("late", late_reports(adapters), partial(take_late, adapters)),
+        each("recorded", batches(adapters), partial(record, adapters)),
+        each("deleted", strays(adapters), adapters.catalog.delete_branch),
+        each("compactions", under_way(adapters), partial(settle, adapters)),
+        each("overdue", missing_files(adapters), lambda table: None),
     )
     done = dict.fromkeys(_KINDS, 0)
     for outcome in (outcome for task in tasks for outcome in task):
@@ -80,12 +82,15 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
     return done
 
 
-def _each(kind: str, items: Iterable[_T], work: Callable[[_T], object]) -> Iterator[str]:
+def _each(
+    adapters: Adapters, kind: str, items: Iterable[_T], work: Callable[[_T], object]
+) -> Iterator[str]:
     """Do the work for each item; yield `kind` for a success, "failed" for a failure."""
     try:
-        for item in items:
+        for item in _told(adapters, items):
             try:
-                work(item)
+                with telling(adapters):
+                    work(item)
                 yield kind
             except Exception:  # noqa: BLE001 - the next item must not suffer
                 logger.exception("the sweep failed for one item", extra={"item": str(item)})
@@ -93,6 +98,12 @@ def _each(kind: str, items: Iterable[_T], work: Callable[[_T], object]) -> Itera
     except Exception:  # noqa: BLE001 - nor must the next kind
         logger.exception("the sweep could not list more items", extra={"kind": kind})
         yield "failed"
+
+
+def _told(adapters: Adapters, items: Iterable[_T]) -> Iterator[_T]:
+    """Yield the items; tell people if listing them takes a right that is missing."""
+    with telling(adapters):
+        yield from items
 
 
 def _missed(

@@ -29,14 +29,16 @@ from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
 LEFT_OUT = ("markdown-it-py", "mdurl", "pygments", "rich")
 # Programs, and files that only other interpreters than CPython load.
 _UNUSED = ("bin/*", "zstandard/_cffi*")
-# A third of the wheels: tests, what only compilers read, second copies of libraries, and access to
-# servers, which the job has in boto3 and Spark.
+# A third of the wheels: tests, what only compilers read, second copies of libraries, access to
+# servers, which the job has in boto3 and Spark, and AWS's services but those that it calls: S3, SQS
+# and Secrets Manager, and some more whose names begin so.
 _UNUSED_BY_JOB = (
     *("bin/*", "**/tests/**/*", "**/*.[ah]", "**/*.p[xy][di]", "**/*.pyx"),
     *("pyarrow/include*/**/*", "pyarrow/src/**/*", "pyarrow/_pyarrow_cpp_tests*"),
     *("pyarrow/*flight*", "pyarrow/*_s3*"),
     *("pyarrow/libarrow_python*.so", "pyarrow/libarrow_python*.so.*.*"),
     *("numpy/distutils/**/*", "numpy/f2py/**/*"),
+    *("botocore/data/[!s]*/**/*", "botocore/data/sa*/**/*", "boto3/examples/**/*"),
 )
 _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")

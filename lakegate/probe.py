@@ -5,7 +5,9 @@ from typing import Any
 
 FORMAT = "lakegate-probe-1"
 DEFAULT, LOCAL_MASTER = "default", "local[*]"
-# The findings about the libraries that the job takes along, on each kind of worker.
+# Those of the libraries that the job takes along by which the others are chosen.
+LIBRARIES = ("boto3", "botocore", "numpy", "pyarrow")
+# The findings about them on each kind of worker.
 DRIVER, EXECUTOR = "libraries_of_driver", "libraries_of_executor"
 
 
@@ -30,8 +32,6 @@ def problems(findings: Mapping[str, Any], versions: Mapping[str, str]) -> Iterat
             f"the runtime has Python {python['version']}, and the job's libraries are for {wanted}:"
             " choose another EmrRelease"
         )
-    if "boto3" not in python.get("packages", {"boto3": ""}):
-        yield "the runtime has no boto3, which jobs need: choose another EmrRelease"
     for name in (DRIVER, EXECUTOR):
         yield from _of_libraries(name, findings.get(name, {}), versions)
 
@@ -41,9 +41,9 @@ def _of_libraries(
 ) -> Iterator[str]:
     """Yield how the libraries on a worker differ from those that the job takes along."""
     wrong = [
-        f"{package} is {found.get(package, 'missing')}, not {version}"
-        for package, version in versions.items()
-        if package != "python" and found.get(package) != version
+        f"{package} is {found.get(package, 'missing')}, not {versions[package]}"
+        for package in LIBRARIES
+        if found.get(package) != versions[package]
     ]
     if wrong:
         place = name.removeprefix("libraries_of_")

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from lakegate.audit_tables import has_results
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
+from lakegate.refusals import RightMissing
 from lakegate.report import AuditReport
 from lakegate.tokens import TokenRefused, check_lasts
 from spark_jobs.change import make_change
@@ -33,7 +34,8 @@ def carry_out(
 ) -> AuditReport:
     """Carry out the attempt; return its report, or that of a try that was faster.
 
-    Raises Transient when a retry may help.
+    Raises Transient when a retry may help. A missing right is reported, so that people are told of
+    it; its file runs again (functions/pipeline/decision.py).
     """
     report = _run(spec, storage, token, open_session)
     return storage.put_report(_with_results(storage, report))
@@ -57,7 +59,7 @@ def _run(spec: JobSpec, storage: Storage, token: str, open_session: OpenSession)
         except Replaced:  # it is not the newest now, so this time it is read from a copy
             branch.reset(spec.base_hash)
             return _ingest(spec, storage, spark, branch)
-    except Permanent as error:
+    except (Permanent, RightMissing) as error:  # the latter ends no file
         return errored(spec, error)
 
 
@@ -76,7 +78,7 @@ def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch
 def _reaudit(spec: JobSpec, storage: Storage, token: str, open_session: OpenSession) -> AuditReport:
     try:
         return reaudit(spec, storage, _session(spec, token, open_session), token)
-    except Permanent as error:
+    except (Permanent, RightMissing) as error:
         return errored(spec, error)
 
 

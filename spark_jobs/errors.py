@@ -8,6 +8,7 @@ from itertools import count
 
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError, Permanent, Transient
+from lakegate.refusals import RightMissing
 from lakegate.tokens import TokenRefused
 from spark_jobs.schema.differences import Difference
 
@@ -82,6 +83,13 @@ _PASSING = (
     "ServiceUnavailableException",
     "RESTException",
 )
+# By the class, as a message may quote a file. Hadoop's own, the catalog's 403, and S3's.
+_DENIED = re.compile(
+    r"[\w.$]*(AccessDeniedException|ForbiddenException)\b"
+    r"|[\w.$]*S3Exception: .*Status Code: 403",
+    re.DOTALL,
+)
+_LONGEST_CAUSE = 300
 _FILE_AT_FAULT = {
     "READ_ANCIENT_DATETIME": "AMBIGUOUS_DATES",
     "nanos > 999999999 or < 0": "UNREADABLE_TYPE",  # ORC's own mistake about times before 1970
@@ -154,8 +162,8 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
 
     chain = causes(error)
     story = " <- ".join(chain)
-    if "NotAuthorizedException" in story:  # Iceberg's name for a 401
-        return TokenRefused("the job's token")
+    if refused := _refused(chain, what):
+        return refused
     for sign, (code, message) in _KNOWN.items():
         if sign in story:
             return Permanent(code, f"{what}: {message}")
@@ -172,6 +180,19 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     if code == "UNREADABLE_TYPE":
         what = f"{what}: not supported"
     return Quoting(code, f"{what}: {_kind(chain[-1])}", f"{what}: {chain[-1][:500]}")
+
+
+def _refused(chain: Sequence[str], what: str) -> LakegateError | None:
+    """Return the error if the catalog or S3 refused the job, whatever else the chain says.
+
+    Spark wraps such an exception as that of a file that it cannot read.
+    """
+    if any("NotAuthorizedException" in cause for cause in chain):  # Iceberg's name for a 401
+        return TokenRefused("the job's token")
+    denied = next(filter(_DENIED.match, chain), "")
+    if not denied:
+        return None
+    return RightMissing(f"the job's role lacks a right: {what}: {denied[:_LONGEST_CAUSE]}")
 
 
 def _is_internal(chain: list[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lakegate.errors import LakegateError, Transient
+from lakegate.refusals import forbidden
 from lakegate.tokens import TokenRefused
 
 MAIN = "main"
@@ -85,6 +86,8 @@ class Branch:
         except urllib.error.HTTPError as error:
             if error.code == 401:
                 raise TokenRefused("the job's token") from error
+            if error.code == 403:
+                raise forbidden("the job's token", f"{method} {path}") from error
             if error.code == 409:
                 raise _Conflict("CATALOG_CONFLICT", f"{self.name}: {error}") from error
             raise self._unavailable(error) from error

@@ -69,6 +69,8 @@ def _python() -> dict[str, Any]:
 def _libraries() -> dict[str, Any]:
     """Return the versions of the libraries that the job takes along, after a use of them."""
     started = time.monotonic()
+    import boto3
+    import botocore
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -82,6 +84,8 @@ def _libraries() -> dict[str, Any]:
         raise ValueError("a Parquet file was read otherwise than it was written")
     return {
         "python": platform.python_version(),
+        "boto3": boto3.__version__,
+        "botocore": botocore.__version__,
         "numpy": np.__version__,
         "pyarrow": pa.__version__,
         "seconds": round(time.monotonic() - started, 2),

@@ -20,6 +20,7 @@ from lakegate.audit_tables import QUARANTINE, RESULTS, HistoryTable, of_run, res
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
+from lakegate.refusals import RightMissing
 from lakegate.report import READABLE, AuditReport, DataFile, Reason, Verdict
 from spark_jobs.decoded import BadRows
 from spark_jobs.errors import explain
@@ -30,7 +31,7 @@ from spark_jobs.spark.step_metrics import Meter, now
 from spark_jobs.storage import Storage
 
 
-def errored(spec: JobSpec, error: Permanent) -> AuditReport:
+def errored(spec: JobSpec, error: Permanent | RightMissing) -> AuditReport:
     """Return the report of a run that could not read or write its file."""
     reason = Reason(error.code, error.message)
     return report(spec, None, None, verdict=Verdict.ERRORED, reason=reason)

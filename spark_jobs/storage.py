@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, BinaryIO
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.change import Change
@@ -15,7 +14,9 @@ from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
+from lakegate.refusals import unavailable
 from lakegate.report import AuditReport
+from spark_jobs.aws import client
 from spark_jobs.copying import SMALLEST_PART, USUAL_PART, copy_beginning
 from spark_jobs.files.sniff import is_gzip
 
@@ -42,13 +43,13 @@ class Storage:
 
     @classmethod
     def connect(cls, spec: JobSpec) -> "Storage":
-        """Return a storage with clients that AWS's own environment variables configure."""
-        return cls(spec, boto3.client("s3"), boto3.client("secretsmanager"))
+        """Return a storage with clients of the run's region."""
+        return cls(spec, client("s3"), client("secretsmanager"))
 
     @classmethod
     def of_objects(cls, spec: JobSpec) -> "Storage":
         """Return a storage that cannot read the token: it is made in half the time."""
-        return cls(spec, boto3.client("s3"), None)
+        return cls(spec, client("s3"), None)
 
     def nessie_token(self) -> str:
         """Return the job's bearer token for Nessie."""
@@ -320,15 +321,17 @@ def _extension(key: str) -> str:
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Raise boto3's errors as Permanent OBJECT_GONE or as Transient; `what` was requested."""
+    """Raise boto3's errors as Permanent OBJECT_GONE or as Transient; `what` was requested.
+
+    A missing right is RightMissing.
+    """
     try:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] in _GONE:
             raise _gone(what) from error
-        raise Transient(
-            "STORAGE_UNAVAILABLE", f"AWS refused the request for {what}: {error}"
-        ) from error
+        message = f"AWS refused the request for {what}: {error}"
+        raise unavailable(error, "STORAGE_UNAVAILABLE", message) from error
     except BotoCoreError as error:
         raise Transient(
             "STORAGE_UNAVAILABLE", f"AWS did not respond for {what}: {error}"

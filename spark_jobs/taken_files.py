@@ -8,7 +8,6 @@ from functools import partial
 from math import inf
 from typing import Any
 
-import boto3
 from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
@@ -16,6 +15,7 @@ from lakegate.landing import LandedObject, branch_name, run_name
 from lakegate.shared_run import SharedRun
 from lakegate.tokens import end
 from spark_jobs.attempt import carry_out, wait_for_token
+from spark_jobs.aws import client
 from spark_jobs.group import ingest_group
 from spark_jobs.nessie_branch import MAIN, Branch, BranchExists
 from spark_jobs.spark.session import another_session
@@ -37,9 +37,9 @@ class TakenFiles:
 
     @classmethod
     def connect(cls, run: SharedRun) -> "TakenFiles":
-        """Return the files of a run; AWS's own environment variables configure the clients."""
+        """Return the files of a run, with clients of its region."""
         spark = SparkSession.builder.appName(f"lakegate {run.name}").getOrCreate()
-        return cls(run, spark, boto3.client("s3"), boto3.client("secretsmanager"))
+        return cls(run, spark, client("s3"), client("secretsmanager"))
 
     def seconds_left(self) -> float:
         """Return for how many seconds the token lasts, which is read anew. Raises LakegateError."""

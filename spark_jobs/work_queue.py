@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from lakegate.errors import Transient
+from lakegate.refusals import unavailable
 from lakegate.shared_run import MOST_FILES, Judged, SharedRun
+from spark_jobs.aws import client
 
 HIDDEN_SECONDS = 30  # a message that a run has in hand is hidden for so long, again and again
 _LONGEST_WAIT, _BATCH = 20, 10  # the most that SQS takes
@@ -55,8 +55,8 @@ class SqsQueues:
 
     @classmethod
     def connect(cls, run: SharedRun) -> "SqsQueues":
-        """Return the queues of a run; AWS's own environment variables configure the client."""
-        return cls(boto3.client("sqs"), run.work_queue, run.verdict_queue)
+        """Return the queues of a run, with a client of its region."""
+        return cls(client("sqs"), run.work_queue, run.verdict_queue)
 
     def take(self, seconds: float) -> list[Waiting]:
         """Return waiting messages, up to `MOST_FILES`; wait so long for the first, if need be.
@@ -123,4 +123,4 @@ def _translated() -> Iterator[None]:
         yield
     except (ClientError, BotoCoreError) as error:
         message = f"SQS did not answer the shared run: {error}"
-        raise Transient("QUEUE_UNAVAILABLE", message) from error
+        raise unavailable(error, "QUEUE_UNAVAILABLE", message) from error

@@ -7,6 +7,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from lakegate.errors import Transient
+from lakegate.refusals import unavailable
 
 _CONDITION_FAILED = "ConditionalCheckFailed"
 
@@ -25,7 +26,7 @@ class TransactionCancelled(Exception):
 
 @contextmanager
 def translated(code: str) -> Iterator[None]:
-    """Raise ConditionFailed, TransactionCancelled, or Transient with this code."""
+    """Raise ConditionFailed, TransactionCancelled, RightMissing, or Transient with this code."""
     try:
         yield
     except ClientError as error:
@@ -34,6 +35,6 @@ def translated(code: str) -> Iterator[None]:
         reasons: Any = error.response.get("CancellationReasons", [])
         if _CONDITION_FAILED in [reason.get("Code") for reason in reasons]:
             raise TransactionCancelled(reasons) from error
-        raise Transient(code, f"DynamoDB refused: {error}") from error
+        raise unavailable(error, code, f"DynamoDB refused: {error}") from error
     except BotoCoreError as error:
         raise Transient(code, f"DynamoDB did not answer: {error}") from error

@@ -14,6 +14,7 @@ from functions.settings import Settings
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
 from lakegate.landing import run_name
+from lakegate.refusals import unavailable
 from lakegate.shared_run import SharedRun
 
 
@@ -94,6 +95,7 @@ def _spark_settings(size: "WorkerSize", settings: Settings) -> dict[str, str]:
     """
     return {
         **_workers(size),
+        **_variables(settings),
         # A file that needs too much memory fails its job run with that reason; executors survive.
         "spark.executor.killOnFatalError.depth": "0",
         # A busy loop ignores cancellation: its executor is killed and replaced.
@@ -102,14 +104,26 @@ def _spark_settings(size: "WorkerSize", settings: Settings) -> dict[str, str]:
         "spark.jars": ",".join(filter(None, (f"{settings.job_code}/{AVRO}", settings.job_jars))),
         # Spark unpacks it before Python starts, and appends this path to its own (adr/0034).
         "spark.archives": f"{settings.job_code}/{LIBRARIES}#{_UNPACKED}",
-        "spark.emr-serverless.driverEnv.PYTHONPATH": f"./{_UNPACKED}",
-        "spark.executorEnv.PYTHONPATH": f"./{_UNPACKED}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # The only catalog is Nessie, not Glue.
         "spark.sql.catalogImplementation": "in-memory",
         # Without it Spark accepts a corrupt page.
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     }
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    """Return the settings of driver's and executors' environment: what the image has, none knows.
+
+    AWS's client for Python takes the region from one variable, that for Java from the other.
+    """
+    wanted = {
+        "PYTHONPATH": f"./{_UNPACKED}",
+        "AWS_REGION": settings.region,
+        "AWS_DEFAULT_REGION": settings.region,
+    }
+    places = ("spark.emr-serverless.driverEnv", "spark.executorEnv")
+    return {f"{place}.{name}": text for place in places for name, text in wanted.items()}
 
 
 @dataclass(frozen=True)
@@ -166,9 +180,6 @@ def monitoring(settings: Settings) -> dict[str, Any]:
     return {**own, "cloudWatchLoggingConfiguration": group}
 
 
-_PERMANENT = ("ValidationException", "AccessDeniedException")
-
-
 class UnknownRun(LakegateError):
     """EMR Serverless does not know this job run."""
 
@@ -185,7 +196,7 @@ class Jobs:
         """Start the job run of one attempt and return its id; return the existing one if started.
 
         Raises Permanent when EMR refuses the request itself, Transient otherwise. A missing
-        application is Transient: the deployment is at fault, not the file.
+        application or right is Transient: the deployment is at fault, not the file.
         """
         return self._start(
             run_name(spec.ingestion, spec.attempt),
@@ -283,8 +294,9 @@ def _translated() -> Iterator[None]:
         yield
     except ClientError as error:
         code = error.response["Error"]["Code"]
-        if code in _PERMANENT:
+        if code == "ValidationException":
             raise Permanent("JOB_REFUSED", f"EMR Serverless refused: {error}") from error
-        raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless refused: {error}") from error
+        message = f"EMR Serverless refused: {error}"
+        raise unavailable(error, "JOBS_UNAVAILABLE", message) from error
     except BotoCoreError as error:
         raise Transient("JOBS_UNAVAILABLE", f"EMR Serverless did not answer: {error}") from error

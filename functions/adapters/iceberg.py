@@ -19,6 +19,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     CommitStateUnknownException,
+    ForbiddenError,
     NoSuchTableError,
     RESTError,
     UnauthorizedError,
@@ -54,6 +55,7 @@ from functions.adapters.table_fit import require_fit, specs_of
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
+from lakegate.refusals import forbidden, unavailable
 from lakegate.tokens import TokenRefused
 
 _PARALLEL = 8
@@ -276,9 +278,11 @@ class Tables:
         except FileNotFoundError as error:  # a manifest, or a manifest list
             message = f"{error} is gone, as upkeep deletes what only commits before KeepDays reach"
             raise Transient("METADATA_GONE", message) from error
+        except ForbiddenError as error:
+            raise forbidden(self._bearer.name, str(error)) from error
         except _TRANSIENT as error:
             message = f"the Iceberg catalog did not answer: {error}"
-            raise Transient("CATALOG_UNAVAILABLE", message) from error
+            raise unavailable(error, "CATALOG_UNAVAILABLE", message) from error
         except LakegateError:
             raise
         except Exception as error:  # others may have changed the table in any way

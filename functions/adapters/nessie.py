@@ -16,6 +16,7 @@ from pynessie.conf import build_config
 from pynessie.error import (
     NessieConflictException,
     NessieException,
+    NessiePermissionException,
     NessieReferenceAlreadyExistsException,
     NessieReferenceNotFoundException,
     NessieUnauthorizedException,
@@ -26,6 +27,7 @@ from functions.model import commits
 from functions.model.commits import Change, Commit, Tip, changed
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
+from lakegate.refusals import forbidden
 from lakegate.tokens import TokenRefused
 
 MAIN = commits.MAIN
@@ -249,6 +251,8 @@ class Catalog:
             return dict(answer.json())
         if answer.status_code == 401:
             raise TokenRefused(self._bearer.name)
+        if answer.status_code == 403:
+            raise forbidden(self._bearer.name, _field(answer, "message"))
         raise _refusal(answer)
 
     @contextmanager
@@ -257,6 +261,8 @@ class Catalog:
             yield
         except NessieUnauthorizedException as error:
             raise TokenRefused(self._bearer.name) from error
+        except NessiePermissionException as error:
+            raise forbidden(self._bearer.name, str(error)) from error
         except NessieReferenceNotFoundException as error:  # unlike a proxy's 404
             raise UnknownBranch("UNKNOWN_BRANCH", str(error)) from error
         except NessieConflictException as error:

@@ -21,6 +21,7 @@ from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.landing import LandedObject, is_group_reports_key
 from lakegate.limits import DEFAULTS, Limits
+from lakegate.refusals import unavailable
 from lakegate.report import AuditReport, from_lines
 from lakegate.upkeep import Compaction
 
@@ -44,7 +45,10 @@ def body_of(found: dict[str, Any], key: str, most: int) -> bytes:
 
 @contextmanager
 def translated(what: str) -> Iterator[None]:
-    """Raise S3's errors about `what` as Missing, Overwritten, or Transient STORAGE_UNAVAILABLE."""
+    """Raise S3's errors about `what` as Missing, Overwritten, or Transient STORAGE_UNAVAILABLE.
+
+    Raises RightMissing where a right is missing.
+    """
     try:
         yield
     except ClientError as error:
@@ -52,7 +56,8 @@ def translated(what: str) -> Iterator[None]:
             raise Missing("MISSING_OBJECT", f"there is no object {what}") from error
         if error.response["Error"]["Code"] in _PRECONDITION_FAILED:
             raise Overwritten("OVERWRITTEN", f"{what} was overwritten meanwhile") from error
-        raise Transient("STORAGE_UNAVAILABLE", f"S3 refused ({what}): {error}") from error
+        message = f"S3 refused ({what}): {error}"
+        raise unavailable(error, "STORAGE_UNAVAILABLE", message) from error
     except BotoCoreError as error:
         raise Transient("STORAGE_UNAVAILABLE", f"S3 did not answer ({what}): {error}") from error
 
@@ -292,7 +297,8 @@ class Lake:
                 )
             for refused in answer.get("Errors", []):
                 message = f"S3 refused to delete {refused['Key']}: {refused['Code']}"
-                raise Transient("STORAGE_UNAVAILABLE", message)
+                error = ClientError({"Error": refused}, "DeleteObjects")
+                raise unavailable(error, "STORAGE_UNAVAILABLE", message)
 
     def _concerning(self, landed: str | None, key: str) -> StoredContract | None:
         body, version = self._read(key, most=self.limits.largest_contract)

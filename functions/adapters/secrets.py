@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from requests import PreparedRequest, Response
 from requests.auth import AuthBase
 
-from lakegate.errors import Transient
+from lakegate.refusals import unavailable
 
 _SECONDS = 30.0
 
@@ -65,7 +65,7 @@ def secret(client: Any, name: str) -> str:
         return str(client.get_secret_value(SecretId=name)["SecretString"])
     except (ClientError, BotoCoreError) as error:
         message = f"cannot read the secret {name!r}: {error}"
-        raise Transient("SECRET_UNAVAILABLE", message) from error
+        raise unavailable(error, "SECRET_UNAVAILABLE", message) from error
 
 
 class Bearer(AuthBase):

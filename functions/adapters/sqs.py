@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.alert import Alert, Kind
-from lakegate.errors import Permanent, Transient
+from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
+from lakegate.refusals import unavailable
 
 if TYPE_CHECKING:  # on_action must start fast
     from functions.model.announcement import Announcement, Refresh
@@ -184,8 +185,9 @@ def digest(text: str) -> str:
 
 @contextmanager
 def translated(queue: str) -> Iterator[None]:
-    """Raise SQS's errors as Transient QUEUE_UNAVAILABLE."""
+    """Raise SQS's errors as Transient QUEUE_UNAVAILABLE, or RightMissing."""
     try:
         yield
     except (ClientError, BotoCoreError) as error:
-        raise Transient("QUEUE_UNAVAILABLE", f"SQS did not answer ({queue}): {error}") from error
+        message = f"SQS did not answer ({queue}): {error}"
+        raise unavailable(error, "QUEUE_UNAVAILABLE", message) from error

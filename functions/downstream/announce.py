@@ -11,6 +11,7 @@ from functions.downstream.queues import BodyQueue, RefreshDeadLetters, RefreshQu
 from functions.model.announcement import Announcement, Refresh
 from functions.telemetry import logger, metrics
 from lakegate.errors import Permanent, Transient
+from lakegate.refusals import unavailable
 
 SOURCE = "lakegate"
 
@@ -40,7 +41,7 @@ class EventBus:
             answer = self._client.put_events(Entries=[entry])
         except (ClientError, BotoCoreError) as error:
             message = f"EventBridge did not accept an event for the bus {self._name!r}: {error}"
-            raise Transient("BUS_UNAVAILABLE", message) from error
+            raise unavailable(error, "BUS_UNAVAILABLE", message) from error
         if answer["FailedEntryCount"]:
             refused = answer["Entries"][0]
             why = f"{refused.get('ErrorCode')}: {refused.get('ErrorMessage')}"

@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.alert import Alert
-from lakegate.errors import Transient
+from lakegate.refusals import unavailable
 
 # Limits: a subject has less than 100 characters of ASCII, begins with a letter, a digit or a
 # punctuation mark, and has no control character; a message has 256 KB (Amazon SNS, "Publish").
@@ -70,4 +70,5 @@ class Topic:
         try:
             self._client.publish(TopicArn=self._arn, Subject=subject(alert), Message=body(alert))
         except (ClientError, BotoCoreError) as error:
-            raise Transient("TOPIC_UNAVAILABLE", f"SNS did not accept an alert: {error}") from error
+            message = f"SNS did not accept an alert: {error}"
+            raise unavailable(error, "TOPIC_UNAVAILABLE", message) from error

@@ -1,13 +1,14 @@
 """Complete an ended job run: record its verdict, then publish, run again or alert."""
 
 from dataclasses import asdict, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.slot import is_shared_name
-from functions.pipeline.decision import Publish, Refuse, RunAgain, decide, with_findings
+from functions.pipeline.decision import AwaitRight, Publish, Refuse, RunAgain, decide, with_findings
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish
 from functions.pipeline.landing_order import OUT_OF_ORDER
@@ -21,6 +22,7 @@ from functions.pipeline.versions import SUPERSEDED, is_retracted, told_apart
 from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import parse_run_name
+from lakegate.refusals import RightMissing
 from lakegate.report import AuditReport, Reason
 
 
@@ -127,12 +129,25 @@ def record_report(
     match decide(ingestion, run, report, adapters.settings.max_crashes):
         case Publish(report=passed):
             return _accept(adapters, ingestion, passed)
+        case AwaitRight(reason):
+            return _with_right(adapters, ingestion, reason)
         case RunAgain(reason):
             logger.warning("the job failed", extra={"reason": asdict(reason)})
             return run_again(adapters, ingestion.but(failures=ingestion.failures + 1))
         case Refuse(state, reason):
             reason = _located(adapters, ingestion, reason)
             return end(adapters, ingestion.but(approval=None), state, reason)
+
+
+def _with_right(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Ingestion:
+    """Run the job again, some minutes after its start. Raise RightMissing before that.
+
+    Each time people are told of the right, and once they have given it the file goes on.
+    """
+    pause = timedelta(seconds=adapters.settings.grace_seconds)
+    if datetime.fromisoformat(ingestion.saved_at) + pause > datetime.fromisoformat(adapters.now()):
+        raise RightMissing(reason.message.partition("\n")[0])
+    return run_again(adapters, ingestion, ever=True)
 
 
 def _located(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Reason:

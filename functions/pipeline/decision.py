@@ -7,6 +7,7 @@ from typing import Any
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Approval, Ingestion, State
 from lakegate.batch import BatchFile
+from lakegate.refusals import RIGHT_MISSING, named_in
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 
 # The run's exit code gates and its report explains. Only a run that EMR calls a success, together
@@ -44,15 +45,22 @@ class RunAgain:
     reason: Reason
 
 
+@dataclass(frozen=True)
+class AwaitRight:
+    """Run the job again until its role has the right that it lacked, however often that takes."""
+
+    reason: Reason
+
+
 def decide(
     ingestion: Ingestion, run: JobRun, report: AuditReport | None, tries: int
-) -> Publish | Refuse | RunAgain:
+) -> Publish | Refuse | RunAgain | AwaitRight:
     """Return what to do now that the job run has ended.
 
     `report` is None if the run left none; `tries` is how many failed runs are too many.
     """
     if passing := _passing_failure(ingestion, run, report, tries):
-        return RunAgain(passing)
+        return passing
     if report is None:
         return _errored(*_without_report(run))
     if not _belongs(report, ingestion):
@@ -66,14 +74,28 @@ def decide(
 
 def _passing_failure(
     ingestion: Ingestion, run: JobRun, report: AuditReport | None, tries: int
-) -> Reason | None:
-    """Return why the run failed if another one may succeed; after a failure workers are larger."""
-    if run.state is not RunState.FAILED or ingestion.failures + 1 >= tries:
+) -> RunAgain | AwaitRight | None:
+    """Return how the run is repeated if another may succeed; after a failure workers are larger."""
+    if run.state is not RunState.FAILED:
+        return None
+    if lacking := _lacking_right(ingestion, run, report):
+        return AwaitRight(lacking)
+    if ingestion.failures + 1 >= tries:
         return None
     if report is None:
-        return Reason(*_without_report(run))
-    needs_memory = report.reason is not None and report.reason.code == _OUT_OF_MEMORY
-    return report.reason if needs_memory and not ingestion.failures else None
+        return RunAgain(Reason(*_without_report(run)))
+    if report.reason and report.reason.code == _OUT_OF_MEMORY and not ingestion.failures:
+        return RunAgain(report.reason)
+    return None
+
+
+def _lacking_right(ingestion: Ingestion, run: JobRun, report: AuditReport | None) -> Reason | None:
+    """Return which right the failed run lacked, by its report or else by its last exception."""
+    if report is None:
+        lacking = named_in(run.details)
+        return Reason(RIGHT_MISSING, lacking) if lacking else None
+    told = report.reason is not None and report.reason.code == RIGHT_MISSING
+    return report.reason if told and _belongs(report, ingestion) else None
 
 
 def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:

@@ -16,13 +16,15 @@ def may_try_again(adapters: Adapters, ingestion: Ingestion) -> bool:
     return ingestion.attempt - ingestion.tries_from < adapters.settings.max_branches
 
 
-def run_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+def run_again(adapters: Adapters, ingestion: Ingestion, *, ever: bool = False) -> Ingestion:
     """Start another attempt on a fresh branch, since this branch will never be merged.
+
+    With `ever` it is started however many there were.
 
     Raise Moved if another process changed the ingestion meanwhile: its branch may then be evidence.
     So the branch is deleted only after the ledger no longer names it.
     """
-    if not may_try_again(adapters, ingestion):
+    if not ever and not may_try_again(adapters, ingestion):
         return _give_up(adapters, ingestion)
     metrics.add_metric("RunsAgain", "Count", 1)
     fresh = ingestion.step(

@@ -19,7 +19,7 @@ ACCOUNT = "000000000000"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 # It is local, so no answer yet means slow; a function may take as long as on AWS.
 _PATIENT = Config(read_timeout=900)
-_SERVER = Path(__file__).with_name("ministack_server.py")
+_SERVER = Path(__file__).with_name("ministack_server")
 
 
 def command(home: Path, python: Path, port: int) -> processes.Command:
@@ -42,7 +42,7 @@ def command(home: Path, python: Path, port: int) -> processes.Command:
         "IOT_MTLS_ENABLED": "0",
         "TMPDIR": str(own / "tmp"),
     }
-    # -P: modules next to the server's file are not for its environment.
+    # -P: modules outside the server's folder are not for its environment.
     return processes.Command("ministack", (str(python), "-P", str(_SERVER)), home, environment)
 
 

@@ -90,7 +90,7 @@ _OWN_PORTS = (*NAMES, "nessie_management")
 _EMR_FLAGS = (
     *("--application-id", settings.APPLICATION),
     *("--event-source", settings.EVENT_SOURCE),
-    *("--prewarm", "--assume-roles"),
+    *("--prewarm", "--iam"),
     # A shared run keeps one driver for long; the other is for runs of their own files.
     *("--drivers", "2"),
     # A usual run ends sooner than another driver starts, so that one JVM is mostly enough.

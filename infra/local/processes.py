@@ -20,7 +20,7 @@ import psutil
 
 from lakegate.errors import LakegateError
 
-_MARK = "LAKEGATE_PART"
+MARK = "LAKEGATE_PART"
 _PAUSE = 0.05
 _SECONDS_APART = 2.0  # a process's creation time varies by a rounded second
 _SECONDS_TO_DIE = 10.0
@@ -74,7 +74,7 @@ def start(home: Path, command: Command) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     if log.exists():
         log.replace(log.with_suffix(".log.1"))
-    environment = {**_plain_environment(), **command.env, _MARK: _mark(home, command.part)}
+    environment = {**_plain_environment(), **command.env, MARK: _mark(home, command.part)}
     with log.open("wb") as output:
         process = subprocess.Popen(
             command.argv,
@@ -165,7 +165,7 @@ def _mark(home: Path, part: str) -> str:
 
 def _carries(process: psutil.Process, mark: str) -> bool:
     try:
-        return process.environ().get(_MARK) == mark
+        return process.environ().get(MARK) == mark
     except (psutil.Error, OSError):  # it has ended, or is another user's
         return False
 

@@ -213,14 +213,17 @@ def _start_jvm(settings: dict[str, str]) -> tuple[subprocess.Popen[bytes], FileI
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
-    """Return the SparkContext's settings; AWS's variables have S3's address."""
+    """Return the SparkContext's settings; AWS's variables have S3's address.
+
+    EMR's image knows its region: S3A needs no setting there.
+    """
     env = os.environ
     given = {
         "spark.master": "local[*]",
         "spark.jars": options.jars,
         "spark.local.dir": str(Path.cwd()),
         "spark.hadoop.fs.s3a.endpoint": env.get("AWS_ENDPOINT_URL_S3", env.get("AWS_ENDPOINT_URL")),
-        "spark.hadoop.fs.s3a.endpoint.region": env.get("AWS_DEFAULT_REGION", "us-east-1"),
+        "spark.hadoop.fs.s3a.endpoint.region": options.region,
     }
     return _SETTINGS | {key: value for key, value in given.items() if value}
 
@@ -229,6 +232,7 @@ def main() -> NoReturn:
     """Start the JVM and take orders."""
     parser = argparse.ArgumentParser(prog="python -m infra.local.spark_driver")
     parser.add_argument("--java-home", required=True)
+    parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--jars", required=True, help="paths, with commas between them")
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w")

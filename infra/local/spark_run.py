@@ -14,16 +14,19 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 _PROJECT = Path(__file__).parents[2]
-# System properties that AWS's clients in the JVM read before the environment.
-_CREDENTIALS = {
+# System properties that AWS's clients in the JVM read before the environment, which cannot change.
+_PROPERTIES = {
+    "AWS_REGION": "aws.region",
     "AWS_ACCESS_KEY_ID": "aws.accessKeyId",
     "AWS_SECRET_ACCESS_KEY": "aws.secretAccessKey",
     "AWS_SESSION_TOKEN": "aws.sessionToken",
@@ -53,6 +56,7 @@ def execute(order: Order, report: int) -> int:
         code, details = 1, " ".join(f"{type(error).__name__}: {error}".splitlines()[:2])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # too late for a cancel
     said = {"exit": code, "details": details, **({"leaving": True} if _is_busy() else {})}
+    _end_workers(order)
     os.write(report, json.dumps(said).encode())
     return code
 
@@ -66,6 +70,16 @@ def _is_busy() -> bool:
             return True
         time.sleep(0.1)
     return False
+
+
+def _end_workers(order: Order) -> None:
+    """End Spark's Python workers with this run's rights: no other run uses them, and they stay."""
+    token = order.get("executor_environment", {}).get("AWS_SESSION_TOKEN")
+    beside = psutil.Process(os.getppid()).children(recursive=True) if token else ()
+    for each in beside:
+        with suppress(psutil.Error):
+            if "pyspark.daemon" in each.cmdline() and each.environ()["AWS_SESSION_TOKEN"] == token:
+                each.kill()
 
 
 def _executors(context: SparkContext) -> Any:
@@ -83,10 +97,13 @@ def _attach(order: Order) -> None:
     """Give this process a session in the JVM and the run's own modules."""
     gateway = launch_gateway()  # the environment has the JVM's address
     jvm = gateway.jvm
-    credentials = order.get("environment", {})
-    os.environ |= credentials
-    for name, value in credentials.items():
-        jvm.java.lang.System.setProperty(_CREDENTIALS[name], value)
+    given = order.get("environment", {})
+    os.environ |= given
+    for name, property_ in _PROPERTIES.items():
+        if name in given:
+            jvm.java.lang.System.setProperty(property_, given[name])
+        else:
+            jvm.java.lang.System.clearProperty(property_)
     names = gateway.java_gateway_server.getGateway().getBindings().keySet()
     atexit.register(names.retainAll, jvm.java.util.HashSet(names))  # free all that the run used
     scala = jvm.org.apache.spark.SparkContext.getOrCreate(jvm.SparkConf())
@@ -94,8 +111,11 @@ def _attach(order: Order) -> None:
         conf=SparkConf(_jconf=scala.getConf()),
         gateway=gateway,
         jsc=jvm.JavaSparkContext(scala),
-        # Spark's Python workers stay, but those with other modules are never used again
-        environment={"PYTHONPATH": os.pathsep.join(_modules(order))},
+        # Spark's Python workers stay, but those with other modules or rights are never used again
+        environment={
+            **order.get("executor_environment", {}),
+            "PYTHONPATH": os.pathsep.join(_modules(order)),
+        },
     )
     getattr(jvm, "org.apache.spark.sql.classic.SparkSession").clearDefaultSession()
     session = SparkSession(context, options=_options(order["conf"]))

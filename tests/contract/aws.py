@@ -15,10 +15,10 @@ ACCOUNT = {
 }
 
 
-def refusing(service: str, code: str) -> Any:
+def refusing(service: str, code: str, message: str = "refused") -> Any:
     """Return a client (a resource for DynamoDB) whose every call is refused with this code."""
     made = _made(service)
-    refusal = {"Error": {"Code": code, "Message": "refused"}, "ResponseMetadata": {}}
+    refusal = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {}}
     client = made.meta.client if service == "dynamodb" else made
     client.meta.events.register_first(
         "before-call", lambda **_: (AWSResponse("", 400, {}, None), refusal)

@@ -3,7 +3,7 @@
 The first argument of a run is `succeed`, `fail`, `die`, `lose` (reports that it died, and hangs),
 `leave` (succeeds, reports that the driver ends, and hangs), `hang` (until it is cancelled),
 `ignore` (hangs and ignores a cancel) or `wait PATH` (until that file exists). The order is in the
-run's stdout.
+run's stdout, with the names of the process's variables.
 """
 
 import json
@@ -46,7 +46,8 @@ def main() -> None:
         order = json.loads(line)
         if "cancel" in order:
             continue
-        Path(order["stdout"]).write_text(json.dumps({**order, "pid": os.getpid()}))
+        seen = {**order, "pid": os.getpid(), "variables": sorted(os.environ)}
+        Path(order["stdout"]).write_text(json.dumps(seen))
         say({"run": order["run"]})
         ended = run(order["arguments"][0], order["arguments"][1:])
         say({"run": order["run"], **ended})

@@ -11,7 +11,8 @@ import pytest
 import requests
 
 from functions.adapters.nessie import Catalog, MergeConflict, SetBack, UnknownBranch
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import Transient
+from lakegate.refusals import RightMissing
 from tests.contract.conftest import Servers
 from tests.fakes import wire
 from tests.fakes.catalog import FakeCatalog, FakeTable
@@ -423,7 +424,7 @@ def test_a_nessie_that_is_busy_refuses_no_merge() -> None:
 @pytest.mark.stack
 @pytest.mark.parametrize("role", ["uploader", "job", "reader"])
 def test_only_the_publisher_merges(servers: Servers, role: str) -> None:
-    """The other roles' tokens cannot merge into main."""
+    """The other roles' tokens cannot merge into main: they lack a right, which may be given."""
     name = f"t{uuid.uuid4().hex[:12]}"
     publisher, other = (
         Catalog(servers.nessie, servers.tokens["publisher"]),
@@ -434,7 +435,7 @@ def test_only_the_publisher_merges(servers: Servers, role: str) -> None:
     base = publisher.create_branch(branch)
     head = writer.write(branch, f"{name}.t", "word")
     main = publisher.head("main")
-    with pytest.raises(LakegateError, match="403"):
+    with pytest.raises(RightMissing, match="Nessie's rules do not allow this"):
         other.merge(branch, head, base, "m", {})
     assert publisher.head("main") == main
 

@@ -112,6 +112,24 @@ class TestARun:
         assert order["conf"] == {"spark.a": "1", "spark.b": "x y"}
         assert order["py_files"] == [f"{tmp_path}/a.zip", f"{tmp_path}/b.py"]
 
+    def test_has_no_variables_but_those_that_it_names(self, service: Service) -> None:
+        """A run gets its credentials and what its submission names, and nothing of the service's.
+
+        The service itself has a region and the owner's credentials in its environment.
+        """
+        places = ("spark.emr-serverless.driverEnv", "spark.executorEnv")
+        given = " ".join(f"--conf {place}.AWS_REGION=eu-west-1" for place in places)
+        named, bare = service.run_with(given), service.run("succeed")
+        for run_id in (named, bare):
+            service.wait_for(run_id, "SUCCESS")
+            known = {"PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "JDK_JAVA_OPTIONS"}
+            known |= {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "LAKEGATE_PART"}
+            assert set(service.order(run_id)["variables"]) <= known
+        credentials = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+        for worker in ("environment", "executor_environment"):
+            assert service.order(bare)[worker] == credentials
+            assert service.order(named)[worker] == {"AWS_REGION": "eu-west-1", **credentials}
+
     @pytest.mark.parametrize(
         ("parameters", "reason"),
         [

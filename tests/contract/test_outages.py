@@ -30,6 +30,7 @@ from functions.notifications.threads import Threads
 from functions.on_glue import Glue
 from lakegate.contract.model import parse
 from lakegate.errors import LakegateError, Permanent, Transient
+from lakegate.refusals import RightMissing
 from tests.contract.aws import away, refusing
 from tests.contract.conftest import Servers
 from tests.contract.test_announcements import ANNOUNCED
@@ -165,7 +166,7 @@ ADAPTERS = (
         "dynamodb",
         ledger,
         "LEDGER_UNAVAILABLE",
-        ("ProvisionedThroughputExceededException", "InternalServerError", "AccessDenied"),
+        ("ProvisionedThroughputExceededException", "InternalServerError"),
     ),
     Adapter("dynamodb", threads, "THREADS_UNAVAILABLE", ("ThrottlingException",)),
     Adapter("dynamodb", leases, "MARKS_UNAVAILABLE", ("ThrottlingException",)),
@@ -173,7 +174,7 @@ ADAPTERS = (
         "s3",
         buckets,
         "STORAGE_UNAVAILABLE",
-        ("SlowDown", "InternalError", "AccessDenied", "NoSuchBucket"),
+        ("SlowDown", "InternalError", "NoSuchBucket"),
     ),
     Adapter(
         "sqs",
@@ -194,9 +195,9 @@ ADAPTERS = (
         "JOBS_UNAVAILABLE",
         ("ConflictException", "ResourceNotFoundException"),
     ),
-    Adapter("events", bus, "BUS_UNAVAILABLE.*mine", ("AccessDeniedException",)),
-    Adapter("sns", topic, "TOPIC_UNAVAILABLE", ("Throttled", "NotFound", "AuthorizationError")),
-    Adapter("glue", glue, "GLUE_UNAVAILABLE", ("AccessDeniedException", "ThrottlingException")),
+    Adapter("events", bus, "BUS_UNAVAILABLE.*mine", ("ThrottlingException",)),
+    Adapter("sns", topic, "TOPIC_UNAVAILABLE", ("Throttled", "NotFound")),
+    Adapter("glue", glue, "GLUE_UNAVAILABLE", ("ThrottlingException",)),
 )
 
 
@@ -215,12 +216,29 @@ def test_a_call_that_aws_refuses_for_now_is_tried_again(adapter: Adapter, code: 
             call()
 
 
+# As AWS words it, with a session's ARN and the resource.
+DENIED = (
+    "User: arn:aws:sts::000000000000:assumed-role/lakegate-dev-role/one is not authorized to "
+    "perform: a:Deed on resource: arn:aws:a:::thing because no identity-based policy allows the "
+    "a:Deed action"
+)
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "AccessDeniedException", "AuthorizationError"])
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.calls.__name__)
+def test_a_right_that_is_missing_is_named_and_tried_again(adapter: Adapter, code: str) -> None:
+    """The error says in one sentence which role lacks which right on what."""
+    sentence = "the role lakegate-dev-role lacks the right a:Deed on arn:aws:a:::thing"
+    for call in adapter.calls(refusing(adapter.service, code, DENIED)):
+        with pytest.raises(RightMissing, match=f"RIGHT_MISSING: {sentence}\nGrant it"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("service", "call", "code"),
     [
         ("glue", glue, "InvalidInputException"),
         ("emr-serverless", jobs, "ValidationException"),
-        ("emr-serverless", jobs, "AccessDeniedException"),
     ],
 )
 def test_a_wrong_request_is_not_tried_again(

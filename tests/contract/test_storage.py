@@ -404,7 +404,7 @@ def test_a_deletion_that_is_refused_is_reported() -> None:
     with Stubber(client) as stubber:
         refused = {"Errors": [{"Key": "a", "Code": "AccessDenied"}]}
         stubber.add_response("delete_objects", refused)
-        with pytest.raises(Transient, match=r"STORAGE_UNAVAILABLE.*a: AccessDenied"):
+        with pytest.raises(Transient, match=r"RIGHT_MISSING.*a: AccessDenied"):
             Lake(client, "lake").delete_objects(["a"])
 
 

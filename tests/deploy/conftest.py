@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from infra.lambda_python import of_local_stack
+from infra.setup import deploy_environment
 from infra.versions import LAMBDA_PYTHON
 from tests.deploy import bare
 from tests.deploy.account import Account, running
-from tests.deploy.bare import Cloud
+from tests.deploy.bare import ROOT, Cloud
 from tests.deploy.tools import FIRST, Checkout
 
 
@@ -31,6 +32,7 @@ def checkout(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Checkout
     """Return a checkout from which osls deployed the cloud's stage."""
     if of_local_stack() != LAMBDA_PYTHON:
         pytest.skip(f"the account here runs no function of Python {LAMBDA_PYTHON}")
+    assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
     with cloud.entered():
         checkout = Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))
         checkout.run(FIRST)

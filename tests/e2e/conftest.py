@@ -5,8 +5,8 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,21 @@ _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTAL
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """A request that IAM refused to a session of a role."""
+
+    who: str
+    action: str
+    resource: str
+
+
+@dataclass(frozen=True)
 class Gate:
-    """The running stack, and the adapters that read it."""
+    """The running stack, and the adapters that read it; `expected` are refusals that tests want."""
 
     home: Path
     adapters: Adapters
+    expected: set[Refusal] = field(default_factory=set)
 
     @property
     def stack(self) -> Stack:
@@ -124,6 +134,22 @@ class Gate:
             }
             assert boto3.client("events").put_events(Entries=[entry])["FailedEntryCount"] == 0
 
+    def refusals(self) -> list[Refusal]:
+        """Return what IAM refused so far, each time that it did."""
+        found = []
+        for line in (self.home / "ministack" / "asked.jsonl").read_text().splitlines():
+            with suppress(ValueError):  # a kill can cut a line
+                if not (each := json.loads(line))["allowed"]:
+                    found.append(Refusal(each["who"], each["action"], each["resource"]))
+        return found
+
+    @contextmanager
+    def refusing(self, who: str) -> Iterator[None]:
+        """Expect refusals to sessions whose ARN contains this text, only meanwhile."""
+        before = len(self.refusals())
+        yield
+        self.expected.update(each for each in self.refusals()[before:] if who in each.who)
+
     def rows(self, table: str, ref: str = "main") -> list[tuple[Any, ...]]:
         """Return a table's rows, sorted."""
         return sorted(tuple(row.values()) for row in self.table(table, ref).to_pylist())
@@ -145,9 +171,21 @@ def started(home: Path, **variables: str) -> Iterator[Gate]:
     with mock.patch.dict(os.environ, {**variables, "LAKEGATE_HOME": str(home)}):
         try:
             running = local_stack.start(print)
-            yield Gate(home, deployment.of_stack(running).adapters())
+            gate = Gate(home, deployment.of_stack(running).adapters())
+            yield gate
+            assert unexpected(gate) == []
         finally:
             stack.down(home, print)
+
+
+# No policy allows a secret that does not exist, because its name lacks the random suffix.
+_GONE = re.compile(r".*:secret:.*(?<!-[A-Za-z0-9]{6})")
+
+
+def unexpected(gate: Gate) -> list[Refusal]:
+    """Return what a stack refused its functions, jobs and people without a test's wanting that."""
+    found = (each for each in gate.refusals() if not _GONE.fullmatch(each.resource))
+    return [each for each in found if each not in gate.expected]
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
 from lakegate.shared_run import SharedRun
 from tests.compiled import Compiled
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, unexpected
 from tests.policies import Identity
 from tests.waiting import eventually
 
@@ -31,8 +31,6 @@ BROKEN = b"id,amount\n3,10.5\n4,much\n"
 KEPT_OUT = "  - {property: quarantine, value: {maxRows: 5, unreadable: true}}"
 FILES = {"a*b ä+1.csv": CSV, "broken.csv": BROKEN}
 NOBODYS = "a1" * 16
-# No policy allows a secret that does not exist, because its name lacks the random suffix.
-GONE = re.compile(r".*:secret:.*(?<!-[A-Za-z0-9]{6})")
 DENIED = ("AccessDenied", "AccessDeniedException")
 # Functions that no event of the test invokes.
 EXAMINE = {"do": "examine"}
@@ -40,7 +38,23 @@ INVOKED: Sequence[tuple[str, dict[str, Any]]] = (
     *(("expire", {}), ("rotate", {})),
     *(("checkup", EXAMINE), ("sweep", EXAMINE)),
 )
+# CloudFormation puts the stack's name before a role's, and a random part after it.
+_PHYSICAL = re.compile(r"(?<=:role/)lakegate-local-(\w+)-\w+")
 TEMPLATE = Path(__file__).parents[2] / "template.yaml"
+
+
+@pytest.fixture
+def nobodys(gate: Gate) -> Iterator[None]:
+    """Expect refusals to the sessions of runs that a test invents."""
+    with gate.refusing(NOBODYS):
+        yield
+
+
+@pytest.fixture
+def ann(gate: Gate) -> Iterator[Any]:
+    """Yield the session of a person who may discard, and expect refusals to her."""
+    with gate.refusing("CleanUpRole"):
+        yield assumed(gate.adapters.settings.clean_up_role_arn)
 
 
 def spec(gate: Gate, landed: LandedObject) -> JobSpec:
@@ -84,6 +98,7 @@ def refused(call: Any, **given: Any) -> bool:
     return False
 
 
+@pytest.mark.usefixtures("nobodys")
 def test_a_run_reaches_its_own_file_and_table_alone(gate: Gate) -> None:
     """A run may use its landed object and its table, but no other data, and may delete nothing."""
     landing, lake = gate.stack.landing_bucket, gate.stack.lake_bucket
@@ -128,6 +143,7 @@ def deeds(sqs: Any, queue: str) -> dict[str, bool]:
     return {name: not call() for name, call in calls.items()}
 
 
+@pytest.mark.usefixtures("nobodys")
 def test_a_shared_run_takes_files_of_all_tables_and_names_reports(gate: Gate) -> None:
     """A shared run reads every landed object, writes tables, and uses its two queues only.
 
@@ -195,14 +211,19 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
         checkup.ask(boto3.client("lambda"), gate.stack.functions[name], request)
     roles = Compiled.of(TEMPLATE, **parameters(gate)).roles()
     lines = (gate.home / "ministack" / "asked.jsonl").read_text().splitlines()
-    asked = [each for each in map(json.loads, lines) if NOBODYS not in each["who"]]
-    there = [each for each in asked if not GONE.fullmatch(each["resource"])]
-    ours = [(name, each) for each in there if (name := role(each, roles))]
+    wanted = {(each.who, each.action, each.resource) for each in gate.expected}
+    asked = [
+        each
+        for each in map(json.loads, lines)
+        if each["allowed"] or (each["who"], each["action"], each["resource"]) not in wanted
+    ]
+    ours = [(name, each) for each in asked if (name := role(each, roles))]
     invoked = {"ExpireRole", "RotateRole", "CheckupRole", "SweepRole"}
     assert invoked | {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
-    assert [(n, e["action"], e["resource"]) for n, e in ours if not e["allowed"]] == []
+    assert unexpected(gate) == []
     for name, each in ours:
-        told = roles[name].may(each["action"], each["resource"])
+        keys = {name.replace(":", "__"): value for name, value in each["keys"].items()}
+        told = roles[name].may(each["action"], _PHYSICAL.sub(r"\1", each["resource"]), **keys)
         assert told is each["allowed"], (name, each)
 
 
@@ -212,10 +233,9 @@ def test_the_schedule_runs_sweep(gate: Gate) -> None:
     eventually(lambda: line in log.read_text(errors="replace"), message="nothing was started")
 
 
-def test_who_may_discard_reaches_no_token_and_no_ledger(gate: Gate) -> None:
+def test_who_may_discard_reaches_no_token_and_no_ledger(gate: Gate, ann: Any) -> None:
     """The role for people deletes in the lake; the publisher's token and all else is denied."""
     settings, lake = gate.adapters.settings, gate.stack.lake_bucket
-    ann = assumed(settings.clean_up_role_arn)
     key = "warehouse/rights/ann_0f0e0d0c-1111-2222-3333-444455556666/data/a.parquet"
     boto3.client("s3").put_object(Bucket=lake, Key=key, Body=b"data")
     ann.client("s3").delete_object(Bucket=lake, Key=key)
@@ -228,19 +248,18 @@ def test_who_may_discard_reaches_no_token_and_no_ledger(gate: Gate) -> None:
     assert refused(ledger.get_item, **item)
 
 
-def test_who_may_discard_discards_without_the_publishers_token(gate: Gate) -> None:
+def test_who_may_discard_discards_without_the_publishers_token(gate: Gate, ann: Any) -> None:
     """The role for people discards a rejected file by the stage's function, and by it alone."""
     gate.put_contract(contract("rights.late", "csv"))
     bad = gate.end(gate.drop("rights/late/bad.csv", b"id,amount\n1,101\n"))
     assert bad.state is State.REJECTED
-    ann = assumed(gate.adapters.settings.clean_up_role_arn).client("lambda")
-    name = gate.stack.functions["expire"]
-    outcome = discarding.discard(ann, name, gate.adapters.ledger, bad.id, "Ann")
+    invoker, name = ann.client("lambda"), gate.stack.functions["expire"]
+    outcome = discarding.discard(invoker, name, gate.adapters.ledger, bad.id, "Ann")
     assert (outcome.ingestion.discarded, outcome.left) == (True, "")
     assert any("/data/" in file for file in outcome.removal.files)
     assert gate.adapters.catalog.branches(bad.branch) == []
     for other in set(gate.stack.functions.values()) - {name}:
-        assert refused(ann.invoke, FunctionName=other, Payload=b"{}"), other
+        assert refused(invoker.invoke, FunctionName=other, Payload=b"{}"), other
 
 
 def parameters(gate: Gate) -> dict[str, str]:

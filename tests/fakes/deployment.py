@@ -44,6 +44,7 @@ SETTINGS = Settings(
     nessie_uri="http://nessie:19120",
     nessie_token_secret="publisher",
     job_token_secret="job",
+    region="us-east-1",
     emr_application_id="00application",
     emr_role_arn="arn:aws:iam::000000000000:role/job",
     job_code="s3://lake/jobs/1",

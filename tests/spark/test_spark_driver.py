@@ -24,11 +24,18 @@ from infra.local.jars import (
 from infra.local.java import (
     java_home,
 )
+from tests.contract.aws import ACCOUNT
 from tests.fakes.damaged_parquet import spinning, written
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.spark
 
+AWS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test",
+    "AWS_REGION": "us-east-1",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 SESSION = "from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate()\n"
 
 
@@ -80,7 +87,8 @@ class Bench:
         (self.directory / f"{run}.py").write_text(SESSION + textwrap.dedent(script))
         order = {"run": run, "entry_point": str(self.directory / f"{run}.py"), "py_files": []}
         order |= {name: str(self.directory / f"{run}.{name}") for name in ("stdout", "stderr")}
-        return {**order, "arguments": list(arguments), "conf": {}, **more}
+        told = {"environment": AWS, "executor_environment": AWS}
+        return {**order, "arguments": list(arguments), "conf": {}, **told, **more}
 
     def said(self, run: str) -> dict[str, Any]:
         """Return the driver's next message about the run."""
@@ -113,9 +121,6 @@ def s3() -> Iterator[str]:
     host, port = server.get_host_and_port()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "test")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         yield f"http://{host}:{port}"
     server.stop()
 
@@ -256,7 +261,7 @@ print(json.dumps([job.VERSION, rows[0][0]]))"""
 
 def test_s3_and_iceberg_are_there(bench: Bench, s3: str, tmp_path: Path) -> None:
     """s3:// addresses are the local S3's; a catalog in the settings works, with Iceberg's SQL."""
-    boto3.client("s3", endpoint_url=s3).create_bucket(Bucket="lake")
+    boto3.client("s3", endpoint_url=s3, **ACCOUNT).create_bucket(Bucket="lake")
     conf = {
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",

@@ -20,7 +20,8 @@ from werkzeug.serving import make_server
 from infra.local.emr import runs
 from infra.local.emr.api import Operations, web_app
 from infra.local.emr.drivers import Driver
-from infra.local.emr.faults import Faults, assumed, own
+from infra.local.emr.faults import Faults
+from infra.local.emr.rights import assumed, own, require_nothing, require_rights
 from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Pace, Scheduler
 from infra.local.emr.store import JobRuns
@@ -128,11 +129,13 @@ def main() -> None:
         job_runs,
         lambda number: Driver(_driver(options), options.home / "drivers" / str(number)),
         options.home / "artefacts",
-        assumed if options.assume_roles else own,
+        assumed if options.iam else own,
         Pace(options.minute_seconds, options.grace_seconds, options.patience_seconds),
         prewarm=options.prewarm,
     )
-    app = web_app(Operations(application, job_runs, scheduler, faults), scheduler, faults)
+    operations = Operations(application, job_runs, scheduler, faults)
+    require = require_rights(application) if options.iam else require_nothing
+    app = web_app(operations, scheduler, faults, require)
     server = make_server("127.0.0.1", options.port, app, threaded=True)
     scheduler.begin()
     server.serve_forever()
@@ -144,7 +147,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--home", type=Path, required=True, help="where its state is kept")
     parser.add_argument("--drivers", type=int, default=1, help="how many runs run at a time")
     parser.add_argument("--prewarm", action="store_true", help="keep a driver waiting for runs")
-    parser.add_argument("--assume-roles", action="store_true", help="hold runs to their rights")
+    parser.add_argument("--iam", action="store_true", help="hold callers and runs to their rights")
     parser.add_argument("--application-id", default="00lakegatelocal1")
     parser.add_argument("--event-source", default="aws.emr-serverless")
     parser.add_argument("--queue-timeout-minutes", type=int, default=360)
@@ -187,7 +190,8 @@ def _driver(options: argparse.Namespace) -> list[str]:
     )
 
     command = [sys.executable, "-m", "infra.local.spark_driver"]
-    return [*command, "--java-home", str(java_home()), "--jars", spark_jars()]
+    where = ["--region", options.region]
+    return [*command, *where, "--java-home", str(java_home()), "--jars", spark_jars()]
 
 
 if __name__ == "__main__":

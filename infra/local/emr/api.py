@@ -4,7 +4,7 @@ import functools
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -24,6 +24,9 @@ from infra.local.emr.store import JobRuns, TokenUsed, now
 # Requests are read and checked by botocore's service model, and refused as AWS does.
 
 
+_OF_EVERY_SERVICE = ("AccessDeniedException", "MissingAuthenticationTokenException")
+
+
 class AwsError(Exception):
     """An error as answer: `code` is the name of the client's exception."""
 
@@ -33,7 +36,9 @@ class AwsError(Exception):
 
     @property
     def status(self) -> int:
-        """Return the HTTP status of this error."""
+        """Return the HTTP status of this error; that of every service is not in the model."""
+        if self.code in _OF_EVERY_SERVICE:
+            return 403
         return model().shape_for(self.code).metadata["error"]["httpStatusCode"]
 
 
@@ -150,6 +155,10 @@ def _inside(shape: Shape, value: Any) -> Iterator[tuple[Shape, Any, str]]:
             yield shape.key, key, f"{key}.key"
             yield shape.value, item, f"{key}.value"
 
+
+# Raises AwsError unless the sender of an operation with this input, known by the request's
+# signature, may do it.
+Require = Callable[[str, Mapping[str, Any], str], None]
 
 _PAGE = 50
 _MOST_MINUTES = 10_080
@@ -287,13 +296,19 @@ def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
     return page | {"nextToken": items[size - 1]["id"]} if len(items) > size else page
 
 
-def web_app(operations: Operations, scheduler: Scheduler, faults: Faults) -> Flask:
-    """Return the service: the operations at the service model's paths, `/_control`, `/_health`."""
+def web_app(
+    operations: Operations, scheduler: Scheduler, faults: Faults, require: Require
+) -> Flask:
+    """Return the service: the operations at the service model's paths, `/_control`, `/_health`.
+
+    `require` raises AwsError for a caller who may not do an operation with this input.
+    """
     app = Flask("emr-serverless")
     for name in _OPERATIONS:
         http = model().operation_model(name).http
         path = http["requestUri"].replace("{", "<").replace("}", ">")
-        answer = functools.partial(_answer, name, getattr(operations, botocore.xform_name(name)))
+        operation = getattr(operations, botocore.xform_name(name))
+        answer = functools.partial(_answer, name, operation, require)
         app.add_url_rule(path, name, answer, methods=[http["method"]])
     control = functools.partial(_control, faults)
     app.add_url_rule("/_control", "control", control, methods=["GET", "PUT"])
@@ -303,7 +318,10 @@ def web_app(operations: Operations, scheduler: Scheduler, faults: Faults) -> Fla
 
 
 def _answer(
-    name: str, operation: Callable[[dict[str, Any]], dict[str, Any]], **path: str
+    name: str,
+    operation: Callable[[dict[str, Any]], dict[str, Any]],
+    require: Require,
+    **path: str,
 ) -> dict[str, Any]:
     try:
         body = json.loads(request.get_data() or "{}")
@@ -312,6 +330,7 @@ def _answer(
     given = parsed(name, path, request.args, body)
     if unsupported := [member for member in _UNSUPPORTED if member in given]:
         raise invalid(f"this stand-in does not support {', '.join(unsupported)} of {name}")
+    require(name, given, request.headers.get("Authorization", ""))
     return operation(given)
 
 

@@ -3,7 +3,8 @@
 The pipe protocol is one JSON object a line. To the driver's standard input:
 
     {"run": ID, "entry_point": PATH, "arguments": [...], "py_files": [PATH...], "conf": {...},
-     "environment": {...},                    with these variables, which are AWS's credentials,
+     "environment": {...},                    with these variables: the run's credentials, and what
+     "executor_environment": {...},           its submission names for driver and executors
      "stdout": PATH, "stderr": PATH}          execute this run (only if no other is active)
     {"cancel": ID}                            cancel its Spark jobs; its end is still reported
 
@@ -31,6 +32,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from infra.local import processes
+
+# What a job's process has although its submission names nothing. AWS documents no list ("Spark job
+# properties" only has how to add variables), so this is what each process of a Linux image has.
+# Java and Spark are set by the driver itself, and the credentials by each run.
+_OF_EVERY_IMAGE = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")
+# Where this machine's AWS is. It takes variables, which AWS's clients for Python and Java know: the
+# job's code must not know that it runs here.
+_OF_THIS_MACHINE = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+# By these the stack finds what it started, and its Java starts faster.
+_OF_THE_STACK = (processes.MARK, "JDK_JAVA_OPTIONS")
+_KNOWN = (*_OF_EVERY_IMAGE, *_OF_THIS_MACHINE, *_OF_THE_STACK)
+
 
 class Driver:
     """A running driver, used by one thread."""
@@ -45,6 +59,7 @@ class Driver:
             self._process = subprocess.Popen(
                 command,
                 cwd=work,
+                env={name: os.environ[name] for name in _KNOWN if name in os.environ},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=output,

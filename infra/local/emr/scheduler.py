@@ -7,14 +7,13 @@ import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.local.emr import runs
 from infra.local.emr.drivers import Driver
-from infra.local.emr.faults import Environment
 from infra.local.emr.runs import Application, JobRun, WrongState
 from infra.local.emr.slots import Slot, Slots
 from infra.local.emr.store import JobRuns, now
@@ -79,7 +78,7 @@ class Scheduler:
         job_runs: JobRuns,
         new_driver: Callable[[int], Driver],
         artefacts: Path,
-        credentials: Callable[[JobRun, Application], Environment],
+        credentials: Callable[[JobRun, Application], Mapping[str, str]],
         pace: Pace,
         *,
         prewarm: bool,

@@ -32,10 +32,13 @@ class CannotSubmit(Exception):
 class Parameters:
     """The parsed `sparkSubmitParameters`; `conf` is without settings for a driver of its own.
 
-    `needed` are jars and archives, which only have to exist: the driver has its own.
+    `needed` are jars and archives, which only have to exist: the driver has its own. `variables`
+    are those of the driver's environment, `of_executors` those of its executors.
     """
 
     conf: dict[str, str]
+    variables: dict[str, str]
+    of_executors: dict[str, str]
     py_files: tuple[str, ...]
     needed: tuple[str, ...]
     workers: "Workers"
@@ -74,7 +77,18 @@ def parameters(text: str) -> Parameters:
         raise CannotSubmit(f"sparkSubmitParameters: {error}") from error
     needed = _listed([*given.jars, *(conf.get(f"spark.{it}", "") for it in ("jars", "archives"))])
     kept = {name: value for name, value in conf.items() if not name.startswith(_OF_THE_DRIVER)}
-    return Parameters(kept, _listed(given.py_files), needed, workers)
+    variables = _named(conf, "spark.emr-serverless.driverEnv.")
+    of_executors = _named(conf, "spark.executorEnv.")
+    return Parameters(kept, variables, of_executors, _listed(given.py_files), needed, workers)
+
+
+def _named(conf: Mapping[str, str], begin: str) -> dict[str, str]:
+    """Return the variables that are set under this beginning.
+
+    Not the path: the libraries of a run are those of this machine's environment.
+    """
+    found = {name.removeprefix(begin): v for name, v in conf.items() if name.startswith(begin)}
+    return {name: value for name, value in found.items() if name != "PYTHONPATH"}
 
 
 DEFAULT_WORKERS = Workers(_CORES, _CORES, _EXECUTORS)
@@ -108,8 +122,8 @@ def order(
 ) -> dict[str, Any]:
     """Return the driver's order after downloading all files in S3 into `store`.
 
-    `environment` has the run's own credentials, if any. Raises CannotSubmit, also for a missing jar
-    or archive.
+    `environment` has the run's credentials, which its executors get, too. Raises CannotSubmit, also
+    for a missing jar or archive.
     """
     given = parameters(spark_submit.get("sparkSubmitParameters", ""))
     s3 = _s3(environment)
@@ -120,7 +134,8 @@ def order(
         "arguments": spark_submit.get("entryPointArguments", []),
         "py_files": [str(_local(uri, store, s3)) for uri in given.py_files],
         "conf": given.conf,
-        "environment": dict(environment),
+        "environment": {**given.variables, **environment},
+        "executor_environment": {**given.of_executors, **environment},
     }
 
 

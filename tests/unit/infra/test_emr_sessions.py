@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.local.emr.faults import session_seconds
+from infra.local.emr.rights import session_seconds
 
 _MINUTE, _HOUR = 60, 3600
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PINNED = set(job_versions(ROOT)) - {"python"}
 OWN = {"lakegate", "spark_jobs"}
 # EMR's image has these; PyYAML is among the job's packages.
-OF_THE_IMAGE = {"boto3", "botocore", "py4j", "pyspark", "yaml"}
+OF_THE_IMAGE = {"py4j", "pyspark", "yaml"}
 USE = """
 import io
 import numpy, pyarrow, pyarrow.compute, pyarrow.parquet
@@ -27,7 +27,10 @@ pyarrow.parquet.write_table(pyarrow.table({"a": numbers}), file, compression="zs
 how = {"page_checksum_verification": True, "use_threads": False, "pre_buffer": False}
 read = pyarrow.parquet.read_table(file, **how)
 assert pyarrow.compute.sum(read["a"]).as_py() == numbers.sum()
-print(numpy.__file__, pyarrow.__file__)
+import boto3
+for service in ("s3", "sqs", "secretsmanager"):
+    boto3.client(service, region_name="eu-central-1")
+print(numpy.__file__, pyarrow.__file__, boto3.__file__)
 """
 
 

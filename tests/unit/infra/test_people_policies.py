@@ -9,6 +9,7 @@ import pytest
 
 from infra import template
 from tests.compiled import ACCOUNT, Compiled
+from tests.deploy.calls import Call, recorded
 from tests.policies import Identity, listed, statements
 
 ROOT = Path(__file__).parents[3]
@@ -23,11 +24,13 @@ def compiled(name: str, **parameters: str) -> Compiled:
     return Compiled.of(ROOT / "infra" / "policies" / f"{name}.yml", **parameters)
 
 
-def person(name: str, **parameters: str) -> Identity:
-    """Return a person or a program with the policies of a file."""
+def person(name: str, *policies: str, **parameters: str) -> Identity:
+    """Return a person or a program with the policies of a file, or with some of them."""
     found = compiled(name, **parameters)
     documents = [
-        found.resolve(each["Properties"]["PolicyDocument"]) for each in found.resources.values()
+        found.resolve(each["Properties"]["PolicyDocument"])
+        for policy, each in found.resources.items()
+        if policy in (policies or found.resources)
     ]
     return Identity(f"arn:aws:iam::{ACCOUNT}:role/{name}", documents)
 
@@ -179,6 +182,14 @@ def test_a_deployer_may_create_every_resource(name: str, kind: str, physical: st
         other = resource.replace("lakegate-dev", "lakegate-prod")
         named = kind.split("::")[1] not in ("EC2", "ElasticLoadBalancingV2", "RDS")
         assert deployer.may(action, other, **context) is not named, other
+
+
+@pytest.mark.parametrize("call", list(recorded()), ids=str)
+def test_a_deployer_may_make_every_recorded_call(call: Call) -> None:
+    """With an own platform it has all three policies, with a given one App and Roles."""
+    policies = ("App", "Roles") if call.platform == "given" else ()
+    keys = {"iam__PassedToService": "emr-serverless.amazonaws.com"} | REGION
+    assert person("deployer", *policies).may(call.action, call.resource, **keys)
 
 
 SERVICES = ("ops.emr-serverless", "ecs", "elasticloadbalancing", "rds", "pullthroughcache.ecr")

@@ -247,7 +247,7 @@ def test_only_functions_that_publish_or_clean_up_read_the_publishers_token(name:
 
 @pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole"])
 def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
-    """Roles that start runs may tag them and pass the job's role; only uploads cannot read runs."""
+    """Roles that start runs may tag them, look whether they are up, and pass the job's role."""
     role, run = ROLES[name], f"{APPLICATION}/jobruns/00f1"
     emr = {"iam__PassedToService": "emr-serverless.amazonaws.com"}
     assert role.may("emr-serverless:TagResource", run)
@@ -256,7 +256,7 @@ def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
         "iam:PassRole", APP.arn("JobRole"), iam__PassedToService="ec2.amazonaws.com"
     )
     assert not role.may("iam:PassRole", APP.arn("CleanUpRole"), **emr)
-    assert role.may("emr-serverless:GetJobRun", run) is (name != "OnUploadRole")
+    assert role.may("emr-serverless:GetJobRun", run)
     assert role.may("emr-serverless:ListJobRuns", APPLICATION) is (name == "SweepRole")
     other = APPLICATION.replace("00app", "00other")
     assert not role.may("emr-serverless:StartJobRun", other)

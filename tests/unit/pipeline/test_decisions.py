@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import State
-from functions.pipeline.decision import Publish, Refuse, RunAgain, decide, with_findings
+from functions.pipeline.decision import AwaitRight, Publish, Refuse, RunAgain, decide, with_findings
 from lakegate.landing import run_name
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes import examples
@@ -55,6 +55,27 @@ def test_a_run_out_of_memory_is_repeated_once_with_larger_workers() -> None:
     assert decide(INGESTION, ended, report, tries=2) == RunAgain(why)
     again = replace(INGESTION, failures=1)
     assert decide(again, ended, report, tries=9) == Refuse(State.ERRORED, why)
+
+
+LACKING = "the role lakegate-dev-JobRole lacks the right s3:GetObject on arn:aws:s3:::lake/a"
+
+
+@pytest.mark.parametrize("failures", [0, 99])
+def test_a_run_that_lacked_a_right_is_repeated_for_ever(failures: int) -> None:
+    """No number of runs without a right ends a file, whether a report or EMR names the right."""
+    why = Reason("RIGHT_MISSING", LACKING)
+    report = replace(PASSED, verdict=Verdict.ERRORED, reason=why, audited_hash="")
+    often = replace(INGESTION, failures=failures)
+    assert decide(often, run(RunState.FAILED), report, tries=2) == AwaitRight(why)
+    said = f"ExitCode: 1. Last few exceptions: RightMissing: RIGHT_MISSING: {LACKING} Grant it: …"
+    assert decide(often, run(RunState.FAILED, said), None, tries=2) == AwaitRight(why)
+
+
+def test_a_foreign_report_of_a_missing_right_is_refused() -> None:
+    """Another run's report repeats nothing."""
+    why = Reason("RIGHT_MISSING", LACKING)
+    other = replace(PASSED, verdict=Verdict.ERRORED, reason=why, ingestion="f" * 32)
+    assert refusal(RunState.FAILED, other) == (State.ERRORED, "FOREIGN_REPORT")
 
 
 @pytest.mark.parametrize("found", ["audited", "something else"])

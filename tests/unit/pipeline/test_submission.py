@@ -38,6 +38,14 @@ def test_the_code_is_that_of_the_release() -> None:
     assert "spark.jars=s3://lake/jobs/1/spark-avro.jar,s3://own/a.jar,s3://own/b.jar" in given
 
 
+def test_driver_and_executors_are_told_the_region() -> None:
+    """No worker has to know it from its image, whichever of AWS's clients asks."""
+    given = parameters(region="eu-central-1")
+    for worker in ("emr-serverless.driverEnv", "executorEnv"):
+        for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+            assert f"spark.{worker}.{name}=eu-central-1" in given
+
+
 def test_the_size_is_that_of_the_settings() -> None:
     """The numbers and sizes of driver and executors are those of the settings."""
     given = parameters(job_worker_cores=2, job_worker_memory="6g", job_max_executors=3)

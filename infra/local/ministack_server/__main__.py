@@ -12,20 +12,19 @@ import hashlib
 import json
 import logging
 import os
-import re
 import signal
 import time
 import zipfile
-from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
 from typing import IO, Any
 
+import ministack_iam
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
-from ministack.core import iam_evaluator, lambda_runtime, persistence
+from ministack.core import lambda_runtime, persistence
 from ministack.services import dynamodb, lambda_svc, s3, sqs, sts
 
 _SECONDS_BETWEEN_SAVES = 2.0
@@ -177,55 +176,6 @@ def _statuses(cloudformation: dict | None) -> list[str]:
     return [stack.get("StackStatus", "") for stack in stacks]
 
 
-def _complete_iam() -> None:
-    """Complete ministack's IAM: wildcards, conditions of trust policies, TLS, SQS's batches.
-
-    In AWS `${*}`, `${?}` and `${$}` stand for themselves. When a service assumes a role, AWS gives
-    the trust policy the resource that it acts for; here the external id does. A role's sessions
-    have the role's name. Requests within this machine count as TLS, which the policies require. A
-    batch needs the right of the single action (SQS Developer Guide, "API permissions").
-    """
-    compiled, trusts = iam_evaluator._fnmatch_compile, iam_evaluator.evaluate_trust_policy  # noqa: SLF001
-
-    def compiled_with_escapes(pattern: str, ignore_case: bool) -> re.Pattern[str]:
-        if "${" not in pattern:
-            return compiled(pattern, ignore_case)
-        parts = re.findall(r"\$\{([*?$])\}|(.)", pattern, re.DOTALL)
-        wild = {"*": ".*", "?": "."}
-        regex = "".join(re.escape(a) if a else wild.get(b) or re.escape(b) for a, b in parts)
-        return re.compile(f"^{regex}$", re.IGNORECASE if ignore_case else 0)
-
-    def trusts_for(document: Any, caller: str, context: Any = None) -> bool:
-        source = context.service_context.get("sts:externalid") if context else None
-        if source and caller.endswith(":root"):
-            keys = {"aws:sourcearn": source, "aws:sourceaccount": source.split(":")[4]}
-            context.service_context.update(keys)
-        return trusts(document, caller, context)
-
-    resolve = iam_evaluator._resolve_condition_key  # noqa: SLF001
-
-    def resolve_role(key: str, context: Any) -> Any:
-        found = resolve(key, context)
-        if key.lower() != "aws:principalarn":
-            return found
-        return re.sub(r":sts:(:\d+:)assumed-role/([^/]+)/.*", r":iam:\1role/\2", found)
-
-    enforce = iam_evaluator.enforce
-
-    def enforce_single(key: str, action: str, *more: Any, **context: Any) -> Any:
-        single = action.removesuffix("Batch") if action.startswith("sqs:") else action
-        return enforce(key, single, *more, **context)
-
-    iam_evaluator.enforce = enforce_single
-    iam_evaluator._resolve_condition_key = resolve_role  # noqa: SLF001
-    iam_evaluator._fnmatch_compile = compiled_with_escapes  # noqa: SLF001
-    iam_evaluator.evaluate_trust_policy = trusts_for
-    # Also without a request: a service that sends to a queue or receives for a role.
-    iam_evaluator._request_origin = ContextVar("origin", default=("127.0.0.1", True))  # noqa: SLF001
-    pin = ministack.pin_request_origin
-    ministack.pin_request_origin = lambda address, _: pin(address, True)
-
-
 def _remember_sessions(file: Path) -> None:
     """Keep credentials across a kill, so that their holders can go on.
 
@@ -293,26 +243,6 @@ def _share_code(codes: Path) -> None:
     lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": UnpackedOnce})
 
 
-def _note_requests(file: Path) -> None:
-    """Write each role's requests and IAM's answers to a file, one JSON object a line."""
-    enforce = iam_evaluator.enforce
-    noted: set[str] = set()
-
-    def enforce_and_note(key: str, action: str, *more: Any, **context: Any) -> Any:
-        refusal = enforce(key, action, *more, **context)
-        session = sts._sessions.get(key)  # noqa: SLF001
-        if session:
-            request = {"who": session["Arn"], "action": action, "allowed": refusal is None}
-            line = json.dumps(request | {"resource": context.get("resource_arn", "*")})
-            if line not in noted:
-                noted.add(line)
-                with file.open("a") as notes:
-                    notes.write(f"{line}\n")
-        return refusal
-
-    iam_evaluator.enforce = enforce_and_note
-
-
 async def _run() -> None:
     config = Config()
     config.bind = [f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"]
@@ -322,8 +252,8 @@ async def _run() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     state = Path(os.environ["STATE_DIR"])
-    _note_requests(state.with_name("asked.jsonl"))  # first: it notes what IAM is asked at last
-    _complete_iam()
+    ministack_iam.note_requests(state.with_name("asked.jsonl"))  # first: what IAM is asked at last
+    ministack_iam.complete()
     _take_numbers()
     _cut_versions()
     _share_code(state.with_name("code"))
@@ -340,7 +270,7 @@ async def _run() -> None:
         saving.append(asyncio.create_task(_save_regularly(journal)))
 
     ministack._load_persisted_state = load_all  # noqa: SLF001
-    await serve(ministack.app, config, shutdown_trigger=stop.wait)
+    await serve(ministack_iam.answering(ministack.app), config, shutdown_trigger=stop.wait)
     for task in saving:
         task.cancel()
 

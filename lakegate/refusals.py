@@ -1,0 +1,54 @@
+"""Rights that a role lacks, told in one sentence, whichever service refused."""
+
+import re
+
+from lakegate.errors import Transient
+
+RIGHT_MISSING = "RIGHT_MISSING"
+# S3 answers a HEAD without a body, so that its error has only the status.
+_DENIED = ("AccessDenied", "AccessDeniedException", "AuthorizationError", "403")
+_SAID = re.compile(
+    r"(?:assumed-role|role|user)/([^/\s]+)\S* is not authorized to perform: ([\w:-]+)"
+    r"(?: on resource: \"?([^\s\"]+))?"
+)
+_MEND = "Grant it: what failed for it is tried again by itself"
+
+
+_TOLD = re.compile(rf"{RIGHT_MISSING}: (.*?)(?:\s+{_MEND[:8]}.*)?$", re.DOTALL)
+
+
+class RightMissing(Transient):
+    """A role lacks a right. People must grant it, and then a retry succeeds."""
+
+    def __init__(self, lacking: str) -> None:
+        """Take a sentence that names the role and the right."""
+        super().__init__(RIGHT_MISSING, f"{lacking}\n{_MEND}")
+
+
+def unavailable(error: Exception, code: str, message: str) -> Transient:
+    """Return the error to raise for an exception of AWS's client with this code and message.
+
+    It is RightMissing where IAM refused the request.
+    """
+    response = getattr(error, "response", None)  # of another client's exception it may be anything
+    said = response.get("Error", {}) if isinstance(response, dict) else {}
+    if said.get("Code") not in _DENIED:
+        return Transient(code, message)
+    found = _SAID.search(said.get("Message", ""))
+    if not found:
+        return RightMissing(f"a right is missing: {message}")
+    role, action, resource = found.groups()
+    return RightMissing(
+        f"the role {role} lacks the right {action} on {resource or 'all resources'}"
+    )
+
+
+def named_in(text: str) -> str:
+    """Return the sentence of RightMissing in a text with its error, "" where there is none."""
+    found = _TOLD.search(text)
+    return found[1] if found else ""
+
+
+def forbidden(whose: str, detail: str) -> RightMissing:
+    """Return the error for Nessie's 403 to the holder of a token; `whose` names the token."""
+    return RightMissing(f"Nessie's rules do not allow this with {whose}: {detail}")

@@ -1,0 +1,173 @@
+"""The local EMR Serverless refuses callers what IAM does not allow them, in AWS's words."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import requests
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from infra import lambda_python
+from infra.local import ministack, processes
+from infra.local.parts import free_port
+from tests.contract.emr_service import APPLICATION, Service, start_request
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.stack
+
+ROOT = Path(__file__).parents[2]
+WHERE = f"arn:aws:emr-serverless:us-east-1:{ministack.ACCOUNT}:/applications/{APPLICATION}"
+JOB = f"arn:aws:iam::{ministack.ACCOUNT}:role/job"
+PASSING = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
+ELSEWHERE = {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}
+# Returns boto3's `emr-serverless` client of a role with these statements.
+As = Callable[..., Any]
+
+
+def allow(action: str, resource: str, **more: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": action, "Resource": resource, **more}
+
+
+LOOK = allow("emr-serverless:GetJobRun", f"{WHERE}/jobruns/*")
+START = allow("emr-serverless:StartJobRun", WHERE)
+PASS = allow("iam:PassRole", JOB, Condition=PASSING)
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Yield the address of the local AWS."""
+    home, port = tmp_path_factory.mktemp("aws"), free_port(set())
+    address, python = f"http://127.0.0.1:{port}", ROOT / lambda_python.ENVIRONMENT / "bin/python"
+    command = ministack.command(home, python, port)
+    ministack.prepare(home, address, datetime.now(UTC))
+    try:
+        processes.start(home, command)
+        processes.wait_until(home, "ministack", lambda: ministack.answers(address), PATIENCE)
+        yield address
+    finally:
+        processes.stop(home, command.part)
+
+
+@pytest.fixture(scope="module")
+def service(aws: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(tmp_path_factory.mktemp("emr"), aws)
+    yield service.start("--iam")
+    service.stop()
+
+
+@pytest.fixture
+def caller(aws: str, service: Service, request: pytest.FixtureRequest) -> As:
+    """Return a function that makes a role with statements, and returns its client."""
+    iam, name = ministack.client("iam", aws), f"role-{abs(hash(request.node.name))}"
+
+    def make(*statements: Mapping[str, Any], session: Mapping[str, Any] | None = None) -> Any:
+        root = {"AWS": f"arn:aws:iam::{ministack.ACCOUNT}:root"}
+        trust = {"Effect": "Allow", "Principal": root, "Action": "sts:AssumeRole"}
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument=document(trust))
+        iam.put_role_policy(RoleName=name, PolicyName="p", PolicyDocument=document(*statements))
+        arn = f"arn:aws:iam::{ministack.ACCOUNT}:role/{name}"
+        narrowed = {"Policy": document(session)} if session else {}
+        taken = ministack.client("sts", aws).assume_role(
+            RoleArn=arn, RoleSessionName="ann", **narrowed
+        )["Credentials"]
+        return boto3.client(
+            "emr-serverless",
+            endpoint_url=service.url,
+            region_name=ministack.REGION,
+            aws_access_key_id=taken["AccessKeyId"],
+            aws_secret_access_key=taken["SecretAccessKey"],
+            aws_session_token=taken["SessionToken"],
+            config=Config(retries={"total_max_attempts": 1}),
+        )
+
+    return make
+
+
+def document(*statements: Mapping[str, Any]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+
+
+def refusal(call: Callable[..., Any], **given: Any) -> str:
+    """Return the code and the message with which a call is refused."""
+    with pytest.raises(ClientError) as refused:
+        call(**given)
+    error = refused.value.response["Error"]
+    return f"{error['Code']}: {error['Message']}"
+
+
+def test_a_role_without_the_right_is_refused_as_by_aws(caller: As) -> None:
+    """A refusal names the session, the action and the resource, as AWS's does."""
+    told = refusal(caller(START).get_job_run, applicationId=APPLICATION, jobRunId="00f1")
+    assert told.startswith(
+        f"AccessDeniedException: User: arn:aws:sts::{ministack.ACCOUNT}:assumed-role/role-"
+    )
+    assert told.endswith(
+        "/ann is not authorized to perform: emr-serverless:GetJobRun on resource: "
+        f"{WHERE}/jobruns/00f1 because no identity-based policy allows the "
+        "emr-serverless:GetJobRun action"
+    )
+
+
+def test_a_role_with_the_right_is_answered(caller: As) -> None:
+    """What the role may is done: here the run does not exist."""
+    look = caller(LOOK).get_job_run
+    told = refusal(look, applicationId=APPLICATION, jobRunId="00f1")
+    assert told.startswith("ResourceNotFoundException")
+
+
+def test_a_session_may_only_what_its_policy_allows_too(caller: As) -> None:
+    """The policy of a session narrows its role."""
+    look = caller(LOOK, START, session=START).get_job_run
+    assert "AccessDenied" in refusal(look, applicationId=APPLICATION, jobRunId="00f1")
+
+
+@pytest.mark.parametrize(
+    ("statements", "lacking"),
+    [
+        ((PASS,), "emr-serverless:StartJobRun"),
+        ((START,), "iam:PassRole"),
+        ((START, {**PASS, "Condition": ELSEWHERE}), "iam:PassRole"),
+        ((START, PASS), "emr-serverless:TagResource"),
+    ],
+)
+def test_starting_takes_every_right_that_it_takes_on_aws(
+    caller: As, statements: tuple[Mapping[str, Any], ...], lacking: str
+) -> None:
+    """Who starts a run must be able to start, to tag, and to pass the job's role to EMR."""
+    start = caller(*statements).start_job_run
+    told = refusal(start, **start_request("succeed"), tags={"a": "b"})
+    assert f"AccessDeniedException: User: arn:aws:sts::{ministack.ACCOUNT}" in told
+    assert f"is not authorized to perform: {lacking} " in told
+
+
+def test_an_unsigned_request_is_refused(service: Service) -> None:
+    """Nobody gets an answer without a signature for this service."""
+    answer = requests.get(f"{service.url}/applications/{APPLICATION}", timeout=PATIENCE)
+    assert (answer.status_code, answer.headers["x-amzn-ErrorType"]) == (
+        403,
+        "MissingAuthenticationTokenException",
+    )
+
+
+def test_the_owner_of_the_account_may_everything(service: Service) -> None:
+    """The account's root is the administrator: tests and deployers act as it."""
+    assert service.state() == "CREATED"
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [{**LOOK, "Condition": {"StringResembles": {"aws:username": "ann"}}}, {**LOOK, "Unless": "x"}],
+)
+def test_a_policy_that_is_not_understood_fails_loudly(
+    caller: As, strange: Mapping[str, Any]
+) -> None:
+    """An element or an operator that the local IAM does not know is neither allowed nor skipped."""
+    look = caller(strange, LOOK).get_job_run
+    told = refusal(look, applicationId=APPLICATION, jobRunId="00f1")
+    assert "AccessDenied" not in told
+    assert "ResourceNotFound" not in told

@@ -1,0 +1,56 @@
+"""A right that the job lacks is told from a file that cannot be read."""
+
+import pytest
+
+from lakegate.errors import LakegateError
+from lakegate.refusals import RightMissing
+from spark_jobs.errors import explain
+
+
+class Java:
+    """A Java exception with its causes, each as `class: message`."""
+
+    def __init__(self, text: str, *causes: str) -> None:
+        self._text, self._causes = text, causes
+
+    def toString(self) -> str:  # noqa: N802 - Java's name
+        return self._text
+
+    def getCause(self) -> "Java | None":  # noqa: N802
+        return Java(*self._causes) if self._causes else None
+
+
+class Raised(Exception):
+    """An exception of PySpark that stands for a Java one."""
+
+    def __init__(self, *chain: str) -> None:
+        super().__init__(chain[0])
+        self._origin = Java(*chain)
+
+
+def explained(*chain: str) -> LakegateError:
+    return explain(Raised(*chain), "the file cannot be read", "CORRUPT_FILE")
+
+
+WRAPPED = "org.apache.spark.SparkException: [FAILED_READ_FILE] cannot read s3a://landing/a"
+
+
+@pytest.mark.parametrize(
+    "denied",
+    [
+        "java.nio.file.AccessDeniedException: s3a://landing/a: getFileStatus: 403",
+        "org.apache.iceberg.exceptions.ForbiddenException: Forbidden: not allowed",
+        "software.amazon.awssdk.services.s3.model.S3Exception: no (Service: S3, Status Code: 403)",
+    ],
+)
+def test_a_refused_request_is_a_missing_right(denied: str) -> None:
+    """Spark's own words about the file do not count."""
+    error = explained(WRAPPED, denied)
+    assert isinstance(error, RightMissing)
+    assert denied in error.message
+
+
+def test_a_file_that_quotes_a_refusal_is_still_at_fault() -> None:
+    """Only the exception's class counts, as its message may have what is in the file."""
+    error = explained(WRAPPED, "java.io.EOFException: 'AccessDeniedException: 403' in row 1")
+    assert error.code == "CORRUPT_FILE"
