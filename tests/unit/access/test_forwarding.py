@@ -189,6 +189,49 @@ def test_the_function_reaches_nessie_alone(request_: dict[str, str]) -> None:
     assert not nessie.requests
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/../q/metrics",
+        "/api/v2/..",
+        "/api/v2/./config",
+        "/api/..?a=b",
+        "/api/..#a",
+        "/api/%2e%2E/q/metrics",
+        "/api/.%2e/q/metrics",
+        "/api/%252e%252e/q/metrics",
+        "/api/%25252e%25252e%25252fq/metrics",
+        "/api/v2%2f..%2f..%2fq/metrics",
+        "/api/..\\q/metrics",
+        "/api/v2%5c..%5C..%5cq/metrics",
+        "/api/..;a=b/q/metrics",
+        "/api/..%3ba=b/q/metrics",
+    ],
+)
+def test_no_request_leaves_nessies_paths(path: str) -> None:
+    """A segment `.` or `..` is refused, however it is written: client or server may remove it."""
+    nessie = Nessie()
+    with nessie.running() as uri, pytest.raises(Permanent, match="BAD_REQUEST"):
+        forward(uri, {"method": "GET", "path": path})
+    assert not nessie.requests
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v2/trees/ingest%2Fshop.orders%2F..a.csv-1f@ab/contents/shop.%E2%80%A6",
+        "/api/v2/trees/main@/history?filter=a%20%2F..%2F%20b&from=../..",
+        "/iceberg/v1/main%257Cs3:%252F%252Flake/namespaces/shop/tables/a...b",
+    ],
+)
+def test_dots_in_names_pass(path: str) -> None:
+    """Dots within a name or in the query arrive as they were sent."""
+    nessie = Nessie()
+    with nessie.running() as uri:
+        assert forward(uri, {"method": "GET", "path": path})["status"] == 200
+    assert nessie.requests == [("GET", path, b"")]
+
+
 def test_other_users_of_the_machine_are_refused() -> None:
     """A request without the secret path does not reach the function, and each path is new."""
     nessie = Nessie()
