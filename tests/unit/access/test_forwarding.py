@@ -32,6 +32,7 @@ class Nessie:
     answer: Callable[[int], tuple[int, bytes]] = lambda nth: (200, b'{"ok": true}')
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    location: str = ""
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -47,6 +48,7 @@ class Nessie:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Server-Secret", "internal")
+                self.send_header("Location", nessie.location)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 if self.command != "HEAD":
@@ -230,6 +232,16 @@ def test_dots_in_names_pass(path: str) -> None:
     with nessie.running() as uri:
         assert forward(uri, {"method": "GET", "path": path})["status"] == 200
     assert nessie.requests == [("GET", path, b"")]
+
+
+def test_no_redirection_is_followed() -> None:
+    """A redirection comes back as it is: the request and its token go to no other address."""
+    other = Nessie()
+    with other.running() as elsewhere:
+        nessie = Nessie(lambda _: (307, b""), location=f"{elsewhere}/api/v2/config")
+        with nessie.running() as uri:
+            answer = forward(uri, {"method": "GET", "path": "/api/v2/config"})
+    assert (answer["status"], other.requests) == (307, [])
 
 
 def test_other_users_of_the_machine_are_refused() -> None:
