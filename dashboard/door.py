@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 _REFUSAL = """<!doctype html>
 <html lang="en"><head><title>Lakegate</title><meta name="color-scheme" content="light dark"></head>
 <body><main><h1>This page is for who started it</h1>
-<p>Open the address that `lakegate page` printed. This one works in the same browser then.</p>
+<p>Open the address that <code>lakegate page</code> printed: then this one works, too.</p>
 </main></body></html>
 """
 
