@@ -9,12 +9,9 @@ import argparse
 import io
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,19 +24,17 @@ from benchmarks import page_data
 from benchmarks.results import contract, told
 from functions.model.ingestion import State
 from functions.settings import Settings
-from infra.local.parts import free_port
 from infra.local.settings import LAKE_BUCKET
 from tests.browser import chromium
 from tests.fakes.deployment import SETTINGS
+from tests.page import Served, served
 from tests.services import LANDING, Services, services
 from tests.template import ledger_table
-from tests.waiting import eventually, listening
 
 _INGESTIONS, _ROWS = 10_000, 10_000_000
-_AIM, _PATIENCE = 2.0, 120.0  # seconds
+_AIM = 2.0  # seconds
 _PICTURE: ViewportSize = {"width": 1200, "height": 900}
 _COLOURS = 128
-_COMMAND = "from cli.main import app; app()"
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
 _SHOWN = dict.fromkeys(("inbox", "ingestions"), "a[href^='ingestion?id=']")
 
@@ -52,14 +47,15 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home, services(Path(home)) as running:
         paths = _filled(running)
-        with _serving(running) as address, chromium() as browser:
-            first = _seconds(browser, address, "inbox", paths)  # of a page just started
+        environment = {**os.environ, **_environment(running)}
+        with served(environment, "--no-open") as site, chromium() as browser:
+            first = _seconds(browser, site, "inbox", paths)  # of a page just started
             taken = {
-                name: [_seconds(browser, address, name, paths) for _ in range(given.runs)]
+                name: [_seconds(browser, site, name, paths) for _ in range(given.runs)]
                 for name in paths
             }
             if given.pictures:
-                _draw(browser, address, paths, given.pictures)
+                _draw(browser, site, paths, given.pictures)
     _tell({"first_view_of_all": first, "load": os.getloadavg()[0]}, taken)
 
 
@@ -84,22 +80,6 @@ def _filled(running: Services) -> dict[str, str]:
     }
 
 
-@contextmanager
-def _serving(running: Services) -> Iterator[str]:
-    """Serve `lakegate page` in a process of its own and yield its address."""
-    port = free_port(set())
-    command = [sys.executable, "-c", _COMMAND, "page", "--no-open", "--port", str(port)]
-    variables = _environment(running)
-    with subprocess.Popen(
-        command, env={**os.environ, **variables}, stdin=subprocess.DEVNULL
-    ) as server:
-        try:
-            eventually(lambda: listening(port), _PATIENCE, "the page is not served")
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
 def _environment(running: Services) -> Mapping[str, str]:
     """Return the variables that point the page to these services."""
     settings: Settings = replace(
@@ -116,26 +96,28 @@ def _environment(running: Services) -> Mapping[str, str]:
     }
 
 
-def _seconds(browser: Browser, address: str, name: str, paths: Mapping[str, str]) -> float:
+def _seconds(browser: Browser, site: Served, name: str, paths: Mapping[str, str]) -> float:
     """Return the seconds from the navigation until a view is shown in a fresh browser context."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     try:
+        site.enter(context)
         begin = time.perf_counter()
         page = context.new_page()
-        page.goto(address + paths[name], wait_until="commit")
+        page.goto(site.address + paths[name], wait_until="commit")
         page.wait_for_selector(_SHOWN.get(name, _CHART), timeout=60_000)
         return time.perf_counter() - begin
     finally:
         context.close()
 
 
-def _draw(browser: Browser, address: str, paths: Mapping[str, str], folder: Path) -> None:
+def _draw(browser: Browser, site: Served, paths: Mapping[str, str], folder: Path) -> None:
     """Draw the README's two pictures, in as few colours as they need."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("inbox", "ingestion"):
         context = browser.new_context(viewport=_PICTURE, color_scheme="light")
+        site.enter(context)
         page = context.new_page()
-        page.goto(address + paths[name])
+        page.goto(site.address + paths[name])
         page.wait_for_selector(_SHOWN.get(name, _CHART))
         page.wait_for_load_state("networkidle")
         drawn = Image.open(io.BytesIO(page.screenshot(animations="disabled")))

@@ -1,16 +1,27 @@
-"""Serve the page: on this machine only, without requests to any other."""
+"""Serve the page: to its user alone, without requests to any other machine."""
 
 import json
 import socket
-from contextlib import suppress
+import sys
+import webbrowser
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from secrets import token_urlsafe
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any
 
+import streamlit as st
+from starlette.middleware import Middleware
 from streamlit.logger import set_log_level
 
 from access.deployment import Choice
 from dashboard.charts import theme
+from dashboard.door import Door
 from lakegate.errors import LakegateError
 
 _APP = Path(__file__).with_name("app.py")
@@ -20,10 +31,10 @@ _LEVEL = "error"
 _HERE = "127.0.0.1"
 _OPTIONS = {
     "server.address": _HERE,
+    "server.headless": True,
     "server.fileWatcherType": "none",
     "server.runOnSave": False,
     "server.allowRunOnSave": False,
-    "server.showEmailPrompt": False,
     "browser.gatherUsageStats": False,
     "browser.serverAddress": _HERE,
     "client.toolbarMode": "minimal",
@@ -39,13 +50,26 @@ def serve(choice: Choice, port: int, *, open_browser: bool) -> None:
 
     Raises LakegateError PORT_NOT_FREE.
     """
-    from streamlit.web import cli
-
     _require_free(port)
     _warm_up(choice)
-    address = f"http://{_HERE}:{port}"
+    secret = token_urlsafe(24)
+    address = f"http://{_HERE}:{port}/{secret}"
+    door = Middleware(Door, secret=secret, port=port)
+    shown = partial(_shown, address) if open_browser else None
     print(f"The quality page of {choice.name} is at {address} (Ctrl-C ends it)", flush=True)
-    cli.main(arguments(choice, port, open_browser=open_browser), standalone_mode=False)
+    sys.argv = [str(_APP), json.dumps(asdict(choice))]  # the script's own
+    st.App(_APP, middleware=[door], lifespan=shown).run(config=options(port))
+
+
+@asynccontextmanager
+async def _shown(address: str, _: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Show an address in the browser, by a file: all users can read a program's arguments."""
+    with TemporaryDirectory(prefix="lakegate-") as folder:  # which others cannot enter
+        file = Path(folder) / "page.html"
+        file.write_text(f'<meta http-equiv="refresh" content="0; url={address}">')
+        # In a thread, since a browser in the terminal returns when it is closed.
+        Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
+        yield {}
 
 
 def _require_free(port: int) -> None:
@@ -69,12 +93,6 @@ def _warm_up(choice: Choice) -> None:
         opened(choice)
 
 
-def arguments(choice: Choice, port: int, *, open_browser: bool) -> list[str]:
-    """Return Streamlit's arguments, which override its own files of settings."""
-    given = {**_OPTIONS, **theme(), "server.port": port, "server.headless": not open_browser}
-    options = [f"--{name}={_written(value)}" for name, value in given.items()]
-    return ["run", str(_APP), *options, "--", json.dumps(asdict(choice))]
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def options(port: int) -> Mapping[str, object]:
+    """Return Streamlit's options, which override its own files of settings."""
+    return {**_OPTIONS, **theme(), "server.port": port}

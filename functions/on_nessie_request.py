@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import requests
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -28,7 +29,8 @@ from lakegate.errors import Permanent
 PAGE = 4 * 1024 * 1024
 _SECONDS = (5, 25)  # to connect, and to wait for bytes: less than the function's timeout
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
-_PATHS = re.compile(r"/(api|iceberg)/[!-~]*")
+_PATHS = re.compile(r"/(api|iceberg)/[!\"$-~]*")  # without "#", from where clients cut it off
+_SEGMENTS = re.compile(r"[/\\]")
 _PASSED_ON = ("accept", "authorization", "content-type", "x-iceberg-access-delegation")
 _PASSED_BACK = ("content-type", "www-authenticate")
 
@@ -40,7 +42,7 @@ def forward(nessie_uri: str, request: Mapping[str, Any], page: int = PAGE) -> di
     Permanent BAD_REQUEST for a request that is not for Nessie.
     """
     method, path = str(request.get("method")), str(request.get("path"))
-    if method not in _METHODS or not _PATHS.fullmatch(path):
+    if method not in _METHODS or not _PATHS.fullmatch(path) or _is_relative(path):
         raise Permanent("BAD_REQUEST", f"{method} {path!r} is not a request for Nessie")
     try:
         answer = requests.request(
@@ -65,6 +67,14 @@ def forward(nessie_uri: str, request: Mapping[str, Any], page: int = PAGE) -> di
         "size": len(body),
         "digest": hashlib.sha256(body).hexdigest(),
     }
+
+
+def _is_relative(path: str) -> bool:
+    """Return if any reader of the path may find a segment "." or "..", and leave out others."""
+    read = path.partition("?")[0]
+    while (decoded := unquote(read)) != read:  # by client, server or framework, so more than once
+        read = decoded
+    return any(each.partition(";")[0] in (".", "..") for each in _SEGMENTS.split(read))
 
 
 def _unpacked(text: str) -> bytes:

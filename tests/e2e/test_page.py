@@ -1,9 +1,6 @@
 """The quality page over the whole stack, used in a real browser."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,10 +11,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from functions.model.ingestion import Ingestion, State
-from infra.local.parts import free_port
 from tests.browser import chromium
 from tests.e2e.conftest import Gate, contract
-from tests.waiting import PATIENCE, eventually, listening
+from tests.page import Served, bare_environment, served
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.stack
 
@@ -25,7 +22,6 @@ TABLE = "page.orders"
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 _HOSTILE = "page/orders/[x](http:evil) :red[a] $x$ <img src=x onerror=alert(1)>.csv"
 _BAD = b"id,amount\n3,5\n4,-7\n"
-_COMMAND = "from cli.main import app; app()"
 _PHONE = {"width": 390, "height": 844}
 _BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
@@ -45,31 +41,35 @@ _OF_STREAMLIT: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Visit:
-    """The page's address, and three files: one was published, and the others rejected."""
+    """The served page, and three files: one was published, and the others rejected."""
 
-    address: str
+    served: Served
     browser: Browser
     published: Ingestion
     rejected: Ingestion
     replayed: Ingestion
 
     @contextmanager
-    def page(self, path: str, **look: object) -> Iterator[Page]:
-        """Open a path in a fresh browser, which may send requests only to the page's server."""
+    def page(self, path: str, *, enters: bool = True, **look: object) -> Iterator[Page]:
+        """Open a path in a fresh browser, which may send requests only to the page's server.
+
+        Unless it `enters`, it does not know the page's secret.
+        """
         options: dict[str, object] = {"viewport": {"width": 1280, "height": 900}, **look}
         context = self.browser.new_context(**options)  # type: ignore[arg-type]
         asked: list[str] = []
         context.on("request", lambda request: asked.append(request.url))
         context.set_default_timeout(PATIENCE * 1000)
         try:
+            if enters:
+                self.served.enter(context)
             page = context.new_page()
-            page.goto(self.address + path)
+            page.goto(self.served.address + path)
             yield page
         finally:
             context.close()
-        assert {url for url in asked if not url.startswith((self.address, "data:", "blob:"))} == (
-            set()
-        )
+        own = (self.served.address, "data:", "blob:")
+        assert [url for url in asked if not url.startswith(own)] == []
 
 
 @pytest.fixture(scope="module")
@@ -79,18 +79,9 @@ def visit(gate: Gate) -> Iterator[Visit]:
     good = gate.end(gate.drop("page/orders/good.csv", b"id,amount\n1,5\n2,7\n"))
     bad, again = gate.drop(_HOSTILE, _BAD), gate.drop("page/orders/again.csv", _BAD)
     rejected, replayed = gate.end(bad), gate.end(again)
-    port = free_port(set())
-    command = [sys.executable, "-c", _COMMAND, "page", "--no-open", "--port", str(port)]
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
-    environment = {**own, "LAKEGATE_HOME": str(gate.home)}
-    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL) as server:
-        try:
-            eventually(lambda: listening(port) or server.poll() is not None)
-            assert server.poll() is None, "the page is not served"
-            with chromium() as browser:
-                yield Visit(f"http://127.0.0.1:{port}", browser, good, rejected, replayed)
-        finally:
-            server.terminate()
+    environment = bare_environment() | {"LAKEGATE_HOME": str(gate.home)}
+    with served(environment, "--no-open") as found, chromium() as browser:
+        yield Visit(found, browser, good, rejected, replayed)
 
 
 def settled(page: Page, name: str) -> None:
@@ -105,6 +96,16 @@ def keep(page: Page, name: str) -> None:
     """Save a screenshot of the page."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+def test_a_browser_without_the_secret_is_told_what_to_do(visit: Visit) -> None:
+    """It sees a sentence for everybody, and none of a deployment; the printed address leads in."""
+    with visit.page(f"/ingestion?id={visit.rejected.id}", enters=False) as page:
+        expect(page.get_by_role("heading", level=1)).to_have_text("This page is for who started it")
+        assert _broken_rules(page) == []
+        page.goto(visit.served.entrance)
+        settled(page, "inbox")
+        expect(page).to_have_url(f"{visit.served.address}/")
 
 
 def test_an_alert_leads_to_the_reason(visit: Visit) -> None:

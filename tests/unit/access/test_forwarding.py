@@ -32,6 +32,7 @@ class Nessie:
     answer: Callable[[int], tuple[int, bytes]] = lambda nth: (200, b'{"ok": true}')
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    location: str = ""
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -47,6 +48,7 @@ class Nessie:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Server-Secret", "internal")
+                self.send_header("Location", nessie.location)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
                 if self.command != "HEAD":
@@ -187,6 +189,59 @@ def test_the_function_reaches_nessie_alone(request_: dict[str, str]) -> None:
     with nessie.running() as uri, pytest.raises(Permanent, match="BAD_REQUEST"):
         forward(uri, request_)
     assert not nessie.requests
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/../q/metrics",
+        "/api/v2/..",
+        "/api/v2/./config",
+        "/api/..?a=b",
+        "/api/..#a",
+        "/api/%2e%2E/q/metrics",
+        "/api/.%2e/q/metrics",
+        "/api/%252e%252e/q/metrics",
+        "/api/%25252e%25252e%25252fq/metrics",
+        "/api/v2%2f..%2f..%2fq/metrics",
+        "/api/..\\q/metrics",
+        "/api/v2%5c..%5C..%5cq/metrics",
+        "/api/..;a=b/q/metrics",
+        "/api/..%3ba=b/q/metrics",
+    ],
+)
+def test_no_request_leaves_nessies_paths(path: str) -> None:
+    """A segment `.` or `..` is refused, however it is written: client or server may remove it."""
+    nessie = Nessie()
+    with nessie.running() as uri, pytest.raises(Permanent, match="BAD_REQUEST"):
+        forward(uri, {"method": "GET", "path": path})
+    assert not nessie.requests
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v2/trees/ingest%2Fshop.orders%2F..a.csv-1f@ab/contents/shop.%E2%80%A6",
+        "/api/v2/trees/main@/history?filter=a%20%2F..%2F%20b&from=../..",
+        "/iceberg/v1/main%257Cs3:%252F%252Flake/namespaces/shop/tables/a...b",
+    ],
+)
+def test_dots_in_names_pass(path: str) -> None:
+    """Dots within a name or in the query arrive as they were sent."""
+    nessie = Nessie()
+    with nessie.running() as uri:
+        assert forward(uri, {"method": "GET", "path": path})["status"] == 200
+    assert nessie.requests == [("GET", path, b"")]
+
+
+def test_no_redirection_is_followed() -> None:
+    """A redirection comes back as it is: the request and its token go to no other address."""
+    other = Nessie()
+    with other.running() as elsewhere:
+        nessie = Nessie(lambda _: (307, b""), location=f"{elsewhere}/api/v2/config")
+        with nessie.running() as uri:
+            answer = forward(uri, {"method": "GET", "path": "/api/v2/config"})
+    assert (answer["status"], other.requests) == (307, [])
 
 
 def test_other_users_of_the_machine_are_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.alert import Kind
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.pipeline.duplicates import original
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
@@ -214,3 +214,11 @@ def test_a_replaced_version_is_no_original() -> None:
     replacing = replace(LATER, on_new_version="replace")
     assert original(replacing, [ingestion("a", EARLY)]) is None
     assert original(replacing, [ingestion("a", EARLY, key=OTHER)]) is not None
+
+
+@pytest.mark.parametrize("state", [*IN_FLIGHT, State.PUBLISHED])
+def test_only_rows_that_were_on_main_are_retracted(state: State) -> None:
+    """A file that main lost, and that is published again, counts in spite of its retraction."""
+    earlier = ingestion("a", EARLY, state=state)
+    found = original(LATER, [earlier], lambda _: True)
+    assert found == (None if state is State.PUBLISHED else earlier)
