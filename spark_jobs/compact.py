@@ -75,10 +75,15 @@ def compare(spec: JobSpec, spark: SparkSession, token: str) -> Comparison:
 
 
 def _reading(spark: SparkSession, table: Any) -> tuple[Any, ...]:
-    """Return what decides, besides the data files, how a table is read."""
+    """Return what decides, besides the data files, how a table is read.
+
+    Nessie adds properties of its own, which tell the commit.
+    """
     schema = iceberg.written_schema(spark, table)
     layout = str(table.spec().toString()), str(table.sortOrder().toString())
-    return str(table.uuid().toString()), schema, layout, texts_of(table.properties())
+    properties = texts_of(table.properties()).items()
+    own = {name: value for name, value in properties if not name.startswith("nessie.")}
+    return str(table.uuid().toString()), schema, layout, own
 
 
 def _data_files(table: Any) -> dict[str, Any]:

@@ -56,9 +56,11 @@ def strangers(adapters: Adapters) -> list[str]:
     return [name for name in unknown if name in still]
 
 
-def foreign_branches(adapters: Adapters) -> Iterator[Finding]:
-    """Find the branches of compactions that Lakegate did not begin."""
+def foreign_branches(adapters: Adapters, table: str = "") -> Iterator[Finding]:
+    """Find the branches of compactions, of one table or all, that Lakegate did not begin."""
     for name in strangers(adapters):
+        if table and not name.startswith(f"{UPKEEP}{table}/"):
+            continue
         message = (
             f"Lakegate did not begin the branch {name}, so it is never published. Find out who "
             "made it; the function `expire` deletes it after KeepDays, `lakegate ledger rebuild` "
