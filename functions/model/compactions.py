@@ -13,7 +13,7 @@ _TOKEN = 16  # hexadecimal digits
 
 @dataclass(frozen=True)
 class Compaction:
-    """A compaction that began at the time `at` (ISO 8601).
+    """A compaction that began at the time `at` (ISO 8601); small workers suffice for a `small` one.
 
     Its branch was created at the hash `base`, and `rewriting` is the id of the job run that writes
     there: both are "" before that run is started. `rewritten` is the branch's head after the run,
@@ -23,6 +23,7 @@ class Compaction:
     table: str
     id: str
     at: str
+    small: bool = False
     base: str = ""
     rewriting: str = ""
     rewritten: str = ""
@@ -39,7 +40,7 @@ class Compaction:
         return f"{UPKEEP}{self.id}.json"
 
 
-def begin(table: str, at: str, token: str) -> Compaction:
+def begin(table: str, at: str, token: str, *, small: bool = False) -> Compaction:
     """Return a new compaction; `token` sets it apart from another one of the same moment.
 
     Its id says when it began, and has no 32 digits in a row: the policy of another job run, which
@@ -47,7 +48,7 @@ def begin(table: str, at: str, token: str) -> Compaction:
     """
     moment = datetime.fromisoformat(at).astimezone(UTC).strftime(_MOMENT)
     digest = sha256(f"{table}\0{at}\0{token}".encode()).hexdigest()[:_TOKEN]
-    return Compaction(table, f"upkeep-{moment}-{digest}", at)
+    return Compaction(table, f"upkeep-{moment}-{digest}", at, small)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 
 from functions.adapters.all import Adapters
@@ -17,11 +16,9 @@ from lakegate.upkeep import UPKEEP
 _TRIES = 5
 
 
-def advance(adapters: Adapters, old: Compaction, **step: str) -> Compaction:
-    """Save the next step of a compaction; return it. Raise Moved if another process made one."""
-    new = replace(old, **step)
+def advance(adapters: Adapters, old: Compaction, new: Compaction) -> None:
+    """Save the next step of a compaction. Raise Moved if another process made one meanwhile."""
     _exchange(adapters, old, new)
-    return new
 
 
 def end(adapters: Adapters, done: Compaction) -> None:

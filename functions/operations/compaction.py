@@ -125,12 +125,13 @@ def start(adapters: Adapters, need: Need) -> Progress:
     known = adapters.ledger.compactions()
     if len(known.under_way) >= _MOST_AT_ONCE:
         return Progress(need.table, "", Step.WAITS, f"{_MOST_AT_ONCE} others are under way")
-    begun = begin(need.table, adapters.now(), adapters.token())
+    small = need.size.bytes <= _SMALL_RUN * adapters.settings.small_file_bytes
+    begun = begin(need.table, adapters.now(), adapters.token(), small=small)
     adapters.ledger.save_compactions(known.with_one(begun))  # before there is a branch of its name
     try:
         base = adapters.catalog.create_branch(begun.branch)
-        run = adapters.jobs.start(_rewriting(adapters, begun, base, need.size))
-        advance(adapters, begun, base=base, rewriting=run)
+        run = adapters.jobs.start(_spec(adapters, replace(begun, base=base), _REWRITING))
+        advance(adapters, begun, replace(begun, base=base, rewriting=run))
     except (Permanent, Moved):  # refused, or dropped meanwhile as it took so long
         _drop(adapters, begun)
         raise
@@ -145,12 +146,7 @@ def _drop(adapters: Adapters, begun: Compaction) -> None:
         end(adapters, begun)
 
 
-def _rewriting(adapters: Adapters, begun: Compaction, base: str, size: TableSize) -> JobSpec:
-    small = size.bytes <= _SMALL_RUN * adapters.settings.small_file_bytes
-    return _spec(adapters, replace(begun, base=base), _REWRITING, small=small)
-
-
-def _spec(adapters: Adapters, begun: Compaction, attempt: int, *, small: bool = False) -> JobSpec:
+def _spec(adapters: Adapters, begun: Compaction, attempt: int) -> JobSpec:
     """Return a job run's input. Its id is no ingestion's, so that nothing else follows its run."""
     settings = adapters.settings
     return JobSpec(
@@ -168,7 +164,7 @@ def _spec(adapters: Adapters, begun: Compaction, attempt: int, *, small: bool = 
         nessie_uri=settings.nessie_uri,
         token_secret=settings.job_token_secret,
         timeout_minutes=settings.job_timeout_minutes,
-        small=small,
+        small=begun.small,
         compact=True,
     )
 
@@ -251,9 +247,11 @@ def _compare(adapters: Adapters, begun: Compaction) -> None:
         head = adapters.catalog.head(begun.branch)
         if head == begun.base:
             raise Unsound("NO_EFFECT", "there was nothing to rewrite")
-        begun = advance(adapters, begun, rewritten=head)
+        noted = replace(begun, rewritten=head)
+        advance(adapters, begun, noted)
+        begun = noted
     run = adapters.jobs.start(_spec(adapters, begun, _COMPARING))
-    advance(adapters, begun, comparing=run)
+    advance(adapters, begun, replace(begun, comparing=run))
 
 
 def _held_up(adapters: Adapters, table: str) -> str:
