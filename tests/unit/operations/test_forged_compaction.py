@@ -14,6 +14,7 @@ from functions.operations.compaction import Step
 from functions.operations.expire import expire
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
+from lakegate.errors import Transient
 from lakegate.upkeep import FEWEST, Comparison, Fingerprint
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
@@ -286,3 +287,29 @@ def test_a_run_that_compares_only_once_decides(lake: Upkeep) -> None:
     run_compaction(begun.comparing, lake.catalog, lake.lake, lake.jobs)
     assert compaction.settle(lake.adapters, begun).step is Step.PUBLISHED
     assert "evil" not in str(lake.main_table.files)
+
+
+def test_an_answer_that_was_lost_changes_no_hash(lake: Upkeep) -> None:
+    """If the start of that run is repeated, it is the same run, whatever was committed since."""
+    lake.rewritten()
+    lake.fail("jobs.start", "after")
+    with pytest.raises(Transient):
+        lake.settle_it()
+    forged(lake, lake.now().branch)
+    lake.settle_it()
+    lake.run_job()
+    assert lake.settle_it().step is Step.PUBLISHED
+    assert "evil" not in str(lake.main_table.files)
+
+
+def test_a_wrong_count_of_rows_never_reaches_main(lake: Upkeep) -> None:
+    """Data files with the same rows are dropped if the table's branch counts others in them."""
+    begun, before = lake.begin(), lake.main_table
+    miscounted = f"lying.parquet*{FEWEST + 1}"
+    lake.catalog.compacted[miscounted] = before.files
+    lake.catalog.commit(begun.branch, TABLE, replace(before, files=()).append(miscounted))
+    lake.jobs.end(begun.rewriting, RunState.SUCCESS)
+    lake.settle_it()
+    lake.run_job()
+    assert lake.settle_it().step is Step.DROPPED
+    assert lake.main_table == before
