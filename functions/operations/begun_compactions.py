@@ -45,12 +45,12 @@ def strangers(adapters: Adapters) -> list[str]:
     The branches are listed first: of each that Lakegate creates, the ledger knows before.
     """
     there = adapters.catalog.branches(UPKEEP)
-    known = {each.branch for each in adapters.ledger.compactions().under_way}
-    unknown = [name for name in there if name not in known]
-    if not unknown:
+    if not there:
         return []
-    still = adapters.catalog.branches(UPKEEP)  # one may have ended meanwhile
-    return [name for name in unknown if name in still]
+    known = {each.branch for each in adapters.ledger.compactions().under_way}
+    unknown = set(there) - known
+    still = adapters.catalog.branches(UPKEEP) if unknown else []  # one may have ended meanwhile
+    return [name for name in still if name in unknown]
 
 
 def foreign_branches(adapters: Adapters, table: str = "") -> Iterator[Finding]:

@@ -240,6 +240,35 @@ def test_it_waits_for_its_jobs_and_no_longer(lake: Upkeep) -> None:
     assert lake.nothing_left()
 
 
+def test_what_main_has_already_counts_as_published(lake: Upkeep) -> None:
+    """If the process dies after the merge, the next one says that it is published."""
+    lake.start()
+    lake.kill("announcements.send")
+    with suppress(ProcessDied):
+        lake.settle_it()
+    assert len(lake.main_table.files) == 1
+    assert lake.settle_it().step is Step.PUBLISHED
+    assert lake.nothing_left()
+
+
+def test_a_start_that_died_is_dropped_after_the_grace_time(lake: Upkeep) -> None:
+    """What a process began and did not start waits no longer than events do."""
+    lake.kill("jobs.start")
+    with suppress(ProcessDied):
+        lake.begin()
+    assert lake.settle_it().step is Step.WAITS
+    lake.clock.pass_(lake.settings.grace_seconds)
+    assert lake.settle_it().step is Step.DROPPED
+    assert lake.nothing_left()
+
+
+def test_nothing_to_rewrite_is_nothing_to_compare(lake: Upkeep) -> None:
+    """If the first run commits nothing, no second one is started."""
+    lake.jobs.end(lake.begin().rewriting, RunState.SUCCESS)
+    assert lake.settle_it().step is Step.DROPPED
+    assert all(run.has_ended for run in lake.jobs.runs())
+
+
 def test_a_change_in_flight_comes_first(lake: Upkeep) -> None:
     """A merge would make a change run again, so the compaction waits, and is dropped in the end."""
     lake.start()
@@ -248,6 +277,26 @@ def test_a_change_in_flight_comes_first(lake: Upkeep) -> None:
     assert lake.settle_it().step is Step.WAITS
     lake.clock.pass_(DAY)
     assert lake.settle_it().step is Step.DROPPED
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [Upkeep.look_beyond, lambda lake: lake.replace_rows("overwrite")],
+    ids=["checks the whole table", "replaces rows"],
+)
+def test_a_file_that_would_run_again_comes_first(
+    lake: Upkeep, asks: Callable[[Upkeep], None]
+) -> None:
+    """A merge would make such a file run again, so the compaction waits until it is published."""
+    lake.start()
+    asks(lake)
+    landed = lake.land("shop/orders/late.parquet")
+    lake.deliver()
+    before = lake.main_table
+    assert "late.parquet" in lake.settle_it().why
+    assert lake.main_table == before
+    lake.settle()
+    assert lake.ingestion(landed).attempt == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -19,6 +20,7 @@ from lakegate.upkeep import FEWEST, Comparison, Fingerprint
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import TABLE
+from tests.fakes.faults import Fault
 from tests.fakes.scenario import Scenario
 from tests.unit.operations.test_compaction import DAY, Upkeep
 
@@ -180,12 +182,13 @@ def test_exactly_what_was_compared_is_registered(lake: Upkeep, added: Sequence[s
     assert lake.main_table == before
 
 
-def test_a_commit_that_changes_no_data_file_leads_to_nothing(lake: Upkeep) -> None:
-    """A branch with another schema alone is dropped."""
+@pytest.mark.parametrize("columns", ["id@1", "name@1"])
+def test_a_commit_that_changes_no_data_file_leads_to_nothing(lake: Upkeep, columns: str) -> None:
+    """A branch with another schema alone, or none, is dropped."""
     begun, head = lake.begin(), lake.catalog.head(MAIN)
     table = lake.catalog.table(begun.branch, TABLE)
     assert table
-    lake.catalog.commit(begun.branch, TABLE, table.with_columns("name@1"))
+    lake.catalog.commit(begun.branch, TABLE, table.with_columns(columns))
     lake.jobs.end(begun.rewriting, RunState.SUCCESS)
     lake.settle_it()
     lake.run_job()
@@ -225,6 +228,15 @@ def test_a_branch_that_nobody_began_is_a_problem(lake: Upkeep) -> None:
     assert (found.code, BRANCH in found.message) == ("FOREIGN_COMPACTION", True)
     assert problems(lake, TABLE) == ["FOREIGN_COMPACTION"]
     assert problems(lake, "shop.others") == []
+
+
+def test_one_that_ends_meanwhile_is_no_problem(lake: Upkeep) -> None:
+    """A compaction that is published while reconcile looks is not taken for one of others."""
+    begun = lake.start()
+    ending = partial(compaction.settle, lake.adapters, begun)
+    lake.journal.strike("ledger.compactions", Fault(ending))
+    assert problems(lake) == []
+    assert lake.nothing_left()
 
 
 def test_a_compaction_on_main_that_nobody_began_is_a_problem(lake: Upkeep) -> None:
