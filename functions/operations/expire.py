@@ -16,7 +16,7 @@ from lakegate.landing import BATCH
 from lakegate.upkeep import UPKEEP
 
 _YOUNGEST = 1
-_OURS = ("ingest/", "publish/", UPKEEP)
+_OURS = ("ingest/", "publish/", UPKEEP)  # a compaction is dropped before its branch is a day old
 _OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12})-[^/]*")
 
 
@@ -54,8 +54,6 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
         if branches_to_delete:
             yield _of_ingestion(adapters, ingestion, branches_to_delete, gone, dry_run=dry_run)
     needed = {ingestion.branch for ingestion in known.values() if _needs(ingestion, before)}
-    # The ledger knew of each of these before it was there.
-    needed |= {begun.branch for begun in adapters.ledger.compactions().under_way}
     ours = {n: h for n, h in references.items() if n.startswith(_OURS) and n not in needed | gone}
     oldest = now - timedelta(days=max(days, _YOUNGEST))
     for name, written in _unneeded(adapters, known, ours):

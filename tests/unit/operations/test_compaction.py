@@ -8,11 +8,12 @@ from functools import partial
 import pytest
 
 from functions.adapters.emr import RunState
+from functions.adapters.iceberg_files import TableSize
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.compactions import Compaction
 from functions.model.ingestion import State
 from functions.operations import compaction
-from functions.operations.compaction import Progress, Step
+from functions.operations.compaction import Need, Progress, Step
 from functions.operations.reconcile import reconciled
 from lakegate.audit_tables import RESULTS
 from lakegate.errors import Permanent, Transient
@@ -249,6 +250,25 @@ def test_what_main_has_already_counts_as_published(lake: Upkeep) -> None:
     assert len(lake.main_table.files) == 1
     assert lake.settle_it().step is Step.PUBLISHED
     assert lake.nothing_left()
+
+
+def test_a_step_that_another_process_took_is_not_taken_again(lake: Upkeep) -> None:
+    """A process that holds an older state of the compaction changes nothing."""
+    begun = lake.rewritten()
+    compaction.settle(lake.adapters, begun)
+    now = lake.now()
+    with pytest.raises(Transient):
+        compaction.settle(lake.adapters, begun)
+    assert lake.now() == now
+
+
+def test_four_run_at_a_time(lake: Upkeep) -> None:
+    """A fifth compaction waits, and leaves no trace."""
+    needs = [Need(f"shop.t{number}", TableSize()) for number in range(5)]
+    steps = [compaction.start(lake.adapters, each).step for each in needs]
+    assert steps == [Step.STARTED] * 4 + [Step.WAITS]
+    assert len(list(compaction.under_way(lake.adapters))) == 4
+    assert len(lake.catalog.branches("upkeep/")) == 4
 
 
 def test_a_start_that_died_is_dropped_after_the_grace_time(lake: Upkeep) -> None:
