@@ -11,6 +11,7 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion, State
+from functions.operations.failed import branches
 from functions.operations.rebuild_ledger import rebuild
 from functions.pipeline.judged import conclude_judged
 from lakegate.landing import LandedObject, branch_name, group_branch, report_key
@@ -54,7 +55,14 @@ def tell(deployment: Scenario, told: AuditReport, key: str = "") -> None:
     conclude_judged(deployment.adapters, Judged("shared-0", (key,)))
 
 
-@pytest.mark.parametrize("branch", [ELSEWHERE, f"ingest/{TABLE}/evidence-0123456789ab"])
+@pytest.mark.parametrize(
+    "branch",
+    [
+        ELSEWHERE,
+        f"ingest/{TABLE}/evidence-0123456789ab",
+        f"ingest/{TABLE}/group-csv-0123456789ab",  # of a file, which is called group.csv
+    ],
+)
 @pytest.mark.parametrize("member", [True, False])
 def test_no_branch_is_deleted_because_a_report_names_it(
     deployment: Scenario, branch: str, member: bool
@@ -76,12 +84,13 @@ def test_the_branch_of_a_group_that_failed_is_deleted(deployment: Scenario) -> N
     assert branch not in deployment.catalog.references()
 
 
-@pytest.mark.parametrize("branch", ["ingest/", f"ingest/{TABLE}/", f"ingest/{TABLE}/evidence-0123"])
+@pytest.mark.parametrize("branch", ["ingest/", f"ingest/{TABLE}/", "another file's"])
 def test_discarding_deletes_no_branch_of_another_file(deployment: Scenario, branch: str) -> None:
     """A rejected file has its own branch, whatever its report names."""
     other = deployment.land("shop/orders/other.parquet", script=rejected)
     deployment.settle()
     evidence = deployment.ingestion(other).branch
+    branch = evidence if branch == "another file's" else branch
     found = waiting(deployment)
     why = Reason("CHECK_FAILED", "no")
     told = report(deployment, found, branch=branch, verdict=Verdict.REJECTED, reason=why)
@@ -115,3 +124,9 @@ def test_a_restored_file_takes_no_branch_from_a_report(deployment: Scenario, bra
     assert deployment.ingestion(landed).branch in ("", found.branch)
     deployment.discard(landed)
     assert ELSEWHERE in deployment.catalog.references()
+
+
+def test_a_branchs_name_stands_for_itself(deployment: Scenario) -> None:
+    """A file's branch is the one of exactly this name, whatever else begins like it."""
+    found = waiting(deployment).but(branch="ingest/")
+    assert branches(found, {ELSEWHERE: "a" * 64, "ingest/": "b" * 64}) == {"ingest/": "b" * 64}
