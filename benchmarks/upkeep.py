@@ -155,9 +155,8 @@ def _settle(gate: Gate, branch: str) -> None:
     """Publish the compaction as the sweep does, which may be faster."""
 
     def done() -> bool:
-        if branch not in gate.adapters.catalog.branches(branch):
-            return True
-        return compaction.settle(gate.adapters, branch).step is not Step.WAITS
+        found = [each for each in compaction.under_way(gate.adapters) if each.branch == branch]
+        return all(compaction.settle(gate.adapters, each).step is not Step.WAITS for each in found)
 
     eventually(done, _PATIENCE, "the compaction does not end", _PAUSE)
 

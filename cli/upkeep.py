@@ -14,7 +14,6 @@ from functions.operations import compaction, daily_upkeep, dead_files
 from functions.operations.compaction import Need, Progress, Step
 from functions.operations.dead_files import DeadFiles
 from lakegate.errors import LakegateError
-from lakegate.upkeep import parse_branch
 
 _WORDS = {
     Step.STARTED: "compaction started",
@@ -60,8 +59,7 @@ def report(
 def _compacted(adapters: Adapters, needs: Sequence[Need]) -> list[Progress]:
     """Settle what is under way, then start what is due."""
     tables = {need.table for need in needs}
-    branches = compaction.under_way(adapters)
-    mine = [each for each in branches if parse_branch(each).table in tables]
+    mine = [each for each in compaction.under_way(adapters) if each.table in tables]
     settled = [compaction.settle(adapters, each) for each in mine]
     return settled + [compaction.start(adapters, need) for need in needs if not need.why_not]
 

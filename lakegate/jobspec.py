@@ -39,7 +39,8 @@ class JobSpec:
     `timeout_minutes` is the limit of the run. `reads_others` says that it reads other tables than
     its own, `small` that small workers are enough.
 
-    With `compact`, the run ingests nothing: it compacts the table on its branch.
+    With `compact`, the run ingests nothing: it compacts the table on its branch. With an
+    `audited_hash` as well it only compares the table at that hash with its state at `base_hash`.
 
     With `probe`, the run ingests nothing: it measures its runtime and writes the findings to
     `report_key`. It is `default`, or the Spark master to use.

@@ -21,6 +21,7 @@ _BATCHED = re.compile(rf"{BATCHES}(?P<name>[^/]+)/(?P<file>.+)", re.DOTALL)
 _IGNORED_NAME = re.compile(r"(^|/)([_.][^/]*|[^/]*/)$")
 _UNFINISHED_NAME = re.compile(r"\._COPYING_$")
 _HIDDEN_FOLDER = re.compile(r"(^|/)[_.][^/=]*/")
+_GROUP_TOKEN = re.compile("[0-9a-f]{16}")
 _GROUP_REPORTS = re.compile(r"reports/[^/]+/group-[0-9a-f]{16}\.json")
 _CONTROL_NAME = re.compile(r"\.control\.(json|csv)$")
 
@@ -106,6 +107,12 @@ def group_branch(table: str, token: str) -> str:
     branch.
     """
     return f"{WRITTEN_BY_JOBS}{table}/group-{token}"
+
+
+def is_group_branch(branch: str, table: str) -> bool:
+    """Return if `group_branch` made this name for a group of the table's files."""
+    token = branch.removeprefix(group_branch(table, ""))
+    return branch == group_branch(table, token) and bool(_GROUP_TOKEN.fullmatch(token))
 
 
 def fresh_branch(table: str, ingestion: str, token: str) -> str:

@@ -39,7 +39,13 @@ def run_policy(spec: JobSpec, settings: Settings) -> str:
     table; a re-audit only reads the table. It reads all tables only if its contract requires it. A
     name that is too long, or has characters that a policy cannot have, is widened by `*`. A batch
     with too many tables gets their namespaces, or all tables.
+
+    The run that rewrites a table's files for a compaction may use only that table, and leaves no
+    report. The one that compares may only read the table, and write its report, which no other run
+    may write.
     """
+    if spec.compact:
+        return _of_compaction(spec, settings)
     if spec.parts:
         return next(text for text in _of_batch(spec, settings) if len(text) <= MOST)
     without = _text(spec, settings, (), _tables([spec.table]))
@@ -95,6 +101,16 @@ def _queue(address: str, settings: Settings) -> str:
     """Return the ARN of the queue at an address, which ends with its account and name."""
     account, name = address.split("/")[-2:]
     return f"arn:{_partition(settings)}:sqs:*:{account}:{name}"
+
+
+def _of_compaction(spec: JobSpec, settings: Settings) -> str:
+    lake = f"{_s3(settings)}{spec.lake_bucket}/"
+    table = [lake + place for place in _tables([spec.table])]
+    code = f"{lake}{_release(spec, settings)}/*"
+    report = lake + literal(spec.report_key)
+    read, written = ([code, *table], [report]) if spec.audited_hash else ([code], table)
+    statements = _allow(_READ, read), _allow(_WRITE, written), _allow(_ALIKE, ["*"])
+    return _compact({"Version": "2012-10-17", "Statement": statements})
 
 
 def _of_batch(spec: JobSpec, settings: Settings) -> Iterator[str]:

@@ -270,6 +270,7 @@ class TableSize:
     scattered: int = 0
     manifests: int = 0
     manifest_bytes: int = 0
+    has_deletes: bool = False
 
 
 def size_of(table: Table) -> TableSize:
@@ -295,6 +296,7 @@ def size_of(table: Table) -> TableSize:
         scattered=sum(count for count in small.values() if count >= FEWEST),
         manifests=len(manifests),
         manifest_bytes=sum(each.manifest_length for each in manifests),
+        has_deletes=any(each.content == ManifestContent.DELETES for each in manifests),
     )
 
 

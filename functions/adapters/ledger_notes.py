@@ -1,4 +1,4 @@
-"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, claims."""
+"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, compactions, …"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from boto3.dynamodb.conditions import Attr
 
 from functions.adapters.dynamodb import ConditionFailed, translated
 from functions.model.brought import Brought
+from functions.model.compactions import Compactions
 from functions.model.freshness import Freshness
 from functions.model.search import Search
 from functions.model.slot import Slot
@@ -20,7 +21,8 @@ from lakegate.errors import Transient
 
 _INLINE = 10  # ids that a member's item has itself
 _REMEMBERED = 100  # groups
-_SEARCH, _FRESHNESS, _UPKEEP = "search", "freshness", "upkeep"  # ids of items
+# Ids of items.
+_SEARCH, _FRESHNESS, _UPKEEP, _COMPACTIONS = "search", "freshness", "upkeep", "compactions"
 UNAVAILABLE = "LEDGER_UNAVAILABLE"
 
 
@@ -109,6 +111,26 @@ class Notes:
         with translated(UNAVAILABLE):
             self._table.put_item(Item={"id": _UPKEEP, "known": note.to_json()})
 
+    def compactions(self) -> Compactions:
+        """Return the compactions under way, none before the first save."""
+        kept = self._kept(_COMPACTIONS)
+        known, revision = kept.get("known"), int(kept.get("revision", 0))
+        return Compactions.from_json(known, revision) if known else Compactions()
+
+    def save_compactions(self, compactions: Compactions) -> None:
+        """Save them. Raise Moved if another process saved them meanwhile."""
+        known = {"known": compactions.to_json()}
+        self._put_revision(_COMPACTIONS, known, compactions.revision)
+
+    def note_compacted(self, branch: str) -> None:
+        """Note for ever that a compaction, by the name of its branch, is about to be published."""
+        with translated(UNAVAILABLE):
+            self._table.put_item(Item={"id": _compacted(branch)})
+
+    def was_compacted(self, branch: str) -> bool:
+        """Return whether `note_compacted` noted it."""
+        return bool(self._kept(_compacted(branch)))
+
     def slot(self, number: int) -> Slot:
         """Return a slot of the shared runs, an unused one without an item."""
         kept = self._kept(_slot(number))
@@ -171,3 +193,8 @@ def _brought(table: str, source: str) -> str:
 def _slot(number: int) -> str:
     """Return the id of a slot's item, which is no ingestion."""
     return f"shared-{number}"
+
+
+def _compacted(branch: str) -> str:
+    """Return the id of the item that says that a compaction was to be published."""
+    return f"compacted {branch}"

@@ -23,7 +23,7 @@ from lakegate.landing import LandedObject, is_group_reports_key
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.refusals import unavailable
 from lakegate.report import AuditReport, from_lines
-from lakegate.upkeep import Compaction
+from lakegate.upkeep import Comparison
 
 _PRECONDITION_FAILED = ("PreconditionFailed", "412", "ConditionalRequestConflict", "409")
 
@@ -195,9 +195,9 @@ class Lake:
         """Return an audit report. Raises Missing, or Permanent BAD_REPORT or TOO_LARGE."""
         return AuditReport.from_json(self._read(key, most=self.limits.largest_report)[0], key)
 
-    def compaction(self, key: str) -> Compaction:
-        """Return a compaction's report. Raises Missing, or Permanent BAD_REPORT."""
-        return Compaction.from_json(self._read(key)[0], key)
+    def comparison(self, key: str) -> Comparison:
+        """Return the report of a comparison. Raises Missing, or Permanent BAD_REPORT."""
+        return Comparison.from_json(self._read(key)[0], key)
 
     def group_reports(self, key: str) -> dict[str, AuditReport]:
         """Return the reports that a group's object repeats, by key. Raises as `report`."""

@@ -13,9 +13,10 @@ from functions.operations.failed import branches, discard
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import BATCH
+from lakegate.upkeep import UPKEEP
 
 _YOUNGEST = 1
-_OURS = ("ingest/", "publish/")
+_OURS = ("ingest/", "publish/", UPKEEP)  # a compaction is dropped before its branch is a day old
 _OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12})-[^/]*")
 
 

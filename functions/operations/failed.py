@@ -149,8 +149,8 @@ def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, s
     if not ingestion.table:
         return {}
     first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
-    own = (first, ingestion.branch) if ingestion.branch and not ingestion.group else (first,)
-    return {name: head for name, head in references.items() if name.startswith(own)}
+    named = "" if ingestion.group else ingestion.branch
+    return {n: head for n, head in references.items() if n.startswith(first) or n == named}
 
 
 def _save_decision(

@@ -24,6 +24,7 @@ from functions.model.commits import Commit
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.search import Search
 from functions.operations import recovered
+from functions.operations.begun_compactions import strangers
 from functions.operations.recovered import Trace, in_force, traces, with_terms
 from functions.pipeline.intake import arrivals
 from lakegate import times
@@ -60,13 +61,16 @@ def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]
     """Restore every ingestion that the ledger lost; yield each as it was added.
 
     A landed object without a trace is left to the sweep, which ingests it: its search begins again.
-    With `dry_run` nothing changes.
+    Compactions that were under way are dropped: their branches prove nothing. With `dry_run`
+    nothing changes.
     """
     listed = (i for state in NOT_STARTED for i in adapters.ledger.in_state(state))
     search = _Search(begun=[ingestion.id for ingestion in listed])
     yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
     if not dry_run:
         adapters.ledger.save_search(Search.first(adapters.now()))
+        for branch in strangers(adapters):
+            adapters.catalog.delete_branch(branch)
 
 
 def restore(

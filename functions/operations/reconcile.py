@@ -17,6 +17,7 @@ from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Overwritten
 from functions.model.commits import Checkpoint, TableCount
 from functions.model.ingestion import Ingestion, State
+from functions.operations.begun_compactions import foreign_branches
 from functions.operations.reconcile_main import MainScan, commits_naming, scan_main
 from functions.operations.reconciliation import (
     End,
@@ -66,6 +67,7 @@ def reconciled(
         *(not_taken_in(id_, each) for id_, each in strangers.items()),
         *_of_log(adapters, known, main),
         *main.problems,
+        *foreign_branches(adapters, table),
         *(finding for each in balances for finding in wrong_rows(each)),
     )
     remarks = (

@@ -21,6 +21,7 @@ from functions.model import merge_commit
 from functions.model.commits import Checkpoint, Commit
 from functions.model.ingestion import State
 from functions.model.merge_commit import Published
+from functions.operations.begun_compactions import foreign_commits
 from functions.operations.reconciliation import compared
 from functions.operations.row_balance import Finding, Tally, wrong_files
 from lakegate import times
@@ -92,6 +93,8 @@ def scan_main(adapters: Adapters, start: Checkpoint | None, since: datetime, onl
                 _count(each.commit, made, found, since)
             _count_older((each.commit for each in mine if not each.is_kept), found, only)
             foreign += _of_others(some, only)
+            named = (each.commit for each in some if not only or only in each.names)
+            found.problems += foreign_commits(adapters, named)
     _count_others(adapters, foreign, found, since)
     return found
 

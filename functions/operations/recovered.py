@@ -24,7 +24,9 @@ from lakegate.landing import (
     ID_PART,
     LandedObject,
     branch_name,
+    fresh_branch,
     ingestion_id,
+    is_group_branch,
     parse_branch_name,
     parse_report_key,
     parse_run_name,
@@ -177,13 +179,21 @@ def ended(report: AuditReport, key: str) -> Ingestion:
         state=_ENDS[report.verdict],
         attempt=report.attempt,
         table=report.table,
-        branch=report.branch,
+        branch=_own_branch(report),
         base_hash=report.base_hash,
         report_key=key,
         reason=report.reason,
         parts=tuple(_part(report, each) for each in report.parts),
     )
     return _with_report(found, report).step(found.state, report.finished_at)
+
+
+def _own_branch(report: AuditReport) -> str:
+    """Return a report's branch if it is that of its own attempt, or of a group; else ""."""
+    branch, table, id_ = report.branch, report.table, report.ingestion
+    alone = branch_name(table, report.source.key, id_, report.attempt)
+    ours = branch == alone or is_group_branch(branch, table)
+    return branch if ours or branch.startswith(fresh_branch(table, id_, "")) else ""
 
 
 def landed_again(id_: str, landed: LandedObject, trace: Trace, head: str) -> Ingestion:

@@ -38,7 +38,13 @@ from functions.pipeline.retry import run_again, run_all_again
 from functions.pipeline.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError
-from lakegate.landing import WRITTEN_BY_JOBS, parse_report_key, parse_run_name, report_key
+from lakegate.landing import (
+    branch_name,
+    is_group_branch,
+    parse_report_key,
+    parse_run_name,
+    report_key,
+)
 from lakegate.report import AuditReport, Verdict
 from lakegate.shared_run import Judged
 
@@ -94,7 +100,7 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
     run = JobRun(_run_id(adapters, message.run), message.run, RunState.SUCCESS)
     keys = {parse_report_key(key)[1:]: key for key in message.reports}
     known = adapters.ledger.together([id_ for id_, _ in keys])
-    waiting = {i.id: i for i in known if i.awaits_shared_run and (i.id, i.attempt) in keys}
+    waiting = {i.id: i for i in known if _is_told(i, keys.get((i.id, i.attempt), ""))}
     found = reports_at(adapters, [keys[id_, i.attempt] for id_, i in waiting.items()])
     reports = {id_: found.get(keys[id_, i.attempt]) for id_, i in waiting.items()}
     of_groups = {id_: r for id_, i in waiting.items() if _is_of_group(i, r := reports[id_])}
@@ -110,9 +116,16 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
     return recorded + [i for found in _all_of(works) for i in found]
 
 
+def _is_told(ingestion: Ingestion, key: str) -> bool:
+    """Return whether it waits for the report with this key, which a run may write."""
+    return ingestion.awaits_shared_run and key == ingestion.report_key
+
+
 def _is_of_group(waiting: Ingestion, report: AuditReport | None) -> bool:
     """Return whether a report is about the attempt that awaits it, as a member of a group."""
     if report is None or waiting.id not in report.group:
+        return False
+    if not is_group_branch(report.branch, waiting.table):
         return False
     return (report.ingestion, report.attempt) == (waiting.id, waiting.attempt)
 
@@ -140,7 +153,8 @@ def _record_single(
         return [record_report(adapters, _with_branch(waiting, report, run), ended, report)]
     # It is about another attempt. So the group's branch is no evidence, and nobody may merge it.
     recorded = record_report(adapters, waiting.but(job_run=run.id), ended, report)
-    adapters.catalog.delete_branch(report.branch)
+    if is_group_branch(report.branch, waiting.table):  # and no name that somebody made up
+        adapters.catalog.delete_branch(report.branch)
     return [recorded]
 
 
@@ -159,8 +173,10 @@ def _awaits(ingestion: Ingestion, attempt: int) -> bool:
 
 
 def _with_branch(ingestion: Ingestion, report: AuditReport, run: JobRun) -> Ingestion:
-    """Return the ingestion with the branch that the run created for it, if it is one of jobs."""
-    own = report.branch.startswith(f"{WRITTEN_BY_JOBS}{ingestion.table}/")
+    """Return the ingestion with the branch that the run created for it, "" for any other."""
+    table, id_ = ingestion.table, ingestion.id
+    alone = branch_name(table, ingestion.landed.key, id_, ingestion.attempt)
+    own = report.branch == alone or is_group_branch(report.branch, table)
     branch = report.branch if own else ""
     return ingestion.but(branch=branch, base_hash=report.base_hash, job_run=run.id)
 

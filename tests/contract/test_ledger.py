@@ -12,6 +12,7 @@ from moto import mock_aws
 from functions.adapters.ledger import Ledger, UnknownIngestion
 from functions.adapters.ledger_notes import Moved
 from functions.model.brought import Brought
+from functions.model.compactions import Compaction, Compactions
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -285,6 +286,29 @@ def test_the_note_of_upkeep_is_kept_beside_the_ingestions(ledger: AnyLedger) -> 
     ledger.save_upkeep(UpkeepNote("2020"))
     ledger.save_upkeep(note)
     assert ledger.upkeep() == note
+    assert list(ledger.all()) == []
+
+
+def test_compactions_under_way_are_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
+    """They are read back as saved; a save from an older state is refused."""
+    first = ledger.compactions()
+    assert first == Compactions()
+    begun = Compaction("a.b", "upkeep-1", "2026", base="b" * 64, rewriting="00run")
+    ledger.save_compactions(first.with_one(begun))
+    with pytest.raises(Moved):
+        ledger.save_compactions(first)
+    assert ledger.compactions() == Compactions((begun,), "2026")
+    ledger.save_compactions(ledger.compactions().exchanged(begun, None))
+    assert ledger.compactions() == Compactions((), "2026")
+    assert list(ledger.all()) == []
+
+
+def test_what_was_compacted_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
+    """The ledger knows the compactions that were noted, and no others."""
+    ledger.note_compacted("upkeep/a.b/1")
+    ledger.note_compacted("upkeep/a.b/1")
+    assert ledger.was_compacted("upkeep/a.b/1")
+    assert not ledger.was_compacted("upkeep/a.b/2")
     assert list(ledger.all()) == []
 
 

@@ -21,14 +21,15 @@ MAY = {
     "reader": _READS,
     "uploader": _READS | {"create ingest/", "delete ingest/", "move ingest/"},
     "job": _READS
-    | {
-        f"{deed} {kind}/"
-        for deed in ("create", "commit on", "move")
-        for kind in ("ingest", "upkeep")
-    },
+    | {f"{deed} ingest/" for deed in ("create", "commit on", "change a table on", "move")}
+    | {"change a table on upkeep/"},
     "publisher": _READS
     | {"commit on main", "merge into main"}
-    | {f"{deed} {kind}/" for deed in ("create", "delete", "move", "commit on") for kind in _KINDS},
+    | {
+        f"{deed} {kind}/"
+        for deed in ("create", "delete", "move", "commit on", "change a table on")
+        for kind in _KINDS
+    },
 }
 
 
@@ -70,7 +71,16 @@ class Bearer:
     def commit(self, branch: str) -> requests.Response:
         """Create a namespace with a unique name."""
         name = {"elements": [f"t{uuid.uuid4().hex}"]}
-        put = {"type": "PUT", "key": name, "content": {"type": "NAMESPACE", **name}}
+        return self._put(branch, name, {"type": "NAMESPACE", **name})
+
+    def change(self, branch: str) -> requests.Response:
+        """Change something that is there; to Nessie's rules a table is like a namespace."""
+        there = self.send("GET", f"/{_quoted(branch)}/entries?content=true").json()["entries"]
+        mine = next(each for each in there if each["name"]["elements"][0] != "ops")
+        return self._put(branch, mine["name"], {**mine["content"], "properties": {"a": "b"}})
+
+    def _put(self, branch: str, name: object, content: object) -> requests.Response:
+        put = {"type": "PUT", "key": name, "content": content}
         meta = {"message": "by a test", "authors": ["test"]}
         body = {"commitMeta": meta, "operations": [put]}
         return self.send("POST", f"/{self.at(branch)}/history/commit", body)
@@ -100,6 +110,7 @@ DEEDS: Mapping[str, Callable[[Bearer, str], requests.Response]] = {
             "delete": lambda who, made: who.delete(made),
             "move": lambda who, made: who.move(made),
             "commit on": lambda who, made: who.commit(made),
+            "change a table on": lambda who, made: who.change(made),
         }.items()
     },
 }

@@ -25,7 +25,7 @@ from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from lakegate.limits import Limits
 from lakegate.report import to_lines
-from lakegate.upkeep import Compaction, Fingerprint
+from lakegate.upkeep import Comparison, Fingerprint
 from tests.contract.aws import ACCOUNT
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import ORDERS, RETURNS
@@ -528,14 +528,14 @@ def test_stored_objects_are_listed(s3: Any) -> None:
     assert all(each.modified.tzinfo for each in found)
 
 
-def test_the_report_of_a_compaction_is_read(buckets: Buckets) -> None:
+def test_the_report_of_a_comparison_is_read(buckets: Buckets) -> None:
     """A report is what the job wrote; a missing one and another text are errors."""
     one = Fingerprint(3, "12")
-    report = Compaction("shop.orders", "upkeep/a", "b" * 64, "c" * 64, one, one)
-    buckets.put_text("staging/x/compaction.json", report.to_json().encode())
-    assert buckets.lake.compaction("staging/x/compaction.json") == report
+    report = Comparison("shop.orders", "upkeep/a", "b" * 64, "c" * 64, one, one)
+    buckets.put_text("upkeep/x.json", report.to_json().encode())
+    assert buckets.lake.comparison("upkeep/x.json") == report
     with pytest.raises(Missing):
-        buckets.lake.compaction("staging/y/compaction.json")
-    buckets.put_text("staging/y/compaction.json", b"[]")
+        buckets.lake.comparison("upkeep/y.json")
+    buckets.put_text("upkeep/y.json", b"[]")
     with pytest.raises(Permanent, match="BAD_REPORT"):
-        buckets.lake.compaction("staging/y/compaction.json")
+        buckets.lake.comparison("upkeep/y.json")

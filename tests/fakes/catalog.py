@@ -51,6 +51,7 @@ class FakeTable:
     `spec` is the id of that with which `added` were written. `folders` tells in which table's
     folder a file lies that another table wrote. `metadata` is the address of the metadata file and
     `manifests` are the names of the manifests; each commit sets them.
+    Delete files hide as many rows as `hidden` says.
     """
 
     uuid: str
@@ -63,6 +64,7 @@ class FakeTable:
     folders: Mapping[str, str] = field(default_factory=dict)
     metadata: str = ""
     manifests: tuple[str, ...] = ()
+    hidden: int = 0
 
     def append(self, *files: str) -> "FakeTable":
         """Return the table after an append."""
@@ -109,7 +111,10 @@ class CatalogBackup:
 
 
 class FakeCatalog:
-    """The catalog in memory; main has its first commit unless it is virgin."""
+    """The catalog in memory; main has its first commit unless it is virgin.
+
+    `compacted` are the data files whose rows are in a data file that a compaction wrote.
+    """
 
     def __init__(self, clock: FakeClock, *, virgin: bool = False) -> None:
         self._clock = clock
@@ -119,6 +124,7 @@ class FakeCatalog:
         self._older: dict[str, frozenset[str]] = {}
         self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
+        self.compacted: dict[str, tuple[str, ...]] = {}
         if not virgin:
             self.begin("ops")
 
@@ -450,15 +456,19 @@ class FakeTables:
     def rows(self, table: str, reference: str) -> TableRows:
         """See Tables.rows."""
         found = self._readable(table, reference)
-        return TableRows(found.uuid, sum(map(rows_in, found.files))) if found else TableRows()
+        if not found:
+            return TableRows()
+        return TableRows(found.uuid, sum(map(rows_in, found.files)), found.hidden)
 
     def size(self, table: str, reference: str) -> TableSize:
         """See Tables.size; all data files are small but those that a compaction wrote."""
-        files = self._load(table, reference, reference.rpartition("@")[2]).files
+        found = self._load(table, reference, reference.rpartition("@")[2])
+        files = found.files
         small = [file for file in files if rows_in(file) == ROWS_A_FILE]
         final = [file for file in small if not file.endswith("|False")]
         scattered = len(final) if len(final) >= FEWEST else 0
-        return TableSize(len(files), len(files), len(small), scattered)
+        deletes = bool(found.hidden)
+        return TableSize(len(files), len(files), len(small), scattered, has_deletes=deletes)
 
     def change(self, table: str, before: str, after: str) -> TableChange:
         """See Tables.change."""

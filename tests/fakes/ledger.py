@@ -10,6 +10,7 @@ from functions.adapters.ledger import UnknownIngestion
 from functions.adapters.ledger_items import size
 from functions.adapters.ledger_notes import Moved
 from functions.model.brought import Brought
+from functions.model.compactions import Compactions
 from functions.model.freshness import Freshness
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -41,6 +42,8 @@ class FakeLedger:
         self._freshness = Freshness()
         self._claims: dict[str, tuple[str, str]] = {}
         self._upkeep = UpkeepNote()
+        self._compactions = Compactions()
+        self._compacted: set[str] = set()
         self._slots: dict[int, Slot] = {}
         self._brought: dict[tuple[str, str], Brought] = {}
 
@@ -181,6 +184,24 @@ class FakeLedger:
         """Forget what backfills brought, as an older release kept none of it."""
         self._brought.clear()
 
+    def compactions(self) -> Compactions:
+        """See Ledger.compactions."""
+        return self._compactions
+
+    def save_compactions(self, compactions: Compactions) -> None:
+        """See Ledger.save_compactions."""
+        if self._compactions.revision != compactions.revision:
+            raise Moved(["compactions"])
+        self._compactions = replace(compactions, revision=compactions.revision + 1)
+
+    def note_compacted(self, branch: str) -> None:
+        """See Ledger.note_compacted."""
+        self._compacted.add(branch)
+
+    def was_compacted(self, branch: str) -> bool:
+        """See Ledger.was_compacted."""
+        return branch in self._compacted
+
     def slot(self, number: int) -> Slot:
         """See Ledger.slot."""
         return self._slots.get(number, Slot(number))
@@ -199,6 +220,8 @@ class FakeLedger:
             self._search = None
             self._freshness = Freshness()
             self._upkeep = UpkeepNote()
+            self._compactions = Compactions()
+            self._compacted.clear()
             self._slots.clear()
             self._brought.clear()
         for id_ in ids or tuple(self._revisions):

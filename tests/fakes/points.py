@@ -64,12 +64,15 @@ ONLY_COMMANDS = {
     "tables.listed",
     # of upkeep, which has a matrix of its own: tests/unit/operations/test_compaction.py
     # and test_daily_upkeep.py
-    "lake.compaction",
+    "lake.comparison",
     "lake.stored",
     "catalog.states",
     "tables.size",
     "ledger.upkeep",
     "ledger.save_upkeep",
+    "ledger.save_compactions",
+    "ledger.note_compacted",
+    "ledger.was_compacted",
     # and the place of a file in the queue
     "ledger.due_landings",
 }

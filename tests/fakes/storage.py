@@ -28,7 +28,7 @@ from lakegate.errors import Permanent
 from lakegate.landing import LandedObject, is_group_reports_key
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport, from_lines
-from lakegate.upkeep import Compaction
+from lakegate.upkeep import Comparison
 from tests.fakes.clock import FakeClock
 
 _FIRST_SEQUENCER = 14  # "E", "F", "10": as texts they are in another order
@@ -210,11 +210,11 @@ class FakeLake:
         _check_size(key, self._texts[key][-1], self.limits.largest_report)
         return _read_report(self._texts[key][-1], key)
 
-    def compaction(self, key: str) -> Compaction:
-        """See Lake.compaction."""
+    def comparison(self, key: str) -> Comparison:
+        """See Lake.comparison."""
         if key not in self._texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
-        return Compaction.from_json(self._texts[key][-1], key)
+        return Comparison.from_json(self._texts[key][-1], key)
 
     def group_reports(self, key: str) -> dict[str, AuditReport]:
         """See Lake.group_reports."""

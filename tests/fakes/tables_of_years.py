@@ -24,7 +24,6 @@ from functions.operations.compaction import Need, Step
 from functions.operations.dead_files import DeadFiles
 from functions.operations.expire import expire
 from lakegate.errors import Transient
-from lakegate.upkeep import UPKEEP
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables, rows_in
 from tests.fakes.clock import FakeClock
@@ -268,9 +267,11 @@ class Years:
 
     def settle(self) -> None:
         """Publish a compaction, or drop it."""
-        if branches := self.catalog.branches(UPKEEP):
+        if begun := list(compaction.under_way(self.adapters)):
             before = dict(self.model[self.catalog.head(MAIN)])
-            done = compaction.settle(self.adapters, self.choose.choice(branches))
+            done = compaction.settle(self.adapters, self.choose.choice(begun))
+            for run in [each for each in self.jobs.runs() if not each.has_ended]:
+                run_compaction(run.id, self.catalog, self.lake, self.jobs)
             self.steps[done.step] += 1
             self.model[self.catalog.head(MAIN)] = before
 

@@ -2,21 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
+from functions.model.compactions import begin
 from infra.local.settings import LAKE_BUCKET
-from lakegate import upkeep
-from lakegate.errors import Transient
+from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.upkeep import FEWEST, Begun, Compaction
+from lakegate.upkeep import FEWEST, Comparison
 from spark_jobs import main
-from spark_jobs.compact import compact, fingerprint
-from spark_jobs.spark.session import open_session
-from spark_jobs.storage import Storage
+from spark_jobs.compact import fingerprint
 from tests.fakes.clock import FakeClock
 from tests.services import fresh_session
 from tests.spark.conftest import Job, changed
@@ -27,32 +24,41 @@ Contract = Callable[..., str]
 SECRET = "job-token"
 
 
-def begun(job: Job, table: str) -> tuple[Begun, JobSpec]:
-    """Return a compaction of a table, and its job's spec, after creating its branch."""
-    found = upkeep.begin(table, datetime.fromisoformat(FakeClock().now()), table[-8:])
-    base = job.services.catalog.create_branch(found.branch)
-    spec = replace(
+def begun(job: Job, table: str) -> JobSpec:
+    """Return the input of the run that rewrites a table, after creating its branch."""
+    found = begin(table, FakeClock().now(), table)
+    return replace(
         NO_RUN,
         ingestion=found.id,
         table=table,
         branch=found.branch,
-        base_hash=base,
+        base_hash=job.services.catalog.create_branch(found.branch),
         lake_bucket=LAKE_BUCKET,
         report_key=found.report_key,
         nessie_uri=job.services.nessie_uri,
         token_secret=SECRET,
         compact=True,
     )
-    return found, spec
 
 
-def run(job: Job, table: str) -> Compaction:
-    """Run a compaction as EMR Serverless would; return its report."""
-    found, spec = begun(job, table)
+def run(job: Job, spec: JobSpec) -> None:
+    """Run a job as EMR Serverless would."""
     fresh_session(job.warm_spark)
     assert main.main(spec.to_argument()) == 0
-    body = job.services.s3.get_object(Bucket=LAKE_BUCKET, Key=found.report_key)["Body"].read()
-    return Compaction.from_json(body, found.report_key)
+
+
+def compared(job: Job, spec: JobSpec) -> Comparison:
+    """Run the job that compares the branch's head with its base; return its report."""
+    run(job, replace(spec, attempt=2, audited_hash=job.services.catalog.head(spec.branch)))
+    body = job.services.s3.get_object(Bucket=LAKE_BUCKET, Key=spec.report_key)["Body"].read()
+    return Comparison.from_json(body, spec.report_key)
+
+
+def compacted(job: Job, table: str) -> Comparison:
+    """Run both jobs of a compaction; return the report."""
+    spec = begun(job, table)
+    run(job, spec)
+    return compared(job, spec)
 
 
 def files(job: Job, table: str, reference: str) -> int:
@@ -75,35 +81,29 @@ def test_small_files_become_one_with_the_same_rows(
 ) -> None:
     """The branch has one data file with exactly main's rows, and main is as before."""
     rows = filled(job, table, contract())
-    report = run(job, table)
-    assert report.has_effect
+    report = compacted(job, table)
     assert report.same_rows
     assert report.before.rows == len(rows)
     assert (files(job, table, "main"), files(job, table, report.branch)) == (FEWEST, 1)
     assert ordered(job.rows(table, report.branch)) == rows
 
 
+def test_a_second_try_of_the_run_writes_nothing(job: Job, table: str, contract: Contract) -> None:
+    """If EMR Serverless repeats the run after its commit, the branch stays as it is."""
+    filled(job, table, contract())
+    spec = begun(job, table)
+    run(job, spec)
+    head = job.services.catalog.head(spec.branch)
+    run(job, spec)
+    assert job.services.catalog.head(spec.branch) == head
+
+
 def test_few_files_are_left_alone(job: Job, table: str, contract: Contract) -> None:
     """Below the least number of small files nothing is rewritten, and no commit is made."""
     filled(job, table, contract(), count=2)
-    report = run(job, table)
-    assert not report.has_effect
-    assert report.same_rows
-
-
-def test_deleted_rows_stay_deleted(job: Job, table: str, contract: Contract) -> None:
-    """Rows that delete files hide are in no new data file."""
-    filled(job, table, contract())
-    session = job.session("main", "publisher")
-    session.sql(
-        f"ALTER TABLE lake.{table} SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
-    )
-    session.sql(f"DELETE FROM lake.{table} WHERE id % 3 = 1")
-    report = run(job, table)
-    assert report.has_effect
-    assert report.same_rows
-    assert report.after.rows == 2 * FEWEST
-    assert ordered(job.rows(table, report.branch)) == ordered(job.rows(table, "main"))
+    spec = begun(job, table)
+    run(job, spec)
+    assert job.services.catalog.head(spec.branch) == spec.base_hash
 
 
 def test_a_table_with_an_order_is_sorted(job: Job, table: str, contract: Contract) -> None:
@@ -112,29 +112,52 @@ def test_a_table_with_an_order_is_sorted(job: Job, table: str, contract: Contrac
     filled(job, table, text)
     with job.services.at("main").load_table(table).update_sort_order() as order:
         order.desc("id", IdentityTransform())
-    report = run(job, table)
-    assert report.has_effect
+    report = compacted(job, table)
     assert report.same_rows
     ids = [row["id"] for row in job.rows(table, report.branch)]
     assert ids == sorted(ids, reverse=True)
 
 
-def test_a_commit_of_another_writer_is_noticed(job: Job, table: str, contract: Contract) -> None:
-    """A branch with another commit than the compaction's own is never reported."""
+def test_other_rows_of_another_writer_are_noticed(job: Job, table: str, contract: Contract) -> None:
+    """If somebody with the job's token replaces rows by as many others, the fingerprints differ."""
     filled(job, table, contract())
-    found, spec = begun(job, table)
-    storage = Storage.connect(spec)
+    spec = begun(job, table)
+    run(job, spec)
+    session = job.session(spec.branch, "publisher")
+    session.sql(f"UPDATE lake.{table} SET id = id + 1000")
+    report = compared(job, spec)
+    assert report.before.rows == report.after.rows
+    assert not report.same_rows
 
-    def meddled(spec: JobSpec, token: str) -> Any:
-        spark = open_session(spec, token)
-        session = job.session(found.branch, "publisher")
-        session.sql(f"DELETE FROM lake.{table} WHERE id = 1")
-        return spark
 
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("RENAME COLUMN id TO id2", "TABLE_CHANGED"),
+        ("SET TBLPROPERTIES ('schema.name-mapping.default' = '[]')", "TABLE_CHANGED"),
+        ("SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')", "ROWS_DELETED"),
+    ],
+)
+def test_a_table_that_is_read_otherwise_is_not_compared(
+    job: Job, table: str, contract: Contract, statement: str, code: str
+) -> None:
+    """Data files with the same rows are no proof if the table's branch reads them otherwise."""
+    filled(job, table, contract(), count=2)
+    deletes = code == "ROWS_DELETED"
+    if deletes:
+        job.session("main", "publisher").sql(f"ALTER TABLE lake.{table} {statement}")
+    spec = begun(job, table)
+    session = job.session(spec.branch, "publisher")
+    session.sql(
+        f"DELETE FROM lake.{table} WHERE id = 1"
+        if deletes
+        else f"ALTER TABLE lake.{table} {statement}"
+    )
     fresh_session(job.warm_spark)
-    with pytest.raises(Transient):
-        compact(spec, storage, storage.nessie_token(), meddled)
-    assert not storage.stored(found.report_key)
+    told = replace(spec, audited_hash=job.services.catalog.head(spec.branch))
+    with pytest.raises(Permanent) as error:
+        main.main(told.to_argument())
+    assert error.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -144,6 +167,10 @@ def test_a_commit_of_another_writer_is_noticed(job: Job, table: str, contract: C
         pytest.param({"a": "NULL", "b": "1"}, id="a null in another column"),
         pytest.param({"a": "1", "b": "NULL", "c": "array(NULL, 1)"}, id="a null in an array"),
         pytest.param({"a": "1", "b": "NULL", "c": "map('k', 2)"}, id="a value in a map"),
+        pytest.param(
+            {"a": "1", "b": "NULL", "c": "array(TIMESTAMP '2026-11-23 00:00:00.000001')"},
+            id="a microsecond in an array",
+        ),
     ],
 )
 def test_other_rows_have_another_fingerprint(job: Job, columns: Mapping[str, str]) -> None:
@@ -152,6 +179,8 @@ def test_other_rows_have_another_fingerprint(job: Job, columns: Mapping[str, str
     usual = {"a": "1", "b": "NULL", "c": "array(1, NULL)"}
     if "map" in columns.get("c", ""):
         usual["c"] = "map('k', 1)"
+    if "TIMESTAMP" in columns.get("c", ""):
+        usual["c"] = "array(TIMESTAMP '2026-11-23 00:00:00')"
 
     def rows(*given: Mapping[str, str]) -> Any:
         one = ", ".join
@@ -159,5 +188,11 @@ def test_other_rows_have_another_fingerprint(job: Job, columns: Mapping[str, str
         return spark.sql(" UNION ALL ".join(f"SELECT {each}" for each in every))
 
     other = {**usual, **columns}
-    assert fingerprint(rows(usual, usual)) != fingerprint(rows(usual, other))
-    assert fingerprint(rows(usual, other)) == fingerprint(rows(other, usual))
+    assert fingerprint(rows(usual, usual), "k") != fingerprint(rows(usual, other), "k")
+    assert fingerprint(rows(usual, other), "k") == fingerprint(rows(other, usual), "k")
+
+
+def test_nobody_knows_a_rows_hash_beforehand(job: Job) -> None:
+    """Another key gives another sum, so rows whose sums are equal cannot be made up."""
+    rows = job.warm_spark.sql("SELECT 1 AS a")
+    assert fingerprint(rows, "k").hashes != fingerprint(rows, "l").hashes

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from functions.adapters.emr_run_policy import MOST, run_policy, shared_run_policy, widened
+from functions.model.compactions import begin
 from lakegate.batch import BatchFile
 from lakegate.jobspec import JOB_FILES, JobSpec
 from lakegate.landing import LandedObject
@@ -205,6 +206,57 @@ def test_a_reaudit_writes_no_data() -> None:
     assert not run.may("s3:PutObject", data)
     assert not run.may("s3:GetObject", landing("shop/orders/a.csv"))
     assert run.may("s3:PutObject", lake(f"reports/shop.orders/{'a1' * 16}/1.json"))
+
+
+def compaction(table: str = "shop.orders", audited_hash: str = "") -> JobSpec:
+    """Return the input of a compaction's run, as `compaction.start` makes it."""
+    begun = begin(table, "2026-11-23T12:00:00.000+00:00", "abc123")
+    own = {"ingestion": begun.id, "branch": begun.branch, "report_key": begun.report_key}
+    nothing = LandedObject("", "", "", "", 0)
+    told = spec(table=table, landed=nothing, contract_key="", **own)
+    return replace(told, compact=True, audited_hash=audited_hash)
+
+
+def test_a_compactions_runs_share_no_right_to_write() -> None:
+    """One writes the table and no report; the other only reads it, and writes its report."""
+    rewriting = narrowed(compaction())
+    comparing = narrowed(compaction(audited_hash="c" * 64))
+    report = lake(compaction().report_key)
+    data = lake(f"warehouse/shop/orders_{UUID}/data/a.parquet")
+    other = lake(f"warehouse/shop/others_{UUID}/data/a.parquet")
+    for run, table, its_report in ((rewriting, True, False), (comparing, False, True)):
+        assert run.may("s3:GetObject", data)
+        assert run.may("s3:PutObject", data) is table
+        assert run.may("s3:PutObject", report) is its_report
+        assert not run.may("s3:GetObject", other)
+        assert not run.may("s3:PutObject", other)
+        assert not run.may("s3:GetObject", landing("shop/orders/a.csv"))
+        for key in ("reports/shop.orders/a/1.json", "staging/a", "upkeep/b.json"):
+            assert not run.may("s3:PutObject", lake(key))
+
+
+@given(st.integers(1, 300))
+def test_every_policy_of_a_compaction_is_one_that_the_api_takes(length: int) -> None:
+    """For any table the policy is JSON of at most 2,048 permitted characters."""
+    policy = run_policy(compaction(f"shop.{'t' * length}", audited_hash="c" * 64), SETTINGS_)
+    assert len(policy) <= MOST
+    assert re.fullmatch(_rules()["pattern"], policy)
+
+
+@given(st.text("0123456789abcdef", min_size=32, max_size=32))
+def test_no_other_run_writes_the_report_of_a_compaction(ingestion: str) -> None:
+    """Neither a shared run nor a run of any ingestion's own may write it."""
+    report = lake(compaction("finance.payroll").report_key)
+    shared = Identity(
+        "arn:aws:iam::000000000000:role/job",
+        [ROLE],
+        json.loads(shared_run_policy(SHARED, SETTINGS_)),
+    )
+    own = spec(ingestion=ingestion, report_key=f"reports/shop.orders/{ingestion}/1.json")
+    for run in (shared, narrowed(own), narrowed(compaction(audited_hash="c" * 64))):
+        assert not run.may("s3:PutObject", report)
+    longest = max(re.findall("[0-9a-f]+", report), key=len)
+    assert len(longest) < len(ingestion)  # so no id of an ingestion is in it
 
 
 def test_a_change_reads_its_own_text() -> None:

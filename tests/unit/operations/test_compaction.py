@@ -3,19 +3,21 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 import pytest
 
-from functions.adapters.nessie import MAIN
+from functions.adapters.emr import RunState
+from functions.adapters.iceberg_files import TableSize
+from functions.adapters.nessie import MAIN, UnknownBranch
+from functions.model.compactions import Compaction
 from functions.model.ingestion import State
 from functions.operations import compaction
-from functions.operations.compaction import Progress, Step
+from functions.operations.compaction import Need, Progress, Step
 from functions.operations.reconcile import reconciled
 from lakegate.audit_tables import RESULTS
 from lakegate.errors import Permanent, Transient
-from lakegate.upkeep import FEWEST, begin, parse_branch
+from lakegate.upkeep import FEWEST
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import ORDERS, TABLE
@@ -34,17 +36,54 @@ class Upkeep(Scenario):
             self.land(f"shop/orders/{number}.parquet")
             self.settle()
 
-    def start(self, *, loses: int = 0) -> str:
-        """Start a compaction and run its job; return its branch."""
+    def begin(self) -> Compaction:
+        """Start a compaction; return it as the ledger has it."""
         (need,) = compaction.needs(self.adapters, TABLE)
         assert need.why_not == ""
-        started = compaction.start(self.adapters, need)
+        assert compaction.start(self.adapters, need).step is Step.STARTED
+        return self.now()
+
+    def start(self, *, loses: int = 0) -> Compaction:
+        """Start a compaction and run both of its jobs; return it as the ledger has it."""
+        self.rewritten(loses=loses)
+        self.settle_it()
+        self.run_job()
+        return self.now()
+
+    def rewritten(self, *, loses: int = 0) -> Compaction:
+        """Start a compaction and run its first job; return it as the ledger has it."""
+        self.begin()
+        self.run_job(loses=loses)
+        return self.now()
+
+    def run_job(self, *, loses: int = 0) -> None:
         (run,) = (each for each in self.jobs.runs() if not each.has_ended)
         run_compaction(run.id, self.catalog, self.lake, self.jobs, loses=loses)
-        return started.branch
 
-    def settle_it(self, branch: str) -> Progress:
-        return compaction.settle(self.adapters, branch)
+    def run_jobs_that_can(self) -> None:
+        """Run the jobs; one whose branch is gone fails."""
+        for run in [each for each in self.jobs.runs() if not each.has_ended]:
+            try:
+                run_compaction(run.id, self.catalog, self.lake, self.jobs)
+            except UnknownBranch:
+                self.jobs.end(run.id, RunState.FAILED)
+
+    def now(self) -> Compaction:
+        (begun,) = compaction.under_way(self.adapters)
+        return begun
+
+    def settled(self, *, loses: int = 0) -> Progress:
+        """Compact the table, to the end."""
+        self.start(loses=loses)
+        return self.settle_it()
+
+    def settle_it(self) -> Progress:
+        return compaction.settle(self.adapters, self.now())
+
+    def nothing_left(self) -> bool:
+        """Return whether no compaction is under way, and no branch of one is left."""
+        branches = self.catalog.branches("upkeep/", "publish/")
+        return not branches and not list(compaction.under_way(self.adapters))
 
     @property
     def main_table(self) -> FakeTable:
@@ -69,7 +108,7 @@ def lake() -> Upkeep:
 def test_small_files_become_one(lake: Upkeep) -> None:
     """Main has one data file with all rows, its log says so, and no branch is left."""
     before = lake.rows
-    done = lake.settle_it(lake.start())
+    done = lake.settled()
     assert done.step is Step.PUBLISHED
     assert len(lake.main_table.files) == 1
     assert lake.rows == before
@@ -79,7 +118,7 @@ def test_small_files_become_one(lake: Upkeep) -> None:
 
 def test_consumers_follow_it(lake: Upkeep) -> None:
     """Consumers are told to read main's new state, as the old data files will be deleted."""
-    lake.settle_it(lake.start())
+    lake.settled()
     (told,) = lake.announcements.refreshes
     assert (told.table, told.metadata) == (
         TABLE,
@@ -96,9 +135,10 @@ def test_the_schedule_compacts_what_needs_it(lake: Upkeep) -> None:
         (TABLE, Step.STARTED),
     ]
     assert list(compaction.start_due(lake.adapters)) == []
-    for run in [each for each in lake.jobs.runs() if not each.has_ended]:
-        run_compaction(run.id, lake.catalog, lake.lake, lake.jobs)
-    assert lake.sweep()["compactions"] == 2
+    for _ in ("rewrite", "compare"):
+        for run in [each for each in lake.jobs.runs() if not each.has_ended]:
+            run_compaction(run.id, lake.catalog, lake.lake, lake.jobs)
+        assert lake.sweep()["compactions"] == 2
     assert len(lake.main_table.files) == 1
     assert [told.table for told in lake.announcements.refreshes] == [TABLE]
     assert list(compaction.start_due(lake.adapters)) == []
@@ -119,7 +159,7 @@ def _refuse() -> None:
 
 def test_reconcile_finds_nothing_to_blame(lake: Upkeep) -> None:
     """A compaction is neither a problem nor another writer's commit."""
-    lake.settle_it(lake.start())
+    lake.settled()
     found = reconciled(lake.adapters, full=True)
     assert not found.problems
     assert not found.remarks
@@ -127,10 +167,10 @@ def test_reconcile_finds_nothing_to_blame(lake: Upkeep) -> None:
 
 def test_a_file_that_was_published_meanwhile_stays(lake: Upkeep) -> None:
     """If main's table has grown, the new data file is registered there in place of the old ones."""
-    branch = lake.start()
+    lake.start()
     lake.ended("shop/orders/late.parquet")
     before = lake.rows
-    assert lake.settle_it(branch).step is Step.PUBLISHED
+    assert lake.settle_it().step is Step.PUBLISHED
     assert len(lake.main_table.files) == 2
     assert lake.rows == before
 
@@ -138,8 +178,8 @@ def test_a_file_that_was_published_meanwhile_stays(lake: Upkeep) -> None:
 def test_a_file_whose_branch_is_older_is_published_after_it(lake: Upkeep) -> None:
     """A file that was audited before the compaction is registered after it, without another run."""
     landed = lake.run("shop/orders/late.parquet")
-    branch = lake.start()
-    assert lake.settle_it(branch).step is Step.PUBLISHED
+    lake.start()
+    assert lake.settle_it().step is Step.PUBLISHED
     ingestion = lake.end_of(landed)
     assert ingestion.state is State.PUBLISHED
     assert ingestion.attempt == 1
@@ -148,12 +188,12 @@ def test_a_file_whose_branch_is_older_is_published_after_it(lake: Upkeep) -> Non
 
 def test_it_is_dropped_if_its_files_are_gone(lake: Upkeep) -> None:
     """If main has replaced one of the old data files, main stays as it is."""
-    branch = lake.start()
+    lake.start()
     table = lake.main_table
     changed = replace(table, files=table.files[1:]).append("rewritten")
     lake.catalog.commit(MAIN, TABLE, changed)
     head = lake.catalog.head(MAIN)
-    done = lake.settle_it(branch)
+    done = lake.settle_it()
     assert (done.step, lake.catalog.head(MAIN)) == (Step.DROPPED, head)
     assert lake.catalog.branches("upkeep/", "publish/") == []
 
@@ -161,7 +201,7 @@ def test_it_is_dropped_if_its_files_are_gone(lake: Upkeep) -> None:
 def test_lost_rows_never_reach_main(lake: Upkeep) -> None:
     """If the fingerprints differ, the branch is dropped and main stays as it is."""
     head = lake.catalog.head(MAIN)
-    done = lake.settle_it(lake.start(loses=1))
+    done = lake.settled(loses=1)
     assert done.step is Step.DROPPED
     assert "the rows differ" in done.why
     assert lake.catalog.head(MAIN) == head
@@ -169,41 +209,114 @@ def test_lost_rows_never_reach_main(lake: Upkeep) -> None:
 
 @pytest.mark.parametrize("table", [TABLE, "shop.others"])
 def test_another_commit_on_its_branch_never_reaches_main(lake: Upkeep, table: str) -> None:
-    """A commit that the report does not name is dropped with the branch."""
-    branch, head = lake.start(), lake.catalog.head(MAIN)
-    lake.catalog.append(branch, table, "foreign")
-    assert lake.settle_it(branch).step is Step.DROPPED
-    assert lake.catalog.head(MAIN) == head
+    """Main gets the data files that were compared, whatever came to the branch after them."""
+    begun, before = lake.start(), lake.rows
+    lake.catalog.append(begun.branch, table, "foreign")
+    assert lake.settle_it().step is Step.PUBLISHED
+    assert lake.rows == before
+    assert "foreign" not in str(lake.catalog.tables_at(MAIN))
 
 
 def test_main_set_back_stays_set_back(lake: Upkeep) -> None:
     """If main lost the commit at which the branch was created, nothing comes back."""
     earlier = list(lake.catalog.log())[3].hash
-    branch = lake.start()
+    lake.start()
     lake.catalog.reset(MAIN, earlier)
-    assert lake.settle_it(branch).step is Step.DROPPED
+    assert lake.settle_it().step is Step.DROPPED
     assert lake.catalog.head(MAIN) == earlier
 
 
-def test_it_waits_for_its_job_and_no_longer(lake: Upkeep) -> None:
-    """Without a report it waits as long as a job run may take, and is then dropped."""
-    (need,) = compaction.needs(lake.adapters, TABLE)
-    branch = compaction.start(lake.adapters, need).branch
-    assert lake.settle_it(branch).step is Step.WAITS
+def test_it_waits_for_its_jobs_and_no_longer(lake: Upkeep) -> None:
+    """It waits for both of its job runs, and is dropped after a day."""
+    branch = lake.begin().branch
+    assert lake.settle_it().step is Step.WAITS
     assert lake.why_not() == "it is being compacted"
+    lake.run_job()
+    for _ in range(2):
+        assert lake.settle_it() == Progress(
+            TABLE, branch, Step.WAITS, "its rows are being compared"
+        )
     lake.clock.pass_(DAY)
-    assert lake.settle_it(branch).step is Step.DROPPED
-    assert lake.catalog.branches("upkeep/") == []
+    assert lake.settle_it().step is Step.DROPPED
+    assert lake.nothing_left()
+
+
+def test_what_main_has_already_counts_as_published(lake: Upkeep) -> None:
+    """If the process dies after the merge, the next one says that it is published."""
+    lake.start()
+    lake.kill("announcements.send")
+    with suppress(ProcessDied):
+        lake.settle_it()
+    assert len(lake.main_table.files) == 1
+    assert lake.settle_it().step is Step.PUBLISHED
+    assert lake.nothing_left()
+
+
+def test_a_step_that_another_process_took_is_not_taken_again(lake: Upkeep) -> None:
+    """A process that holds an older state of the compaction changes nothing."""
+    begun = lake.rewritten()
+    compaction.settle(lake.adapters, begun)
+    now = lake.now()
+    with pytest.raises(Transient):
+        compaction.settle(lake.adapters, begun)
+    assert lake.now() == now
+
+
+def test_four_run_at_a_time(lake: Upkeep) -> None:
+    """A fifth compaction waits, and leaves no trace."""
+    needs = [Need(f"shop.t{number}", TableSize()) for number in range(5)]
+    steps = [compaction.start(lake.adapters, each).step for each in needs]
+    assert steps == [Step.STARTED] * 4 + [Step.WAITS]
+    assert len(list(compaction.under_way(lake.adapters))) == 4
+    assert len(lake.catalog.branches("upkeep/")) == 4
+
+
+def test_a_start_that_died_is_dropped_after_the_grace_time(lake: Upkeep) -> None:
+    """What a process began and did not start waits no longer than events do."""
+    lake.kill("jobs.start")
+    with suppress(ProcessDied):
+        lake.begin()
+    assert lake.settle_it().step is Step.WAITS
+    lake.clock.pass_(lake.settings.grace_seconds)
+    assert lake.settle_it().step is Step.DROPPED
+    assert lake.nothing_left()
+
+
+def test_nothing_to_rewrite_is_nothing_to_compare(lake: Upkeep) -> None:
+    """If the first run commits nothing, no second one is started."""
+    lake.jobs.end(lake.begin().rewriting, RunState.SUCCESS)
+    assert lake.settle_it().step is Step.DROPPED
+    assert all(run.has_ended for run in lake.jobs.runs())
 
 
 def test_a_change_in_flight_comes_first(lake: Upkeep) -> None:
     """A merge would make a change run again, so the compaction waits, and is dropped in the end."""
-    branch = lake.start()
+    lake.start()
     lake.change()
     lake.deliver()
-    assert lake.settle_it(branch).step is Step.WAITS
+    assert lake.settle_it().step is Step.WAITS
     lake.clock.pass_(DAY)
-    assert lake.settle_it(branch).step is Step.DROPPED
+    assert lake.settle_it().step is Step.DROPPED
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [Upkeep.look_beyond, lambda lake: lake.replace_rows("overwrite")],
+    ids=["checks the whole table", "replaces rows"],
+)
+def test_a_file_that_would_run_again_comes_first(
+    lake: Upkeep, asks: Callable[[Upkeep], None]
+) -> None:
+    """A merge would make such a file run again, so the compaction waits until it is published."""
+    lake.start()
+    asks(lake)
+    landed = lake.land("shop/orders/late.parquet")
+    lake.deliver()
+    before = lake.main_table
+    assert "late.parquet" in lake.settle_it().why
+    assert lake.main_table == before
+    lake.settle()
+    assert lake.ingestion(landed).attempt == 1
 
 
 @pytest.mark.parametrize(
@@ -236,53 +349,86 @@ def test_a_fault_at_any_call_changes_no_row(
 ) -> None:
     """Whatever call fails, main has its rows once, and the next tries finish."""
     for number in range(_calls(grown=grown)):
-        lake, branch = _prepared(grown=grown)
+        lake = _prepared(grown=grown)
         before = lake.rows
         lake.journal.strike_at(number, Fault(effect, when))
         with suppress(Transient, ProcessDied):
-            lake.settle_it(branch)
+            lake.settle_it()
         assert lake.rows == before
         with suppress(ProcessDied):
-            for name in compaction.under_way(lake.adapters):
-                lake.settle_it(name)
+            for begun in compaction.under_way(lake.adapters):
+                compaction.settle(lake.adapters, begun)
         assert lake.rows == before
         assert lake.catalog.branches("upkeep/") == []
         assert len(lake.main_table.files) == (2 if grown else 1)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("effect", [unavailable, die])
+def test_a_fault_before_that_costs_at_most_its_work(when: When, effect: Callable[[], None]) -> None:
+    """Whatever call of its start or of the next step fails, it is published or leaves no trace."""
+    for first in (True, False):
+        for number in range(_calls_before(first=first)):
+            lake = _at_step(first=first)
+            before = lake.rows
+            lake.journal.strike_at(number, Fault(effect, when))
+            with suppress(Transient, ProcessDied):
+                _step(lake, first=first)
+            lake.clock.pass_(lake.settings.grace_seconds)
+            for _ in range(3):
+                lake.run_jobs_that_can()
+                lake.sweep()
+            assert lake.rows == before
+            assert lake.nothing_left()
+
+
+def _at_step(*, first: bool) -> Upkeep:
+    lake = Upkeep()
+    if not first:
+        lake.rewritten()
+    lake.journal.calls.clear()
+    return lake
+
+
+def _step(lake: Upkeep, *, first: bool) -> None:
+    if first:
+        lake.begin()
+    else:
+        lake.settle_it()
+
+
+def _calls_before(*, first: bool) -> int:
+    lake = _at_step(first=first)
+    _step(lake, first=first)
+    return len(lake.journal.calls)
 
 
 @pytest.mark.parametrize("grown", [False, True])
 def test_two_processes_at_once_publish_it_once(grown: bool) -> None:
     """At whatever call a second process settles it too, main has its rows once."""
     for number in range(_calls(grown=grown)):
-        lake, branch = _prepared(grown=grown)
-        before = lake.rows
-        lake.journal.strike_at(number, Fault(partial(lake.settle_it, branch)))
+        lake = _prepared(grown=grown)
+        before, begun = lake.rows, lake.now()
+        second = partial(compaction.settle, lake.adapters, begun)
+        lake.journal.strike_at(number, Fault(second))
         with suppress(Transient):
-            lake.settle_it(branch)
+            compaction.settle(lake.adapters, begun)
         assert lake.rows == before
         assert len(lake.main_table.files) == (2 if grown else 1)
+        assert lake.nothing_left()
 
 
-def _prepared(*, grown: bool) -> tuple[Upkeep, str]:
+def _prepared(*, grown: bool) -> Upkeep:
     lake = Upkeep()
-    branch = lake.start()
+    lake.start()
     if grown:
         lake.ended("shop/orders/late.parquet")
     lake.journal.calls.clear()
-    return lake, branch
+    return lake
 
 
 def _calls(*, grown: bool) -> int:
     """Return how many calls it takes to settle a compaction."""
-    lake, branch = _prepared(grown=grown)
-    lake.settle_it(branch)
+    lake = _prepared(grown=grown)
+    lake.settle_it()
     return len(lake.journal.calls)
-
-
-def test_a_branch_tells_its_compaction() -> None:
-    """Table, id and time can be read from the name, and no other name is taken for one."""
-    begun = begin(TABLE, datetime(2026, 11, 23, 21, 5, 7, tzinfo=UTC), "abc123")
-    assert parse_branch(begun.branch) == begun
-    for name in ("upkeep/shop.orders/mine", "ingest/shop.orders/a", "upkeep/a/b/c"):
-        with pytest.raises(ValueError, match="not the name"):
-            parse_branch(name)

@@ -63,6 +63,7 @@ def test_no_single_object_is_asked_for(deployment: Scenario) -> None:
         "ledger.known",
         "tables.rows",
         "tables.listed",
+        "catalog.branches",
         "tables.rows",
         "lake.put_checkpoint",
     ]

@@ -1,0 +1,92 @@
+"""The ledger's list of compactions: whatever else looks like one was not begun by Lakegate."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from functions.adapters.all import Adapters
+from functions.adapters.ledger_notes import Moved
+from functions.model.commits import Commit
+from functions.model.compactions import Compaction
+from functions.model.merge_commit import UPKEEP as PROPERTY
+from functions.operations.row_balance import Finding
+from lakegate import times
+from lakegate.upkeep import UPKEEP
+
+_TRIES = 5
+
+
+def advance(adapters: Adapters, old: Compaction, new: Compaction) -> None:
+    """Save the next step of a compaction. Raise Moved if another process made one meanwhile."""
+    _exchange(adapters, old, new)
+
+
+def end(adapters: Adapters, done: Compaction) -> None:
+    """Forget a compaction. Raise Moved if another process changed it, or ended it, meanwhile."""
+    _exchange(adapters, done, None)
+
+
+def _exchange(adapters: Adapters, old: Compaction, new: Compaction | None) -> None:
+    for _ in range(_TRIES):
+        known = adapters.ledger.compactions()
+        if old not in known.under_way:
+            break
+        try:
+            adapters.ledger.save_compactions(known.exchanged(old, new))
+        except Moved:
+            continue  # by a step of another compaction, as a rule
+        return
+    raise Moved([old.id])
+
+
+def strangers(adapters: Adapters) -> list[str]:
+    """Return the branches that are named as compactions' and that the ledger does not know.
+
+    The branches are listed first: of each that Lakegate creates, the ledger knows before.
+    """
+    there = adapters.catalog.branches(UPKEEP)
+    if not there:
+        return []
+    known = {each.branch for each in adapters.ledger.compactions().under_way}
+    unknown = set(there) - known
+    still = adapters.catalog.branches(UPKEEP) if unknown else []  # one may have ended meanwhile
+    return [name for name in still if name in unknown]
+
+
+def foreign_branches(adapters: Adapters, table: str = "") -> Iterator[Finding]:
+    """Find the branches of compactions, of one table or all, that Lakegate did not begin."""
+    for name in strangers(adapters):
+        if table and not name.startswith(f"{UPKEEP}{table}/"):
+            continue
+        message = (
+            f"Lakegate did not begin the branch {name}, so it is never published. Find out who "
+            "made it; the function `expire` deletes it after KeepDays, `lakegate ledger rebuild` "
+            "at once"
+        )
+        yield Finding("FOREIGN_COMPACTION", message)
+
+
+def foreign_commits(adapters: Adapters, commits: Iterable[Commit]) -> Iterator[Finding]:
+    """Find the commits on main that call themselves compactions, and that the ledger never meant.
+
+    Of those before it knew every compaction nothing can be said.
+    """
+    named = [each for each in commits if PROPERTY in each.properties]
+    since = adapters.ledger.compactions().since if named else ""
+    for commit in named:
+        at = times.text(datetime.fromisoformat(commit.time))
+        if since and at >= since and not adapters.ledger.was_compacted(branch_of(commit)):
+            message = (
+                f"commit {commit.hash} calls itself a compaction, and Lakegate did not begin it: "
+                "find out who has the publisher's token, and compare the table's rows before and "
+                "after it"
+            )
+            yield Finding("FOREIGN_COMPACTION", message, commit=commit.hash)
+
+
+def branch_of(commit: Commit) -> str:
+    """Return the branch that a commit of upkeep names, "" for another text."""
+    try:
+        return str(json.loads(commit.properties[PROPERTY])["branch"])
+    except (ValueError, KeyError, TypeError):
+        return ""
