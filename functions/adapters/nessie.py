@@ -23,7 +23,7 @@ from pynessie.error import (
 
 from functions.adapters.secrets import Bearer, Secret
 from functions.model import commits
-from functions.model.commits import Change, Commit, Tip, changed
+from functions.model.commits import Change, Commit, Content, Tip, changed
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.tokens import TokenRefused
@@ -31,6 +31,9 @@ from lakegate.tokens import TokenRefused
 MAIN = commits.MAIN
 _TIMEOUT = 30
 _PAGE = 100
+# Types of contents, and of operations without content. The metadata of those alone names no file.
+_TABLE, _ALONE = "ICEBERG_TABLE", ("ICEBERG_VIEW", "UDF")
+_WITHOUT_FILES = ("NAMESPACE", "DELETE", "UNCHANGED")
 
 
 class MergeConflict(LakegateError):
@@ -52,6 +55,10 @@ class FilesGone(LakegateError):
 
 class UnknownBranch(LakegateError):
     """There is no branch with this name."""
+
+
+class UnknownContent(LakegateError):
+    """A commit names something whose files are unknown."""
 
 
 class SetBack(LakegateError):
@@ -89,6 +96,11 @@ class Catalog:
         """Return whether main has a commit."""
         with self._translated():
             return self.head(MAIN) != self._send("GET", "/config")["noAncestorHash"]
+
+    def identity(self) -> str:
+        """Return what tells Nessie's repository from another: when it was created."""
+        with self._translated():
+            return str(self._send("GET", "/config").get("repositoryCreationTimestamp", ""))
 
     def create_branch(self, name: str) -> str:
         """Create a branch at main's head; return its hash.
@@ -191,12 +203,13 @@ class Catalog:
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
             yield Change.of(entry, table)
 
-    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
-        """Yield the addresses of all tables' metadata files at `at`, and at its commits since then.
+    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
+        """Yield the metadata files of all contents at `at`, and of its commits since then.
 
-        What the tables were at the time `since` is included, or at the oldest commit of a log that
-        was cut since. `known` are hashes of commits whose states were yielded before: the log is
-        read back to one of them, and others are added. Raises UnknownBranch for an unknown hash.
+        What they were at the time `since` is included, or at the oldest commit of a log that was
+        cut since. `known` are hashes of commits whose states were yielded before: the log is read
+        back to one of them, and others are added. Raises UnknownBranch for an unknown hash, and
+        UnknownContent for what may have files that are not found so.
         """
         yield from self._contents(at)
         query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
@@ -208,12 +221,12 @@ class Catalog:
             known.add(hash_)
             if datetime.fromisoformat(entry["commitMeta"]["commitTime"]) < since:
                 break
-            yield from _tables_in(entry.get("operations") or ())
+            yield from contents_in(entry.get("operations") or ())
         yield from self._contents(hash_)
 
-    def _contents(self, at: str) -> Iterator[str]:
+    def _contents(self, at: str) -> Iterator[Content]:
         found = self._pages(f"/trees/@{at}/entries", "entries", {"content": "true"})
-        return _tables_in(found)
+        return contents_in(found)
 
     def metadata(self, at: str, table: str) -> str:
         """Return the address of the table's metadata file at the hash `at`; "" for a missing table.
@@ -315,10 +328,24 @@ def _is_namespace(difference: dict[str, Any]) -> bool:
     return "NAMESPACE" in {(difference[side] or {}).get("type") for side in ("from", "to")}
 
 
-def _tables_in(entries: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield the metadata files of the tables among contents, or among a commit's operations."""
-    contents = (each.get("content") or {} for each in entries)
-    yield from (str(c["metadataLocation"]) for c in contents if c.get("type") == "ICEBERG_TABLE")
+def contents_in(entries: Iterable[dict[str, Any]]) -> Iterator[Content]:
+    """Yield the metadata files among contents, or among a commit's operations.
+
+    Raises UnknownContent for every type of which it is not known where its files are.
+    """
+    for each in entries:
+        content = each.get("content") or {}
+        kind = content.get("type", each["type"])
+        if kind not in (_TABLE, *_ALONE, *_WITHOUT_FILES):
+            raise unknown_content(".".join((each.get("name") or each["key"])["elements"]), kind)
+        if metadata := content.get("metadataLocation"):
+            yield Content(str(metadata), kind == _TABLE)
+
+
+def unknown_content(name: str, kind: str) -> UnknownContent:
+    """Return the error for content of a type whose files are unknown."""
+    message = f"Nessie's {name} is of the type {kind}, and Lakegate does not know its files"
+    return UnknownContent("UNKNOWN_CONTENT", message)
 
 
 def _conflicts(merged: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Self
 
@@ -121,6 +122,15 @@ class Lake:
         self._parsed: dict[tuple[str, str], StoredContract] = {}
         self._contracts = self._list_contracts
         self.bucket = bucket
+
+    def clock(self) -> datetime:
+        """Return the time by S3's clock, in whole seconds: objects are as old as it says."""
+        with translated(self.bucket):
+            answer = self._client.head_bucket(Bucket=self.bucket)
+        date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if not date:
+            raise Transient("STORAGE_UNAVAILABLE", "S3 did not say what time it is")
+        return parsedate_to_datetime(date)
 
     def contracts(self, key: str | None = "") -> list[StoredContract]:
         """Return the contracts in force; fetch and parse each version once.

@@ -41,6 +41,17 @@ class Commit:
 
 
 @dataclass(frozen=True)
+class Content:
+    """A metadata file that a commit names: a table's, which reaches other files, or another's.
+
+    A view's metadata, or a function's, is all that there is of it.
+    """
+
+    metadata: str
+    is_table: bool = True
+
+
+@dataclass(frozen=True)
 class Tip:
     """The newest commit of main, and how many commits led to it.
 

@@ -28,8 +28,9 @@ from functions.adapters.nessie import (
     SetBack,
     UnknownBranch,
     branch_taken,
+    unknown_content,
 )
-from functions.model.commits import Change, Commit, Tip
+from functions.model.commits import Change, Commit, Content, Tip
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
@@ -39,6 +40,7 @@ from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
 _MOST_MANIFESTS = 8
+TABLE, VIEW = "ICEBERG_TABLE", "ICEBERG_VIEW"
 _COMPACTED = re.compile(r"[^/@]+\.parquet\*(\d+)")  # a data file, and of how many it was made
 
 
@@ -50,7 +52,8 @@ class FakeTable:
     that a column ever had. `specs` are its partition specs by id, the last one for new files, and
     `spec` is the id of that with which `added` were written. `folders` tells in which table's
     folder a file lies that another table wrote. `metadata` is the address of the metadata file and
-    `manifests` are the names of the manifests; each commit sets them.
+    `manifests` are the names of the manifests; each commit sets them. A view, of another `kind`,
+    has neither files nor manifests.
     """
 
     uuid: str
@@ -63,6 +66,7 @@ class FakeTable:
     folders: Mapping[str, str] = field(default_factory=dict)
     metadata: str = ""
     manifests: tuple[str, ...] = ()
+    kind: str = TABLE
 
     def append(self, *files: str) -> "FakeTable":
         """Return the table after an append."""
@@ -119,6 +123,7 @@ class FakeCatalog:
         self._older: dict[str, frozenset[str]] = {}
         self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
+        self._born = clock.now()
         if not virgin:
             self.begin("ops")
 
@@ -132,6 +137,10 @@ class FakeCatalog:
     def begun(self) -> bool:
         """See Catalog.begun."""
         return MAIN in self._heads
+
+    def identity(self) -> str:
+        """See Catalog.identity."""
+        return self._born
 
     def create_branch(self, name: str) -> str:
         """See Catalog.create_branch."""
@@ -235,7 +244,7 @@ class FakeCatalog:
                 is_merge=len(stored.parents) > 1,
             )
 
-    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
+    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
         """See Catalog.states."""
         yield from self._contents(at)
         hash_ = at
@@ -246,11 +255,11 @@ class FakeCatalog:
             known.add(hash_)
             if datetime.fromisoformat(stored.commit.time) < since:
                 break
-            yield from (table.metadata for table in stored.changes.values() if table)
+            yield from _contents(stored.changes)
         yield from self._contents(hash_)
 
-    def _contents(self, at: str) -> Iterator[str]:
-        yield from filter(None, (self.metadata(at, name) for name in sorted(self.names(at))))
+    def _contents(self, at: str) -> Iterator[Content]:
+        return _contents({name: self.table(at, name) for name in sorted(self.names(at))})
 
     def metadata(self, at: str, table: str) -> str:
         """See Catalog.metadata."""
@@ -326,7 +335,7 @@ class FakeCatalog:
         is_longer = set(before.files) <= set(table.files)
         is_short = len(table.manifests) < _MOST_MANIFESTS
         kept = table.manifests if is_longer and is_short else ()
-        manifests = (*kept, f"{number}-m0.avro")
+        manifests = (*kept, f"{number}-m0.avro") if table.kind == TABLE else ()
         self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
         return self._states[metadata]
 
@@ -554,6 +563,14 @@ def _folder(table_uuid: str) -> str:
 def _at(reference: str) -> str:
     """Return the hash of `branch@hash`, or else the branch."""
     return reference.rpartition("@")[2]
+
+
+def _contents(found: Mapping[str, FakeTable | None]) -> Iterator[Content]:
+    for name, table in found.items():
+        if table and table.kind not in (TABLE, VIEW):
+            raise unknown_content(name, table.kind)
+        if table:
+            yield Content(table.metadata, table.kind == TABLE)
 
 
 def _changes(commits: Iterator[_Stored]) -> dict[str, FakeTable | None]:

@@ -66,6 +66,8 @@ ONLY_COMMANDS = {
     # and test_daily_upkeep.py
     "lake.compaction",
     "lake.stored",
+    "lake.clock",
+    "catalog.identity",
     "catalog.states",
     "tables.size",
     "ledger.upkeep",

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import md5
 from typing import Self
@@ -156,6 +157,10 @@ class FakeLake:
         self.deleted: dict[str, None] = {}
         self.bucket = "lake"
         self.data: dict[str, StoredObject] = {}  # objects of tables, where a test has some
+
+    def clock(self) -> datetime:
+        """See Lake.clock."""
+        return datetime.fromisoformat(self._clock.now()).replace(microsecond=0)
 
     def contracts(self, key: str | None = "") -> list[StoredContract]:
         """See Lake.contracts."""

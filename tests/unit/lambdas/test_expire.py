@@ -67,6 +67,7 @@ def test_the_schedule_discards_nothing_recent(deployment: Scenario) -> None:
 def test_the_schedule_deletes_what_nobody_reaches(deployment: Scenario) -> None:
     """A data file that no commit names is deleted once it is old; others stay."""
     deployment.ended(FIRST)
+    answer(deployment.adapters, {})
     (alive,) = deployment.tables.files(
         deployment.catalog.metadata(deployment.catalog.head("main"), TABLE)
     ).levels[0]

@@ -1,7 +1,7 @@
 """No file that somebody can read is ever deleted, and all others are in the end."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -14,11 +14,14 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
 from functions.model.ingestion import State
+from functions.model.upkeep_note import Look
 from functions.operations import dead_files
 from functions.operations.compaction import Step
 from functions.operations.dead_files import judge
+from functions.operations.recognition import InDoubt
+from lakegate import times
 from lakegate.errors import Transient
-from tests.fakes.catalog import FakeTable
+from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
 from tests.fakes.examples import INGESTION
 from tests.fakes.tables_of_years import DAY, KEEP_DAYS, Years, key_of
 
@@ -121,13 +124,14 @@ def _data_file(key: str) -> str:
 
 @pytest.fixture
 def years() -> Years:
-    """Return a lake where main had a file long ago that another one has replaced since."""
+    """Return a lake that upkeep knows, where another file has replaced main's file long ago."""
     years = Years(Random(0))  # noqa: S311 - a story
     table = FakeTable("a uuid")
     old, new = (years.file("shop.orders", table.uuid, frozenset()) for _ in range(2))
     years.catalog.commit(MAIN, "shop.orders", table.append(old))
     years.clock.pass_(DAY)
     years.catalog.commit(MAIN, "shop.orders", table.append(new))
+    dead_files.delete(years.adapters)
     return years
 
 
@@ -210,3 +214,153 @@ def test_unknown_files_keep_everything(years: Years) -> None:
         dead_files.delete(years.adapters)
     assert there(years) == 2
     assert not years.adapters.ledger.upkeep().kept_since
+
+
+def refused(years: Years) -> str:
+    """Return why upkeep deletes nothing."""
+    before = set(years.lake.data)
+    with pytest.raises(InDoubt) as doubt:
+        dead_files.delete(years.adapters)
+    assert set(years.lake.data) == before
+    return str(doubt.value)
+
+
+def changed(years: Years, **parts: object) -> None:
+    """Give the deleter other adapters."""
+    years.adapters = cast(Adapters, SimpleNamespace(**(vars(years.adapters) | parts)))
+
+
+def ahead(years: Years, days: float) -> Callable[[], str]:
+    """Return a clock that goes wrong by so many days."""
+    right = years.clock.now
+    return lambda: times.text(datetime.fromisoformat(right()) + timedelta(days=days))
+
+
+def land(years: Years, name: str = "shop.orders") -> str:
+    """Commit one more file to main, as a job does; return its key."""
+    table = years.catalog.table(MAIN, name) or FakeTable("a uuid")
+    file = years.file(name, table.uuid, frozenset())
+    years.catalog.commit(MAIN, name, table.append(file))
+    return key_of(name, table.uuid, file)
+
+
+def test_an_empty_catalog_deletes_nothing(years: Years) -> None:
+    """If Nessie comes back without its contents, all files stay, and the error says what to do."""
+    years.clock.pass_((KEEP_DAYS + 3) * DAY)
+    years.catalog = years.adapters.catalog = FakeCatalog(years.clock)  # type: ignore[misc,assignment]
+    assert "OTHER_CATALOG" in refused(years)
+    years.catalog = years.adapters.catalog = FakeCatalog(years.clock, virgin=True)  # type: ignore[misc,assignment]
+    assert "EMPTY_CATALOG" in refused(years)
+
+
+def test_main_set_back_and_forward_loses_nothing(years: Years) -> None:
+    """While main lacks the commit of the last look nothing is deleted, and afterwards it is."""
+    first = years.catalog.head(MAIN)
+    key = land(years)
+    dead_files.delete(years.adapters)
+    second = years.catalog.head(MAIN)
+    years.clock.pass_((KEEP_DAYS + 3) * DAY)
+    years.catalog.reset(MAIN, first)
+    assert "MAIN_SET_BACK" in refused(years)
+    land(years)
+    assert "MAIN_SET_BACK" in refused(years)
+    years.catalog.reset(MAIN, second)
+    assert left(years) == 3  # of four
+    assert key in years.lake.data
+
+
+def test_a_view_keeps_its_metadata(years: Years) -> None:
+    """The metadata of a view stays as long as a reference reaches it; then it is dead."""
+    years.catalog.commit(MAIN, "shop.view", FakeTable("view", kind=VIEW))
+    view = years.catalog.table(MAIN, "shop.view")
+    assert view
+    key = view.metadata.removeprefix("s3://lake/")
+    for _ in range(2):
+        years.clock.pass_(10 * KEEP_DAYS * DAY)
+        dead_files.delete(years.adapters)
+        assert key in years.lake.data
+    years.catalog.commit(MAIN, "shop.view", None)
+    years.clock.pass_((KEEP_DAYS + 1) * DAY)
+    dead_files.delete(years.adapters)
+    assert key not in years.lake.data
+
+
+def test_content_of_an_unknown_type_stops_the_deletion(years: Years) -> None:
+    """While a reference has content whose files are unknown, nothing is deleted; it is named."""
+    years.catalog.fork("tag-1", MAIN)
+    years.catalog.commit("tag-1", "shop.delta", FakeTable("d", kind="DELTA_LAKE_TABLE"))
+    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    why = refused(years)
+    assert "UNKNOWN_CONTENT" in why
+    assert "shop.delta" in why
+    assert "tag-1" in why
+    years.catalog.delete_branch("tag-1")
+    assert left(years) == 1
+
+
+def test_a_deleter_with_a_wrong_clock_deletes_nothing_young(years: Years) -> None:
+    """Files are as old as S3 says, whatever the clock of the deleter says."""
+    key = land(years)
+    table = years.catalog.table(MAIN, "shop.orders")
+    assert table
+    years.catalog.commit(MAIN, "shop.orders", replace(table, files=table.files[:-1]))
+    right = years.adapters.now
+    changed(years, now=ahead(years, 40))
+    dead_files.delete(years.adapters)
+    assert key in years.lake.data
+    assert years.adapters.ledger.upkeep().kept_since < right()
+
+
+def test_a_note_from_the_future_is_not_believed(years: Years) -> None:
+    """What an older release noted with a wrong clock makes no file due before its time."""
+    note = years.adapters.ledger.upkeep()
+    years.adapters.ledger.save_upkeep(replace(note, kept_since="2030-01-01T00:00:00.000+00:00"))
+    key = key_of("shop.orders", "a uuid", years.file("shop.orders", "a uuid", frozenset()))
+    years.clock.pass_(DAY)
+    dead_files.delete(years.adapters)
+    assert key in years.lake.data
+    assert years.adapters.ledger.upkeep().kept_since < years.clock.now()
+
+
+def test_results_that_are_not_recorded_stay(years: Years) -> None:
+    """A run's results stay, however old, until they are recorded; those of other runs do not."""
+    landed = replace(INGESTION.landed, landed_at=years.clock.now())
+    failed = replace(INGESTION, landed=landed, state=State.PUBLISHED, attempt=3, recorded=1)
+    saved = years.adapters.ledger.begin(failed)
+    keys = [f"warehouse/ops/audit_results/data/{saved.id}-{n}-0a.parquet" for n in (1, 2, 3)]
+    keys.append(f"warehouse/ops/quarantine/data/{saved.id}-3-0a.parquet")
+    for key in keys:
+        years.store(key)
+    years.clock.pass_((KEEP_DAYS + 1) * DAY)
+    dead_files.delete(years.adapters)
+    assert [key in years.lake.data for key in keys] == [False, True, True, True]
+    years.adapters.ledger.save(saved.but(recorded=3))
+    dead_files.delete(years.adapters)
+    assert not set(keys) & years.lake.data.keys()
+
+
+def test_a_first_look_deletes_nothing(years: Years) -> None:
+    """Without a note of the last look, as older releases left it, the look is only noted."""
+    note = years.adapters.ledger.upkeep()
+    years.adapters.ledger.save_upkeep(replace(note, look=Look()))
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    found = dead_files.delete(years.adapters)
+    assert (found.due, len(found.waiting), there(years)) == ((), 3, 2)
+    assert years.adapters.ledger.upkeep().look.head == years.catalog.head(MAIN)
+    assert left(years) == 1
+
+
+def test_a_commit_that_the_ledger_knows_must_be_on_main(years: Years) -> None:
+    """If main lacks what was published since the last look, nothing is deleted."""
+    before = years.catalog.head(MAIN)
+    land(years)
+    landed = replace(INGESTION.landed, landed_at=years.clock.now())
+    done = replace(INGESTION, landed=landed).step(
+        "published", years.clock.now(), state=State.PUBLISHED, merge_hash=years.catalog.head(MAIN)
+    )
+    years.adapters.ledger.begin(done)
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    years.catalog.reset(MAIN, before)
+    why = refused(years)
+    assert "MAIN_LACKS_COMMITS" in why
+    assert done.landed.key in why
