@@ -180,8 +180,8 @@ def _search(
     last = datetime.fromisoformat(note.look.at) if note.look.at else since
     claims = _claims(adapters, times.text(last - _SKEW))
     look = recognise(adapters, note.look, claims.published, now, accepted.head)
-    stored = list(adapters.lake.stored(WAREHOUSE))  # first: what is written later is not judged
     readers = Readers(adapters, since, claims)
+    stored = list(adapters.lake.stored(WAREHOUSE))
     readers.look()
     return look, readers, readers.judge(stored)
 
@@ -285,8 +285,9 @@ class Readers:
                 if found.missing and states[metadata]:
                     raise _unreadable(states[metadata], min(found.missing))
                 self.alive.update(map(_key, found.paths))
-                self._manifests |= found.levels[1] - found.missing  # not looked into again
-        self._read |= states.keys()
+                if not found.missing:  # else a reference may need what only decisions did before
+                    self._read.add(metadata)
+                    self._manifests |= found.levels[1]
 
     def _states(self) -> Iterator[tuple[str, Content]]:
         """Yield the metadata file of each state, with the reference that reaches it.

@@ -444,7 +444,7 @@ class FakeTables:
             root = frozenset({metadata})
             return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
         manifests = frozenset(f"{location}/metadata/{name}" for name in table.manifests)
-        missing = frozenset(filter(self._is_gone, manifests))
+        missing = frozenset(filter(self._is_gone, manifests.difference(known)))
         places = (
             (f"{location.rpartition('_')[0]}_{_folder(table.folder(f))}", f) for f in table.files
         )

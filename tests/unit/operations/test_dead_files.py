@@ -13,16 +13,17 @@ import pytest
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
-from functions.model.ingestion import State
+from functions.model.ingestion import Ingestion, State
 from functions.model.upkeep_note import Look
 from functions.operations import dead_files
 from functions.operations.compaction import Step
-from functions.operations.dead_files import judge
+from functions.operations.dead_files import Accepted, judge
 from functions.operations.recognition import InDoubt
 from lakegate import times
 from lakegate.errors import Transient
 from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
 from tests.fakes.examples import INGESTION
+from tests.fakes.faults import ProcessDied
 from tests.fakes.tables_of_years import DAY, KEEP_DAYS, Years, key_of
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -99,12 +100,13 @@ def test_random_histories_lose_nothing_and_keep_no_litter(part: int) -> None:
     """
     removed = left = 0
     steps: Counter[Step] = Counter()
+    doubts: Counter[str] = Counter()
     for seed in range(part * 50, part * 50 + 50):
         years = Years(Random(seed))  # noqa: S311 - a story
         years.live(40)
         years.check_rows()
         years.clock.pass_((KEEP_DAYS + 2) * DAY)
-        years.daily() or years.daily()  # the second time with what the first found missing
+        years.come_to_rest()
         years.check_rows()
         alive = years.alive()
         years.lake.restore(alive)  # what was dead, until somebody named its commit again
@@ -113,9 +115,11 @@ def test_random_histories_lose_nothing_and_keep_no_litter(part: int) -> None:
         litter = (each for key, each in years.lake.data.items() if _data_file(key) not in alive)
         left += sum(each.bytes for each in litter)
         steps += years.steps
+        doubts += years.doubts
     assert left <= 0.01 * (left + removed), f"{left:,} of {left + removed:,} unreachable bytes left"
     assert removed > 100_000
     assert steps[Step.PUBLISHED] > 0
+    assert doubts["MAIN_SET_BACK"] > 0
 
 
 def _data_file(key: str) -> str:
@@ -210,10 +214,11 @@ def test_unknown_files_keep_everything(years: Years) -> None:
     table = years.catalog.table(MAIN, "shop.orders")
     assert table
     years.lake.deleted[table.metadata.removeprefix("s3://lake/")] = None
+    before = years.adapters.ledger.upkeep()
     with pytest.raises(Transient, match=r"UNKNOWN_FILES.*what main reaches.*Restore it"):
         dead_files.delete(years.adapters)
     assert there(years) == 2
-    assert not years.adapters.ledger.upkeep().kept_since
+    assert years.adapters.ledger.upkeep() == before
 
 
 def refused(years: Years) -> str:
@@ -364,3 +369,115 @@ def test_a_commit_that_the_ledger_knows_must_be_on_main(years: Years) -> None:
     why = refused(years)
     assert "MAIN_LACKS_COMMITS" in why
     assert done.landed.key in why
+
+
+def wait_for(years: Years, keep_days: int, days: float) -> None:
+    """Let upkeep keep so many days, and let others pass."""
+    changed(years, settings=SimpleNamespace(keep_days=keep_days))
+    years.clock.pass_(days * DAY)
+
+
+@pytest.mark.parametrize(("keep_days", "days"), [(0, 0.9), (KEEP_DAYS, KEEP_DAYS + 0.03)])
+def test_what_a_job_may_be_about_to_commit_stays(years: Years, keep_days: int, days: float) -> None:
+    """A file is at least a day old, and an hour more, as clocks differ, before it is deleted."""
+    years.catalog.fork("tag-1", MAIN)
+    years.catalog.reset("tag-1", list(years.catalog.log())[1].hash)
+    key = key_of("shop.orders", "a uuid", years.file("shop.orders", "a uuid", frozenset()))
+    wait_for(years, keep_days, days)
+    dead_files.delete(years.adapters)
+    assert key in years.lake.data
+    years.clock.pass_(DAY)
+    dead_files.delete(years.adapters)
+    assert key not in years.lake.data
+
+
+def test_a_tag_that_is_made_meanwhile_keeps_its_files(years: Years) -> None:
+    """A state that gets a name after the first look, and before the deletion, stays."""
+    first = list(years.catalog.log())[1].hash
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+
+    def tag() -> None:
+        years.catalog.fork("tag-1", MAIN)
+        years.catalog.reset("tag-1", first)
+
+    years.later = tag
+    assert left(years) == 2
+
+
+def test_a_state_whose_manifest_was_missing_before_is_unknown(years: Years) -> None:
+    """What was not read for one state is not taken as known for another one."""
+    base = list(years.catalog.log())[1].hash
+    (state,) = years.catalog.tables_at(base).values()
+    years.adapters.ledger.begin(failed(years, base_hash=base))
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    folder = state.metadata.removeprefix("s3://lake/").rpartition("/")[0]
+    years.lake.deleted[f"{folder}/{state.manifests[0]}"] = None
+    years.later = lambda: years.catalog.reset("tag-1", base)
+    years.catalog.fork("tag-1", MAIN)
+    assert "what tag-1 reaches" in refused(years)
+
+
+def failed(years: Years, **changes: str) -> Ingestion:
+    """Return a failure that waits for a decision."""
+    landed = replace(INGESTION.landed, landed_at=years.clock.now())
+    return replace(INGESTION, landed=landed, state=State.REJECTED).but(**changes)
+
+
+@pytest.mark.parametrize("state", [State.SUBMITTED, State.AUDITED, State.REJECTED])
+def test_states_that_an_ingestion_compares_stay(years: Years, state: State) -> None:
+    """Base and own state of what is in flight or waits for a decision stay without a branch."""
+    base = list(years.catalog.log())[1].hash
+    years.catalog.create_branch("ingest/shop.orders/own")
+    table = years.catalog.table(MAIN, "shop.orders")
+    assert table
+    own = years.file("shop.orders", "a uuid", frozenset())
+    audited = years.catalog.commit("ingest/shop.orders/own", "shop.orders", table.append(own))
+    years.catalog.delete_branch("ingest/shop.orders/own")
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    waiting = failed(years, base_hash=base, audited_hash=audited).but(state=state)
+    saved = years.adapters.ledger.begin(waiting)
+    assert (left(years), metadata(years)) == (3, 6)
+    years.adapters.ledger.save(saved.but(state=State.IGNORED))
+    assert (left(years), metadata(years)) == (1, 2)
+
+
+def test_what_was_kept_is_noted_before_anything_is_deleted(years: Years) -> None:
+    """If the process dies at the deletion, reconcile knows already which states may be gone."""
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    before = years.adapters.ledger.upkeep().kept_since
+    years.lake.most = 1
+    with pytest.raises(ProcessDied):
+        dead_files.delete(years.adapters)
+    assert years.adapters.ledger.upkeep().kept_since > before
+
+
+def test_a_reference_that_goes_meanwhile_stops_the_deletion(years: Years) -> None:
+    """If a listed reference's commit is unknown, what it reaches is, too: another run looks."""
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    years.catalog.fork("tag-1", MAIN)
+    years.catalog.reset("tag-1", "0123456789abcdef" * 4)
+    with pytest.raises(Transient, match="CATALOG_MOVED"):
+        dead_files.delete(years.adapters)
+    assert there(years) == 2
+
+
+def test_main_that_is_set_back_while_upkeep_looks_loses_nothing(years: Years) -> None:
+    """What main had when it was recognised must be what is looked at."""
+    first = years.catalog.head(MAIN)
+    land(years)
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    years.lake.meanwhile = lambda: years.catalog.reset(MAIN, first)
+    with pytest.raises(Transient, match="CATALOG_MOVED"):
+        dead_files.delete(years.adapters)
+    assert there(years) == 3
+
+
+def test_another_repository_is_another_one_even_with_the_same_commits(years: Years) -> None:
+    """A repository that was created at another time is not taken for the one that was known."""
+    note = years.adapters.ledger.upkeep()
+    years.adapters.ledger.save_upkeep(replace(note, look=replace(note.look, catalog="2020")))
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    assert "OTHER_CATALOG" in refused(years)
+    dead_files.delete(years.adapters, Accepted(head=years.catalog.head(MAIN)))
+    assert there(years) == 2
+    assert left(years) == 1
