@@ -40,8 +40,8 @@ def upkeep(adapters: Adapters, accepted: Accepted = dead_files.NOTHING) -> DeadF
     try:
         dead = dead_files.delete(adapters, accepted)
     except InDoubt as doubt:
-        adapters.alerts.post("", upkeep_in_doubt(doubt.code, doubt.message))
         _save(adapters, replace(adapters.ledger.upkeep(), doubt=doubt.message))
+        adapters.alerts.post("", upkeep_in_doubt(doubt.code, doubt.message))
         raise
     before = adapters.ledger.upkeep()
     at = before.look.at

@@ -281,7 +281,7 @@ class IcebergWriter:
     def put(self, branch: str, name: str, kind: str) -> str:
         """See Writer."""
         place = f"s3://lake/warehouse/{name}"
-        fields = {
+        fields: dict[str, dict[str, Any]] = {
             "ICEBERG_VIEW": {"metadataLocation": place, "versionId": 1, "schemaId": 0},
             "DELTA_LAKE_TABLE": {
                 "metadataLocationHistory": [place],

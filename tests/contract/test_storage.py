@@ -390,7 +390,7 @@ def test_objects_are_as_old_as_the_clock_says_on_s3(servers: Servers) -> None:
 def test_a_storage_without_a_clock_is_refused() -> None:
     """Without S3's time nothing is known about the age of objects."""
     client = boto3.client("s3", **ACCOUNT)
-    answer = {"ResponseMetadata": {"HTTPHeaders": {}}}
+    answer: dict[str, Any] = {"ResponseMetadata": {"HTTPHeaders": {}}}
     with Stubber(client) as stubbed:
         stubbed.add_response("head_bucket", answer, {"Bucket": "lake"})
         with pytest.raises(Transient, match="what time it is"):
