@@ -251,13 +251,18 @@ class Lake:
 
     def is_gone(self, address: str) -> bool:
         """Return whether no data file exists at an address (`s3://…`)."""
+        return self.written_at(address) is None
+
+    def written_at(self, address: str) -> datetime | None:
+        """Return when the object at an address (`s3://…`) was written; None where there is none."""
         bucket, _, key = address.removeprefix("s3://").partition("/")
         try:
             with translated(address):
-                self._client.head_object(Bucket=bucket, Key=key)
+                found = self._client.head_object(Bucket=bucket, Key=key)
         except Missing:
-            return True
-        return False
+            return None
+        modified: datetime = found["LastModified"]
+        return modified
 
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """Yield the keys of all audit reports, or at least those of some ingestions.

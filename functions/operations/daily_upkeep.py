@@ -6,7 +6,8 @@ as the old metadata is deleted one day.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -37,12 +38,8 @@ def upkeep(adapters: Adapters, accepted: Accepted = dead_files.NOTHING) -> DeadF
     Raises as `dead_files.delete`, and LakegateError where a table cannot be read. In doubt it also
     tells the operators, and notes it for the page and for commands.
     """
-    try:
+    with _telling(adapters):
         dead = dead_files.delete(adapters, accepted)
-    except InDoubt as doubt:
-        _save(adapters, replace(adapters.ledger.upkeep(), doubt=doubt.message))
-        adapters.alerts.post("", upkeep_in_doubt(doubt.code, doubt.message))
-        raise
     before = adapters.ledger.upkeep()
     at = before.look.at
     news = _news(adapters, before.at if "" < before.at < at else before.kept_since)
@@ -64,6 +61,22 @@ def _save(adapters: Adapters, note: UpkeepNote) -> None:
         adapters.ledger.save_upkeep(note)
     except Moved:
         logger.info("another upkeep noted what it found meanwhile")
+
+
+def require_recognised(adapters: Adapters) -> None:
+    """Raise InDoubt, and tell it, if branches must not expire: main may be set forward to them."""
+    with _telling(adapters):
+        dead_files.require_recognised(adapters)
+
+
+@contextmanager
+def _telling(adapters: Adapters) -> Iterator[None]:
+    try:
+        yield
+    except InDoubt as doubt:
+        _save(adapters, replace(adapters.ledger.upkeep(), doubt=doubt.message))
+        adapters.alerts.post("", upkeep_in_doubt(doubt.code, doubt.message))
+        raise
 
 
 def _noted(need: Need, metadata: int, young: int, compacted_at: str) -> TableUpkeep:

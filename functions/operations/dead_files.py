@@ -148,6 +148,13 @@ def find(adapters: Adapters) -> DeadFiles:
     return found
 
 
+def require_recognised(adapters: Adapters) -> None:
+    """Raise InDoubt if the catalog lacks what it had when upkeep looked last."""
+    note, now = adapters.ledger.upkeep(), adapters.lake.clock()
+    claims = _claims(adapters, note, _kept_since(adapters.settings.keep_days, note, now))
+    recognise(adapters, note.look, claims.published, now)
+
+
 def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
     """Delete the dead files that are due, and return all dead ones.
 
@@ -177,8 +184,7 @@ def _search(
 ) -> "tuple[Look, Readers, DeadFiles]":
     now = adapters.lake.clock()
     since = _kept_since(adapters.settings.keep_days, note, now)
-    last = datetime.fromisoformat(note.look.at) if note.look.at else since
-    claims = _claims(adapters, times.text(last - _SKEW))
+    claims = _claims(adapters, note, since)
     look = recognise(adapters, note.look, claims.published, now, accepted.head)
     readers = Readers(adapters, since, claims)
     stored = list(adapters.lake.stored(WAREHOUSE))
@@ -230,15 +236,17 @@ class _Claims:
     published: Mapping[str, str]
 
 
-def _claims(adapters: Adapters, since: str) -> _Claims:
-    """Read the ledger once; of published ingestions only those that ended since that time."""
+def _claims(adapters: Adapters, note: UpkeepNote, since: datetime) -> _Claims:
+    """Read the ledger once; of published ingestions those that ended since the last look."""
+    last = datetime.fromisoformat(note.look.at) if note.look.at else since
+    earliest = times.text(last - _SKEW)
     decided_on, unrecorded, published = set[str](), set[str](), dict[str, str]()
     for each in adapters.ledger.all():
         if not each.ended or each.is_open:
             decided_on.update(filter(None, (each.base_hash, each.audited_hash)))
         attempts = range(each.recorded + 1, each.attempt + 1)
         unrecorded.update(run_id(each.id, attempt) for attempt in attempts)
-        if each.state is State.PUBLISHED and each.merge_hash and each.ended_at >= since:
+        if each.state is State.PUBLISHED and each.merge_hash and each.ended_at >= earliest:
             published[each.merge_hash] = each.landed.key
     return _Claims(frozenset(decided_on), frozenset(unrecorded), published)
 

@@ -164,9 +164,10 @@ class Years:
         """Let so many things happen."""
         deeds = (
             *(self.land, self.land, self.publish, self.publish, self.replay, self.crash),
-            *(self.replace, self.upsert, self.retract, self.compact, self.settle, self.drop),
+            *(self.replace, self.upsert, self.retract, self.drop),
+            *3 * (self.compact, self.settle),
             *(self.recreate, self.put_back, self.tag, self.untag, self.revive, self.set_back),
-            *(self.view, self.back_up, self.mislead, *4 * (self.wait, self.clean)),
+            *(self.view, self.back_up, self.mislead, *3 * (self.wait, self.clean)),
         )
         for _ in range(steps):
             self.choose.choice(deeds)()
@@ -363,7 +364,7 @@ class Years:
         """Set main back, as an administrator may, or forward again."""
         if self.lost and self.choose.random() < 0.5:
             self.catalog.reset(MAIN, self.choose.choice(sorted(self.lost)))
-        elif self.choose.random() < 0.2:
+        elif self.choose.random() < 0.5:
             known = {self.adapters.ledger.upkeep().look.head, *self._published()}
             had = known & self._on_log()
             self.catalog.reset(MAIN, self.choose.choice(list(self.model)))
@@ -429,11 +430,13 @@ class Years:
 
     def daily(self) -> DeadFiles | None:
         """Do as the daily function; restore what it misses, of states that were dead meanwhile."""
-        list(expire(self.adapters, KEEP_DAYS))
-        for branch in self.brought.keys() - set(self.catalog.references()):
-            del self.brought[branch]
         there = set(self.lake.data)
         try:
+            dead_files.require_recognised(self.adapters)
+            list(expire(self.adapters, KEEP_DAYS))
+            for branch in self.brought.keys() - set(self.catalog.references()):
+                del self.brought[branch]
+            there = set(self.lake.data)
             return dead_files.delete(self._deleter())
         except Transient as error:
             self.doubts[error.code] += 1
