@@ -23,7 +23,7 @@ from pynessie.error import (
 
 from functions.adapters.secrets import Bearer, Secret
 from functions.model import commits
-from functions.model.commits import Change, Commit, Content, Tip, changed
+from functions.model.commits import Change, Commit, Content, Tip, changed, contents_in
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.tokens import TokenRefused
@@ -31,9 +31,6 @@ from lakegate.tokens import TokenRefused
 MAIN = commits.MAIN
 _TIMEOUT = 30
 _PAGE = 100
-# Types of contents, and of operations without content. The metadata of those alone names no file.
-_TABLE, _ALONE = "ICEBERG_TABLE", ("ICEBERG_VIEW", "UDF")
-_WITHOUT_FILES = ("NAMESPACE", "DELETE", "UNCHANGED")
 
 
 class MergeConflict(LakegateError):
@@ -55,10 +52,6 @@ class FilesGone(LakegateError):
 
 class UnknownBranch(LakegateError):
     """There is no branch with this name."""
-
-
-class UnknownContent(LakegateError):
-    """A commit names something whose files are unknown."""
 
 
 class SetBack(LakegateError):
@@ -326,26 +319,6 @@ def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
 
 def _is_namespace(difference: dict[str, Any]) -> bool:
     return "NAMESPACE" in {(difference[side] or {}).get("type") for side in ("from", "to")}
-
-
-def contents_in(entries: Iterable[dict[str, Any]]) -> Iterator[Content]:
-    """Yield the metadata files among contents, or among a commit's operations.
-
-    Raises UnknownContent for every type of which it is not known where its files are.
-    """
-    for each in entries:
-        content = each.get("content") or {}
-        kind = content.get("type", each["type"])
-        if kind not in (_TABLE, *_ALONE, *_WITHOUT_FILES):
-            raise unknown_content(".".join((each.get("name") or each["key"])["elements"]), kind)
-        if metadata := content.get("metadataLocation"):
-            yield Content(str(metadata), kind == _TABLE)
-
-
-def unknown_content(name: str, kind: str) -> UnknownContent:
-    """Return the error for content of a type whose files are unknown."""
-    message = f"Nessie's {name} is of the type {kind}, and Lakegate does not know its files"
-    return UnknownContent("UNKNOWN_CONTENT", message)
 
 
 def _conflicts(merged: dict[str, Any]) -> str:

@@ -23,9 +23,9 @@ from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger_notes import Moved
-from functions.adapters.nessie import UnknownBranch, UnknownContent
+from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import StoredObject
-from functions.model.commits import Content
+from functions.model.commits import Content, UnknownContent
 from functions.model.ingestion import State
 from functions.model.upkeep_note import Look, UpkeepNote
 from functions.operations.discard import UUID, WAREHOUSE

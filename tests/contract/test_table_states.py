@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
-from functions.adapters.nessie import UnknownContent
-from functions.model.commits import Content
+from functions.model.commits import Content, UnknownContent
 from lakegate.errors import LakegateError, Transient
 from lakegate.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of

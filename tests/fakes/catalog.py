@@ -28,9 +28,8 @@ from functions.adapters.nessie import (
     SetBack,
     UnknownBranch,
     branch_taken,
-    unknown_content,
 )
-from functions.model.commits import Change, Commit, Content, Tip
+from functions.model.commits import Change, Commit, Content, Tip, unknown_content
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient

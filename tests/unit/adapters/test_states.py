@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.nessie import Catalog, UnknownContent, contents_in
-from functions.model.commits import Content
+from functions.adapters.nessie import Catalog
+from functions.model.commits import Content, UnknownContent, contents_in
 from tests.fakes import wire
 
 SINCE = datetime(2026, 3, 2, tzinfo=UTC)
