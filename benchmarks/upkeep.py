@@ -8,12 +8,13 @@ reads is deleted, as if `KeepDays` had passed.
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from benchmarks.landings import at_once, check_rows, each_second, measured, perc
 from benchmarks.results import told
 from benchmarks.small_files import Kind
 from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import Lake
 from functions.model.ingestion import Ingestion
 from functions.operations import compaction, dead_files
 from functions.operations.compaction import Step
+from functions.operations.dead_files import Accepted
 from functions.telemetry import logger
 from lakegate import times
 from lakegate.landing import LandedObject
@@ -108,8 +111,11 @@ def _state(gate: Gate) -> dict[str, Any]:
 
 def _delete(gate: Gate) -> dict[str, int]:
     """Delete what nobody reads, as if all commits were old; return the bytes by kind."""
-    later = datetime.now(UTC) + timedelta(days=gate.adapters.settings.keep_days + 1)
-    dead = dead_files.delete(replace(gate.adapters, now=lambda: times.text(later)))
+    later = timedelta(days=gate.adapters.settings.keep_days + 1)
+    lake: Any = _Ahead(gate.adapters.lake, later)
+    adapters = replace(gate.adapters, lake=lake)
+    dead_files.delete(adapters)  # the first look deletes nothing
+    dead = dead_files.delete(adapters, Accepted(bytes=sys.maxsize))
     left = dead_files.find(gate.adapters).metadata[_KIND.table]
     metadata = dead.metadata[_KIND.table] - left
     return {
@@ -117,6 +123,20 @@ def _delete(gate: Gate) -> dict[str, int]:
         "deleted_metadata_bytes": metadata,
         "metadata_bytes_left": left,
     }
+
+
+class _Ahead:
+    """A lake whose clock is ahead."""
+
+    def __init__(self, lake: Lake, by: timedelta) -> None:
+        self._lake, self._by = lake, by
+
+    def clock(self) -> datetime:
+        """See Lake.clock."""
+        return self._lake.clock() + self._by
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lake, name)
 
 
 def _median(work: Callable[[], object]) -> float:

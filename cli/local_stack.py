@@ -73,7 +73,7 @@ def _print_status(document: Mapping[str, Any]) -> None:
     if overdue := document["overdue"]:
         tables = ((f"overdue since {since}", table) for table, since in overdue.items())
         terminal.out().print(terminal.facts(tables))
-    if (upkeep := document["upkeep"]) and upkeep["at"]:
+    if (upkeep := document["upkeep"]) and (upkeep["at"] or upkeep["doubt"]):
         terminal.out().print(terminal.facts([("last upkeep", upkeep_words(upkeep))]))
     if shared := document["shared_runs"]:
         terminal.out().print(terminal.shared_runs(shared))
@@ -160,6 +160,7 @@ def _upkeep(note: UpkeepNote) -> dict[str, Any]:
     tables = note.tables.values()
     return {
         "at": note.at,
+        "doubt": note.doubt,
         "files": sum(each.files for each in tables),
         "small_files": sum(each.small for each in tables),
         "metadata_bytes": sum(each.metadata_bytes for each in tables),
@@ -168,7 +169,9 @@ def _upkeep(note: UpkeepNote) -> dict[str, Any]:
 
 
 def upkeep_words(found: Mapping[str, Any]) -> str:
-    """Describe what the last upkeep found of all tables."""
+    """Describe what the last upkeep found of all tables, or why it deleted nothing."""
+    if found["doubt"]:
+        return f"in doubt: {found['doubt']}"
     return (
         f"{found['at']}: {found['small_files']:,} of {found['files']:,} data files are small, "
         f"{found['metadata_bytes']:,} bytes of metadata, {found['dead_bytes']:,} dead"

@@ -143,6 +143,17 @@ def upkeep(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only measure: start and delete nothing.")
     ] = False,
+    accept_main: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMIT",
+            help="Accept main with this commit, though it lacks what it had; deletes nothing yet.",
+        ),
+    ] = "",
+    accept_bytes: Annotated[
+        int, typer.Option(metavar="BYTES", help="Accept that so much is deleted at once.", min=0)
+    ] = 0,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Compact tables, and delete files that nobody reads.
@@ -151,8 +162,10 @@ def upkeep(
     after its end, or this command when it is called again. The schedule does both once a day.
     """
     from cli import upkeep
+    from functions.operations.dead_files import Accepted
 
-    upkeep.upkeep(context.obj, table, dry_run=dry_run, as_json=as_json)
+    accepted = Accepted(accept_main, accept_bytes)
+    upkeep.upkeep(context.obj, table, accepted, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def rotate(

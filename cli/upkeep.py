@@ -8,11 +8,11 @@ import typer
 from rich.table import Table
 
 from access.deployment import find
-from cli import json_output, terminal
+from cli import json_output, options, terminal
 from functions.adapters.all import Adapters
 from functions.operations import compaction, daily_upkeep, dead_files
 from functions.operations.compaction import Need, Progress, Step
-from functions.operations.dead_files import DeadFiles
+from functions.operations.dead_files import Accepted, DeadFiles
 from lakegate.errors import LakegateError
 
 _WORDS = {
@@ -23,20 +23,45 @@ _WORDS = {
 }
 
 
-def upkeep(stage: str | None, table: str, *, dry_run: bool, as_json: bool) -> None:
-    """Compact tables, and delete files that nobody reads.
-
-    A compaction goes by a job run and a branch of its own; the sweep publishes it within minutes
-    after its end, or this command when it is called again. The schedule does both once a day.
-    """
+def upkeep(
+    stage: str | None,
+    table: str,
+    accepted: Accepted,
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Compact tables, and delete files that nobody reads."""
+    if accepted != dead_files.NOTHING:
+        if table or dry_run:
+            message = "what is accepted is deleted: give neither a table nor --dry-run"
+            raise typer.BadParameter(message)
+        options.confirm(warning(accepted), yes=yes)
     adapters = find(stage).adapters()
     needs = list(compaction.needs(adapters, table))
     if table and not needs:
         message = f"main has no table {table} with a contract"
         raise LakegateError("UNKNOWN_TABLE", message)
     done = [] if dry_run else _compacted(adapters, needs)
-    dead = None if table else (dead_files.find if dry_run else daily_upkeep.upkeep)(adapters)
+    dead = None if table else _dead(adapters, accepted, dry_run=dry_run)
     report(needs, done, dead, dry_run=dry_run, as_json=as_json)
+
+
+def _dead(adapters: Adapters, accepted: Accepted, *, dry_run: bool) -> DeadFiles:
+    return dead_files.find(adapters) if dry_run else daily_upkeep.upkeep(adapters, accepted)
+
+
+def warning(accepted: Accepted) -> str:
+    """Return what a person accepts, as a question."""
+    main = (
+        f"Main is right as it is, with commit {accepted.head}, whatever it lacks: from the next "
+        "upkeep on, files that only lost commits, branches or tags reach are deleted."
+    )
+    many = f"Up to {accepted.bytes:,} bytes of files without a reader are deleted now."
+    last = "KeepDays later S3 has no version of them either. Do you accept that?"
+    said = [*([main] if accepted.head else []), *([many] if accepted.bytes else [])]
+    return " ".join([*said, last])
 
 
 def report(
@@ -91,6 +116,9 @@ def _of_dead(dead: DeadFiles | None, *, dry_run: bool) -> Iterable[str]:
         return
     deed = "can be deleted" if dry_run else "deleted"
     yield f"{len(dead.due):,} files without a reader {deed}: {dead.due_bytes / 1e6:,.1f} MB"
+    if dead.waiting:
+        more = f"{len(dead.waiting):,} wait for the next upkeep, as this one saw main"
+        yield f"{more} for the first time: {sum(each.bytes for each in dead.waiting) / 1e6:,.1f} MB"
     if dead.young:
         later = f"{len(dead.young):,} more are too young for that: {dead.young_bytes / 1e6:,.1f} MB"
         yield later
@@ -104,6 +132,7 @@ def _document(
     found = dead and {
         "files": len(dead.due),
         "bytes": dead.due_bytes,
+        "waiting_files": len(dead.waiting),
         "young_files": len(dead.young),
         "young_bytes": dead.young_bytes,
     }

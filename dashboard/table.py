@@ -121,6 +121,11 @@ def upkeep_of(note: UpkeepNote, table: str, now: str) -> str:
     )
 
 
+def doubt_of(note: UpkeepNote) -> str:
+    """Return why the last upkeep deleted nothing, "" if it was sure."""
+    return f"Upkeep is in doubt: {note.doubt}" if note.doubt else ""
+
+
 # The charts of one table.
 
 _ORDER = [status.value for status in charts.RESULT_COLOURS]

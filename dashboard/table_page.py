@@ -17,6 +17,7 @@ from dashboard.table import (
     Entry,
     checks_by_day,
     checks_within,
+    doubt_of,
     freshness,
     history,
     last_compaction,
@@ -88,7 +89,7 @@ def _numbers(state: TableState) -> None:
 def _upkeep(adapters: Adapters, log: Sequence[Commit], name: str) -> None:
     """Show what the last daily upkeep noted, and when the table was compacted last."""
     now, note = adapters.now(), adapters.ledger.upkeep()
-    words = [upkeep_of(note, name, now)]
+    words = [upkeep_of(note, name, now), doubt_of(note)]
     compaction = last_compaction(log, name)
     noted = note.tables[name].compacted_at if name in note.tables else ""
     if compaction:

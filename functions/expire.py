@@ -9,7 +9,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.operations.daily_upkeep import upkeep
+from functions.operations.daily_upkeep import require_recognised, upkeep
 from functions.operations.expire import expire
 from functions.operations.failed import discard
 from functions.telemetry import logger, metrics
@@ -44,8 +44,10 @@ def _discarded(adapters: Adapters, identity: str, by: str) -> dict[str, Any]:
 def _expired(adapters: Adapters) -> dict[str, int]:
     """Return how many branches expired, how many of them are incomplete, and how many dead files.
 
-    Files that no branch reaches any more are deleted last. Raises as `upkeep`.
+    Nothing expires from a catalog that is not recognised. Files that no branch reaches any more are
+    deleted last. Raises as `upkeep`.
     """
+    require_recognised(adapters)
     count = {"expired": 0, "left": 0, "dead_files": 0}
     for each in expire(adapters, adapters.settings.keep_days):
         logger.warning("expired", extra=asdict(each))

@@ -1,9 +1,9 @@
-"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, compactions, …"""
+"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, …"""
 
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, astuple, fields, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -16,7 +16,7 @@ from functions.model.compactions import Compactions
 from functions.model.freshness import Freshness
 from functions.model.search import Search
 from functions.model.slot import Slot
-from functions.model.upkeep_note import UpkeepNote
+from functions.model.upkeep_note import Look, UpkeepNote
 from lakegate.errors import Transient
 
 _INLINE = 10  # ids that a member's item has itself
@@ -104,12 +104,18 @@ class Notes:
     def upkeep(self) -> UpkeepNote:
         """Return what the daily upkeep noted last, an empty note before the first run."""
         kept = self._kept(_UPKEEP)
-        return UpkeepNote.from_json(kept["known"]) if kept else UpkeepNote()
+        if not kept:
+            return UpkeepNote()
+        look = Look(*json.loads(kept.get("look", "[]")))  # older releases noted none
+        found = UpkeepNote.from_json(kept["known"])
+        doubt, revision = kept.get("doubt", ""), int(kept.get("revision", 0))
+        return replace(found, look=look, doubt=doubt, revision=revision)
 
     def save_upkeep(self, note: UpkeepNote) -> None:
-        """Replace it, whatever another run saved meanwhile: both are right."""
-        with translated(UNAVAILABLE):
-            self._table.put_item(Item={"id": _UPKEEP, "known": note.to_json()})
+        """Save it. Raise Moved if another process saved it meanwhile."""
+        look = json.dumps(astuple(note.look))
+        item = {"known": note.to_json(), "look": look, "doubt": note.doubt}
+        self._put_revision(_UPKEEP, item, note.revision)
 
     def compactions(self) -> Compactions:
         """Return the compactions under way, none before the first save."""
@@ -176,7 +182,7 @@ class Notes:
 
     def _put_revision(self, id_: str, item: Mapping[str, Any], revision: int) -> None:
         """Save an item that is no ingestion, if it still has this revision, 0 for a new one."""
-        unmoved = Attr("revision").eq(revision) if revision else Attr("id").not_exists()
+        unmoved = Attr("revision").eq(revision) if revision else Attr("revision").not_exists()
         item = {**item, "id": id_, "revision": revision + 1}
         try:
             with translated(UNAVAILABLE):

@@ -24,7 +24,7 @@ from pynessie.error import (
 
 from functions.adapters.secrets import Bearer, Secret
 from functions.model import commits
-from functions.model.commits import Change, Commit, Tip, changed
+from functions.model.commits import Change, Commit, Content, Tip, changed, contents_in
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.refusals import forbidden
@@ -91,6 +91,11 @@ class Catalog:
         """Return whether main has a commit."""
         with self._translated():
             return self.head(MAIN) != self._send("GET", "/config")["noAncestorHash"]
+
+    def identity(self) -> str:
+        """Return what tells Nessie's repository from another: when it was created."""
+        with self._translated():
+            return str(self._send("GET", "/config").get("repositoryCreationTimestamp", ""))
 
     def create_branch(self, name: str) -> str:
         """Create a branch at main's head; return its hash.
@@ -193,12 +198,13 @@ class Catalog:
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
             yield Change.of(entry, table)
 
-    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
-        """Yield the addresses of all tables' metadata files at `at`, and at its commits since then.
+    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
+        """Yield the metadata files of all contents at `at`, and of its commits since then.
 
-        What the tables were at the time `since` is included, or at the oldest commit of a log that
-        was cut since. `known` are hashes of commits whose states were yielded before: the log is
-        read back to one of them, and others are added. Raises UnknownBranch for an unknown hash.
+        What they were at the time `since` is included, or at the oldest commit of a log that was
+        cut since. `known` are hashes of commits whose states were yielded before: the log is read
+        back to one of them, and others are added. Raises UnknownBranch for an unknown hash, and
+        UnknownContent for what may have files that are not found so.
         """
         yield from self._contents(at)
         query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
@@ -210,12 +216,12 @@ class Catalog:
             known.add(hash_)
             if datetime.fromisoformat(entry["commitMeta"]["commitTime"]) < since:
                 break
-            yield from _tables_in(entry.get("operations") or ())
+            yield from contents_in(entry.get("operations") or ())
         yield from self._contents(hash_)
 
-    def _contents(self, at: str) -> Iterator[str]:
+    def _contents(self, at: str) -> Iterator[Content]:
         found = self._pages(f"/trees/@{at}/entries", "entries", {"content": "true"})
-        return _tables_in(found)
+        return contents_in(found)
 
     def metadata(self, at: str, table: str) -> str:
         """Return the address of the table's metadata file at the hash `at`; "" for a missing table.
@@ -319,12 +325,6 @@ def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
 
 def _is_namespace(difference: dict[str, Any]) -> bool:
     return "NAMESPACE" in {(difference[side] or {}).get("type") for side in ("from", "to")}
-
-
-def _tables_in(entries: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield the metadata files of the tables among contents, or among a commit's operations."""
-    contents = (each.get("content") or {} for each in entries)
-    yield from (str(c["metadataLocation"]) for c in contents if c.get("type") == "ICEBERG_TABLE")
 
 
 def _conflicts(merged: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Self
 
@@ -127,6 +128,15 @@ class Lake:
         self._contracts = self._list_contracts
         self.bucket = bucket
 
+    def clock(self) -> datetime:
+        """Return the time by S3's clock, in whole seconds: objects are as old as it says."""
+        with translated(self.bucket):
+            answer = self._client.head_bucket(Bucket=self.bucket)
+        date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if not date:
+            raise Transient("STORAGE_UNAVAILABLE", "S3 did not say what time it is")
+        return parsedate_to_datetime(date)
+
     def contracts(self, key: str | None = "") -> list[StoredContract]:
         """Return the contracts in force; fetch and parse each version once.
 
@@ -246,13 +256,18 @@ class Lake:
 
     def is_gone(self, address: str) -> bool:
         """Return whether no data file exists at an address (`s3://…`)."""
+        return self.written_at(address) is None
+
+    def written_at(self, address: str) -> datetime | None:
+        """Return when the object at an address (`s3://…`) was written; None where there is none."""
         bucket, _, key = address.removeprefix("s3://").partition("/")
         try:
             with translated(address):
-                self._client.head_object(Bucket=bucket, Key=key)
+                found = self._client.head_object(Bucket=bucket, Key=key)
         except Missing:
-            return True
-        return False
+            return None
+        modified: datetime = found["LastModified"]
+        return modified
 
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """Yield the keys of all audit reports, or at least those of some ingestions.

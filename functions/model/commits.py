@@ -1,7 +1,7 @@
 """Commits of Nessie's logs, as values (Nessie documentation, "REST API", `LogEntry`)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,13 @@ from typing import Any
 from lakegate.errors import LakegateError, Permanent
 
 MAIN = "main"  # the branch that consumers read
+# Types of contents, and of operations without content. The metadata of those alone names no file.
+_TABLE, _ALONE = "ICEBERG_TABLE", ("ICEBERG_VIEW", "UDF")
+_WITHOUT_FILES = ("NAMESPACE", "DELETE", "UNCHANGED")
+
+
+class UnknownContent(LakegateError):
+    """A commit names something whose files are unknown."""
 
 
 class NotOnMain(LakegateError):
@@ -38,6 +45,17 @@ class Commit:
             author=", ".join(meta.get("authors", [])),
             time=meta["commitTime"],
         )
+
+
+@dataclass(frozen=True)
+class Content:
+    """A metadata file that a commit names: a table's, which reaches other files, or another's.
+
+    A view's metadata, or a function's, is all that there is of it.
+    """
+
+    metadata: str
+    is_table: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,26 @@ class Change:
 def changed(entry: dict[str, Any]) -> frozenset[str]:
     """Return the names of the tables and namespaces that an entry of a log changed."""
     return frozenset(".".join(each["key"]["elements"]) for each in entry.get("operations") or ())
+
+
+def contents_in(entries: Iterable[dict[str, Any]]) -> Iterator[Content]:
+    """Yield the metadata files among contents, or among a commit's operations.
+
+    Raises UnknownContent for every type of which it is not known where its files are.
+    """
+    for each in entries:
+        content = each.get("content") or {}
+        kind = content.get("type", each["type"])
+        if kind not in (_TABLE, *_ALONE, *_WITHOUT_FILES):
+            raise unknown_content(".".join((each.get("name") or each["key"])["elements"]), kind)
+        if metadata := content.get("metadataLocation"):
+            yield Content(str(metadata), kind == _TABLE)
+
+
+def unknown_content(name: str, kind: str) -> UnknownContent:
+    """Return the error for content of a type whose files are unknown."""
+    message = f"Nessie's {name} is of the type {kind}, and Lakegate does not know its files"
+    return UnknownContent("UNKNOWN_CONTENT", message)
 
 
 # The commit up to which reconcile found main right, where its next run begins.

@@ -1,4 +1,4 @@
-"""The note of the daily upkeep: since when tables' states are whole, and how each table is."""
+"""The note of the daily upkeep: the catalog that it saw, what it kept, and how each table is."""
 
 import json
 from collections.abc import Mapping
@@ -29,19 +29,32 @@ class TableUpkeep:
 
 
 @dataclass(frozen=True)
+class Look:
+    """The look at a catalog at the time `at`: its identity, and main's head. Empty before any."""
+
+    at: str = ""
+    catalog: str = ""
+    head: str = ""
+
+
+@dataclass(frozen=True)
 class UpkeepNote:
     """The note of a daily run at the time `at`, "" before the first.
 
     States of main since `kept_since` have all their files: older ones may have lost them, "" if
-    nothing was ever deleted.
+    nothing was ever deleted. `look` is the last one after which files were deleted, or could be.
+    `doubt` says why the last run deleted nothing, "" if it was sure. `revision` counts saves.
     """
 
     at: str = ""
     kept_since: str = ""
     tables: Mapping[str, TableUpkeep] = field(default_factory=dict)
+    look: Look = Look()
+    doubt: str = ""
+    revision: int = 0
 
     def to_json(self) -> str:
-        """Return it as JSON, short enough for an item of the ledger with thousands of tables."""
+        """Return time and tables as JSON, short enough for an item with thousands of tables."""
         tables = {name: astuple(each) for name, each in self.tables.items()}
         return json.dumps([self.at, self.kept_since, tables])
 

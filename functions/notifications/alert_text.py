@@ -179,6 +179,15 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
 
 
+def upkeep_in_doubt(code_: str, reason: str) -> Alert:
+    """Return the alert that upkeep deletes nothing until somebody has looked."""
+    title = "Upkeep: nothing was deleted, as it may still be needed"
+    lines = [f"*{title}*", f"*Reason* {code(code_)}: {escaped(reason)}"]
+    about, cause = f"upkeep {digest(reason)}", f"UPKEEP {code_}"
+    blocks = (section("\n".join(lines)),)
+    return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
+
+
 def state_token(ingestion: Ingestion) -> str:
     """Return a token of the ingestion's state, to detect changes since an alert showed it.
 

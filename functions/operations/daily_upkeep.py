@@ -6,16 +6,22 @@ as the old metadata is deleted one day.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from functions.adapters.all import Adapters
+from functions.adapters.ledger_notes import Moved
 from functions.model.merge_commit import UPKEEP, is_ours
 from functions.model.upkeep_note import TableUpkeep, UpkeepNote
+from functions.notifications.alert_text import upkeep_in_doubt
 from functions.operations import dead_files
 from functions.operations.compaction import Need, needs, refresh_consumers
-from functions.operations.dead_files import DeadFiles
+from functions.operations.dead_files import Accepted, DeadFiles
+from functions.operations.recognition import InDoubt
+from functions.telemetry import logger
 from lakegate import times
 
 
@@ -26,14 +32,17 @@ class _News(NamedTuple):
     changed: frozenset[str]
 
 
-def upkeep(adapters: Adapters) -> DeadFiles:
+def upkeep(adapters: Adapters, accepted: Accepted = dead_files.NOTHING) -> DeadFiles:
     """Delete dead files, and note how each table is. Return the dead files as it found them.
 
-    Raises as `dead_files.delete`, and LakegateError where a table cannot be read.
+    Raises as `dead_files.delete`, and LakegateError where a table cannot be read. In doubt it also
+    tells the operators, and notes it for the page and for commands.
     """
-    dead, before = dead_files.delete(adapters), adapters.ledger.upkeep()
-    at = adapters.now()
-    news = _news(adapters, before.at or before.kept_since)
+    with _telling(adapters):
+        dead = dead_files.delete(adapters, accepted)
+    before = adapters.ledger.upkeep()
+    at = before.look.at
+    news = _news(adapters, before.at if "" < before.at < at else before.kept_since)
     for name in sorted(news.changed):
         refresh_consumers(adapters, name)
     young, metadata = dead.young_by_table(), dead.metadata_left()
@@ -43,8 +52,31 @@ def upkeep(adapters: Adapters) -> DeadFiles:
         need.table: _noted(need, metadata[need.table], young[need.table], last.get(need.table, ""))
         for need in needs(adapters)
     }
-    adapters.ledger.save_upkeep(UpkeepNote(at, before.kept_since, tables))
+    _save(adapters, replace(before, at=at, tables=tables))
     return dead
+
+
+def _save(adapters: Adapters, note: UpkeepNote) -> None:
+    try:
+        adapters.ledger.save_upkeep(note)
+    except Moved:
+        logger.info("another upkeep noted what it found meanwhile")
+
+
+def require_recognised(adapters: Adapters) -> None:
+    """Raise InDoubt, and tell it, if branches must not expire: main may be set forward to them."""
+    with _telling(adapters):
+        dead_files.require_recognised(adapters)
+
+
+@contextmanager
+def _telling(adapters: Adapters) -> Iterator[None]:
+    try:
+        yield
+    except InDoubt as doubt:
+        _save(adapters, replace(adapters.ledger.upkeep(), doubt=doubt.message))
+        adapters.alerts.post("", upkeep_in_doubt(doubt.code, doubt.message))
+        raise
 
 
 def _noted(need: Need, metadata: int, young: int, compacted_at: str) -> TableUpkeep:

@@ -3,12 +3,13 @@
 A file is alive if a branch, a tag or a commit that is kept reaches it: whichever table's, and under
 whatever name, since two tables of Nessie may share a folder (projectnessie/nessie #12363). Commits
 are kept for `keep_days`; what was written since then is left alone too, as a job may still be about
-to commit it. States that a decision on an ingestion compares are alive as well. A key digest is
-alive while its data file is.
+to commit it. States that a decision on an ingestion compares are alive as well, and so are a run's
+results until they are recorded. A key digest is alive while its data file is.
 
-Only data files, metadata and digests in folders that Nessie made are ever deleted. If any state
-cannot be read, nothing is. S3 keeps each deleted object behind its delete marker for `keep_days`
-more. docs/adr/0043-upkeep.md has the whole argument.
+Only data files, metadata and digests in folders that Nessie made are ever deleted. Nothing is if
+any state cannot be read, if the catalog is not the one of the last look (recognition.py), or if
+much would go at once. S3's clock says how old files are, and S3 keeps each deleted object behind
+its delete marker for `keep_days` more. docs/adr/0043-upkeep.md and 0053 have the whole argument.
 """
 
 import re
@@ -21,22 +22,31 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from functions.adapters.all import Adapters
+from functions.adapters.ledger_notes import Moved
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import StoredObject
+from functions.model.commits import Content, UnknownContent
+from functions.model.ingestion import State
+from functions.model.upkeep_note import Look, UpkeepNote
 from functions.operations.discard import UUID, WAREHOUSE
+from functions.operations.recognition import InDoubt, recognise
 from functions.telemetry import metrics
 from lakegate import times
-from lakegate.audit_tables import TABLES
+from lakegate.audit_tables import TABLES, run_id
 from lakegate.errors import Transient
 
 _PARALLEL = 8
 _FEWEST_DAYS = 1  # a job's files are younger until it has committed them
 # The clocks of Nessie's servers and of S3 may differ by this much.
 _SKEW = timedelta(hours=1)
+# More than this share of all bytes, and more than so many, is deleted only if a person accepts it:
+# a day's replaced files are less, also where a table is overwritten daily and kept for a week.
+_MOST, _FEW = 0.2, 100_000_000
 _HISTORY = "|".join(re.escape(table.name.replace(".", "/")) for table in TABLES)
 _OF_A_TABLE = re.compile(
     rf"{WAREHOUSE}(?:(?P<name>.+)_{UUID}|(?P<ops>{_HISTORY}))/(?P<kind>data|metadata)/.+", re.DOTALL
 )
+_RESULT = re.compile(rf"{WAREHOUSE}(?:{_HISTORY})/data/([0-9a-f]+-[0-9]+)-.*", re.DOTALL)
 _DIGEST = re.compile(r"(.*/)_key_digests/(.+)\.[0-9a-f]{8}-[0-9]+", re.DOTALL)
 _ADDRESS = re.compile(r"s3[an]?://[^/]+/(.*)", re.DOTALL)
 
@@ -45,11 +55,14 @@ _ADDRESS = re.compile(r"s3[an]?://[^/]+/(.*)", re.DOTALL)
 class DeadFiles:
     """Files of tables without a reader: those `due` can be deleted, `young` ones are too new.
 
-    `metadata` are the bytes of all metadata that is stored, by table, with a reader or without.
+    `waiting` are due, too, but the catalog was seen for the first time. `bytes` are those of all
+    files of tables, and `metadata` those of all metadata, by table, with a reader or without.
     """
 
     due: tuple[StoredObject, ...] = ()
     young: tuple[StoredObject, ...] = ()
+    waiting: tuple[StoredObject, ...] = ()
+    bytes: int = 0
     metadata: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -71,16 +84,35 @@ class DeadFiles:
         return Counter(self.metadata) - _by_table(filter(_is_metadata, self.due))
 
 
-def judge(stored: Iterable[StoredObject], alive: Collection[str], before: datetime) -> DeadFiles:
+@dataclass(frozen=True)
+class Accepted:
+    """What a person accepts: main with the commit `head`, and that so many `bytes` go at once."""
+
+    head: str = ""
+    bytes: int = 0
+
+
+NOTHING = Accepted()
+
+
+def judge(
+    stored: Iterable[StoredObject],
+    alive: Collection[str],
+    before: datetime,
+    unrecorded: Collection[str] = (),
+) -> DeadFiles:
     """Return the dead files among stored objects; those written before that time are due.
 
-    `alive` are keys. An object that is no file of a table is not judged.
+    `alive` are keys, `unrecorded` the runs whose results are still to be recorded. An object that
+    is no file of a table is not judged.
     """
     files = [each for each in stored if _OF_A_TABLE.fullmatch(each.key)]
-    dead = [each for each in files if _data_file(each.key) not in alive]
+    unread = [each for each in files if _data_file(each.key) not in alive]
+    dead = [each for each in unread if _run(each.key) not in unrecorded]
     return DeadFiles(
         due=tuple(each for each in dead if each.modified < before),
         young=tuple(each for each in dead if each.modified >= before),
+        bytes=sum(each.bytes for each in files),
         metadata=_by_table(filter(_is_metadata, files)),
     )
 
@@ -89,6 +121,12 @@ def _data_file(key: str) -> str:
     """Return the key of the data file that a digest is of; any other key as it is."""
     found = _DIGEST.fullmatch(key)
     return f"{found[1]}{found[2]}" if found else key
+
+
+def _run(key: str) -> str:
+    """Return the run that wrote a data file of the history tables, "" for any other key."""
+    found = _RESULT.fullmatch(key)
+    return found[1] if found else ""
 
 
 def _is_metadata(stored: StoredObject) -> bool:
@@ -105,74 +143,161 @@ def _by_table(files: Iterable[StoredObject]) -> Counter[str]:
 
 
 def find(adapters: Adapters) -> DeadFiles:
-    """Return the dead files in the lake.
+    """Return the dead files in the lake. Raises InDoubt if it cannot tell."""
+    _, _, found = _search(adapters, adapters.ledger.upkeep())
+    return found
 
-    Raises Transient UNKNOWN_FILES if the files of some state are unknown.
+
+def require_recognised(adapters: Adapters) -> None:
+    """Raise InDoubt if the catalog lacks what it had when upkeep looked last."""
+    note, now = adapters.ledger.upkeep(), adapters.lake.clock()
+    claims = _claims(adapters, note, _kept_since(adapters.settings.keep_days, note, now))
+    recognise(adapters, note.look, claims.published, now)
+
+
+def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
+    """Delete the dead files that are due, and return all dead ones.
+
+    It notes first what it saw, and since when states are whole: reconcile compares no older ones,
+    and a longer `keep_days` does not ask for them. The first look at a catalog is only noted.
+    Raises InDoubt, and Transient if another process notes something at the same time.
     """
-    return _find(adapters, Readers(adapters, _kept_since(adapters)))
-
-
-def delete(adapters: Adapters) -> DeadFiles:
-    """Delete the dead files that are due, and return all dead ones. Raises as `find`.
-
-    It notes first since when states are whole: reconcile compares no older ones, and a longer
-    `keep_days` does not ask for them.
-    """
-    readers = Readers(adapters, _kept_since(adapters))
-    found = _find(adapters, readers)
-    readers.look()  # again: somebody may have made a branch or a tag meanwhile
-    due = judge(found.due, readers.alive, readers.since).due
     note = adapters.ledger.upkeep()
-    adapters.ledger.save_upkeep(replace(note, kept_since=times.text(readers.since)))
+    look, readers, found = _search(adapters, note, accepted)
+    readers.look()  # again: somebody may have made a branch or a tag meanwhile
+    readers.require(look.head)
+    due = readers.judge(found.due).due
+    seen = replace(note, look=look, doubt="")
+    if accepted.head or not note.look.head:
+        _save(adapters, seen)
+        return replace(found, due=(), waiting=due)
+    found = replace(found, due=due)
+    _require_few(found, accepted)
+    _save(adapters, replace(seen, kept_since=times.text(readers.since)))
     adapters.lake.delete_objects([each.key for each in due])
-    metrics.add_metric("DeadBytesDeleted", "Bytes", sum(each.bytes for each in due))
-    return replace(found, due=due)
+    metrics.add_metric("DeadBytesDeleted", "Bytes", found.due_bytes)
+    return found
 
 
-def _find(adapters: Adapters, readers: "Readers") -> DeadFiles:
-    stored = list(adapters.lake.stored(WAREHOUSE))  # first: what is written later is not judged
+def _search(
+    adapters: Adapters, note: UpkeepNote, accepted: Accepted = NOTHING
+) -> "tuple[Look, Readers, DeadFiles]":
+    now = adapters.lake.clock()
+    since = _kept_since(adapters.settings.keep_days, note, now)
+    claims = _claims(adapters, note, since)
+    look = recognise(adapters, note.look, claims.published, now, accepted.head)
+    readers = Readers(adapters, since, claims)
+    stored = list(adapters.lake.stored(WAREHOUSE))
     readers.look()
-    return judge(stored, readers.alive, readers.since)
+    return look, readers, readers.judge(stored)
 
 
-def _kept_since(adapters: Adapters) -> datetime:
-    days = timedelta(days=max(adapters.settings.keep_days, _FEWEST_DAYS))
-    wanted = datetime.fromisoformat(adapters.now()) - days - _SKEW
-    noted = adapters.ledger.upkeep().kept_since
-    return max(wanted, datetime.fromisoformat(noted)) if noted else wanted
+def _save(adapters: Adapters, note: UpkeepNote) -> None:
+    try:
+        adapters.ledger.save_upkeep(note)
+    except Moved as moved:
+        message = "another upkeep ran at the same time, so this one deleted nothing: try again"
+        raise Transient("UPKEEP_BUSY", message) from moved
+
+
+def _kept_since(keep_days: int, note: UpkeepNote, now: datetime) -> datetime:
+    """Return since when states are kept; a note that would make young files due is wrong."""
+    wanted = now - timedelta(days=max(keep_days, _FEWEST_DAYS)) - _SKEW
+    latest = now - timedelta(days=_FEWEST_DAYS) - _SKEW
+    noted = datetime.fromisoformat(note.kept_since) if note.kept_since else wanted
+    return max(wanted, noted) if noted <= latest else wanted
+
+
+def _require_few(found: DeadFiles, accepted: Accepted) -> None:
+    """Raise InDoubt if so much is due that it may be a mistake, unless a person accepts it."""
+    due = found.due_bytes
+    if due <= max(_FEW, accepted.bytes, _MOST * found.bytes):
+        return
+    largest = ", ".join(f"{table} {n:,}" for table, n in _by_table(found.due).most_common(3))
+    message = (
+        f"nothing was deleted, as {len(found.due):,} files with {due:,} of {found.bytes:,} bytes "
+        f"would go at once, more than {_MOST:.0%}; most of them are of {largest}. If nobody needs "
+        f"them: `lakegate upkeep --accept-bytes {due}`"
+    )
+    raise InDoubt("MUCH_IS_DUE", message)
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What the ledger says that is needed, whether a reference reaches it or not.
+
+    `decided_on` are the commits that are compared if an ingestion is published: its base, and its
+    own. `unrecorded` are the runs whose results may still be recorded. `published` maps commits
+    that main must have to the key of a landed object.
+    """
+
+    decided_on: frozenset[str]
+    unrecorded: frozenset[str]
+    published: Mapping[str, str]
+
+
+def _claims(adapters: Adapters, note: UpkeepNote, since: datetime) -> _Claims:
+    """Read the ledger once; of published ingestions those that ended since the last look."""
+    last = datetime.fromisoformat(note.look.at) if note.look.at else since
+    earliest = times.text(last - _SKEW)
+    decided_on, unrecorded, published = set[str](), set[str](), dict[str, str]()
+    for each in adapters.ledger.all():
+        if not each.ended or each.is_open:
+            decided_on.update(filter(None, (each.base_hash, each.audited_hash)))
+        attempts = range(each.recorded + 1, each.attempt + 1)
+        unrecorded.update(run_id(each.id, attempt) for attempt in attempts)
+        if each.state is State.PUBLISHED and each.merge_hash and each.ended_at >= earliest:
+            published[each.merge_hash] = each.landed.key
+    return _Claims(frozenset(decided_on), frozenset(unrecorded), published)
 
 
 class Readers:
     """All that branches, tags and kept commits reach; each state and each file is read once."""
 
-    def __init__(self, adapters: Adapters, since: datetime) -> None:
-        """Commits `since` that time are kept, and the state of each table at that time."""
+    def __init__(self, adapters: Adapters, since: datetime, claims: _Claims) -> None:
+        """Commits `since` that time are kept, and the state of each table at that time.
+
+        The claims are read before: what is begun later begins at main's head.
+        """
         self._adapters = adapters
         self.since = since
         self.alive: set[str] = set()
         self._known: set[str] = set()
         self._read: set[str] = set()
         self._manifests: set[str] = set()
-        self._decided_on = frozenset(_decided_on(adapters))  # once: later ones are main's heads
+        self._claims = claims
+
+    def judge(self, stored: Iterable[StoredObject]) -> DeadFiles:
+        """Return the dead files among stored objects, as far as was looked by now."""
+        return judge(stored, self.alive, self.since, self._claims.unrecorded)
+
+    def require(self, commit: str) -> None:
+        """Raise Transient CATALOG_MOVED unless a look found the commit."""
+        if commit not in self._known:
+            message = f"nothing was deleted, as main lost commit {commit} a moment ago: try again"
+            raise Transient("CATALOG_MOVED", message)
 
     def look(self) -> None:
-        """Add what references reach by now. Raises Transient UNKNOWN_FILES."""
+        """Add what references reach by now. Raises InDoubt, or Transient CATALOG_MOVED."""
         states: dict[str, str] = {}
-        for name, metadata in self._states():
-            if metadata not in self._read:
-                states.setdefault(metadata, name)
+        for name, each in self._states():
+            if not each.is_table:
+                self.alive.add(_key(each.metadata))
+            elif each.metadata not in self._read:
+                states.setdefault(each.metadata, name)
         with ThreadPoolExecutor(_PARALLEL) as pool:
             files = partial(self._adapters.tables().files, known=self._manifests)
             # By their random names: neighbours in the log would read the same manifests at once.
             order = sorted(states)
             for metadata, found in zip(order, pool.map(files, order), strict=True):
                 if found.missing and states[metadata]:
-                    raise _unknown(states[metadata], min(found.missing))
+                    raise _unreadable(states[metadata], min(found.missing))
                 self.alive.update(map(_key, found.paths))
-                self._manifests |= found.levels[1] - found.missing  # not looked into again
-        self._read |= states.keys()
+                if not found.missing:  # else a reference may need what only decisions did before
+                    self._read.add(metadata)
+                    self._manifests |= found.levels[1]
 
-    def _states(self) -> Iterator[tuple[str, str]]:
+    def _states(self) -> Iterator[tuple[str, Content]]:
         """Yield the metadata file of each state, with the reference that reaches it.
 
         The name is "" for what only decisions compare: that may be gone.
@@ -180,28 +305,31 @@ class Readers:
         catalog = self._adapters.catalog
         for name, head in sorted(catalog.references().items()):
             try:
-                for metadata in catalog.states(head, self.since, self._known):
-                    yield name, metadata
+                for each in catalog.states(head, self.since, self._known):
+                    yield name, each
             except UnknownBranch as gone:
                 raise Transient("CATALOG_MOVED", gone.message) from gone
-        for at in sorted(self._decided_on):
+            except UnknownContent as strange:
+                raise _strange(name, strange) from strange
+        for at in sorted(self._claims.decided_on):
             with suppress(UnknownBranch):  # of a catalog that was restored from a backup
                 yield from (("", each) for each in catalog.states(at, self.since, self._known))
 
 
-def _decided_on(adapters: Adapters) -> Iterator[str]:
-    """Yield the commits that are compared if an ingestion is published: its base, and its own."""
-    for each in adapters.ledger.all():
-        if not each.ended or each.is_open:
-            yield from filter(None, (each.base_hash, each.audited_hash))
-
-
-def _unknown(name: str, missing: str) -> Transient:
+def _unreadable(name: str, missing: str) -> InDoubt:
     message = (
         f"nothing was deleted, as what {name} reaches is unknown: {missing} does not exist. "
         "Restore it from its S3 version; or delete that branch or tag if nobody needs it"
     )
-    return Transient("UNKNOWN_FILES", message)
+    return InDoubt("UNKNOWN_FILES", message)
+
+
+def _strange(name: str, why: UnknownContent) -> InDoubt:
+    message = (
+        f"nothing was deleted, as what {name} reaches is unknown: {why.message}. Move it to a "
+        "catalog of its own; or delete that branch or tag if nobody needs it"
+    )
+    return InDoubt(why.code, message)
 
 
 def _key(address: str) -> str:

@@ -57,6 +57,11 @@ class MainLog:
             self.read[following.hash] = self._oldest = following
         return change.hash in self.read
 
+    def read_back_to(self, moment: datetime) -> None:
+        """Read on until a commit is older than that."""
+        while self._is_after(moment) and (following := next(self._log, None)):
+            self.read[following.hash] = self._oldest = following
+
     def _is_after(self, moment: datetime) -> bool:
         return self._oldest is None or self._oldest.moment >= moment
 
@@ -139,9 +144,9 @@ def _of_table(
     found = _FilesOfBranches(f"s3://{adapters.settings.lake_bucket}/{WAREHOUSE}", table)
     for metadata in dict.fromkeys(written):
         found.add(adapters.tables().files(metadata))
+    if why := next(filter(None, (_why_unclear(adapters, each) for each in grown)), ""):
+        return found.keep_all(why)
     forks = [each.fork for each in grown if each.fork]
-    if len(forks) < len(grown):
-        return found.keep_all("its branch shares no commit with main")
     for fork in forks:
         if metadata := adapters.catalog.metadata(fork.hash, table):
             found.exclude(adapters.tables().files(metadata))
@@ -161,6 +166,21 @@ def _grown(
         return Growth((), None)  # purged from the catalog
 
 
+def _why_unclear(adapters: Adapters, grown: Growth) -> str:
+    """Return why it is unclear what a branch wrote, "" if it is not.
+
+    A commit that main lost, and that had put a table back, looks like the branch's own; but its
+    state was written before the branch was created, and older commits may have the same one.
+    """
+    if not grown.fork:
+        return "its branch shares no commit with main"
+    earliest = grown.fork.moment - _SKEW
+    written = (adapters.lake.written_at(each.metadata) for each in grown.own if each.metadata)
+    if any(at and at < earliest for at in written):
+        return "a commit of its branch restored what is older than the branch"
+    return ""
+
+
 def _others(
     adapters: Adapters, table: str, main: MainLog, forks: list[Change], ignored: Collection[str]
 ) -> Iterator[tuple[str, str]]:
@@ -168,8 +188,9 @@ def _others(
 
     A state older than the forks cannot name a file that was written after them.
     """
-    yield from ((MAIN, change.metadata) for change in main.read.values() if change.metadata)
     earliest = min(fork.moment for fork in forks) - _SKEW
+    main.read_back_to(earliest)
+    yield from ((MAIN, change.metadata) for change in main.read.values() if change.metadata)
     seen = set(main.read)
     for name, head in sorted(adapters.catalog.references().items()):
         if name in ignored:

@@ -57,6 +57,9 @@ class Writer(Protocol):
     def spec_of(self, reference: str, file: str) -> int:
         """Return the id of the partition spec of a data file that the newest commit added."""
 
+    def put(self, branch: str, name: str, kind: str) -> str:
+        """Commit something that is no table under a name; return the new head."""
+
     def drop(self, branch: str) -> None:
         """Drop the table."""
 
@@ -148,6 +151,10 @@ class FakeWriter:
         table = self._there(reference)
         assert file in table.added
         return table.spec
+
+    def put(self, branch: str, name: str, kind: str) -> str:
+        """See Writer."""
+        return self._catalog.commit(branch, name, FakeTable(uuid.uuid4().hex, kind=kind))
 
     def drop(self, branch: str) -> None:
         """See Writer."""
@@ -270,6 +277,32 @@ class IcebergWriter:
             timeout=600,
         )
         assert answer.ok, answer.text
+
+    def put(self, branch: str, name: str, kind: str) -> str:
+        """See Writer."""
+        place = f"s3://lake/warehouse/{name}"
+        fields: dict[str, dict[str, Any]] = {
+            "ICEBERG_VIEW": {"metadataLocation": place, "versionId": 1, "schemaId": 0},
+            "DELTA_LAKE_TABLE": {
+                "metadataLocationHistory": [place],
+                "checkpointLocationHistory": [place],
+                "lastCheckpoint": place,
+            },
+        }
+        operation = {
+            "type": "PUT",
+            "key": {"elements": name.split(".")},
+            "content": {"type": kind, **fields[kind]},
+        }
+        head = Catalog(self._uri, self._token).head(branch)
+        answer = requests.post(
+            f"{self._uri}/api/v2/trees/{quote(f'{branch}@{head}', safe='')}/history/commit",
+            headers={"Authorization": f"Bearer {self._token}"},
+            json={"commitMeta": {"message": "put"}, "operations": [operation]},
+            timeout=600,
+        )
+        assert answer.ok, answer.text
+        return Catalog(self._uri, self._token).head(branch)
 
     def drop(self, branch: str) -> None:
         """See Writer."""

@@ -17,7 +17,7 @@ from functions.model.freshness import Freshness
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
-from functions.model.upkeep_note import TableUpkeep, UpkeepNote
+from functions.model.upkeep_note import Look, TableUpkeep, UpkeepNote
 from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import Transient
@@ -280,12 +280,16 @@ def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
 
 
 def test_the_note_of_upkeep_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
-    """The last note is read back as saved; before the first there is an empty one."""
-    assert ledger.upkeep() == UpkeepNote()
-    note = UpkeepNote("2026", "2025", {"a.b": TableUpkeep(8, 4, 1, 2, 3, "2024")})
+    """The last note is read back as saved; a save from an older one is refused."""
+    first = ledger.upkeep()
+    assert first == UpkeepNote()
+    look = Look("2026", "a catalog", "a commit")
+    note = UpkeepNote("2026", "2025", {"a.b": TableUpkeep(8, 4, 1, 2, 3, "2024")}, look, "in doubt")
     ledger.save_upkeep(UpkeepNote("2020"))
-    ledger.save_upkeep(note)
-    assert ledger.upkeep() == note
+    with pytest.raises(Moved):
+        ledger.save_upkeep(first)
+    ledger.save_upkeep(replace(note, revision=1))
+    assert ledger.upkeep() == replace(note, revision=2)
     assert list(ledger.all()) == []
 
 

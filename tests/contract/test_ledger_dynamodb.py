@@ -16,6 +16,7 @@ from functions.adapters.ledger_items import SCHEMA, to_item
 from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.upkeep_note import Look, UpkeepNote
 from lakegate.errors import Transient
 from tests.contract.aws import ACCOUNT
 from tests.contract.test_ledger import PARTS, ids, ingestion, new_table
@@ -42,6 +43,17 @@ def test_an_item_of_an_older_release_is_read(table: Any, ledger: Ledger) -> None
     table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
     assert ledger.get(begun.id) == begun
     assert list(ledger.open_failures()) == [IngestionSummary.of(begun)]
+
+
+def test_an_older_releases_note_of_upkeep_is_replaced(table: Any, ledger: Ledger) -> None:
+    """A note without look and revision is read, and the next one replaces it."""
+    table.put_item(Item={"id": "upkeep", "known": '["2026", "2025", {}]'})
+    old = ledger.upkeep()
+    assert old == UpkeepNote("2026", "2025")
+    ledger.save_upkeep(replace(old, look=Look("2027", "a catalog", "a commit")))
+    assert ledger.upkeep().look.head == "a commit"
+    with pytest.raises(Moved):
+        ledger.save_upkeep(old)
 
 
 def test_two_releases_at_once_lose_nothing(table: Any, ledger: Ledger) -> None:

@@ -27,6 +27,7 @@ from lakegate.limits import Limits
 from lakegate.report import to_lines
 from lakegate.upkeep import Comparison, Fingerprint
 from tests.contract.aws import ACCOUNT
+from tests.contract.conftest import Servers
 from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import ORDERS, RETURNS
 from tests.fakes.examples import REPORT
@@ -366,6 +367,36 @@ def test_changes_are_distinguished_from_other_texts(buckets: Buckets) -> None:
         buckets.lake.change(Change("shop.orders", "DELETE FROM shop.orders", "t").key)
 
 
+def test_objects_are_as_old_as_the_clock_says_in_memory() -> None:
+    """The clock of the storage is the one by which objects have their times."""
+    clock = FakeClock()
+    landing, lake = FakeLanding(clock), FakeLake(clock)
+    before = lake.clock()
+    landing.put("a.csv", b"a")
+    (found,) = landing.landed()
+    assert before <= datetime.fromisoformat(found.landed_at) <= lake.clock() + timedelta(seconds=1)
+
+
+@pytest.mark.stack
+def test_objects_are_as_old_as_the_clock_says_on_s3(servers: Servers) -> None:
+    """S3's answers have the time, which moto within a process leaves out."""
+    lake = Lake(boto3.client("s3", endpoint_url=servers.s3, **ACCOUNT), "lake")
+    before = lake.clock()
+    lake.put_contract(parse(ORDERS, "orders.yaml"), ORDERS)
+    (found,) = (each for each in lake.stored("contracts/") if "shop.orders" in each.key)
+    assert before <= found.modified <= lake.clock() + timedelta(seconds=1)
+
+
+def test_a_storage_without_a_clock_is_refused() -> None:
+    """Without S3's time nothing is known about the age of objects."""
+    client = boto3.client("s3", **ACCOUNT)
+    answer: dict[str, Any] = {"ResponseMetadata": {"HTTPHeaders": {}}}
+    with Stubber(client) as stubbed:
+        stubbed.add_response("head_bucket", answer, {"Bucket": "lake"})
+        with pytest.raises(Transient, match="what time it is"):
+            Lake(client, "lake").clock()
+
+
 def test_deleted_objects_are_gone(buckets: Buckets) -> None:
     """Exactly the named objects are deleted; repeating it is no error."""
     for name in ("a", "b ü+", "c"):
@@ -514,6 +545,15 @@ def test_a_data_file_that_was_deleted_is_gone(buckets: Buckets) -> None:
     assert not buckets.lake.is_gone(address)
     buckets.lake.delete_objects(["warehouse/a.parquet"])
     assert buckets.lake.is_gone(address)
+
+
+def test_the_age_of_an_object_is_known(s3: Any) -> None:
+    """An object tells when it was written, a missing one nothing."""
+    lake = Lake(s3, bucket(s3))
+    s3.put_object(Bucket=lake.bucket, Key="warehouse/a.json", Body=b"{}")
+    (stored,) = lake.stored("warehouse/")
+    assert lake.written_at(f"s3://{lake.bucket}/warehouse/a.json") == stored.modified
+    assert lake.written_at(f"s3://{lake.bucket}/warehouse/b.json") is None
 
 
 def test_stored_objects_are_listed(s3: Any) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
+from functions.model.commits import Content, UnknownContent
 from lakegate.errors import LakegateError, Transient
 from lakegate.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of
@@ -45,8 +46,11 @@ def test_known_manifests_are_not_looked_into_again(lake: Lake) -> None:
     """Of a state only the data files are read that manifests name which are new."""
     metadata = lake.catalog.metadata(lake.written("file")[1], lake.table)
     every = lake.tables.files(metadata)
-    again = lake.tables.files(metadata, known=every.levels[1])
-    assert again.levels == (frozenset(), *every.levels[1:])
+    for _ in range(2):
+        again = lake.tables.files(metadata, known=every.levels[1])
+        assert again.levels == (frozenset(), *every.levels[1:])
+        assert again.missing == frozenset()
+        lake.delete(max(every.levels[1]))  # nor whether they are there
 
 
 def test_files_of_a_branch_are_distinguished_from_mains(lake: Lake) -> None:
@@ -177,7 +181,8 @@ LONG_AGO, SOON = (datetime(year, 1, 1, tzinfo=UTC) for year in (2000, 2200))
 def states(lake: Lake, at: str, since: datetime, known: set[str] | None = None) -> set[str]:
     """Return the states of the test's table alone: the servers have other tests' tables."""
     found = lake.catalog.states(at, since, set() if known is None else known)
-    return {state for state in found if lake.table.replace(".", "/") in state}
+    mine = (each.metadata for each in found if each.is_table)
+    return {state for state in mine if lake.table.replace(".", "/") in state}
 
 
 def test_all_states_of_a_log_are_named(lake: Lake) -> None:
@@ -194,6 +199,38 @@ def test_all_states_of_a_log_are_named(lake: Lake) -> None:
     assert states(lake, commits[1], LONG_AGO) & every == every - {
         lake.catalog.metadata(commits[2], lake.table)
     }
+
+
+def test_a_views_metadata_is_named(lake: Lake) -> None:
+    """A view is named as what reaches no other file, at a hash and in its log."""
+    branch = lake.branch("view")
+    view = f"{lake.table}_view"
+    at = lake.writer.put(branch, view, "ICEBERG_VIEW")
+    metadata = lake.catalog.metadata(at, view)
+    later = lake.writer.append(branch, "file")
+    for since in (LONG_AGO, SOON):
+        assert Content(metadata, is_table=False) in lake.catalog.states(later, since, set())
+    assert Content(lake.catalog.metadata(later, lake.table)) in lake.catalog.states(
+        later, LONG_AGO, set()
+    )
+
+
+def test_content_of_an_unknown_type_is_an_error(lake: Lake) -> None:
+    """What has files that nobody finds is named, at a hash and in its log."""
+    branch = lake.branch("delta")
+    name = f"{lake.table}_delta"
+    at = lake.writer.put(branch, name, "DELTA_LAKE_TABLE")
+    for since in (LONG_AGO, SOON):
+        with pytest.raises(UnknownContent, match=rf"{name} is of the type DELTA_LAKE_TABLE"):
+            list(lake.catalog.states(at, since, set()))
+    lake.catalog.delete_branch(branch)
+
+
+def test_a_repository_stays_itself(lake: Lake) -> None:
+    """The identity of a catalog does not change with its commits."""
+    before = lake.catalog.identity()
+    lake.writer.append("main", "a")
+    assert lake.catalog.identity() == before != ""
 
 
 def test_a_known_log_is_not_read_again(lake: Lake) -> None:

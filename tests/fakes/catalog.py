@@ -29,7 +29,7 @@ from functions.adapters.nessie import (
     UnknownBranch,
     branch_taken,
 )
-from functions.model.commits import Change, Commit, Tip
+from functions.model.commits import Change, Commit, Content, Tip, unknown_content
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
@@ -39,6 +39,7 @@ from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
 _MOST_MANIFESTS = 8
+TABLE, VIEW = "ICEBERG_TABLE", "ICEBERG_VIEW"
 _COMPACTED = re.compile(r"[^/@]+\.parquet\*(\d+)")  # a data file, and of how many it was made
 
 
@@ -51,7 +52,8 @@ class FakeTable:
     `spec` is the id of that with which `added` were written. `folders` tells in which table's
     folder a file lies that another table wrote. `metadata` is the address of the metadata file and
     `manifests` are the names of the manifests; each commit sets them.
-    Delete files hide as many rows as `hidden` says.
+    Delete files hide as many rows as `hidden` says. A view, of another `kind`, has neither files
+    nor manifests.
     """
 
     uuid: str
@@ -65,6 +67,7 @@ class FakeTable:
     metadata: str = ""
     manifests: tuple[str, ...] = ()
     hidden: int = 0
+    kind: str = TABLE
 
     def append(self, *files: str) -> "FakeTable":
         """Return the table after an append."""
@@ -125,6 +128,7 @@ class FakeCatalog:
         self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
         self.compacted: dict[str, tuple[str, ...]] = {}
+        self._born = clock.now()
         if not virgin:
             self.begin("ops")
 
@@ -138,6 +142,10 @@ class FakeCatalog:
     def begun(self) -> bool:
         """See Catalog.begun."""
         return MAIN in self._heads
+
+    def identity(self) -> str:
+        """See Catalog.identity."""
+        return self._born
 
     def create_branch(self, name: str) -> str:
         """See Catalog.create_branch."""
@@ -241,7 +249,7 @@ class FakeCatalog:
                 is_merge=len(stored.parents) > 1,
             )
 
-    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[str]:
+    def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
         """See Catalog.states."""
         yield from self._contents(at)
         hash_ = at
@@ -252,11 +260,11 @@ class FakeCatalog:
             known.add(hash_)
             if datetime.fromisoformat(stored.commit.time) < since:
                 break
-            yield from (table.metadata for table in stored.changes.values() if table)
+            yield from _contents(stored.changes)
         yield from self._contents(hash_)
 
-    def _contents(self, at: str) -> Iterator[str]:
-        yield from filter(None, (self.metadata(at, name) for name in sorted(self.names(at))))
+    def _contents(self, at: str) -> Iterator[Content]:
+        return _contents({name: self.table(at, name) for name in sorted(self.names(at))})
 
     def metadata(self, at: str, table: str) -> str:
         """See Catalog.metadata."""
@@ -332,7 +340,7 @@ class FakeCatalog:
         is_longer = set(before.files) <= set(table.files)
         is_short = len(table.manifests) < _MOST_MANIFESTS
         kept = table.manifests if is_longer and is_short else ()
-        manifests = (*kept, f"{number}-m0.avro")
+        manifests = (*kept, f"{number}-m0.avro") if table.kind == TABLE else ()
         self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
         return self._states[metadata]
 
@@ -441,7 +449,7 @@ class FakeTables:
             root = frozenset({metadata})
             return TableFiles("", (frozenset(), frozenset(), frozenset(), root), missing=root)
         manifests = frozenset(f"{location}/metadata/{name}" for name in table.manifests)
-        missing = frozenset(filter(self._is_gone, manifests))
+        missing = frozenset(filter(self._is_gone, manifests.difference(known)))
         places = (
             (f"{location.rpartition('_')[0]}_{_folder(table.folder(f))}", f) for f in table.files
         )
@@ -564,6 +572,14 @@ def _folder(table_uuid: str) -> str:
 def _at(reference: str) -> str:
     """Return the hash of `branch@hash`, or else the branch."""
     return reference.rpartition("@")[2]
+
+
+def _contents(found: Mapping[str, FakeTable | None]) -> Iterator[Content]:
+    for name, table in found.items():
+        if table and table.kind not in (TABLE, VIEW):
+            raise unknown_content(name, table.kind)
+        if table:
+            yield Content(table.metadata, table.kind == TABLE)
 
 
 def _changes(commits: Iterator[_Stored]) -> dict[str, FakeTable | None]:

@@ -170,7 +170,9 @@ class FakeLedger:
 
     def save_upkeep(self, note: UpkeepNote) -> None:
         """See Ledger.save_upkeep."""
-        self._upkeep = note
+        if self._upkeep.revision != note.revision:
+            raise Moved(["upkeep"])
+        self._upkeep = replace(note, revision=note.revision + 1)
 
     def brought(self, table: str, source: str) -> Brought | None:
         """See Ledger.brought."""

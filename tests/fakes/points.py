@@ -45,6 +45,7 @@ ONLY_COMMANDS = {
     "lake.checkpoint",
     "lake.put_checkpoint",
     "lake.is_gone",
+    "lake.written_at",
     "ledger.in_state",
     "ledger.landed",
     "ledger.open_failures",
@@ -66,6 +67,8 @@ ONLY_COMMANDS = {
     # and test_daily_upkeep.py
     "lake.comparison",
     "lake.stored",
+    "lake.clock",
+    "catalog.identity",
     "catalog.states",
     "tables.size",
     "ledger.upkeep",

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import md5
 from typing import Self
@@ -157,6 +158,10 @@ class FakeLake:
         self.bucket = "lake"
         self.data: dict[str, StoredObject] = {}  # objects of tables, where a test has some
 
+    def clock(self) -> datetime:
+        """See Lake.clock."""
+        return datetime.fromisoformat(self._clock.now()).replace(microsecond=0)
+
     def contracts(self, key: str | None = "") -> list[StoredContract]:
         """See Lake.contracts."""
         found = []
@@ -260,6 +265,11 @@ class FakeLake:
     def is_gone(self, address: str) -> bool:
         """See Lake.is_gone; a fake table's data file exists until it is deleted."""
         return address.removeprefix("s3://lake/") in self.deleted
+
+    def written_at(self, address: str) -> datetime | None:
+        """See Lake.written_at; of the tables' objects only."""
+        found = self.data.get(address.removeprefix("s3://lake/"))
+        return found.modified if found else None
 
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """See Lake.reports."""

@@ -1,7 +1,8 @@
 """Random histories of tables: files come and go, and what nobody can read is deleted meanwhile.
 
 Compaction, expiry and deletion are those of Lakegate. `alive` says by brute force what a reader can
-still reach, and `model` what rows main has; both share no code with these.
+still reach, and `model` what rows main has; both share no code with these. Main is set back and
+forward, the catalog is emptied or restored from a backup for a while, and clocks are wrong.
 """
 
 from collections import Counter
@@ -14,20 +15,33 @@ from types import SimpleNamespace
 from typing import cast
 from uuid import NAMESPACE_OID, uuid5
 
+import pytest
+
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg_files import TableSize
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack
 from functions.adapters.s3 import StoredObject
-from functions.model.ingestion import Intent
+from functions.model.ingestion import Intent, State
 from functions.operations import compaction, dead_files
 from functions.operations.compaction import Need, Step
-from functions.operations.dead_files import DeadFiles
+from functions.operations.dead_files import Accepted, DeadFiles
 from functions.operations.expire import expire
+from functions.operations.recognition import InDoubt
+from lakegate import times
 from lakegate.errors import Transient
 from tests.fakes.announcements import FakeAnnouncements
-from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables, rows_in
+from tests.fakes.catalog import (
+    ROWS_A_FILE,
+    VIEW,
+    CatalogBackup,
+    FakeCatalog,
+    FakeTable,
+    FakeTables,
+    rows_in,
+)
 from tests.fakes.clock import FakeClock
 from tests.fakes.compaction import run_compaction
+from tests.fakes.examples import INGESTION
 from tests.fakes.faults import ProcessDied
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
@@ -92,7 +106,9 @@ class Years:
     """The tables of a lake over a long time; `choose` makes every decision.
 
     `rows` are those in each data file, `model` those that main must have, by commit. `bases` and
-    `brought` are the base of each branch and the rows that it brings, by table.
+    `brought` are the base of each branch and the rows that it brings, by table. `lost` are commits
+    that upkeep or the ledger knows, from which main was set back: it may be set forward to them.
+    `doubts` counts by code why upkeep deleted nothing.
     """
 
     def __init__(self, choose: Random) -> None:
@@ -110,9 +126,13 @@ class Years:
         self.hashes: list[str] = [self.catalog.head(MAIN)]
         self.dropped: list[tuple[str, FakeTable, Rows]] = []
         self.made = 0
+        self.lost: set[str] = set()
+        self.backups: list[CatalogBackup] = []
         self.steps: Counter[Step] = Counter()
+        self.doubts: Counter[str] = Counter()
         self.later: Callable[[], object] = lambda: None
         self.adapters = self._adapters()
+        dead_files.delete(self.adapters)  # the first look
 
     def _adapters(self) -> Adapters:
         settings = SimpleNamespace(
@@ -143,9 +163,10 @@ class Years:
         """Let so many things happen."""
         deeds = (
             *(self.land, self.land, self.publish, self.publish, self.replay, self.crash),
-            *(self.replace, self.upsert, self.retract, self.compact, self.settle, self.drop),
+            *(self.replace, self.upsert, self.retract, self.drop),
+            *3 * (self.compact, self.settle),
             *(self.recreate, self.put_back, self.tag, self.untag, self.revive, self.set_back),
-            *(self.wait, self.clean),
+            *(self.view, self.back_up, self.mislead, *3 * (self.wait, self.clean)),
         )
         for _ in range(steps):
             self.choose.choice(deeds)()
@@ -194,6 +215,7 @@ class Years:
         if was is not None:
             self._now_on_main(name, was | rows)
             self.landed.append((name, rows))
+            self._note_published()
         self.catalog.delete_branch(branch)
 
     def _again(self, name: str, branch: str, at: str) -> Rows | None:
@@ -248,6 +270,7 @@ class Years:
                 was = self._on_main(name)
                 self._merge(branch, head)
                 self._now_on_main(name, (was - old) | rows)
+                self._note_published()
         self.catalog.delete_branch(branch)
 
     def compact(self) -> None:
@@ -269,11 +292,28 @@ class Years:
         """Publish a compaction, or drop it."""
         if begun := list(compaction.under_way(self.adapters)):
             before = dict(self.model[self.catalog.head(MAIN)])
-            done = compaction.settle(self.adapters, self.choose.choice(begun))
+            one = self.choose.choice(begun)
+            try:
+                done = compaction.settle(self.adapters, one)
+            except Transient as error:
+                self._give_up(one.branch, error)
+                return
             for run in [each for each in self.jobs.runs() if not each.has_ended]:
                 run_compaction(run.id, self.catalog, self.lake, self.jobs)
             self.steps[done.step] += 1
             self.model[self.catalog.head(MAIN)] = before
+
+    def _give_up(self, branch: str, error: Transient) -> None:
+        """Drop a compaction whose base is gone: it was left alone for longer than states are kept.
+
+        Or restore what it misses, if main was set back to that.
+        """
+        since = datetime.fromisoformat(self.clock.now()) - timedelta(days=KEEP_DAYS)
+        is_old = next(self.catalog.changes(self.catalog.head(branch), "")).moment < since
+        if error.code == "METADATA_GONE" and is_old:
+            self.catalog.delete_branch(branch)
+        else:
+            self._put_there("METADATA_GONE", error)
 
     def drop(self) -> None:
         """Drop a table of main."""
@@ -322,16 +362,58 @@ class Years:
         self.catalog.reset(f"tag-{self.made}", self.choose.choice(self.hashes))
 
     def set_back(self) -> None:
-        """Set main back, as an administrator may."""
-        if self.choose.random() < 0.2:
+        """Set main back, as an administrator may, or forward again."""
+        if self.lost and self.choose.random() < 0.5:
+            self.catalog.reset(MAIN, self.choose.choice(sorted(self.lost)))
+        elif self.choose.random() < 0.5:
+            known = {self.adapters.ledger.upkeep().look.head, *self._published()}
+            had = known & self._on_log()
             self.catalog.reset(MAIN, self.choose.choice(list(self.model)))
+            self.lost |= had
+        self.lost -= self._on_log()
+
+    def _on_log(self) -> set[str]:
+        return {commit.hash for commit in self.catalog.log()}
+
+    def view(self) -> None:
+        """Create a view, or replace or drop it."""
+        self.made += 1
+        there = self.catalog.table(MAIN, "shop.view")
+        made = FakeTable(f"uuid {self.made}", kind=VIEW)
+        was = self.model[self.catalog.head(MAIN)]
+        view = None if there and self.choose.random() < 0.3 else made
+        self.model[self.catalog.commit(MAIN, "shop.view", view)] = was
+
+    def back_up(self) -> None:
+        """Make a backup of the catalog."""
+        self.backups.append(self.catalog.backup())
+
+    def mislead(self) -> None:
+        """Let upkeep run while Nessie is another one, empty or older: nothing may be deleted."""
+        there, now = set(self.lake.data), self.catalog.backup()
+        if not self.backups or self.choose.random() < 0.5:
+            virgin = self.choose.random() < 0.5
+            self.adapters.catalog = FakeCatalog(self.clock, virgin=virgin)  # type: ignore[misc,assignment]
+        else:
+            self.catalog.restore(self.choose.choice(self.backups))
+            if self.adapters.ledger.upkeep().look.head in self._on_log():
+                self.catalog.restore(now)  # it lacks branches and tags at most
+                return
+        with pytest.raises(InDoubt):
+            dead_files.delete(self.adapters)
+        self.adapters.catalog = self.catalog  # type: ignore[misc,assignment]
+        self.catalog.restore(now)
+        assert set(self.lake.data) == there
 
     def wait(self) -> None:
         """Let up to three weeks pass."""
         self.clock.pass_(self.choose.random() * 21 * DAY)
 
     def clean(self) -> DeadFiles | None:
-        """Expire and delete; something may happen meanwhile, and the process may die."""
+        """Expire and delete; something may happen meanwhile, and the process may die.
+
+        In doubt a person sometimes accepts main as it is.
+        """
         deeds = (self.land, self.publish, self.tag, self.revive, self.settle, self.put_back)
         deed = self.choose.choice(deeds)
         if self.choose.random() < 0.5:
@@ -349,24 +431,65 @@ class Years:
 
     def daily(self) -> DeadFiles | None:
         """Do as the daily function; restore what it misses, of states that were dead meanwhile."""
-        list(expire(self.adapters, KEEP_DAYS))
-        for branch in self.brought.keys() - set(self.catalog.references()):
-            del self.brought[branch]
+        there = set(self.lake.data)
         try:
-            return dead_files.delete(self.adapters)
+            dead_files.require_recognised(self.adapters)
+            list(expire(self.adapters, KEEP_DAYS))
+            for branch in self.brought.keys() - set(self.catalog.references()):
+                del self.brought[branch]
+            there = set(self.lake.data)
+            return dead_files.delete(self._deleter())
         except Transient as error:
-            missing = self.alive() & self.lake.removed.keys()
-            if error.code != "UNKNOWN_FILES" or not missing:
-                raise
-            self.lake.restore(missing)
+            self.doubts[error.code] += 1
+            assert there <= self.lake.data.keys()
+            if error.code == "CATALOG_MOVED":
+                return None
+            if error.code not in ("MAIN_SET_BACK", "MAIN_LACKS_COMMITS"):
+                self._put_there("UNKNOWN_FILES", error)
+            elif self.choose.random() < 0.3:
+                self.accept()
             return None
 
+    def accept(self) -> None:
+        """Accept main as it is; upkeep deletes nothing before it looks again."""
+        there = set(self.lake.data)
+        try:
+            dead_files.delete(self.adapters, Accepted(head=self.catalog.head(MAIN)))
+            self.lost.clear()
+        except InDoubt as error:
+            self._put_there("UNKNOWN_FILES", error)
+        assert there <= self.lake.data.keys()
+
+    def come_to_rest(self) -> None:
+        """Let upkeep run, and persons restore and accept, until it has deleted what it can."""
+        for _ in range(9):
+            if self.daily():
+                return
+            self.accept()
+        raise AssertionError(f"always in doubt: {self.doubts}")
+
+    def _deleter(self) -> Adapters:
+        """Return the adapters of a process whose clock may be wrong."""
+        wrong = timedelta(days=self.choose.choice((0, 0, -40, 40, 400)))
+        now = times.text(datetime.fromisoformat(self.clock.now()) + wrong)
+        return cast(Adapters, SimpleNamespace(**(vars(self.adapters) | {"now": lambda: now})))
+
+    def _put_there(self, code: str, error: Transient) -> None:
+        """Restore what it misses of states that were dead meanwhile; another error is one."""
+        missing = self.alive() & self.lake.removed.keys()
+        if error.code != code or not missing:
+            raise error
+        self.lake.restore(missing)
+
     def alive(self) -> set[str]:
-        """Return the keys of all files that a branch, a tag or a kept commit reaches."""
+        """Return the keys of all files that a branch, a tag or a kept commit reaches.
+
+        So do the commits from which main was set back.
+        """
         since = datetime.fromisoformat(self.clock.now()) - timedelta(days=KEEP_DAYS)
         states = {
             (name, table.metadata): table
-            for head in self.catalog.references().values()
+            for head in (*self.catalog.references().values(), *self.lost)
             for at in self._kept(head, since)
             for name, table in self.catalog.tables_at(at).items()
         }
@@ -406,6 +529,18 @@ class Years:
         was = self.model[self.catalog.head(MAIN)]
         self.catalog.merge(branch, at, self.bases[branch], "Publish", {})
         self.model[self.catalog.head(MAIN)] = was
+
+    def _published(self) -> set[str]:
+        return {each.merge_hash for each in self.adapters.ledger.all()}
+
+    def _note_published(self) -> None:
+        """Note in the ledger what main's head has published."""
+        self.made += 1
+        at, landed = self.clock.now(), replace(INGESTION.landed, key=f"{self.made}")
+        made = replace(INGESTION, id=f"{self.made:032x}", landed=replace(landed, landed_at=at))
+        head = self.catalog.head(MAIN)
+        done = made.step("published", at, state=State.PUBLISHED, merge_hash=head, branch="")
+        self.adapters.ledger.begin(done.but(announced=True, recorded=1))
 
     def _on_main(self, name: str) -> Rows:
         return self.model[self.catalog.head(MAIN)].get(name, frozenset())

@@ -1,5 +1,7 @@
 """`lakegate status` counts ingestions, and shows the shared runs."""
 
+from dataclasses import replace
+
 import pytest
 import typer
 
@@ -57,6 +59,10 @@ def test_the_last_upkeep_is_summed(deployment: Deployment) -> None:
     deployment.ledger.save_upkeep(UpkeepNote("2026-03-01", "2026-02", tables))
     words = upkeep_words(counts(deployment.adapters)["upkeep"])
     assert words == "2026-03-01: 6 of 10 data files are small, 2,500 bytes of metadata, 30 dead"
+    note = replace(deployment.ledger.upkeep(), doubt="main lacks a commit")
+    deployment.ledger.save_upkeep(note)
+    words = upkeep_words(counts(deployment.adapters)["upkeep"])
+    assert words == "in doubt: main lacks a commit"
 
 
 def test_overdue_tables_are_named(deployment: Deployment) -> None:

@@ -1,15 +1,18 @@
 """Output of `lakegate upkeep`."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from typer.testing import CliRunner
 
-from cli.upkeep import report
+from cli.main import app
+from cli.upkeep import report, warning
 from functions.adapters.iceberg_files import TableSize
 from functions.adapters.s3 import StoredObject
 from functions.operations.compaction import Need, Progress, Step
-from functions.operations.dead_files import DeadFiles
+from functions.operations.dead_files import Accepted, DeadFiles
 
 SIZE = TableSize(
     files=12, bytes=3_000_000, small=9, scattered=9, manifests=3, manifest_bytes=21_000
@@ -53,6 +56,32 @@ def test_a_dry_run_deletes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 files without a reader can be deleted" in shown(capsys)
 
 
+def test_files_that_wait_for_the_next_look_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """At the first look at a catalog, what is due is said to wait."""
+    report(NEEDS, (), replace(DEAD, due=(), waiting=DEAD.due))
+    printed = shown(capsys)
+    assert "0 files without a reader deleted" in printed
+    assert "1 wait for the next upkeep, as this one saw main for the first time: 2.0 MB" in printed
+
+
+def test_what_is_accepted_is_said_before() -> None:
+    """A person reads what is given up, and needs a terminal or --yes to accept it."""
+    assert "with commit 12ab" in warning(Accepted(head="12ab"))
+    assert "bytes" not in warning(Accepted(head="12ab"))
+    assert "Up to 5,000 bytes" in warning(Accepted(bytes=5_000))
+    said = CliRunner().invoke(app, ["upkeep", "--accept-main", "12ab"])
+    assert said.exit_code == 2
+    assert "Give --yes" in " ".join(said.stderr.split())
+
+
+@pytest.mark.parametrize("word", ["shop.orders", "--dry-run"])
+def test_nothing_is_accepted_for_what_deletes_nothing(word: str) -> None:
+    """To accept something is refused where no file would be deleted."""
+    said = CliRunner().invoke(app, ["upkeep", word, "--accept-bytes", "5", "--yes"])
+    assert said.exit_code == 2
+    assert "neither a table nor --dry-run" in " ".join(said.stderr.replace("│", "").split())
+
+
 def test_programs_get_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has the same figures."""
     report(NEEDS, [Progress("shop.b", "upkeep/b", Step.STARTED)], DEAD, as_json=True)
@@ -62,6 +91,7 @@ def test_programs_get_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["dead"] == {
         "files": 1,
         "bytes": 2_000_000,
+        "waiting_files": 0,
         "young_files": 4,
         "young_bytes": 500_000,
     }

@@ -1,12 +1,22 @@
 """A table's history, freshness and checks, from main's log and the audit results."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import duckdb
 import pytest
 
-from dashboard.table import Entry, Ran, freshness, history, last_compaction, ran, upkeep_of
+from dashboard.table import (
+    Entry,
+    Ran,
+    doubt_of,
+    freshness,
+    history,
+    last_compaction,
+    ran,
+    upkeep_of,
+)
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import UPKEEP, properties
@@ -81,6 +91,8 @@ def test_a_table_is_as_the_last_upkeep_found_it() -> None:
     )
     assert "dead" not in upkeep_of(note, "a.c", now)
     assert upkeep_of(note, "a.d", now) == ""
+    assert doubt_of(note) == ""
+    assert "in doubt: main lacks" in doubt_of(replace(note, doubt="main lacks a commit"))
 
 
 def test_the_last_compaction_is_that_of_the_table() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from functions.adapters.s3 import StoredObject
 from functions.expire import answer
+from functions.operations.recognition import InDoubt
 from lakegate.errors import Permanent
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import rejected
@@ -67,6 +68,7 @@ def test_the_schedule_discards_nothing_recent(deployment: Scenario) -> None:
 def test_the_schedule_deletes_what_nobody_reaches(deployment: Scenario) -> None:
     """A data file that no commit names is deleted once it is old; others stay."""
     deployment.ended(FIRST)
+    answer(deployment.adapters, {})
     (alive,) = deployment.tables.files(
         deployment.catalog.metadata(deployment.catalog.head("main"), TABLE)
     ).levels[0]
@@ -77,6 +79,22 @@ def test_the_schedule_deletes_what_nobody_reaches(deployment: Scenario) -> None:
         deployment.lake.data[key] = StoredObject(key, 5, long_ago)
     assert answer(deployment.adapters, {})["dead_files"] == 1
     assert list(deployment.lake.deleted) == [f"{folder}/crashed.parquet"]
+
+
+def test_nothing_expires_from_a_catalog_that_is_not_recognised(deployment: Scenario) -> None:
+    """While main lacks what it had, old failures keep their branches, and operators are told."""
+    deployment.ended(FIRST)
+    deployment.ended(script=rejected)
+    answer(deployment.adapters, {})
+    head = deployment.catalog.head("main")
+    deployment.catalog.reset("main", list(deployment.catalog.log())[1].hash)
+    deployment.clock.pass_(60 * 24 * 60 * 60)
+    with pytest.raises(InDoubt, match="MAIN_SET_BACK"):
+        answer(deployment.adapters, {})
+    assert len(deployment.catalog.branches("ingest/")) == 1
+    assert deployment.alerts.posted[-1][1].cause == "UPKEEP MAIN_SET_BACK"
+    deployment.catalog.reset("main", head)
+    assert answer(deployment.adapters, {})["expired"] == 1
 
 
 @pytest.mark.parametrize("event", [{"do": "publish", "ingestion": "a"}, {"do": "discard"}])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +12,8 @@ from functions.adapters.s3 import StoredObject
 from functions.model.upkeep_note import TableUpkeep
 from functions.operations import compaction
 from functions.operations.daily_upkeep import upkeep
+from functions.operations.dead_files import Accepted
+from functions.operations.recognition import InDoubt
 from lakegate import times
 from lakegate.audit_tables import RESULTS
 from lakegate.errors import Transient
@@ -26,11 +29,15 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def lake_of_years() -> Scenario:
-    """Return a deployment with small files, whose lake has metadata, dead files and a young one."""
+    """Return a deployment with small files, whose lake has metadata, dead files and a young one.
+
+    Upkeep has looked at its catalog before.
+    """
     made = Scenario()
     for number in range(FEWEST):
         made.land(f"shop/orders/{number}.parquet")
         made.settle()
+    upkeep(made.adapters)
     metadata = made.catalog.metadata(made.catalog.head(MAIN), TABLE)
     root = metadata.removeprefix("s3://lake/")
     folder = root.partition("/metadata/")[0]
@@ -95,6 +102,7 @@ def test_consumers_are_told_what_others_changed() -> None:
     upkeep(made.adapters)
     assert made.announcements.refreshes == []
     made.catalog.append(MAIN, TABLE, "foreign")
+    made.clock.pass_(60)
     upkeep(made.adapters)
     (told,) = made.announcements.refreshes
     metadata = made.catalog.metadata(made.catalog.head(MAIN), TABLE)
@@ -122,3 +130,86 @@ def test_a_fault_at_any_call_is_made_good_by_the_next_run(
         upkeep(made.adapters)
         assert made.lake.data.keys() == alive
         assert noted(made) == noted(usual)
+
+
+def told(made: Scenario) -> list[str]:
+    """Return the alerts about upkeep."""
+    return [alert.cause for _, alert in made.alerts.posted if alert.cause.startswith("UPKEEP")]
+
+
+def set_back(made: Scenario) -> str:
+    """Set main back by a commit; return its head before."""
+    head = made.catalog.head(MAIN)
+    made.catalog.reset(MAIN, list(made.catalog.log())[1].hash)
+    return head
+
+
+def test_doubt_is_told_and_noted_until_it_is_gone() -> None:
+    """Operators get one alert for a doubt, and the note has it until upkeep is sure again."""
+    made = lake_of_years()
+    head = set_back(made)
+    for _ in range(2):
+        with pytest.raises(InDoubt, match="MAIN_SET_BACK"):
+            upkeep(made.adapters)
+        assert head in made.ledger.upkeep().doubt
+        assert told(made) == ["UPKEEP MAIN_SET_BACK"]
+    made.catalog.reset(MAIN, head)
+    assert len(upkeep(made.adapters).due) == 2
+    assert made.ledger.upkeep().doubt == ""
+
+
+def test_a_person_can_accept_main_as_it_is() -> None:
+    """Accepting a commit of main notes what there is, and deletes from the next run on."""
+    made = lake_of_years()
+    lost = set_back(made)
+    with pytest.raises(InDoubt, match="NOT_ON_MAIN"):
+        upkeep(made.adapters, Accepted(head=lost))
+    dead = upkeep(made.adapters, Accepted(head=made.catalog.head(MAIN)))
+    assert (dead.due, len(dead.waiting), made.lake.deleted) == ((), 2, {})
+    assert len(upkeep(made.adapters).due) == 2
+
+
+def test_much_is_deleted_only_if_a_person_accepts_it() -> None:
+    """If a large share of all bytes is due, it stays until a person accepts so many bytes."""
+    made = lake_of_years()
+    root = made.catalog.metadata(made.catalog.head(MAIN), TABLE).removeprefix("s3://lake/")
+    folder = root.partition("/metadata/")[0]
+    store(made, f"{folder}/data/large.parquet", 300_000_000, LONG_AGO)
+    with pytest.raises(InDoubt, match=r"MUCH_IS_DUE.*300,000,070 of 300,000,175 bytes.*orders"):
+        upkeep(made.adapters)
+    with pytest.raises(InDoubt, match="--accept-bytes 300000070"):
+        upkeep(made.adapters, Accepted(bytes=300_000_069))
+    assert (len(upkeep(made.adapters, Accepted(bytes=300_000_070)).due)) == 3
+
+
+def test_what_is_a_small_share_is_deleted_at_once() -> None:
+    """A fifth of all bytes, or less, is a day's work."""
+    made = lake_of_years()
+    root = made.catalog.metadata(made.catalog.head(MAIN), TABLE).removeprefix("s3://lake/")
+    folder = root.partition("/metadata/")[0]
+    store(made, root, 1_200_000_000, LONG_AGO)
+    store(made, f"{folder}/data/large.parquet", 300_000_000 - 70, LONG_AGO)
+    assert upkeep(made.adapters).due_bytes == 300_000_000
+
+
+def test_of_two_runs_at_once_one_deletes_nothing() -> None:
+    """A run that another one overtook cannot tell what that one has noted, and deletes nothing."""
+    made = lake_of_years()
+    made.journal.strike("ledger.save_upkeep", Fault(lambda: upkeep(made.adapters)))
+    there = set(made.lake.data)
+    with pytest.raises(Transient, match="UPKEEP_BUSY"):
+        upkeep(made.adapters)
+    assert len(there - made.lake.data.keys()) == 2
+    assert made.ledger.upkeep().at
+
+
+def test_a_wrong_clock_notes_no_time_of_its_own() -> None:
+    """The time of the note is S3's, so that the next run hears of all that others change."""
+    made = lake_of_years()
+    ahead = replace(made.adapters, now=lambda: "2199-01-01T00:00:00.000+00:00")
+    upkeep(ahead)
+    assert made.ledger.upkeep().at < made.clock.now()
+    made.ledger.save_upkeep(replace(made.ledger.upkeep(), at="2199-01-01"))
+    made.catalog.append(MAIN, TABLE, "foreign")
+    upkeep(made.adapters)
+    assert [each.table for each in made.announcements.refreshes] == [TABLE]

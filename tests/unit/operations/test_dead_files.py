@@ -1,7 +1,7 @@
 """No file that somebody can read is ever deleted, and all others are in the end."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -13,13 +13,17 @@ import pytest
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
-from functions.model.ingestion import State
+from functions.model.ingestion import Ingestion, State
+from functions.model.upkeep_note import Look
 from functions.operations import dead_files
 from functions.operations.compaction import Step
-from functions.operations.dead_files import judge
+from functions.operations.dead_files import Accepted, judge
+from functions.operations.recognition import InDoubt
+from lakegate import times
 from lakegate.errors import Transient
-from tests.fakes.catalog import FakeTable
+from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
 from tests.fakes.examples import INGESTION
+from tests.fakes.faults import ProcessDied
 from tests.fakes.tables_of_years import DAY, KEEP_DAYS, Years, key_of
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -96,12 +100,13 @@ def test_random_histories_lose_nothing_and_keep_no_litter(part: int) -> None:
     """
     removed = left = 0
     steps: Counter[Step] = Counter()
+    doubts: Counter[str] = Counter()
     for seed in range(part * 50, part * 50 + 50):
         years = Years(Random(seed))  # noqa: S311 - a story
         years.live(40)
         years.check_rows()
         years.clock.pass_((KEEP_DAYS + 2) * DAY)
-        years.daily() or years.daily()  # the second time with what the first found missing
+        years.come_to_rest()
         years.check_rows()
         alive = years.alive()
         years.lake.restore(alive)  # what was dead, until somebody named its commit again
@@ -110,9 +115,11 @@ def test_random_histories_lose_nothing_and_keep_no_litter(part: int) -> None:
         litter = (each for key, each in years.lake.data.items() if _data_file(key) not in alive)
         left += sum(each.bytes for each in litter)
         steps += years.steps
+        doubts += years.doubts
     assert left <= 0.01 * (left + removed), f"{left:,} of {left + removed:,} unreachable bytes left"
     assert removed > 100_000
     assert steps[Step.PUBLISHED] > 0
+    assert doubts["MAIN_SET_BACK"] + doubts["MAIN_LACKS_COMMITS"] > 0
 
 
 def _data_file(key: str) -> str:
@@ -121,13 +128,14 @@ def _data_file(key: str) -> str:
 
 @pytest.fixture
 def years() -> Years:
-    """Return a lake where main had a file long ago that another one has replaced since."""
+    """Return a lake that upkeep knows, where another file has replaced main's file long ago."""
     years = Years(Random(0))  # noqa: S311 - a story
     table = FakeTable("a uuid")
     old, new = (years.file("shop.orders", table.uuid, frozenset()) for _ in range(2))
     years.catalog.commit(MAIN, "shop.orders", table.append(old))
     years.clock.pass_(DAY)
     years.catalog.commit(MAIN, "shop.orders", table.append(new))
+    dead_files.delete(years.adapters)
     return years
 
 
@@ -206,7 +214,270 @@ def test_unknown_files_keep_everything(years: Years) -> None:
     table = years.catalog.table(MAIN, "shop.orders")
     assert table
     years.lake.deleted[table.metadata.removeprefix("s3://lake/")] = None
+    before = years.adapters.ledger.upkeep()
     with pytest.raises(Transient, match=r"UNKNOWN_FILES.*what main reaches.*Restore it"):
         dead_files.delete(years.adapters)
     assert there(years) == 2
-    assert not years.adapters.ledger.upkeep().kept_since
+    assert years.adapters.ledger.upkeep() == before
+
+
+def refused(years: Years) -> str:
+    """Return why upkeep deletes nothing."""
+    before = set(years.lake.data)
+    with pytest.raises(InDoubt) as doubt:
+        dead_files.delete(years.adapters)
+    assert set(years.lake.data) == before
+    return str(doubt.value)
+
+
+def changed(years: Years, **parts: object) -> None:
+    """Give the deleter other adapters."""
+    years.adapters = cast(Adapters, SimpleNamespace(**(vars(years.adapters) | parts)))
+
+
+def ahead(years: Years, days: float) -> Callable[[], str]:
+    """Return a clock that goes wrong by so many days."""
+    right = years.clock.now
+    return lambda: times.text(datetime.fromisoformat(right()) + timedelta(days=days))
+
+
+def land(years: Years, name: str = "shop.orders") -> str:
+    """Commit one more file to main, as a job does; return its key."""
+    table = years.catalog.table(MAIN, name) or FakeTable("a uuid")
+    file = years.file(name, table.uuid, frozenset())
+    years.catalog.commit(MAIN, name, table.append(file))
+    return key_of(name, table.uuid, file)
+
+
+def test_an_empty_catalog_deletes_nothing(years: Years) -> None:
+    """If Nessie comes back without its contents, all files stay, and the error says what to do."""
+    years.clock.pass_((KEEP_DAYS + 3) * DAY)
+    years.catalog = years.adapters.catalog = FakeCatalog(years.clock)  # type: ignore[misc,assignment]
+    assert "OTHER_CATALOG" in refused(years)
+    years.catalog = years.adapters.catalog = FakeCatalog(years.clock, virgin=True)  # type: ignore[misc,assignment]
+    assert "EMPTY_CATALOG" in refused(years)
+
+
+def test_main_set_back_and_forward_loses_nothing(years: Years) -> None:
+    """While main lacks the commit of the last look nothing is deleted, and afterwards it is."""
+    first = years.catalog.head(MAIN)
+    key = land(years)
+    dead_files.delete(years.adapters)
+    second = years.catalog.head(MAIN)
+    years.clock.pass_((KEEP_DAYS + 3) * DAY)
+    years.catalog.reset(MAIN, first)
+    assert "MAIN_SET_BACK" in refused(years)
+    land(years)
+    assert "MAIN_SET_BACK" in refused(years)
+    years.catalog.reset(MAIN, second)
+    assert left(years) == 3  # of four
+    assert key in years.lake.data
+
+
+def test_a_view_keeps_its_metadata(years: Years) -> None:
+    """The metadata of a view stays as long as a reference reaches it; then it is dead."""
+    years.catalog.commit(MAIN, "shop.view", FakeTable("view", kind=VIEW))
+    view = years.catalog.table(MAIN, "shop.view")
+    assert view
+    key = view.metadata.removeprefix("s3://lake/")
+    for _ in range(2):
+        years.clock.pass_(10 * KEEP_DAYS * DAY)
+        dead_files.delete(years.adapters)
+        assert key in years.lake.data
+    years.catalog.commit(MAIN, "shop.view", None)
+    years.clock.pass_((KEEP_DAYS + 1) * DAY)
+    dead_files.delete(years.adapters)
+    assert key not in years.lake.data
+
+
+def test_content_of_an_unknown_type_stops_the_deletion(years: Years) -> None:
+    """While a reference has content whose files are unknown, nothing is deleted; it is named."""
+    years.catalog.fork("tag-1", MAIN)
+    years.catalog.commit("tag-1", "shop.delta", FakeTable("d", kind="DELTA_LAKE_TABLE"))
+    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    why = refused(years)
+    assert "UNKNOWN_CONTENT" in why
+    assert "shop.delta" in why
+    assert "tag-1" in why
+    years.catalog.delete_branch("tag-1")
+    assert left(years) == 1
+
+
+def test_a_deleter_with_a_wrong_clock_deletes_nothing_young(years: Years) -> None:
+    """Files are as old as S3 says, whatever the clock of the deleter says."""
+    key = land(years)
+    table = years.catalog.table(MAIN, "shop.orders")
+    assert table
+    years.catalog.commit(MAIN, "shop.orders", replace(table, files=table.files[:-1]))
+    right = years.adapters.now
+    changed(years, now=ahead(years, 40))
+    dead_files.delete(years.adapters)
+    assert key in years.lake.data
+    assert years.adapters.ledger.upkeep().kept_since < right()
+
+
+def test_a_note_from_the_future_is_not_believed(years: Years) -> None:
+    """What an older release noted with a wrong clock makes no file due before its time."""
+    note = years.adapters.ledger.upkeep()
+    years.adapters.ledger.save_upkeep(replace(note, kept_since="2030-01-01T00:00:00.000+00:00"))
+    key = key_of("shop.orders", "a uuid", years.file("shop.orders", "a uuid", frozenset()))
+    years.clock.pass_(DAY)
+    dead_files.delete(years.adapters)
+    assert key in years.lake.data
+    assert years.adapters.ledger.upkeep().kept_since < years.clock.now()
+
+
+def test_results_that_are_not_recorded_stay(years: Years) -> None:
+    """A run's results stay, however old, until they are recorded; those of other runs do not."""
+    landed = replace(INGESTION.landed, landed_at=years.clock.now())
+    failed = replace(INGESTION, landed=landed, state=State.PUBLISHED, attempt=3, recorded=1)
+    saved = years.adapters.ledger.begin(failed)
+    keys = [f"warehouse/ops/audit_results/data/{saved.id}-{n}-0a.parquet" for n in (1, 2, 3)]
+    keys.append(f"warehouse/ops/quarantine/data/{saved.id}-3-0a.parquet")
+    for key in keys:
+        years.store(key)
+    years.clock.pass_((KEEP_DAYS + 1) * DAY)
+    dead_files.delete(years.adapters)
+    assert [key in years.lake.data for key in keys] == [False, True, True, True]
+    years.adapters.ledger.save(saved.but(recorded=3))
+    dead_files.delete(years.adapters)
+    assert not set(keys) & years.lake.data.keys()
+
+
+def test_a_first_look_deletes_nothing(years: Years) -> None:
+    """Without a note of the last look, as older releases left it, the look is only noted."""
+    note = years.adapters.ledger.upkeep()
+    years.adapters.ledger.save_upkeep(replace(note, look=Look()))
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    found = dead_files.delete(years.adapters)
+    assert (found.due, len(found.waiting), there(years)) == ((), 3, 2)
+    assert years.adapters.ledger.upkeep().look.head == years.catalog.head(MAIN)
+    assert left(years) == 1
+
+
+def test_a_commit_that_the_ledger_knows_must_be_on_main(years: Years) -> None:
+    """If main lacks what was published since the last look, nothing is deleted."""
+    before = years.catalog.head(MAIN)
+    land(years)
+    landed = replace(INGESTION.landed, landed_at=years.clock.now())
+    done = replace(INGESTION, landed=landed).step(
+        "published", years.clock.now(), state=State.PUBLISHED, merge_hash=years.catalog.head(MAIN)
+    )
+    years.adapters.ledger.begin(done)
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    years.catalog.reset(MAIN, before)
+    why = refused(years)
+    assert "MAIN_LACKS_COMMITS" in why
+    assert done.landed.key in why
+
+
+def wait_for(years: Years, keep_days: int, days: float) -> None:
+    """Let upkeep keep so many days, and let others pass."""
+    changed(years, settings=SimpleNamespace(keep_days=keep_days))
+    years.clock.pass_(days * DAY)
+
+
+@pytest.mark.parametrize(("keep_days", "days"), [(0, 0.9), (KEEP_DAYS, KEEP_DAYS + 0.03)])
+def test_what_a_job_may_be_about_to_commit_stays(years: Years, keep_days: int, days: float) -> None:
+    """A file is at least a day old, and an hour more, as clocks differ, before it is deleted."""
+    years.catalog.fork("tag-1", MAIN)
+    years.catalog.reset("tag-1", list(years.catalog.log())[1].hash)
+    key = key_of("shop.orders", "a uuid", years.file("shop.orders", "a uuid", frozenset()))
+    wait_for(years, keep_days, days)
+    dead_files.delete(years.adapters)
+    assert key in years.lake.data
+    years.clock.pass_(DAY)
+    dead_files.delete(years.adapters)
+    assert key not in years.lake.data
+
+
+def test_a_tag_that_is_made_meanwhile_keeps_its_files(years: Years) -> None:
+    """A state that gets a name after the first look, and before the deletion, stays."""
+    first = list(years.catalog.log())[1].hash
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+
+    def tag() -> None:
+        years.catalog.fork("tag-1", MAIN)
+        years.catalog.reset("tag-1", first)
+
+    years.later = tag
+    assert left(years) == 2
+
+
+def test_a_state_whose_manifest_was_missing_before_is_unknown(years: Years) -> None:
+    """What was not read for one state is not taken as known for another one."""
+    base = list(years.catalog.log())[1].hash
+    (state,) = years.catalog.tables_at(base).values()
+    years.adapters.ledger.begin(failed(years, base_hash=base))
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    folder = state.metadata.removeprefix("s3://lake/").rpartition("/")[0]
+    years.lake.deleted[f"{folder}/{state.manifests[0]}"] = None
+    years.later = lambda: years.catalog.reset("tag-1", base)
+    years.catalog.fork("tag-1", MAIN)
+    assert "what tag-1 reaches" in refused(years)
+
+
+def failed(years: Years, **changes: str) -> Ingestion:
+    """Return a failure that waits for a decision."""
+    landed = replace(INGESTION.landed, landed_at=years.clock.now())
+    return replace(INGESTION, landed=landed, state=State.REJECTED).but(**changes)
+
+
+@pytest.mark.parametrize("state", [State.SUBMITTED, State.AUDITED, State.REJECTED])
+def test_states_that_an_ingestion_compares_stay(years: Years, state: State) -> None:
+    """Base and own state of what is in flight or waits for a decision stay without a branch."""
+    base = list(years.catalog.log())[1].hash
+    years.catalog.create_branch("ingest/shop.orders/own")
+    table = years.catalog.table(MAIN, "shop.orders")
+    assert table
+    own = years.file("shop.orders", "a uuid", frozenset())
+    audited = years.catalog.commit("ingest/shop.orders/own", "shop.orders", table.append(own))
+    years.catalog.delete_branch("ingest/shop.orders/own")
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    waiting = failed(years, base_hash=base, audited_hash=audited).but(state=state)
+    saved = years.adapters.ledger.begin(waiting)
+    assert (left(years), metadata(years)) == (3, 6)
+    years.adapters.ledger.save(saved.but(state=State.IGNORED))
+    assert (left(years), metadata(years)) == (1, 2)
+
+
+def test_what_was_kept_is_noted_before_anything_is_deleted(years: Years) -> None:
+    """If the process dies at the deletion, reconcile knows already which states may be gone."""
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    before = years.adapters.ledger.upkeep().kept_since
+    years.lake.most = 1
+    with pytest.raises(ProcessDied):
+        dead_files.delete(years.adapters)
+    assert years.adapters.ledger.upkeep().kept_since > before
+
+
+def test_a_reference_that_goes_meanwhile_stops_the_deletion(years: Years) -> None:
+    """If a listed reference's commit is unknown, what it reaches is, too: another run looks."""
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    years.catalog.fork("tag-1", MAIN)
+    years.catalog.reset("tag-1", "0123456789abcdef" * 4)
+    with pytest.raises(Transient, match="CATALOG_MOVED"):
+        dead_files.delete(years.adapters)
+    assert there(years) == 2
+
+
+def test_main_that_is_set_back_while_upkeep_looks_loses_nothing(years: Years) -> None:
+    """What main had when it was recognised must be what is looked at."""
+    first = years.catalog.head(MAIN)
+    land(years)
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    years.lake.meanwhile = lambda: years.catalog.reset(MAIN, first)
+    with pytest.raises(Transient, match="CATALOG_MOVED"):
+        dead_files.delete(years.adapters)
+    assert there(years) == 3
+
+
+def test_another_repository_is_another_one_even_with_the_same_commits(years: Years) -> None:
+    """A repository that was created at another time is not taken for the one that was known."""
+    note = years.adapters.ledger.upkeep()
+    years.adapters.ledger.save_upkeep(replace(note, look=replace(note.look, catalog="2020")))
+    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    assert "OTHER_CATALOG" in refused(years)
+    dead_files.delete(years.adapters, Accepted(head=years.catalog.head(MAIN)))
+    assert there(years) == 2
+    assert left(years) == 1

@@ -1,17 +1,20 @@
 """The deletion of a branch's files, which never affects a file that a query can reach."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.adapters.nessie import MergeConflict
+from functions.adapters.s3 import StoredObject
 from functions.operations.discard import plan, remove
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
 from tests.fakes.promises import check_files
 from tests.fakes.scenario import Scenario
 
+DAY = 24 * 60 * 60
 NAMES = [f"{where}/{TABLE}/{n}" for where in ("ingest", "publish") for n in range(3)]
 BRANCH = st.sampled_from(NAMES)
 ANY = st.sampled_from([*NAMES, "main"])
@@ -193,3 +196,46 @@ def test_an_unreadable_fork_keeps_all_files() -> None:
     removal = remove(story.deployment.adapters, [TABLE], branches_to_delete)
     assert removal.files == ()
     assert all("the files before it are unknown" in why for why in removal.kept.values())
+
+
+def test_a_table_that_lost_main_had_restored_is_not_the_branchs() -> None:
+    """After main was set back from a commit that restored a table, older commits keep its files."""
+    story = Scenario()
+    catalog, branch = story.catalog, f"ingest/{TABLE}/late"
+    old = catalog.commit("main", TABLE, FakeTable("one").append("old"))
+    state = catalog.table(old, TABLE)
+    assert state
+    key = state.metadata.removeprefix("s3://lake/")
+    written = datetime.fromisoformat(story.clock.now())
+    story.lake.data[key] = StoredObject(key, 1, written)
+    story.clock.pass_(DAY)
+    dropped = catalog.commit("main", TABLE, None)
+    story.clock.pass_(DAY)
+    catalog.put_back(TABLE, old)
+    catalog.fork(branch, "main")
+    head = catalog.commit(branch, TABLE, state.append("late"))
+    catalog.reset("main", dropped)
+    removed = remove(story.adapters, [TABLE], {branch: head})
+    assert removed.files == ()
+    assert set(removed.kept.values()) == {
+        "a commit of its branch restored what is older than the branch"
+    }
+
+
+def test_states_just_before_the_branch_are_looked_at() -> None:
+    """What main had within the clocks' difference before the branch is needed as well."""
+    story = Scenario()
+    catalog, branch = story.catalog, f"ingest/{TABLE}/late"
+    old = catalog.commit("main", TABLE, FakeTable("one").append("old"))
+    state = catalog.table(old, TABLE)
+    assert state
+    dropped = catalog.commit("main", TABLE, None)
+    story.clock.pass_(DAY)
+    catalog.put_back(TABLE, old)
+    catalog.fork(branch, "main")
+    head = catalog.commit(branch, TABLE, state.append("late"))
+    catalog.reset("main", dropped)
+    removed = remove(story.adapters, [TABLE], {branch: head})
+    assert state.metadata not in removed.files
+    assert not any(path.endswith("/old") for path in removed.files)
+    assert any(path.endswith("/late") for path in removed.files)

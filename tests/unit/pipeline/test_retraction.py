@@ -163,7 +163,7 @@ def test_where_rows_are_apart_is_not_guessed(deployment: Scenario, is_deleted: b
     reason = deployment.ingestion(done).reason
     assert reason
     assert "main@" not in reason.message
-    deployment.ledger.save_upkeep(UpkeepNote())
+    deployment.ledger.save_upkeep(replace(deployment.ledger.upkeep(), kept_since=""))
 
 
 def test_a_file_that_lands_after_a_compaction_can_be_retracted() -> None:
