@@ -7,6 +7,7 @@ intent := (branch, hash), kept in the ledger, changed only by a conditional writ
                        make it the intent of all of them in one write; delete the old branches;
                        merge again
                      → refused, since main was set back past the branch's base: run the job again
+    the contract in force lets rows enter in another way: do not merge, run the job again
 
 An intent is replaced only once main is known to refuse its branch for ever, so of a branch and its
 successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
@@ -22,8 +23,9 @@ from functions.adapters.nessie import MAIN, CannotRebase, MergeConflict, SetBack
 from functions.model import merge_commit
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
+from functions.pipeline.contracts import outdated
 from functions.pipeline.finish import end, end_published, finish, finish_published
-from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch
+from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch, run_unpublished_again
 from functions.pipeline.landing_order import comes_after, next_in_order, overtaken
 from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
@@ -89,6 +91,8 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         if not may_merge:
             return ingestion
         unit = unit_of(adapters, ingestion)
+        if why := outdated(adapters, unit.members):
+            return _by_contract_in_force(adapters, unit, why)
         try:
             return end_published(adapters, unit.members, _merge(adapters, unit))
         except MergeConflict:
@@ -105,6 +109,13 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         "it will be tried again"
     )
     raise Transient("TABLE_BUSY", message)
+
+
+def _by_contract_in_force(adapters: Adapters, unit: Unit, why: str) -> Ingestion:
+    """Run the jobs again, since rows would go elsewhere; a replay by the original, too."""
+    logger.warning("the contract in force is another", extra={"changed": why})
+    free = [member.but(contract_pinned=False) for member in unit.members]
+    return run_unpublished_again(adapters, free)
 
 
 def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tuple[Ingestion, bool]:

@@ -179,7 +179,7 @@ class FakeLake:
         wanted = version or f"v{len(texts)}"
         if wanted not in texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key} (version {version})")
-        return self._contract(texts[wanted], key, version)
+        return self._contract(texts[wanted], key, wanted)
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """See Lake.put_contract."""
