@@ -48,7 +48,7 @@ from functions.adapters.iceberg_files import (
     size_of,
     totals,
 )
-from functions.adapters.nessie import CannotRebase, FilesGone
+from functions.adapters.nessie import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.secrets import Bearer, Secret
 from functions.adapters.table_fit import require_fit, specs_of
 from functions.model.ingestion import Intent
@@ -161,7 +161,8 @@ class Tables:
                 found = self._load(table, f"{source.branch}@{source.hash}")
                 return _Written(found, tuple(added(found)))
         except LakegateError as error:
-            return error
+            is_gone = isinstance(error, MetadataGone)
+            return CannotRebase(error.code, error.message) if is_gone else error
 
     def _fit(
         self, written: _Written | LakegateError, current: Table, together: Collection[str]
@@ -275,7 +276,7 @@ class Tables:
             raise CannotRebase("TABLE_GONE", f"the table is not on main: {error}") from error
         except FileNotFoundError as error:  # a manifest, or a manifest list
             message = f"{error} is gone, as upkeep deletes what only commits before KeepDays reach"
-            raise Transient("METADATA_GONE", message) from error
+            raise MetadataGone("METADATA_GONE", message) from error
         except _TRANSIENT as error:
             message = f"the Iceberg catalog did not answer: {error}"
             raise Transient("CATALOG_UNAVAILABLE", message) from error

@@ -133,8 +133,8 @@ def require_original(adapters: Adapters, ingestion: Ingestion) -> None:
         _require_version(adapters, key, version)
     if changed := outdated(adapters, [ingestion]):
         message = (
-            f"its contract has changed where rows go since then ({changed}), so by the original one "
-            "they could double others or bring back columns\n"
+            f"its contract says otherwise now where rows go ({changed}): by the original one they "
+            "could double others, or bring back columns\n"
             f"replay it by the contract in force: `lakegate replay {ingestion.id}`"
         )
         raise LakegateError("CONTRACT_OUTDATED", message)

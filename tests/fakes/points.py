@@ -40,7 +40,6 @@ ONLY_COMMANDS = {
     "landing.brought",
     "lake.listed_once",  # calls nothing itself
     "lake.put_contract",
-    "lake.contract_at",
     "lake.delete_objects",
     "lake.checkpoint",
     "lake.put_checkpoint",

@@ -267,6 +267,10 @@ class FakeLake:
         reports = (key for key in keys if not is_group_reports_key(key))
         yield from (key for key in reports if ids is None or key.split("/")[2] in ids)
 
+    def reports_of(self, table: str, id_part: str) -> Iterator[str]:
+        """See Lake.reports_of."""
+        yield from sorted(k for k in self._texts if k.startswith(f"reports/{table}/{id_part}"))
+
     def lose(self, prefix: str) -> None:
         """Delete every version of all texts under a prefix."""
         for key in [key for key in self._texts if key.startswith(prefix)]:

@@ -97,6 +97,41 @@ def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
 
 
+def without_files(deployment: Scenario, branch: str) -> None:
+    """Delete the files that only a branch reaches, and then have the branch back."""
+    at = deployment.catalog.head(branch)
+    removal = remove(deployment.adapters, [TABLE], {branch: at})
+    assert removal.files
+    deployment.catalog.create_branch(branch)
+    deployment.catalog.reset(branch, at)
+
+
+@pytest.mark.parametrize("branch_is_back", [False, True])
+def test_a_branch_without_its_files_runs_the_job_again(
+    deployment: Scenario, branch_is_back: bool
+) -> None:
+    """If the audited rows were deleted before they were merged, the landed file is read again."""
+    deployment.ended(FIRST)
+    landed = deployment.run()
+    branch = deployment.ingestion(landed).branch
+    without_files(deployment, branch)
+    if not branch_is_back:
+        deployment.catalog.delete_branch(branch)
+    ended = deployment.end_of(landed)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
+
+
+def test_a_refused_branch_without_its_files_runs_the_job_again(deployment: Scenario) -> None:
+    """If the files cannot be registered because they are gone, the landed file is read again."""
+    first, second = deployment.wait_together(2)
+    without_files(deployment, deployment.ingestion(first).branch)
+    at = Fault(partial(without_files, deployment, deployment.ingestion(second).branch), "after")
+    deployment.journal.strike("tables.rows", at)
+    deployment.settle()
+    assert [deployment.ingestion(each).attempt for each in (first, second)] == [2, 2]
+    assert deployment.on_main(first, second) == [True, True]
+
+
 def test_a_failed_second_attempt_leaves_only_its_own_branch(deployment: Scenario) -> None:
     """A new attempt deletes the branch of the attempt before."""
     landed = deployment.run()
