@@ -95,8 +95,8 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         if not may_merge:
             return ingestion
         unit = unit_of(adapters, ingestion)
-        if why := outdated(adapters, unit.members):
-            return _by_contract_in_force(adapters, unit, why)
+        if changed := outdated(adapters, unit.members):
+            return _by_contract_in_force(adapters, unit, changed)
         try:
             return end_published(adapters, unit.members, _merge(adapters, unit))
         except MergeConflict:
@@ -115,9 +115,9 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     raise Transient("TABLE_BUSY", message)
 
 
-def _by_contract_in_force(adapters: Adapters, unit: Unit, why: str) -> Ingestion:
+def _by_contract_in_force(adapters: Adapters, unit: Unit, changed: str) -> Ingestion:
     """Run the jobs again, since rows would go elsewhere; a replay by the original, too."""
-    logger.warning("the contract in force is another", extra={"changed": why})
+    logger.warning("the contract in force is another", extra={"changed": changed})
     free = [member.but(contract_pinned=False) for member in unit.members]
     return run_unpublished_again(adapters, free)
 
