@@ -130,7 +130,8 @@ def _record_single(
     try:
         _require_new(adapters, [waiting])
     except AlreadyPublished as found:
-        return [end_published(adapters, [waiting], found.commits[waiting.id])]
+        named = _with_branch(waiting, report, run) if report else waiting  # to be deleted
+        return [end_published(adapters, [named], found.commits[waiting.id])]
     if report is None:  # or nobody can read it
         failed = replace(run, state=RunState.FAILED)
         return [record_verdict(adapters, waiting.but(job_run=run.id), failed)]
@@ -251,7 +252,8 @@ class GroupVerdict:
         Those that main published are only recorded as published: the ledger had lost them.
         """
         logger.warning("a group is run again", extra={"branch": self._any.branch})
-        since = [member.but(base_hash=self._any.base_hash) for member in members]
+        # Since the first branch whose rows may be on main, which need not be this one.
+        since = [each.but(base_hash=each.base_hash or self._any.base_hash) for each in members]
         if since:
             run_unpublished_again(self._adapters, since)
         self._adapters.catalog.delete_branch(self._any.branch)

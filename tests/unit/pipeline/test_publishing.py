@@ -198,14 +198,6 @@ def waiting(deployment: Scenario) -> Ingestion:
     return deployment.ingestion(landed)
 
 
-def merged_late(deployment: Scenario, ingestion: Ingestion) -> str:
-    """Let a process that hung before its merge continue, and restore its branch."""
-    deployment.catalog.create_branch(ingestion.branch)
-    intent, base = ingestion.intent, ingestion.base_hash
-    named = merge_commit.properties([ingestion])
-    return deployment.catalog.merge(intent.branch, intent.hash, base, "late", named)
-
-
 @pytest.mark.parametrize("table", [TABLE, OTHER_TABLE])
 def test_a_branch_that_holds_more_than_its_report_is_not_merged(
     deployment: Scenario, table: str
@@ -234,7 +226,7 @@ def test_an_earlier_attempt_on_main_is_not_registered_again(deployment: Scenario
     deployment.journal.repair("catalog.merge")
     second = deployment.ingestion(first.landed)
     assert (second.state, second.attempt) == (State.AUDITED, 2)
-    late = merged_late(deployment, first)
+    late = deployment.merge_late([first])
     ended = deployment.publish(second)
     assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
     assert deployment.on_main(first) == [True]
@@ -244,7 +236,7 @@ def test_an_earlier_attempt_on_main_runs_no_job_again(deployment: Scenario) -> N
     """If main took the earlier intent before the next branch was created, no job runs again."""
     first = waiting(deployment)
     deployment.others.drop_branch(first.branch)
-    deployment.journal.strike("ledger.save", Fault(lambda: merged_late(deployment, first), "after"))
+    deployment.journal.strike("ledger.save", Fault(lambda: deployment.merge_late([first]), "after"))
     ended = deployment.publish(first)
     assert ended.state is State.PUBLISHED
     assert len(deployment.jobs.runs("2000")) == 1
@@ -260,7 +252,7 @@ def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Scenario) -> 
     deployment.settle()
     failed = deployment.ingestion(first.landed)
     assert failed.state is State.ERRORED
-    late = merged_late(deployment, first)
+    late = deployment.merge_late([first])
     ended = deployment.replay(failed).ingestion
     assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
     assert deployment.on_main(first) == [True]
