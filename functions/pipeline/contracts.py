@@ -62,6 +62,8 @@ def outdated(adapters: Adapters, ingestions: Iterable[Ingestion]) -> str:
 
 def _changes(adapters: Adapters, key: str, version: str) -> tuple[str, ...]:
     """Return what the contract in force under a key changed since a version of it."""
+    if not key:
+        return ("its contract is unknown",)  # of an entry that was restored from its report
     try:
         now = adapters.lake.contract_at(key, "")
         if now.version == version:
@@ -69,7 +71,7 @@ def _changes(adapters: Adapters, key: str, version: str) -> tuple[str, ...]:
         return entry_changes(adapters.lake.contract_at(key, version).contract, now.contract)
     except (Missing, Permanent) as error:
         logger.warning("contracts cannot be compared", extra={"why": error.message})
-        return ("its contract",)
+        return ("its contract is gone",)
 
 
 def _requested_change(adapters: Adapters, ingestion: Ingestion) -> Change | None:
