@@ -26,13 +26,12 @@ from benchmarks.results import contract, parquet, told
 from functions.adapters.iceberg import Tables
 from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
-from functions.adapters.s3 import Lake
+from functions.adapters.s3 import Lake, contract_key
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.publish import publish
 from functions.telemetry import logger
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
-from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, branch_name, ingestion_id
 from tests.fakes.deployment import Deployment
 from tests.services import LANDING, Services, services
@@ -62,7 +61,6 @@ class Bench:
         self.running, self.table, self.traffic = replace(running, s3=s3), table, _Traffic()
         self._files: dict[int, DataFile] = {}
         text = contract(table, {"id": "integer"})
-        self._demands = parse(text, table).requirements_digest
         running.put_contract(table, text)
         self._number = 0
         tables = Tables(running.nessie_uri, running.tokens["publisher"], s3)
@@ -103,14 +101,14 @@ class Bench:
             id=id_,
             landed=landed,
             state=State.AUDITED,
-            table=self.table,
-            requirements_digest=self._demands,
             branch=branch,
             base_hash=base,
             audited_hash=self.adapters.catalog.head(branch),
             rows=rows,
         )
-        return self.adapters.ledger.begin(audited.step("audited", _now()))
+        agreed = self.adapters.lake.contract_at(contract_key(self.table), "")
+        known = audited.under(agreed.terms(is_change=False))
+        return self.adapters.ledger.begin(known.step("audited", _now()))
 
     def publish(self, ingestion: Ingestion) -> float:
         """Publish one and return the seconds; `traffic` then has the traffic with S3."""

@@ -18,7 +18,11 @@ from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.operations import failed
 from functions.operations.discard import plan as removal_plan
-from functions.operations.preconditions import require_newest, require_publishable
+from functions.operations.preconditions import (
+    require_newest,
+    require_original,
+    require_publishable,
+)
 from functions.pipeline.contracts import contract_for
 from functions.pipeline.reports import report_of
 from lakegate.errors import LakegateError, Permanent
@@ -84,6 +88,8 @@ def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Pl
     match request.verb:
         case Verb.REPLAY:
             require_newest(adapters, ingestion, "", f"replay {ingestion.id}")
+            if request.original:
+                require_original(adapters, ingestion)
             return _replay(adapters, ingestion, original=request.original)
         case Verb.PUBLISH:
             _require_publishable(adapters, ingestion)

@@ -49,12 +49,12 @@ from functions.adapters.iceberg_files import (
     size_of,
     totals,
 )
-from functions.adapters.nessie import CannotRebase, FilesGone
+from functions.adapters.nessie import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.secrets import Bearer, Secret
 from functions.adapters.table_fit import require_fit, specs_of
 from functions.model.ingestion import Intent
 from lakegate.audit_tables import Entry, HistoryTable
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import LakegateError
 from lakegate.refusals import forbidden, unavailable
 from lakegate.tokens import TokenRefused
 
@@ -163,7 +163,8 @@ class Tables:
                 found = self._load(table, f"{source.branch}@{source.hash}")
                 return _Written(found, tuple(added(found)))
         except LakegateError as error:
-            return error
+            is_gone = isinstance(error, MetadataGone)
+            return CannotRebase(error.code, error.message) if is_gone else error
 
     def _fit(
         self, written: _Written | LakegateError, current: Table, together: Collection[str]
@@ -277,7 +278,7 @@ class Tables:
             raise CannotRebase("TABLE_GONE", f"the table is not on main: {error}") from error
         except FileNotFoundError as error:  # a manifest, or a manifest list
             message = f"{error} is gone, as upkeep deletes what only commits before KeepDays reach"
-            raise Transient("METADATA_GONE", message) from error
+            raise MetadataGone("METADATA_GONE", message) from error
         except ForbiddenError as error:
             raise forbidden(self._bearer.name, str(error)) from error
         except _TRANSIENT as error:

@@ -52,6 +52,10 @@ class FilesGone(LakegateError):
         super().__init__("FILES_GONE", f"the table no longer lists these data files: {names}")
 
 
+class MetadataGone(Transient):
+    """The metadata of a table's state was deleted, with the branch or the commits that had it."""
+
+
 class UnknownBranch(LakegateError):
     """There is no branch with this name."""
 

@@ -282,6 +282,10 @@ class Lake:
         keys = (each["Key"] for folder in folders for each in self._listed(folder))
         return (key for key in keys if not is_group_reports_key(key))
 
+    def reports_of(self, table: str, id_part: str) -> Iterator[str]:
+        """Yield the keys of a table's reports about ingestions whose id begins like this."""
+        yield from (each["Key"] for each in self._listed(f"{_REPORTS}{table}/{id_part}"))
+
     def _folders(self, prefix: str) -> list[str]:
         pages = self._pages(prefix, Delimiter="/")
         return [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", [])]

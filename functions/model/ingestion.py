@@ -222,7 +222,7 @@ class Ingestion:
 
     @property
     def is_queued(self) -> bool:
-        """Return whether other ingestions of its table may have to wait (see publish.py)."""
+        """Return whether other ingestions of its table may have to wait (see table_queue.py)."""
         return self.has_priority or (self.checks_whole_table and self.state is State.AUDITED)
 
     @property

@@ -2,17 +2,21 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
+from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations.discard import Growth, MainLog, Removal, growth, main_log, plan, remove
 from functions.operations.failed import branches, discard
+from functions.operations.forgotten import counted
+from functions.operations.rebuild_ledger import restore
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCH
+from lakegate.landing import BATCH, LandedObject, group_reports_key, parse_report_key
 from lakegate.upkeep import UPKEEP
 
 _YOUNGEST = 1
@@ -40,7 +44,8 @@ class Expired:
 def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[Expired]:
     """Discard ingestions that failed more than `days` ago, and unneeded branches as old.
 
-    A branch without an intent is kept for at least one day. With `dry_run` nothing changes. One
+    A branch without an intent is kept for at least one day. If the ledger lost what it was for,
+    that is restored, and the branch is kept until a later run. With `dry_run` nothing changes. One
     failure does not stop the others.
     """
     now = datetime.fromisoformat(adapters.now())
@@ -58,12 +63,13 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
     oldest = now - timedelta(days=max(days, _YOUNGEST))
     for name, written in _unneeded(adapters, known, ours):
         if written < oldest:
-            gone.add(name)
-            branches_to_delete = {name: references[name]}
-            tables = _tables(name, known.values())
-            yield _of_unneeded(
-                adapters, tables, branches_to_delete, times.text(written), gone, dry_run=dry_run
+            branch, tables = {name: references[name]}, _tables(name, known.values())
+            expired = _of_unneeded(
+                adapters, tables, branch, times.text(written), {*gone, name}, dry_run=dry_run
             )
+            if not expired.left:
+                gone.add(name)
+            yield expired
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
@@ -117,6 +123,10 @@ def _of_unneeded(
     ((name, head),) = branches_to_delete.items()
     expired = Expired(", ".join(tables), (name,), since)
     try:
+        if lost := _lost(adapters, name):
+            if not dry_run:
+                counted(restore(adapters, lost))
+            return replace(expired, left="the ledger had lost what it was for, which is restored")
         if dry_run:
             return replace(
                 expired, removal=plan(adapters, tables, branches_to_delete, ignored=gone)
@@ -126,6 +136,33 @@ def _of_unneeded(
         return replace(expired, removal=remove(adapters, tables, branches_to_delete))
     except LakegateError as error:
         return replace(expired, left=error.message)
+
+
+def _lost(adapters: Adapters, name: str) -> list[LandedObject]:
+    """Return what landed of the branch's reports whose ingestions the ledger lacks.
+
+    Raise LakegateError if a report cannot be read: in doubt the branch is kept.
+    """
+    owners: dict[str, str] = {}
+    for key in _reports(adapters, name):
+        with suppress(ValueError):  # what else lies beside reports
+            owners[key] = parse_report_key(key)[1]
+    known = adapters.ledger.known(list(owners.values()), consistent=True)
+    lost = (adapters.lake.report(key) for key, id_ in owners.items() if id_ not in known)
+    return list(dict.fromkeys(report.source for report in lost))
+
+
+def _reports(adapters: Adapters, name: str) -> list[str]:
+    """Return the keys of the reports that may be about a branch."""
+    table = _table(name)
+    if key := group_reports_key(table, name):
+        try:
+            return list(adapters.lake.group_reports(key))
+        except Missing:
+            return []
+    match = _OWNER.fullmatch(name)
+    part = (match[1] or match[2]) if match else ""
+    return list(adapters.lake.reports_of(table, part)) if part else []
 
 
 def _unneeded(

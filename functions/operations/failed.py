@@ -14,9 +14,9 @@ from functions.model.ingestion_summary import status_text
 from functions.model.unreadable import must_run_again
 from functions.operations.discard import Removal, remove
 from functions.operations.preconditions import (
-    require_contract,
     require_failed,
     require_newest,
+    require_original,
     require_publishable,
     require_rows,
 )
@@ -54,13 +54,13 @@ def replay(
 
     The ledger records who asked. `despite` names the newer version of its key beside which it may
     be published. Raises LakegateError when the ingestion is not rejected or errored, nor lost by
-    main, has no such contract, or has another newer version.
+    main, may not be run by such a contract, or has another newer version.
     """
     ingestion = withdrawn(adapters, ingestion)
     require_failed(ingestion, "replayed")
     require_newest(adapters, ingestion, despite, f"replay {ingestion.id}")
     if original:
-        require_contract(adapters, ingestion)
+        require_original(adapters, ingestion)
 
     def decide(now: Ingestion) -> Ingestion:
         replayed = _replayed(now, by, adapters.now(), original=original)

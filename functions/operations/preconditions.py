@@ -5,6 +5,7 @@ from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
+from functions.pipeline.contracts import outdated
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_besides
 from functions.pipeline.versions import SUPERSEDED, newest_newer
 from lakegate.errors import LakegateError
@@ -122,13 +123,24 @@ def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, comma
     raise LakegateError(SUPERSEDED, message)
 
 
-def require_contract(adapters: Adapters, ingestion: Ingestion) -> None:
-    """Raise LakegateError NO_ORIGINAL_CONTRACT where one of its contracts is gone."""
+def require_original(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise LakegateError where it cannot be replayed by its original contracts.
+
+    NO_ORIGINAL_CONTRACT where one of them is gone, CONTRACT_OUTDATED where its rows would enter a
+    table in another way than those of files that land now.
+    """
     for key, version in ingestion.contracts:
-        _require_original(adapters, key, version)
+        _require_version(adapters, key, version)
+    if changed := outdated(adapters, [ingestion]):
+        message = (
+            f"its contract says otherwise now where rows go ({changed}): by the original one they "
+            "could double others, or bring back columns\n"
+            f"replay it by the contract in force: `lakegate replay {ingestion.id}`"
+        )
+        raise LakegateError("CONTRACT_OUTDATED", message)
 
 
-def _require_original(adapters: Adapters, key: str, version: str) -> None:
+def _require_version(adapters: Adapters, key: str, version: str) -> None:
     if not key:
         message = "its original contract is unknown: replay it with --contract current"
         raise LakegateError("NO_ORIGINAL_CONTRACT", message)

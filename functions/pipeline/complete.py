@@ -8,6 +8,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.slot import is_shared_name
+from functions.pipeline.contracts import outdated
 from functions.pipeline.decision import AwaitRight, Publish, Refuse, RunAgain, decide, with_findings
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish
@@ -134,9 +135,17 @@ def record_report(
         case RunAgain(reason):
             logger.warning("the job failed", extra={"reason": asdict(reason)})
             return run_again(adapters, ingestion.but(failures=ingestion.failures + 1))
-        case Refuse(state, reason):
-            reason = _located(adapters, ingestion, reason)
-            return end(adapters, ingestion.but(approval=None), state, reason)
+        case Refuse() as refusal:
+            return _refuse(adapters, ingestion, refusal)
+
+
+def _refuse(adapters: Adapters, ingestion: Ingestion, refusal: Refuse) -> Ingestion:
+    """End the ingestion, or run it again if its table may have moved on from its contract."""
+    if not ingestion.contract_pinned and (changed := outdated(adapters, [ingestion])):
+        logger.warning("refused by an older contract", extra={"changed": changed})
+        return run_again(adapters, ingestion)
+    reason = _located(adapters, ingestion, refusal.reason)
+    return end(adapters, ingestion.but(approval=None), refusal.state, reason)
 
 
 def _with_right(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Ingestion:

@@ -1,11 +1,15 @@
 """Find the contract of an ingestion, and the terms that the ingestion keeps of it."""
 
+from collections.abc import Iterable
+
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.ingestion import Ingestion
 from functions.pipeline import batches
+from functions.telemetry import logger
 from lakegate.change import Change
 from lakegate.contract.claims import claiming
+from lakegate.contract.entry import entry_changes
 from lakegate.errors import Permanent
 from lakegate.landing import batch_name, hidden_rule
 
@@ -43,6 +47,31 @@ def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:
         return contract_for(adapters, ingestion).contract.requirements_digest
     except Permanent:
         return ""
+
+
+def outdated(adapters: Adapters, ingestions: Iterable[Ingestion]) -> str:
+    """Return what decides otherwise now where their rows go than in their contracts; "" if nothing.
+
+    Ask after their branch was created. A file that was published under a newer contract is then on
+    that branch, and its contract is found here; or it is not, and main refuses the branch.
+    """
+    agreed = {each: None for ingestion in ingestions for each in ingestion.contracts}
+    found = (change for key, version in agreed for change in _changes(adapters, key, version))
+    return ", ".join(dict.fromkeys(found))
+
+
+def _changes(adapters: Adapters, key: str, version: str) -> tuple[str, ...]:
+    """Return what the contract in force under a key changed since a version of it."""
+    if not key:
+        return ("its contract is unknown",)  # of an entry that was restored from its report
+    try:
+        now = adapters.lake.contract_at(key, "")
+        if now.version == version:
+            return ()
+        return entry_changes(adapters.lake.contract_at(key, version).contract, now.contract)
+    except (Missing, Permanent) as error:
+        logger.warning("contracts cannot be compared", extra={"why": error.message})
+        return ("its contract is gone",)
 
 
 def _requested_change(adapters: Adapters, ingestion: Ingestion) -> Change | None:

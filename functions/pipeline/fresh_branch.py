@@ -112,6 +112,18 @@ def settle_published(
     return adapters.ledger.get(members[0].id)
 
 
+def run_unpublished_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion:
+    """Run the jobs of the members again; those that main has are only recorded as published.
+
+    Return the first member as it is then.
+    """
+    try:
+        require_unpublished(adapters.catalog.log(), members)
+    except AlreadyPublished as found:
+        return settle_published(adapters, members, found)
+    return run_all_again(adapters, members)
+
+
 def merge_fresh_branch(
     adapters: Adapters, prefix: str, change: Callable[[str, str], _T], busy: str
 ) -> _T:

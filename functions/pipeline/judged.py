@@ -32,9 +32,9 @@ from functions.pipeline.complete import (
 )
 from functions.pipeline.decision import Publish, decide, with_findings
 from functions.pipeline.finish import end_published
-from functions.pipeline.fresh_branch import settle_published
+from functions.pipeline.fresh_branch import run_unpublished_again
 from functions.pipeline.reports import report_of, reports_at
-from functions.pipeline.retry import run_again, run_all_again
+from functions.pipeline.retry import run_again
 from functions.pipeline.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError
@@ -143,7 +143,8 @@ def _record_single(
     try:
         _require_new(adapters, [waiting])
     except AlreadyPublished as found:
-        return [end_published(adapters, [waiting], found.commits[waiting.id])]
+        named = _with_branch(waiting, report, run) if report else waiting  # to be deleted
+        return [end_published(adapters, [named], found.commits[waiting.id])]
     if report is None:  # or nobody can read it
         failed = replace(run, state=RunState.FAILED)
         return [record_verdict(adapters, waiting.but(job_run=run.id), failed)]
@@ -267,16 +268,9 @@ class GroupVerdict:
         Those that main published are only recorded as published: the ledger had lost them.
         """
         logger.warning("a group is run again", extra={"branch": self._any.branch})
-        since = [member.but(base_hash=self._any.base_hash) for member in members]
+        # Since the first branch whose rows may be on main, which need not be this one.
+        since = [each.but(base_hash=each.base_hash or self._any.base_hash) for each in members]
         if since:
-            self._settle(since)
+            run_unpublished_again(self._adapters, since)
         self._adapters.catalog.delete_branch(self._any.branch)
         return self._adapters.ledger.together([member.id for member in members])
-
-    def _settle(self, since: Sequence[Ingestion]) -> None:
-        try:
-            require_unpublished(self._adapters.catalog.log(), since)
-        except AlreadyPublished as found:
-            settle_published(self._adapters, since, found)
-        else:
-            run_all_again(self._adapters, since)

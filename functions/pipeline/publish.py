@@ -7,30 +7,36 @@ intent := (branch, hash), kept in the ledger, changed only by a conditional writ
                        make it the intent of all of them in one write; delete the old branches;
                        merge again
                      → refused, since main was set back past the branch's base: run the job again
+    the contract in force lets rows enter in another way: do not merge, run the job again
 
 An intent is replaced only once main is known to refuse its branch for ever, so of a branch and its
 successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from datetime import datetime, timedelta
 from functools import partial
-from operator import attrgetter
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN, CannotRebase, MergeConflict, SetBack, UnknownBranch
+from functions.adapters.nessie import (
+    MAIN,
+    CannotRebase,
+    MergeConflict,
+    MetadataGone,
+    SetBack,
+    UnknownBranch,
+)
 from functions.model import merge_commit
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
+from functions.pipeline.contracts import outdated
 from functions.pipeline.finish import end, end_published, finish, finish_published
-from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch
-from functions.pipeline.landing_order import comes_after, next_in_order, overtaken
+from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch, run_unpublished_again
+from functions.pipeline.landing_order import overtaken
 from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
 from functions.pipeline.retry import may_try_again, run_again, run_all_again
 from functions.pipeline.submit import submit
+from functions.pipeline.table_queue import must_wait, next_in_queue
 from functions.telemetry import logger, metrics
-from lakegate import times
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import WRITTEN_BY_JOBS, fresh_branch, report_key
 from lakegate.report import Reason
@@ -89,6 +95,8 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         if not may_merge:
             return ingestion
         unit = unit_of(adapters, ingestion)
+        if changed := outdated(adapters, unit.members):
+            return _by_contract_in_force(adapters, unit, changed)
         try:
             return end_published(adapters, unit.members, _merge(adapters, unit))
         except MergeConflict:
@@ -105,6 +113,13 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         "it will be tried again"
     )
     raise Transient("TABLE_BUSY", message)
+
+
+def _by_contract_in_force(adapters: Adapters, unit: Unit, changed: str) -> Ingestion:
+    """Run the jobs again, since rows would go elsewhere; a replay by the original, too."""
+    logger.warning("the contract in force is another", extra={"changed": changed})
+    free = [member.but(contract_pinned=False) for member in unit.members]
+    return run_unpublished_again(adapters, free)
 
 
 def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tuple[Ingestion, bool]:
@@ -134,7 +149,7 @@ def _merge(adapters: Adapters, unit: Unit) -> str:
         if unit.complete and unit.intent.branch.startswith(WRITTEN_BY_JOBS):
             _require_audited(adapters, unit)
         merged = _merge_intent(adapters, unit)
-    except UnknownBranch:
+    except (UnknownBranch, MetadataGone):
         logger.info("the branch is gone: main's log tells whether it was merged")
     return merged or merge_commit.commit_of(adapters.catalog.log(), members[0]).hash
 
@@ -228,114 +243,3 @@ def _register(adapters: Adapters, ingestion: Ingestion, fresh: FreshBranch) -> t
     adapters.ledger.save(registered)
     metrics.add_metric("AuditsAgain", "Count", 1)
     return ()  # `submit` deletes the branches that it replaces
-
-
-# Queue the ingestions of a table that cannot be published at once.
-#
-# With checks of the whole table, each ingestion that main takes makes all others audit again. So
-# they are published one after the other: first those in a re-audit, then by the time they landed.
-# A change that main refused has priority as well, and every file of its table waits for it: the
-# whole change has to run again, and a stream of files would refuse it for ever.
-#
-# An ingestion that has not changed for longer than a job may take is not waited for, so a stuck
-# one blocks no other for ever. The queue only saves work: an ingestion published out of turn,
-# because an index lagged behind, breaks nothing.
-
-_MOST = 100  # that the ledger reads at once
-
-
-def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
-    """Return whether another ingestion has to be published first."""
-    since = _patience(adapters)
-    listed = [each for table in ingestion.tables for each in adapters.ledger.waiting(table)]
-    if _waits_for_its_turn(adapters, ingestion, listed):
-        return True
-    if comes_after(adapters, ingestion, listed, since):
-        return True
-    waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
-    queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
-    return not ingestion.turn and any(
-        _place(each) < _place(ingestion) and each.saved_at > since
-        for each in queue
-        if each.id != ingestion.id and not _waits_for(each, ingestion)
-    )
-
-
-def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
-    """Return the next ingestion to publish after `done`, or to start, if any."""
-    if done.is_ordered:
-        return _startable(next_in_order(adapters, done, tried))
-    if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
-        return None
-    queues = (queued(adapters, table, _may_wait) for table in done.tables)
-    firsts = (next((each for each in queue if each.id not in tried), None) for queue in queues)
-    return next((each for each in firsts if each and each.state is State.AUDITED), None)
-
-
-def _startable(ingestion: Ingestion | None) -> Ingestion | None:
-    ready = ingestion and (ingestion.is_held or ingestion.state is State.AUDITED)
-    return ingestion if ready else None
-
-
-def queued(
-    adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_queued")
-) -> list[Ingestion]:
-    """Return the first hundred ingestions in the table's queue, in their order."""
-    return _as_saved(adapters, adapters.ledger.waiting(table), belongs)
-
-
-def _as_saved(
-    adapters: Adapters, listed: Sequence[Ingestion], belongs: Callable[[Ingestion], bool]
-) -> list[Ingestion]:
-    first = sorted(filter(belongs, listed), key=_place)[:_MOST]
-    now = adapters.ledger.together([each.id for each in first])  # the index that listed them lags
-    return sorted(filter(belongs, now), key=_place)
-
-
-def _may_wait(ingestion: Ingestion) -> bool:
-    return ingestion.is_queued or ingestion.state is State.AUDITED
-
-
-def _waits_for(older: Ingestion, ingestion: Ingestion) -> bool:
-    """Return whether it is an older version that waits for this one to end (see replace.py)."""
-    return _same_key(older, ingestion) and older.is_decided
-
-
-def _same_key(one: Ingestion, other: Ingestion) -> bool:
-    place, same = ((each.landed.bucket, each.landed.key) for each in (one, other))
-    return place == same
-
-
-def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
-    return not ingestion.has_priority, ingestion.landed.landed_at, ingestion.id
-
-
-# Ingestions that main lost are published again in their first order, as far as it matters: a change
-# comes between the files before and after it, and the versions of a key come one after the other.
-# Other ingestions of the table come after them. They themselves wait for nothing else, so no two
-# ingestions wait for each other.
-
-
-def _waits_for_its_turn(
-    adapters: Adapters, ingestion: Ingestion, listed: Sequence[Ingestion]
-) -> bool:
-    earlier = [each.id for each in listed if _takes_turn_before(each, ingestion)]
-    parts = (earlier[at : at + _MOST] for at in range(0, len(earlier), _MOST))
-    now = (each for ids in parts for each in adapters.ledger.together(ids))
-    return any(_takes_turn_before(each, ingestion) for each in now)
-
-
-def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:
-    ordered = one.is_ordered or other.is_ordered
-    matters = one.change or other.change or ordered or _same_key(one, other)
-    return bool(one.turn and matters) and _turn(one) < _turn(other)
-
-
-def _turn(ingestion: Ingestion) -> tuple[bool, str, str]:
-    return not ingestion.turn, ingestion.turn, ingestion.id
-
-
-def _patience(adapters: Adapters) -> str:
-    settings = adapters.settings
-    longest = timedelta(minutes=settings.job_timeout_minutes, seconds=2 * settings.grace_seconds)
-    return times.text(datetime.fromisoformat(adapters.now()) - longest)

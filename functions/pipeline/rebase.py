@@ -129,7 +129,7 @@ def _may_join(waiting: Ingestion) -> bool:
     They cannot where something else has to be published or undone with them, nor where a newer
     version may still keep them from main (see replace.py).
     """
-    alone = waiting.replaces or waiting.change or waiting.parts or waiting.is_ordered
+    alone = waiting.replaces or waiting.change or waiting.parts  # a write mode is a requirement
     return not (alone or waiting.is_decided)
 
 

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
+from functions.adapters.nessie import CannotRebase, MetadataGone
 from functions.model.commits import Content, UnknownContent
+from functions.model.ingestion import Intent
 from lakegate.errors import LakegateError, Transient
 from lakegate.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of
@@ -127,6 +129,20 @@ def test_a_state_whose_metadata_is_gone_has_no_rows_to_compare(lake: Lake) -> No
         with pytest.raises(Transient, match="METADATA_GONE"):
             read(lake.table, old)
     assert lake.tables.change(lake.table, first, second).rows == ROWS_A_FILE
+
+
+def test_a_branch_whose_files_were_deleted_cannot_be_counted_or_registered(lake: Lake) -> None:
+    """The rows of a branch that is gone with its files are not counted, nor can they be entered."""
+    source, at = lake.written("file")
+    own = files(lake, at).paths - files(lake, lake.catalog.head("main")).paths
+    for path in own:
+        lake.delete(path)
+    intent, fresh = Intent(source, at), lake.branch("fresh")
+    refused = lake.tables.append_again(lake.table, [intent], fresh)
+    assert isinstance(refused[intent], CannotRebase)
+    lake.catalog.delete_branch(source)
+    with pytest.raises(MetadataGone):
+        lake.tables.rows(lake.table, f"main@{at}")
 
 
 def test_a_file_that_is_there_twice_is_found(lake: Lake) -> None:

@@ -25,6 +25,7 @@ from functions.adapters.nessie import (
     CannotRebase,
     FilesGone,
     MergeConflict,
+    MetadataGone,
     SetBack,
     UnknownBranch,
     branch_taken,
@@ -395,6 +396,9 @@ class FakeTables:
         for source in sources:
             try:
                 read[source] = self._load(table, source.branch, source.hash)
+                self._readable(table, source.hash)
+            except MetadataGone as error:
+                failed[source] = CannotRebase(error.code, error.message)
             except LakegateError as error:
                 failed[source] = error
         together = {file for each in read.values() for file in each.added}
@@ -503,7 +507,7 @@ class FakeTables:
     def _readable(self, table: str, reference: str) -> FakeTable | None:
         found = self._catalog.table(_at(reference), table)
         if found and self._is_gone(found.metadata):
-            raise Transient("METADATA_GONE", f"{found.metadata} is gone")
+            raise MetadataGone("METADATA_GONE", f"{found.metadata} is gone")
         return found
 
     def _load(self, table: str, branch: str, at: str) -> FakeTable:

@@ -40,7 +40,7 @@ ONLY_COMMANDS = {
     "landing.brought",
     "lake.listed_once",  # calls nothing itself
     "lake.put_contract",
-    "lake.contract_at",
+    "lake.reports_of",
     "lake.delete_objects",
     "lake.checkpoint",
     "lake.put_checkpoint",

@@ -1,9 +1,11 @@
 """A deployment with the words of its tests: what was given, what happens, and what it ended as."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from functions.adapters.emr import RunState
+from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import Outcome, discard, publish_anyway, replay
 from functions.pipeline.publish import publish
@@ -86,6 +88,15 @@ class Scenario(Deployment):
     def move_main(self) -> None:
         """Let another process commit to the table on main, without a row."""
         self.catalog.commit("main", TABLE, self.main().append())
+
+    def merge_late(self, members: Sequence[Ingestion]) -> str:
+        """Let a process continue that hung before it merged an intent, whose branch is gone now."""
+        first = members[0]
+        self.catalog.create_branch(first.branch)
+        intent, named = first.intent, merge_commit.properties(members)
+        at = self.catalog.merge(intent.branch, intent.hash, first.base_hash, "late", named)
+        self.catalog.delete_branch(first.branch)
+        return at
 
     def wait_together(self, files: int) -> list[LandedObject]:
         """Bring audited files to the point where they wait for main, which changed since."""

@@ -184,7 +184,7 @@ class FakeLake:
         wanted = version or f"v{len(texts)}"
         if wanted not in texts:
             raise Missing("MISSING_OBJECT", f"there is no object {key} (version {version})")
-        return self._contract(texts[wanted], key, version)
+        return self._contract(texts[wanted], key, wanted)
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """See Lake.put_contract."""
@@ -276,6 +276,10 @@ class FakeLake:
         keys = sorted(key for key in self._texts if key.startswith("reports/"))
         reports = (key for key in keys if not is_group_reports_key(key))
         yield from (key for key in reports if ids is None or key.split("/")[2] in ids)
+
+    def reports_of(self, table: str, id_part: str) -> Iterator[str]:
+        """See Lake.reports_of."""
+        yield from sorted(k for k in self._texts if k.startswith(f"reports/{table}/{id_part}"))
 
     def lose(self, prefix: str) -> None:
         """Delete every version of all texts under a prefix."""

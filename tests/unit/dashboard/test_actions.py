@@ -73,6 +73,18 @@ def test_a_replay_shows_how_the_contract_differs() -> None:
     assert "cannot be compared: `there is no object contracts/shop.orders.yaml" in lost.lines[-1]
 
 
+def test_a_replay_by_the_original_is_not_planned_across_write_modes() -> None:
+    """The page refuses it as the command does, before anybody confirms."""
+    deployment, landed = failed()
+    seen = deployment.ingestion(landed)
+    keyed = ORDERS.replace("required: true", "primaryKey: true")
+    asked = "customProperties: [{property: writeMode, value: upsert}]\n"
+    deployment.lake.put_text(f"contracts/{TABLE}.yaml", f"{keyed}{asked}".encode())
+    with pytest.raises(LakegateError, match="CONTRACT_OUTDATED"):
+        plan(deployment.adapters, seen, replace(REPLAY, original=True))
+    assert "the contract in force now" in told(deployment, seen, REPLAY)
+
+
 def test_a_publication_names_rows_and_checks() -> None:
     """The plan of a publication names the rows, the failed checks, the branch and its hash."""
     deployment, landed = failed()

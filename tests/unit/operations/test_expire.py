@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from functions.model.ingestion import State
+from functions.operations.discard import Removal
 from functions.operations.expire import Expired, expire
 from functions.operations.rebuild_ledger import rebuild
+from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
@@ -189,6 +192,99 @@ def test_a_restored_ingestion_is_as_old_as_its_end(noted: bool, many: int) -> No
         deployment.ledger.save(replace(restored, times=times))
     deployment.settle()
     assert len(expired(deployment)) == many
+
+
+def lost(deployment: Scenario, *files: LandedObject) -> str:
+    """Let the ledger lose some files of one branch, long ago; return the branch."""
+    (branch,) = {deployment.ingestion(each).branch for each in files}
+    for each in files:
+        deployment.ledger.lose(ingestion_id(each))
+    deployment.clock.pass_(31 * DAY)
+    return branch
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_branch_of_files_that_the_ledger_lost_stays(
+    quiet: None, shared: int, *, dry_run: bool
+) -> None:
+    """Files that passed their audit and whose entries are lost are restored, and published."""
+    deployment = Scenario()
+    deployment.ended(FIRST)
+    deployment.share(shared)
+    files = [deployment.land(f"shop/orders/{n}.parquet") for n in range(1 + shared)]
+    deployment.fail("catalog.merge", times=99)
+    deployment.go(2)
+    deployment.deliver()
+    deployment.journal.repair("catalog.merge")
+    branch = lost(deployment, *files)
+    (kept,) = expired(deployment, dry_run=dry_run)
+    assert (kept.branches, kept.removal) == ((branch,), Removal())
+    assert "the ledger had lost" in kept.left
+    assert deployment.lake.deleted == {}
+    assert {i.id for i in deployment.ledger.all()}.issuperset(map(ingestion_id, files)) != dry_run
+    deployment.check()
+    assert deployment.on_main(*files) == [True] * len(files)
+
+
+def test_evidence_that_the_ledger_lost_stays() -> None:
+    """A rejected file whose entry is lost is restored, with its branch, and expires as others."""
+    deployment = Scenario()
+    deployment.ended(FIRST)
+    bad = deployment.land("shop/orders/bad.parquet", script=rejected)
+    deployment.settle()
+    deployment.lake.put_text(f"{deployment.ingestion(bad).report_key}.tried", b"")
+    branch = lost(deployment, bad)
+    (kept,) = expired(deployment)
+    assert kept.left
+    assert deployment.end_of(bad).state is State.REJECTED
+    assert branch in deployment.catalog.references()
+    deployment.clock.pass_(31 * DAY)
+    (gone,) = expired(deployment)
+    assert (gone.branches, gone.left) == ((branch,), "")
+
+
+def test_a_branch_whose_report_cannot_be_read_stays() -> None:
+    """In doubt nothing is deleted, and the reason is given."""
+    deployment = Scenario()
+    deployment.ended(FIRST)
+    bad = deployment.land("shop/orders/bad.parquet", script=rejected)
+    deployment.settle()
+    deployment.lake.put_text(deployment.ingestion(bad).report_key, b"no report")
+    branch = lost(deployment, bad)
+    (kept,) = expired(deployment)
+    assert "is not JSON" in kept.left
+    assert branch in deployment.catalog.references()
+
+
+def test_a_branch_that_moved_meanwhile_stays() -> None:
+    """A branch that somebody writes to between the look and the deletion is kept, and said so."""
+    deployment = Scenario()
+    deployment.ended(FIRST)
+    name = f"publish/{TABLE}/0123456789ab-left"
+    deployment.catalog.fork(name, "main")
+    deployment.others.write_on_branch(name, TABLE)
+    deployment.clock.pass_(2 * DAY)
+    write = partial(deployment.others.write_on_branch, name, TABLE)
+    deployment.journal.strike("catalog.changes", Fault(write, "after"))
+    (kept,) = expired(deployment, 1)
+    assert "changed meanwhile" in kept.left
+    assert name in deployment.catalog.references()
+
+
+def test_a_file_that_was_replayed_meanwhile_keeps_its_branches() -> None:
+    """A discarded file's branch is unneeded, until somebody replays the file."""
+    deployment = failed()
+    (bad,) = deployment.ledger.in_state(State.REJECTED)
+    at = deployment.catalog.references()[bad.branch]
+    deployment.discard(bad)
+    deployment.settle()
+    deployment.catalog.create_branch(bad.branch)  # as a restored catalog has it
+    deployment.catalog.reset(bad.branch, at)
+    replays = Fault(lambda: deployment.replay(deployment.ingestion(bad)), "after")
+    deployment.journal.strike("ledger.all", replays)
+    assert expired(deployment) == []
+    assert bad.branch in deployment.catalog.references()
 
 
 def test_a_branch_that_is_to_be_merged_stays(quiet: None) -> None:

@@ -10,6 +10,7 @@ from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.operations.realign import realign
 from functions.operations.realignment import Kind
+from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
 from functions.pipeline.intake import retract
 from lakegate.errors import LakegateError, Permanent
@@ -54,6 +55,43 @@ def test_lost_publications_are_published_again_once(deployment: Scenario) -> Non
     assert deployment.on_main(first, second) == [True, True]
     assert realigned(deployment) == []
     assert [each.ingestion for each in deployment.announcements.sent] == [first.id, second.id]
+
+
+def test_what_is_published_meanwhile_is_not_lost(deployment: Scenario) -> None:
+    """What main and the ledger get while both are read is neither unclear nor published again."""
+    deployment.ended(FIRST)
+    publish = Fault(partial(deployment.ended, KEY))
+    deployment.journal.strike("ledger.all", publish)
+    assert list(realign(deployment.adapters)) == []
+
+
+def test_what_main_has_although_its_branch_is_gone_does_not_run_again(
+    deployment: Scenario,
+) -> None:
+    """A file that was merged, but not recorded, is published once, by the commit that there is."""
+    deployment.ended(FIRST)
+    file = deployment.run()
+    deployment.fail("catalog.merge", "after")
+    deployment.deliver()
+    assert deployment.states(file) == [State.AUDITED]
+    deployment.others.drop_branch(deployment.ingestion(file).branch)
+    assert Kind.RUN_AGAIN not in realigned(deployment)
+    ended = deployment.end_of(file)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 1)
+
+
+def test_what_runs_again_looks_for_itself_from_mains_head(deployment: Scenario) -> None:
+    """If a process merges an older intent from now on, the next attempt finds that commit."""
+    deployment.ended(FIRST)
+    backup = Backup.of(deployment)
+    lost = deployment.ended()
+    deployment.ledger.lose(lost.id)
+    (rebuilt,) = rebuild(deployment.adapters)
+    assert rebuilt.base_hash == ""
+    backup.restore(deployment)
+    head = deployment.catalog.head("main")
+    assert realigned(deployment) == [Kind.PUBLISH_AGAIN]
+    assert deployment.ingestion(lost).base_hash == head
 
 
 def test_a_cut_history_is_not_realigned() -> None:

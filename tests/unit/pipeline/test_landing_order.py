@@ -8,11 +8,11 @@ from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
-from functions.pipeline.intake import retract
+from functions.pipeline.intake import retract, take_in
 from functions.pipeline.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
-from tests.fakes.deployment import TABLE
+from lakegate.landing import LandedObject, ingestion_id
+from tests.fakes.deployment import OTHER_TABLE, RETURNS, SETTINGS, TABLE
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import ROWS, rejected, warned
 from tests.fakes.promises import unwatched
@@ -145,6 +145,71 @@ def test_a_late_file_replaces_no_newer_rows(deployment: Scenario) -> None:
     assert "late.parquet landed later" in deployment.message(early)
     assert any("to replace those of later files" in text for text in deployment.told())
     deployment.check()
+
+
+def test_a_held_file_is_waited_for_however_long(deployment: Scenario) -> None:
+    """A file is merged after one that is held, even if that one has not changed for long."""
+    deployment.replace_rows("overwrite")
+    stuck, held = (deployment.submit(f"shop/orders/{name}.parquet") for name in "ab")
+    assert held.is_held
+    deployment.ledger.behind.update({stuck.id: 9, held.id: 9})
+    later = deployment.submit("shop/orders/c.parquet")
+    assert later.state is State.SUBMITTED
+    deployment.ledger.behind.clear()
+    deployment.clock.pass_(60 * SETTINGS.job_timeout_minutes + 3 * SETTINGS.grace_seconds)
+    deployment.run_one_job(1)
+    deployment.deliver()
+    assert deployment.states(later) == [State.AUDITED]
+    deployment.check()
+    assert in_log(deployment) == [stuck.id, held.id, later.id]
+
+
+def test_a_clock_that_is_behind_hides_no_later_file(deployment: Scenario) -> None:
+    """If Nessie's clock is behind that of S3, a later file on main is found all the same."""
+    deployment.replace_rows("upsert")
+    deployment.ended(FIRST)
+    early = deployment.land_unannounced("shop/orders/early.parquet")
+    deployment.submit("shop/orders/late.parquet")
+    deployment.clock.pass_(-30)
+    deployment.run_jobs()
+    deployment.deliver()
+    deployment.clock.pass_(30)
+    assert deployment.end_of(early).state is State.REJECTED
+    assert deployment.end(early) == f"rejected {OUT_OF_ORDER}"
+
+
+def test_of_two_files_of_one_moment_one_is_the_later(deployment: Scenario) -> None:
+    """Files that landed at the same time have an order, too, so that neither is lost unseen."""
+    deployment.replace_rows("upsert")
+    deployment.ended(FIRST)
+    first, second = sorted(
+        (deployment.land_unannounced(f"shop/orders/{name}.parquet") for name in "ab"),
+        key=ingestion_id,
+    )
+    at = deployment.clock.now()
+    take_in(deployment.adapters, replace(second, landed_at=at))
+    deployment.go(2)
+    assert deployment.states(second) == [State.PUBLISHED]
+    take_in(deployment.adapters, replace(first, landed_at=at))
+    deployment.settle()
+    assert deployment.end(first) == f"rejected {OUT_OF_ORDER}"
+
+
+@pytest.mark.parametrize("other", ["a change", "another table"])
+def test_only_later_files_of_the_table_decide(deployment: Scenario, other: str) -> None:
+    """A change, or a file of another table, that came later does not keep a file from main."""
+    deployment.replace_rows("upsert")
+    deployment.upload_contract(RETURNS, OTHER_TABLE)
+    deployment.ended(FIRST)
+    early = deployment.land_unannounced("shop/orders/early.parquet")
+    if other == "a change":
+        later = deployment.change()
+    else:
+        later = deployment.land("shop/returns/late.parquet")
+    for _ in range(3):
+        deployment.go()
+    assert deployment.states(later) == [State.PUBLISHED]
+    assert deployment.end_of(early).state is State.PUBLISHED
 
 
 def test_only_an_audited_file_is_judged_by_its_order(deployment: Scenario) -> None:

@@ -97,6 +97,41 @@ def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
 
 
+def without_files(deployment: Scenario, branch: str) -> None:
+    """Delete the files that only a branch reaches, and then have the branch back."""
+    at = deployment.catalog.head(branch)
+    removal = remove(deployment.adapters, [TABLE], {branch: at})
+    assert removal.files
+    deployment.catalog.create_branch(branch)
+    deployment.catalog.reset(branch, at)
+
+
+@pytest.mark.parametrize("branch_is_back", [False, True])
+def test_a_branch_without_its_files_runs_the_job_again(
+    deployment: Scenario, branch_is_back: bool
+) -> None:
+    """If the audited rows were deleted before they were merged, the landed file is read again."""
+    deployment.ended(FIRST)
+    landed = deployment.run()
+    branch = deployment.ingestion(landed).branch
+    without_files(deployment, branch)
+    if not branch_is_back:
+        deployment.catalog.delete_branch(branch)
+    ended = deployment.end_of(landed)
+    assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
+
+
+def test_a_refused_branch_without_its_files_runs_the_job_again(deployment: Scenario) -> None:
+    """If the files cannot be registered because they are gone, the landed file is read again."""
+    first, second = deployment.wait_together(2)
+    without_files(deployment, deployment.ingestion(first).branch)
+    at = Fault(partial(without_files, deployment, deployment.ingestion(second).branch), "after")
+    deployment.journal.strike("tables.rows", at)
+    deployment.settle()
+    assert [deployment.ingestion(each).attempt for each in (first, second)] == [2, 2]
+    assert deployment.on_main(first, second) == [True, True]
+
+
 def test_a_failed_second_attempt_leaves_only_its_own_branch(deployment: Scenario) -> None:
     """A new attempt deletes the branch of the attempt before."""
     landed = deployment.run()
@@ -163,14 +198,6 @@ def waiting(deployment: Scenario) -> Ingestion:
     return deployment.ingestion(landed)
 
 
-def merged_late(deployment: Scenario, ingestion: Ingestion) -> str:
-    """Let a process that hung before its merge continue, and restore its branch."""
-    deployment.catalog.create_branch(ingestion.branch)
-    intent, base = ingestion.intent, ingestion.base_hash
-    named = merge_commit.properties([ingestion])
-    return deployment.catalog.merge(intent.branch, intent.hash, base, "late", named)
-
-
 @pytest.mark.parametrize("table", [TABLE, OTHER_TABLE])
 def test_a_branch_that_holds_more_than_its_report_is_not_merged(
     deployment: Scenario, table: str
@@ -199,7 +226,7 @@ def test_an_earlier_attempt_on_main_is_not_registered_again(deployment: Scenario
     deployment.journal.repair("catalog.merge")
     second = deployment.ingestion(first.landed)
     assert (second.state, second.attempt) == (State.AUDITED, 2)
-    late = merged_late(deployment, first)
+    late = deployment.merge_late([first])
     ended = deployment.publish(second)
     assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
     assert deployment.on_main(first) == [True]
@@ -209,7 +236,7 @@ def test_an_earlier_attempt_on_main_runs_no_job_again(deployment: Scenario) -> N
     """If main took the earlier intent before the next branch was created, no job runs again."""
     first = waiting(deployment)
     deployment.others.drop_branch(first.branch)
-    deployment.journal.strike("ledger.save", Fault(lambda: merged_late(deployment, first), "after"))
+    deployment.journal.strike("ledger.save", Fault(lambda: deployment.merge_late([first]), "after"))
     ended = deployment.publish(first)
     assert ended.state is State.PUBLISHED
     assert len(deployment.jobs.runs("2000")) == 1
@@ -225,7 +252,7 @@ def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Scenario) -> 
     deployment.settle()
     failed = deployment.ingestion(first.landed)
     assert failed.state is State.ERRORED
-    late = merged_late(deployment, first)
+    late = deployment.merge_late([first])
     ended = deployment.replay(failed).ingestion
     assert (ended.state, ended.merge_hash) == (State.PUBLISHED, late)
     assert deployment.on_main(first) == [True]

@@ -12,8 +12,16 @@ from collections import Counter
 import pytest
 
 from tests.fakes.amounts import SCHEDULES, SEED
+from tests.fakes.events import LoseEntry
+from tests.fakes.openings import WAITING_TOGETHER
+from tests.fakes.schedule import Begin, Work, play
 from tests.fakes.schedules import OPENINGS, explore
 from tests.fakes.stage import Stage, Story
+
+
+def test_an_expiry_after_a_lost_entry_breaks_no_promise() -> None:
+    """A day later expiry begins, and the ledger loses a file that waits: it is published."""
+    play((*WAITING_TOGETHER, Begin(Work.EXPIRE, 0), LoseEntry(1)))
 
 
 @pytest.mark.timeout(3600)  # it takes long to shorten a failing story

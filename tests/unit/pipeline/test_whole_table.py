@@ -11,7 +11,7 @@ from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.operations.rebuild_ledger import rebuild
 from functions.pipeline.intake import take_in
-from functions.pipeline.publish import must_wait
+from functions.pipeline.table_queue import must_wait
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
 from tests.fakes.faults import KINDS, Fault, When
