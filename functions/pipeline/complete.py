@@ -8,7 +8,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.slot import is_shared_name
-from functions.pipeline.contracts import outdated
+from functions.pipeline.contracts import current_requirements, outdated
 from functions.pipeline.decision import AwaitRight, Publish, Refuse, RunAgain, decide, with_findings
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish
@@ -140,8 +140,12 @@ def record_report(
 
 
 def _refuse(adapters: Adapters, ingestion: Ingestion, refusal: Refuse) -> Ingestion:
-    """End the ingestion, or run it again if its table may have moved on from its contract."""
-    if not ingestion.contract_pinned and (changed := outdated(adapters, [ingestion])):
+    """End the ingestion, or run it again if its table has moved on from its contract.
+
+    Without a contract in force that can be read, the refusal and its branch stay.
+    """
+    is_free = not ingestion.contract_pinned and current_requirements(adapters, ingestion)
+    if is_free and (changed := outdated(adapters, [ingestion])):
         logger.warning("refused by an older contract", extra={"changed": changed})
         return run_again(adapters, ingestion)
     reason = _located(adapters, ingestion, refusal.reason)

@@ -151,6 +151,16 @@ def test_a_verdict_of_an_older_way_into_the_table_is_none(deployment: Scenario) 
     assert deployment.told() == []
 
 
+def test_a_rejection_without_a_contract_in_force_keeps_its_evidence(deployment: Scenario) -> None:
+    """Where there is no contract to run the file again by, the audit's verdict and branch stay."""
+    file = deployment.run(script=rejected)
+    deployment.lake.lose(f"contracts/{TABLE}.yaml")
+    now = deployment.end_of(file)
+    assert (now.state, now.attempt) == (State.REJECTED, 1)
+    assert now.branch in deployment.catalog.references()
+    deployment.upload_contract(ORDERS)
+
+
 @pytest.mark.parametrize("asks", [False, True], ids=["plain", "original"])
 def test_a_replay_by_the_original_keeps_the_write_mode(deployment: Scenario, asks: bool) -> None:
     """By the original contract it is refused across write modes; a plain replay takes the order."""
