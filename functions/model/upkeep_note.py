@@ -30,11 +30,15 @@ class TableUpkeep:
 
 @dataclass(frozen=True)
 class Look:
-    """The look at a catalog at the time `at`: its identity, and main's head. Empty before any."""
+    """The look at a catalog at the time `at`: its identity, and main's head. Empty before any.
+
+    `is_accepted` says that a person accepted main as it was, with what it lacked.
+    """
 
     at: str = ""
     catalog: str = ""
     head: str = ""
+    is_accepted: bool = False
 
 
 @dataclass(frozen=True)

@@ -237,9 +237,12 @@ class _Claims:
 
 
 def _claims(adapters: Adapters, note: UpkeepNote, since: datetime) -> _Claims:
-    """Read the ledger once; of published ingestions those that ended since the last look."""
+    """Read the ledger once; of published ingestions those that ended since the last look.
+
+    What ended before a person accepted main may be what it lacked then.
+    """
     last = datetime.fromisoformat(note.look.at) if note.look.at else since
-    earliest = times.text(last - _SKEW)
+    earliest = times.text(last if note.look.is_accepted else last - _SKEW)
     decided_on, unrecorded, published = set[str](), set[str](), dict[str, str]()
     for each in adapters.ledger.all():
         if not each.ended or each.is_open:

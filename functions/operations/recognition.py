@@ -35,7 +35,7 @@ def recognise(
     catalog = adapters.catalog
     if not catalog.begun():
         raise InDoubt("EMPTY_CATALOG", f"main has no commit: {_RESTORE}")
-    look = Look(times.text(now), catalog.identity(), catalog.head(MAIN))
+    look = Look(times.text(now), catalog.identity(), catalog.head(MAIN), bool(accepted))
     if not accepted:
         _require_same(adapters, last, look, published)
     elif _lacking(adapters, [accepted]):

@@ -169,6 +169,21 @@ def test_a_person_can_accept_main_as_it_is() -> None:
     assert len(upkeep(made.adapters).due) == 2
 
 
+def test_an_acceptance_holds_for_what_was_published_just_before() -> None:
+    """What main lost within the hour before it was accepted raises no doubt again."""
+    made = lake_of_years()
+    merges = {each.merge_hash for each in made.ledger.all()}
+    log = [each.hash for each in made.catalog.log()]
+    before = next(number for number, hash_ in enumerate(log) if hash_ in merges) + 1
+    made.catalog.reset(MAIN, log[before])
+    made.clock.pass_(60)
+    with pytest.raises(InDoubt):
+        upkeep(made.adapters)
+    upkeep(made.adapters, Accepted(head=made.catalog.head(MAIN)))
+    upkeep(made.adapters)
+    assert made.ledger.upkeep().doubt == ""
+
+
 def test_much_is_deleted_only_if_a_person_accepts_it() -> None:
     """If a large share of all bytes is due, it stays until a person accepts so many bytes."""
     made = lake_of_years()
