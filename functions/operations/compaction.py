@@ -125,6 +125,8 @@ def start(adapters: Adapters, need: Need) -> Progress:
     known = adapters.ledger.compactions()
     if len(known.under_way) >= _MOST_AT_ONCE:
         return Progress(need.table, "", Step.WAITS, f"{_MOST_AT_ONCE} others are under way")
+    if need.table in {each.table for each in known.under_way}:
+        return Progress(need.table, "", Step.WAITS, "another process has begun it")
     small = need.size.bytes <= _SMALL_RUN * adapters.settings.small_file_bytes
     begun = begin(need.table, adapters.now(), adapters.token(), small=small)
     adapters.ledger.save_compactions(known.with_one(begun))  # before there is a branch of its name

@@ -42,7 +42,8 @@ def publish(adapters: Adapters, begun: Compaction) -> None:
     try:
         merge_fresh_branch(adapters, prefix, partial(_merge, adapters, begun, compared), busy)
     except FilesGone as gone:
-        raise Unsound(gone.code, "main has replaced some of its data files") from gone
+        if not _is_published(adapters, begun):  # by another process, meanwhile
+            raise Unsound(gone.code, "main has replaced some of its data files") from gone
 
 
 def _at(hash_: str) -> str:
