@@ -1,4 +1,4 @@
-"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, compactions, …"""
+"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, …"""
 
 import json
 from collections.abc import Mapping, Sequence
