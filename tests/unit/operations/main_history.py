@@ -171,7 +171,9 @@ class History:
                 known=lambda ids: {i for i in ids if i in self.ingestions},
                 upkeep=lambda: self.note,
             ),
-            "catalog": SimpleNamespace(log=self._log, history=self._history),
+            "catalog": SimpleNamespace(
+                log=self._log, history=self._history, branches=lambda *prefixes: []
+            ),
             "tables": lambda: SimpleNamespace(
                 rows=self.rows,
                 change=self.change,
