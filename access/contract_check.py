@@ -1,32 +1,25 @@
 """Check a contract against the standard's JSON Schema and Lakegate's rules, before it is pushed.
 
-The Lambdas and the job do not carry the schema's libraries. There, `parse` alone refuses whatever
+The Lambdas and the job do not carry the schema. There, `parse` alone refuses whatever
 Lakegate would not honour. The schema judges the keys that `parse` does not use.
 """
 
-import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from access.contract_hints import hints
 from access.contract_sql import sql_problems
+from access.standard_schema import Fault, faults
 from lakegate.contract.claims import refuse_clashes
-from lakegate.contract.model import Contract, ContractInvalid, parse
+from lakegate.contract.model import Contract, ContractInvalid, read
 from lakegate.contract.reading.yaml import Node, Problem, load, suggestion
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 
-if TYPE_CHECKING:  # a third of a second, which help does not need
-    from jsonschema import Draft201909Validator
-    from jsonschema.exceptions import ValidationError
-
-_QUOTED = re.compile(r"'([^']+)'")
 _LONGEST_REASON = 200
+_LONGEST_LINE = 500  # in which a comment is looked for
 
 
 @dataclass(frozen=True)
@@ -52,10 +45,10 @@ def checked(file: Path, limits: Limits) -> Checked:
         reason = f"cannot be read: {error}"
         return Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))
     try:
-        found = check(text, str(file), limits)
+        tree, found = _checked(text, str(file), limits)
     except ContractInvalid as invalid:
         return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
-    return Checked(file, text, found, hints=hints(text, str(file), found, limits))
+    return Checked(file, text, found, hints=hints(tree, found))
 
 
 def clash(found: Iterable[Checked]) -> Permanent | None:
@@ -72,23 +65,25 @@ def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
 
     Raises ContractInvalid with the problems of both; `parse` takes precedence for a field.
     """
-    tree = load(text, source, [], limits)
-    if tool := other_tool(tree.plain()):
+    return _checked(text, source, limits)[1]
+
+
+def _checked(text: str, source: str, limits: Limits) -> tuple[Node, Contract]:
+    found: list[Problem] = []
+    tree = load(text, source, found, limits)
+    if tool := other_tool(tree.value):
         reason = (
             f"this is for {tool}, not a contract of the Open Data Contract Standard: draft one "
         )
         raise ContractInvalid(source, [Problem(1, "", f"{reason}with lakegate contract suggest")])
-    found: list[Problem] = []
-    try:
-        contract = parse(text, source, limits)
-    except ContractInvalid as invalid:
-        found.extend(invalid.problems)
-    fields = [problem.field for problem in found]
-    found += [p for p in _schema_problems(tree) if not any(_covers(f, p.field) for f in fields)]
+    contract = read(tree, text, found)
+    refused = _Refused(problem.field for problem in found)
+    found += [_problem_of(fault) for fault in faults(tree) if not refused.covers(fault.field)]
     found += [] if found else sql_problems(tree, contract)
     if found:
-        raise ContractInvalid(source, [_with_comment(problem, text) for problem in found])
-    return contract
+        lines = text.splitlines()
+        raise ContractInvalid(source, [_with_comment(problem, lines) for problem in found])
+    return tree, contract
 
 
 def other_tool(document: object) -> str:
@@ -109,88 +104,51 @@ def other_tool(document: object) -> str:
     return "the Data Contract Specification" if "dataContractSpecification" in keys else ""
 
 
-def _with_comment(problem: Problem, text: str) -> Problem:
+def _with_comment(problem: Problem, lines: Sequence[str]) -> Problem:
     """Return the problem; if the key's value begins with #, which makes it a comment, say so."""
-    line = text.splitlines()[problem.line - 1]
+    line = lines[problem.line - 1][:_LONGEST_LINE]
     key = re.escape(problem.field.rpartition(".")[2])
     if not re.search(rf"\b{key}[\"']?:\s+#", line):
         return problem
     return replace(problem, reason=f"{problem.reason} (# begins a comment: put the text in quotes)")
 
 
-def _covers(refused: str, field: str) -> bool:
-    """Return whether a problem of one field probably caused a problem of another.
+class _Refused:
+    """Fields that are refused: a problem of one probably caused those of others.
 
-    The schema chooses the rules of a property by its logicalType. With a wrong logicalType it
-    refuses the other keys of the property too.
+    That is so at or below it, or above it. The schema chooses the rules of a property by its
+    logicalType: with a wrong logicalType it refuses the other keys of the property too.
     """
-    parent = refused.removesuffix(".logicalType")
-    return _holds(parent, field) or _holds(field, refused)
+
+    def __init__(self, fields: Iterable[str]) -> None:
+        named = list(fields)
+        self._above = {outer for field in named for outer in _outwards(field)}
+        self._parents = {field.removesuffix(".logicalType") for field in named}
+
+    def covers(self, field: str) -> bool:
+        """Return whether a refused field probably caused a problem of another."""
+        return field in self._above or not self._parents.isdisjoint(_outwards(field))
 
 
-def _holds(outer: str, inner: str) -> bool:
-    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
+def _outwards(field: str) -> Iterator[str]:
+    """Yield the path of a field, and of each that it is in."""
+    yield field
+    for end in re.finditer(r"[.\[]", field):
+        yield field[: end.start()]
 
 
-@cache
-def _validator() -> "Draft201909Validator":
-    from jsonschema import Draft201909Validator
-
-    file = resources.files("open_data_contract_standard") / "schema.json"
-    return Draft201909Validator(json.loads(file.read_text(encoding="utf-8")))
-
-
-def _schema_problems(tree: Node) -> list[Problem]:
-    errors = list(_validator().iter_errors(tree.plain()))
-    telling = [error for error in errors if error.validator != "unevaluatedProperties"]
-    telling += [e for e in errors if e not in telling and not any(_inside(t, e) for t in telling)]
-    return [p for error in telling for p in _problems(tree, _deepest(error))]
-
-
-def _deepest(error: "ValidationError") -> "ValidationError":
-    """Return, of several alternatives that all failed, the error deepest in the document."""
-    while error.context:
-        error = max(error.context, key=lambda inner: len(inner.absolute_path))
-    return error
-
-
-def _inside(error: "ValidationError", other: "ValidationError") -> bool:
-    """Return whether an error is at or below another one, and so made the schema skip keys."""
-    place = list(other.absolute_path)
-    return list(error.absolute_path)[: len(place)] == place
-
-
-def _problems(tree: Node, error: "ValidationError") -> Iterator[Problem]:
-    node, path = _find(tree, error)
-    keys = _QUOTED.findall(error.message)
-    match error.validator:
-        case "required":
-            yield Problem(node.line, f"{path}.{keys[0]}".strip("."), "is missing")
-        case "additionalProperties" | "unevaluatedProperties":
-            known = node.value if isinstance(node.value, dict) else {}
-            for key in (key for key in keys if key in known):
-                reason = "unknown key"
-                near = suggestion(key, _keys(error))
-                yield Problem(known[key].line, f"{path}.{key}".strip("."), reason + near)
-        case "enum":
-            choices = list(map(str, cast(list[object], error.validator_value)))
-            key = path.rpartition(".")[2]
-            reason = f"unknown {key} {node.text!r}; use one of {', '.join(choices)}"
+def _problem_of(fault: Fault) -> Problem:
+    node, field = fault.node, fault.field
+    match fault.rule:
+        case "missing":
+            return Problem(node.line, field, "is missing")
+        case "unknown":
+            key = fault.names[0]
+            line = node.value[key].line if isinstance(node.value, dict) else node.line
+            return Problem(line, field, f"unknown key{suggestion(key, fault.known)}")
+        case "choice":
+            key = field.rpartition(".")[2]
+            reason = f"unknown {key} {node.text!r}; use one of {', '.join(fault.names)}"
             reason = reason[:_LONGEST_REASON]
-            yield Problem(node.line, path, reason + suggestion(node.text, choices))
-        case _:
-            yield Problem(node.line, path, error.message[:_LONGEST_REASON])
-
-
-def _keys(error: "ValidationError") -> Collection[str]:
-    return error.schema.get("properties", ()) if isinstance(error.schema, dict) else ()
-
-
-def _find(tree: Node, error: "ValidationError") -> tuple[Node, str]:
-    node, path = tree, ""
-    for step in error.absolute_path:
-        if isinstance(node.value, dict):
-            node, path = node.value[str(step)], f"{path}.{step}".strip(".")
-        elif isinstance(node.value, tuple):
-            node, path = node.value[int(step)], f"{path}[{step}]"
-    return node, path
+            return Problem(node.line, field, reason + suggestion(node.text, fault.names))
+    return Problem(node.line, field, fault.reason)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.fields import Field
-from lakegate.contract.reading.yaml import Node, Problem, load
+from lakegate.contract.reading.yaml import Node, Problem
 from lakegate.contract.sharing import why_alone, why_own_run
-from lakegate.limits import DEFAULTS, Limits
 
 _FLOATS = ("", "double", "float", "real", "double precision")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -35,15 +34,12 @@ _KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "is
 # fmt: on
 
 
-def hints(
-    text: str, source: str, contract: Contract, limits: Limits = DEFAULTS
-) -> tuple[Problem, ...]:
-    """Return suggestions to improve a valid contract, in the order of the lines.
-
-    `contract` is what the text declares.
-    """
-    root = Field(load(text, source, [], limits), "", [])
-    found = [*_curly_quotes(root.at("schema").node, "schema"), *_newer_keywords(root.node)]
+def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
+    """Return suggestions to improve a valid contract with this tree, in the order of the lines."""
+    root = Field(tree, "", [])
+    parts = ("schema", "support")
+    found = [hint for part in parts for hint in _curly_quotes(root.at(part).node, part)]
+    found += _newer_keywords(root.node)
     for table in root.at("schema").items():
         for column in _columns(table.at("properties")):
             found += _on_column(column)

@@ -13,7 +13,7 @@ def audits(contract: Contract, files: Iterable[Path]) -> Iterator[AuditReport]:
     """Yield the audit report of each file.
 
     Arrow finds that a file passes. Others are audited by one Spark on this machine, which starts
-    with the first of them. Raises Transient for a fault that is not the file's.
+    with the first of them. Raises LakegateError for a fault that is not the file's.
     """
     from infra.local import contract_test  # an extra of the package has Spark
 

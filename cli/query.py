@@ -49,8 +49,10 @@ def query(
 
 def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
     """Yield the rows of an answer, with one batch in memory at a time."""
+    from access.arrow_values import python_values
+
     for batch in answer:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from zip(*map(python_values, batch.columns), strict=True)
 
 
 def _print_json(answer: "pa.RecordBatchReader") -> None:

@@ -162,14 +162,27 @@ def _post_again(adapters: Adapters, body: str) -> None:
 
 
 def _redeliver(adapters: Adapters, queue: DeadLetters, work: Work, message: DeadLetter) -> None:
-    """Process a dead letter again; alert on a message that cannot be processed at all."""
+    """Process a dead letter again; alert on a message that cannot be processed at all.
+
+    Without the message, the sweep itself finds what it was about, and tries again.
+    """
     try:
         work(adapters, message.body)
     except Transient:
         raise
-    except LakegateError as error:
-        adapters.alerts.post("", unreadable_event(queue.name, message.body, error.message))
+    except Exception as error:  # noqa: BLE001 - people are told what it is
+        logger.exception("a dead letter fails again", extra={"queue": queue.name})
+        adapters.alerts.post("", unreadable_event(queue.name, message.body, _reason(error)))
     queue.delete(message)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, LakegateError):
+        return error.message
+    return (
+        f"{type(error).__name__} ({error}), which Lakegate does not foresee; the log has the "
+        "details, and the sweep goes on trying"
+    )
 
 
 @logger.inject_lambda_context

@@ -168,6 +168,7 @@ MOST_STEPS = 5_000
 
 _MOST_TRIED = 12
 _MOST_STATES = 2_000
+_LONGEST_PATTERN = 25_000  # characters, as even its tree would take long
 _REPEATED = (32, 8, 2)  # how often a part is repeated at most, the first that is small enough
 _ENDINGS = 60
 
@@ -210,6 +211,8 @@ def slow_text(pattern: str) -> str | None:
     in the text. Raises PatternUnsupported as `java_pattern` does, TooLarge for a pattern that is
     too large to judge.
     """
+    if len(pattern) > _LONGEST_PATTERN:
+        raise TooLarge
     for repeated in _REPEATED:
         try:
             return _Search(automaton(tree(pattern), repeated, _MOST_STATES)).slow_text()

@@ -21,6 +21,7 @@ from spark_jobs.reaudit import reaudit
 from spark_jobs.report import errored, with_results, write_quarantine
 from spark_jobs.spark.session import CATALOG, require_rest_catalog
 from spark_jobs.storage import Replaced, Storage, held
+from spark_jobs.unforeseen import explained
 
 # Returns the session for a job spec and the job's token.
 OpenSession = Callable[[JobSpec, str], SparkSession]
@@ -34,33 +35,39 @@ def carry_out(
 ) -> AuditReport:
     """Carry out the attempt; return its report, or that of a try that was faster.
 
-    Raises Transient when a retry may help. A missing right is reported, so that people are told of
-    it; its file runs again (functions/pipeline/decision.py).
+    An exception that nobody foresaw ends in a report, too. So does a missing right, so that people
+    are told of it; its file runs again (functions/pipeline/decision.py). Raises Transient when a
+    retry may help, and whatever was raised once Spark itself has ended.
     """
-    report = _run(spec, storage, token, open_session)
+    try:
+        with explained("the audit could not be completed", None):
+            return _stored(storage, _run(spec, storage, token, open_session))
+    except (Permanent, RightMissing) as error:  # the latter ends no file
+        return _stored(storage, errored(spec, error))
+
+
+def _stored(storage: Storage, report: AuditReport) -> AuditReport:
     return storage.put_report(_with_results(storage, report))
 
 
 def _run(spec: JobSpec, storage: Storage, token: str, open_session: OpenSession) -> AuditReport:
+    """Return the report of the attempt. Raises Permanent where there is nothing to report."""
     if spec.reaudit_base:
-        return _reaudit(spec, storage, token, open_session)
+        return reaudit(spec, storage, _session(spec, token, open_session), token)
     branch = Branch(spec.nessie_uri, spec.branch, token)
     if branch.head() != spec.base_hash:  # an earlier try of this very run was here
         finished = storage.finished_report()
         if finished:
             return finished
         branch.reset(spec.base_hash)
+    spark = _session(spec, token, open_session)
+    if spec.change:
+        return make_change(spec, storage, spark, branch)
     try:
-        spark = _session(spec, token, open_session)
-        if spec.change:
-            return make_change(spec, storage, spark, branch)
-        try:
-            return _ingest(spec, storage, spark, branch)
-        except Replaced:  # it is not the newest now, so this time it is read from a copy
-            branch.reset(spec.base_hash)
-            return _ingest(spec, storage, spark, branch)
-    except (Permanent, RightMissing) as error:  # the latter ends no file
-        return errored(spec, error)
+        return _ingest(spec, storage, spark, branch)
+    except Replaced:  # it is not the newest now, so this time it is read from a copy
+        branch.reset(spec.base_hash)
+        return _ingest(spec, storage, spark, branch)
 
 
 def _session(spec: JobSpec, token: str, open_session: OpenSession) -> SparkSession:
@@ -73,13 +80,6 @@ def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch
     if spec.parts:
         return ingest_batch(spec, storage, spark, branch)
     return ingest(spec, held(storage), spark, branch, partial(write_quarantine, storage))
-
-
-def _reaudit(spec: JobSpec, storage: Storage, token: str, open_session: OpenSession) -> AuditReport:
-    try:
-        return reaudit(spec, storage, _session(spec, token, open_session), token)
-    except (Permanent, RightMissing) as error:
-        return errored(spec, error)
 
 
 def _with_results(storage: Storage, report: AuditReport) -> AuditReport:

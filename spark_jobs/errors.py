@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 
@@ -30,15 +29,6 @@ def masked(error: LakegateError, contract: Contract) -> LakegateError:
     if isinstance(error, Quoting) and contract.quotes_files:
         return Permanent(error.code, error.in_full)
     return error
-
-
-@contextmanager
-def masking_errors(contract: Contract) -> Iterator[None]:
-    """Re-raise errors with confidential file content masked."""
-    try:
-        yield
-    except Quoting as error:
-        raise masked(error, contract) from error
 
 
 def mask_names(differing: Sequence[Difference], contract: Contract) -> list[Difference]:
@@ -69,19 +59,19 @@ def _folded(path: Sequence[str]) -> tuple[str, ...]:
     return tuple(step.lower() for step in path)
 
 
-_PASSING = (
-    "SdkClientException",
-    "AWSClientIOException",
-    "AWSServiceIOException",
-    "AWSStatus5",
-    "ConnectException",
-    "RemoteFileChangedException",
-    "NoHttpResponseException",
-    "SocketTimeoutException",
-    "UnknownHostException",
-    "ServiceFailureException",
-    "ServiceUnavailableException",
-    "RESTException",
+# Where exceptions of storage, of its rights, of the catalog and of the network come from. One that
+# tells of the file's end is thrown there, too.
+_OUTSIDE = (
+    "software.amazon.awssdk.",
+    "org.apache.hadoop.fs.s3a.",
+    "org.apache.hadoop.net.",
+    "org.apache.http.",
+    "java.net.",
+    "java.nio.file.AccessDeniedException",
+    *(
+        f"org.apache.iceberg.exceptions.{name}Exception"
+        for name in ("REST", "Forbidden", "ServiceFailure", "ServiceUnavailable")
+    ),
 )
 # By the class, as a message may quote a file. Hadoop's own, the catalog's 403, and S3's.
 _DENIED = re.compile(
@@ -95,6 +85,7 @@ _FILE_AT_FAULT = {
     "nanos > 999999999 or < 0": "UNREADABLE_TYPE",  # ORC's own mistake about times before 1970
     "PARQUET_TYPE": "UNREADABLE_TYPE",
     "Illegal Parquet type": "UNREADABLE_TYPE",
+    "UNSUPPORTED_TIME_TYPE": "UNREADABLE_TYPE",
     "Invalid map type": "UNREADABLE_TYPE",
     "Invalid list type": "UNREADABLE_TYPE",
     "is not a Parquet file": "CORRUPT_FILE",
@@ -173,7 +164,7 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     if conditions and not codes:  # without the message, which has the value
         message = f"{what}: {conditions[-1]}; where SQL casts a value, use try_cast to make it null"
         return Permanent(BAD_VALUE, message)
-    if not code or any(name in story for name in _PASSING):
+    if not code or _is_of_outside(chain):
         return Transient("JOB_FAULT", f"{what}: {story[:2000]}")
     if code == "CORRUPT_FILE" and _is_internal(chain):
         return EngineFault(what, _kind(chain[-1]))
@@ -193,6 +184,13 @@ def _refused(chain: Sequence[str], what: str) -> LakegateError | None:
     if not denied:
         return None
     return RightMissing(f"the job's role lacks a right: {what}: {denied[:_LONGEST_CAUSE]}")
+
+
+def _is_of_outside(chain: list[str]) -> bool:
+    """Return if an exception came from outside; the frames in its text only tell who called."""
+    thrown = [line for text in chain for line in text.split("\n") if not line.startswith("\tat ")]
+    told = [line for line in thrown if any(origin in line for origin in _OUTSIDE)]
+    return bool(told) and not any("EOFException" in line for line in told)
 
 
 def _is_internal(chain: list[str]) -> bool:

@@ -19,9 +19,8 @@ from lakegate.report import CheckResult, Status, Verdict
 from spark_jobs.append import quarantine_condition
 from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
 from spark_jobs.audit.tier_files import FileMeasures
-from spark_jobs.errors import explain
 from spark_jobs.files.together import ONE_FILE_A_TASK, Files, Together, open_together, packed
-from spark_jobs.spark import jvm
+from spark_jobs.unforeseen import UNFORESEEN, reason_of
 
 # The files are small: few tasks take what a pass shuffles, and find the files in storage.
 SETTINGS = {
@@ -94,7 +93,7 @@ def audit_together(
     audit = _Audit(spark, contract, limits, cache(baselines))
     try:
         return audit.of(files)
-    except jvm.JavaError as error:
+    except Exception as error:  # noqa: BLE001 - whatever a file does, the others are judged
         _require_fault(error)
         return audit.of(_without_culprits(audit, files, error))
 
@@ -118,16 +117,16 @@ def _readable(audit: _Audit, files: Files) -> Files:
         audit.measured(files)
     except Permanent:  # none of them is read at all
         return files
-    except jvm.JavaError as error:
+    except Exception as error:  # noqa: BLE001 - as above
         _require_fault(error)
         return _without_culprits(audit, files, error)
     return files
 
 
 def _require_fault(error: Exception) -> None:
-    """Raise Transient unless a file, or a condition over its rows, is at fault."""
-    reason = explain(error, "files cannot be read together", "CORRUPT_FILE")
-    if isinstance(reason, Transient):
+    """Raise the error unless a file, or a condition over its rows, is at fault."""
+    reason = reason_of(error, "files cannot be read together", UNFORESEEN)
+    if reason is error or isinstance(reason, Transient):
         raise reason from error
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from lakegate.contract.checks import Metric
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
+from lakegate.errors import Permanent
 from lakegate.report import CheckResult
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.tier_files import FileMeasures
@@ -20,6 +21,7 @@ from spark_jobs.group_commit import Entered, Group, GroupTable, spec_like
 from spark_jobs.spark.session import another_session
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
+from spark_jobs.unforeseen import explained
 
 _THREADS = 8
 
@@ -55,7 +57,18 @@ def sort_out(files: Sequence[Storage], contract: Contract) -> tuple[list[Clean],
 
 
 def _examined(contract: Contract, storage: Storage) -> Fitting | MustRewrite:
-    """Return the file with a measure for every check, or why there is none."""
+    """Return the file with a measure for every check, or why there is none.
+
+    A file that cannot be examined at all is Damaged here: alone it says why. Raises Transient.
+    """
+    try:
+        with explained("the file cannot be examined", contract):
+            return _measured(contract, storage)
+    except Permanent as why:
+        return Damaged(why.message)
+
+
+def _measured(contract: Contract, storage: Storage) -> Fitting | MustRewrite:
     try:
         found = examine(storage, contract, storage.spec.limits)
     except MustRewrite as why:

@@ -21,7 +21,6 @@ from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
 from spark_jobs.decoded import BadRows
-from spark_jobs.errors import masking_errors
 from spark_jobs.files.arrow import Damaged, MustRewrite
 from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.parquet import Engine
@@ -33,6 +32,7 @@ from spark_jobs.spark.session import another_session
 from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
+from spark_jobs.unforeseen import explained, reading
 
 
 class LandedFile(LandedBytes, Protocol):
@@ -85,7 +85,7 @@ def ingest(
     meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
     stall_guard = cancel_when_stalled(spark, spec.limits.longest_stall)
     ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, engine)
-    with masking_errors(contract), stall_guard:
+    with explained("the file cannot be ingested", contract), stall_guard:
         try:
             appended = ingestion.registered()
         except MustRewrite as why:
@@ -138,7 +138,8 @@ class _Ingestion:
         spec, spark, read = self.spec, self.spark, self.engine.read
         with self.meter.step("open"):
             declared = with_undeclared(spark, self.contract)
-            source = read(lambda: open_file(spark, path, declared, self.storage, spec.limits))
+            with reading(self.contract):
+                source = read(lambda: open_file(spark, path, declared, self.storage, spec.limits))
         if source.findings:
             checks, why = verdict.refused_columns(source.findings, source.wrong)
             refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}

@@ -4,6 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field, replace
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
@@ -91,7 +92,7 @@ class Branch:
             if error.code == 409:
                 raise _Conflict("CATALOG_CONFLICT", f"{self.name}: {error}") from error
             raise self._unavailable(error) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> Transient:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Protocol
 
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
 from lakegate.shared_run import Judged, SharedRun
@@ -85,7 +85,8 @@ def serve(
     """Ingest waiting files until none came for a while, or the run's time or token nears its end.
 
     What is in hand is hidden from other runs every `pause` seconds. Raises whatever but
-    LakegateError a file raises that is ingested alone: its message comes again then.
+    LakegateError a file raises that is ingested alone, as Spark itself has ended: its message comes
+    again then.
     """
     with _hidden(queues, pause) as hand:
         _Server(run, queues, files, clock, hand).serve()
@@ -254,8 +255,9 @@ class _Server:
             return self.files.ingest_together(specs)
         except LakegateError:
             raise
-        except Exception as error:  # noqa: BLE001 - one of them alone may do the same, or none
-            _say(f"{len(specs)} files are ingested one by one, as together they fail: {error!r}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - one alone may do it, or none
+            kind = type(error).__name__  # its text may have confidential cells
+            _say(f"{len(specs)} files are ingested one by one, as together they fail: {kind}")
             return ()
 
     def _work_on_one(self, taken: Sequence[Taken]) -> None:
@@ -278,6 +280,9 @@ class _Server:
         spec = taken[0].spec
         try:
             self.files.ingest_alone(spec)
+        except Permanent as error:  # it would come again and again
+            _say(error.message)
+            self._tell((), alone=taken)
         except LakegateError as error:
             self._fail(taken, error)
             if marked:

@@ -20,6 +20,7 @@ from spark_jobs.group import ingest_group
 from spark_jobs.nessie_branch import MAIN, Branch, BranchExists
 from spark_jobs.spark.session import another_session
 from spark_jobs.storage import Storage
+from spark_jobs.unforeseen import explained
 
 _MARKER = ".trying"
 _THREADS = 8  # requests at a time
@@ -83,10 +84,15 @@ class TakenFiles:
         return frozenset(run_name(report.ingestion, report.attempt) for report in reports)
 
     def ingest_alone(self, spec: JobSpec) -> None:
-        """Ingest one file on a branch of its own, until its report exists. Raises LakegateError.
+        """Ingest one file on a branch of its own, until its report exists.
 
-        The branch of an earlier try is used again, at main's newest commit.
+        The branch of an earlier try is used again, at main's newest commit. Raises LakegateError,
+        and anything else only once Spark itself has ended.
         """
+        with explained("the file cannot be ingested", None):
+            self._ingest(spec)
+
+    def _ingest(self, spec: JobSpec) -> None:
         name = branch_name(spec.table, spec.landed.key, spec.ingestion, spec.attempt)
         branch = Branch(spec.nessie_uri, name, self.token)
         try:

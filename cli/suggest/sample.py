@@ -97,8 +97,11 @@ def _columnar(
         raise refusal(f"cannot be read: {error.message}", "Get the whole file again.") from error
     columns = _OPENERS[format_](connection, file)
     connection.execute(f"CREATE VIEW sample AS {columns.source}")
+    rows = int(connection.sql("SELECT count(*) FROM sample").fetchall()[0][0])
+    if not rows:
+        raise LakegateError("NO_ROWS", "has no rows")
     found = columns_of(connection, {}, columns.broken)
-    return Sample(format_, {}, _rows(found), found, columns.left_out)
+    return Sample(format_, {}, rows, found, columns.left_out)
 
 
 def _cells(file: Path, data: bytes) -> Cells:
@@ -135,9 +138,3 @@ def _of_cells(connection: duckdb.DuckDBPyConnection, cells: Cells) -> Sample:
     if not columns:
         raise refusal("has no column that a table can have", "\n".join(cells.left_out))
     return Sample(cells.format, cells.options, rows, columns, cells.left_out, cells.bad, cells.unit)
-
-
-def _rows(columns: tuple[ColumnProfile, ...]) -> int:
-    if not columns or not columns[0].rows:
-        raise LakegateError("NO_ROWS", "has no rows")
-    return columns[0].rows

@@ -39,6 +39,9 @@ _FORMS: Mapping[str, str] = {
     "timestamp": f"{_DAY}({_TIME}{_ZONE})?",
     "timestamp_ntz": f"{_DAY}({_TIME})?",
 }
+_FIRST, _LAST = (
+    f"TIMESTAMPTZ '{moment}+00'" for moment in ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
+)
 _CASTS = {"int": "INTEGER", "timestamp": "TIMESTAMPTZ", "timestamp_ntz": "TIMESTAMP"}
 
 
@@ -117,6 +120,8 @@ def cell(value: str, column: Column) -> str:
     if column.kind in ("date", "timestamp", "timestamp_ntz"):
         fits += f" AND left({value}, 4) > '0000'"
     converted = f"TRY_CAST({value} AS {_CASTS.get(column.type, column.type)})"
+    if column.kind == "timestamp":  # an offset may lead out of the years
+        fits += f" AND {converted} BETWEEN {_FIRST} AND {_LAST}"
     if column.kind in ("float", "double"):
         finite = f"isfinite({converted}) OR regexp_full_match({value}, '(?i){_NO_NUMBER}')"
         fits += f" AND ({finite})"

@@ -126,9 +126,7 @@ def _of_unneeded(
         if lost := _lost(adapters, name):
             if not dry_run:
                 counted(restore(adapters, lost))
-            return replace(
-                expired, left="the ledger lacks what it is for, which is restored first"
-            )
+            return replace(expired, left="the ledger lacks what it is for, which is restored first")
         if dry_run:
             return replace(
                 expired, removal=plan(adapters, tables, branches_to_delete, ignored=gone)

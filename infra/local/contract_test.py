@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,9 @@ from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -27,12 +29,11 @@ from lakegate.contract.model import Contract
 from lakegate.contract.reading.layout import COMMENT
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.drift import Baselines
-from lakegate.errors import Permanent
+from lakegate.errors import LakegateError, Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit import verdict
-from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.open import LocalFile
 from spark_jobs.files.sniff import is_gzip
 from spark_jobs.fitting import examine
@@ -41,6 +42,7 @@ from spark_jobs.report import errored, report
 from spark_jobs.spark.session import CATALOG, closed, session_settings
 from spark_jobs.spark.step_metrics import now
 from spark_jobs.storage import plain_name
+from spark_jobs.unforeseen import explained
 
 _SETTINGS = {
     **SPARK_SETTINGS,
@@ -120,12 +122,22 @@ def local_spark() -> Iterator[SparkSession]:
     with TemporaryDirectory(prefix="lakegate-") as scratch:
         own = {"spark.jars": spark_jars(), "spark.local.dir": scratch}
         conf = SparkConf(loadDefaults=False).setAll(list({**_SETTINGS, **own}.items()))
-        gateway = launch_gateway(conf, {"stdout": DEVNULL, "stderr": DEVNULL})
-        spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+        spark = _started(conf)
         try:
             yield spark
         finally:
-            spark.stop()
+            with suppress(Py4JError):  # it has ended by itself
+                spark.stop()
+
+
+def _started(conf: SparkConf) -> SparkSession:
+    """Return a new Spark. Raises LakegateError SPARK_NOT_STARTED."""
+    try:
+        gateway = launch_gateway(conf, {"stdout": DEVNULL, "stderr": DEVNULL})
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except (PySparkException, Py4JError, OSError) as error:
+        message = f"Spark does not start on this machine: {error}\nIs there memory and disk for it?"
+        raise LakegateError("SPARK_NOT_STARTED", message) from error
 
 
 def passed(contract: Contract, file: Path) -> AuditReport | None:
@@ -140,7 +152,7 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
     with TemporaryDirectory(prefix="lakegate-") as home:
         try:
             found = examine(Landed(file, here, Path(home)), here, spec.limits)
-        except (MustRewrite, Permanent):  # Spark tells why
+        except Exception:  # noqa: BLE001 - Spark tells why
             return None
     if any(check.id not in found.measured for check in here.checks):
         return None
@@ -155,18 +167,28 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
 def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
     """Return the audit report of a file that lands now for a new table.
 
-    Checks that need more than the file are skipped, with the reason. Raises Transient for a fault
-    that is not the file's.
+    Checks that need more than the file are skipped, with the reason. Raises LakegateError for a
+    fault that is not the file's.
     """
     spec, (here, skipped) = spec_of(contract, file), _divided(contract)
-    with TemporaryDirectory(prefix="lakegate-") as home:
-        landed = Landed(file, here, Path(home))
-        session = local_session(spark, spec, Path(home))
-        try:
-            found = ingest(spec, landed, session, LocalBranch())
-        except Permanent as error:
-            return errored(spec, error)
+    try:
+        with explained("the file cannot be audited", contract):
+            found = _ingested(spark, spec, here, file)
+    except Permanent as error:
+        return errored(spec, error)
+    except LakegateError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        message = f"Spark ended while it audited {file} ({kind})\nIs there memory and disk for it?"
+        raise LakegateError("SPARK_ENDED", message) from error
     return replace(found, checks=(*found.checks, *skipped))
+
+
+def _ingested(spark: SparkSession, spec: JobSpec, here: Contract, file: Path) -> AuditReport:
+    with TemporaryDirectory(prefix="lakegate-") as home:
+        session = local_session(spark, spec, Path(home))
+        return ingest(spec, Landed(file, here, Path(home)), session, LocalBranch())
 
 
 def _divided(contract: Contract) -> tuple[Contract, tuple[CheckResult, ...]]:

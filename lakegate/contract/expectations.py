@@ -50,14 +50,17 @@ class Expectation:
         """Return if the value meets the expectation; percentages are of `rows`.
 
         No row of no rows is 0 percent. A missing value, NaN and infinities never meet it. Floats
-        are compared by the 15 digits that every float holds: 0.1 + 0.2 is 0.3.
+        are compared by the 15 digits that every float holds, the thresholds' too: 0.1 + 0.2 is 0.3.
         """
         if value is None or not isfinite(value):
             return False
-        measured = Fraction(f"{value:.15g}" if isinstance(value, float) else value)
+        limits = self.threshold, self.high or Decimal(0)
+        if isinstance(value, float):
+            measured, low, high = map(_of_15_digits, (Decimal(repr(value)), *limits))
+        else:
+            measured, low, high = map(Fraction, (value, *limits))
         if self.unit is Unit.PERCENT:
             measured = 100 * measured / rows if rows else Fraction(0)
-        low, high = Fraction(self.threshold), Fraction(self.high or 0)
         return _COMPARE[self.operator](measured, low, high)
 
     @property
@@ -77,6 +80,10 @@ class Expectation:
             return f"{_measured(value)} {_unit(self.unit, value)}".rstrip()
         share = _number(Decimal(f"{100 * value / rows if rows else 0:.3g}"))
         return f"{share} % of rows ({value:,} of {rows:,})"
+
+
+def _of_15_digits(number: Decimal) -> Fraction:
+    return Fraction(f"{number:.15g}")
 
 
 _COMPARE: dict[Operator, Callable[[Fraction, Fraction, Fraction], bool]] = {

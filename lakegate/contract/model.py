@@ -37,7 +37,7 @@ from lakegate.contract.reading.settings import (
 )
 from lakegate.contract.reading.sql import read_transform
 from lakegate.contract.reading.write_mode import WriteMode, read_write_mode
-from lakegate.contract.reading.yaml import ContractInvalid, Problem, load
+from lakegate.contract.reading.yaml import ContractInvalid, Node, Problem, load
 from lakegate.contract.rules import Rule
 from lakegate.limits import DEFAULTS, Limits
 
@@ -55,6 +55,7 @@ __all__ = [
     "Severity",
     "Unit",
     "parse",
+    "read",
 ]
 
 API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
@@ -181,12 +182,18 @@ def parse(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
     ignored although the verdict on a file depends on it.
     """
     problems: list[Problem] = []
-    root = Field(load(text, source, problems, limits), "", problems)
+    contract = read(load(text, source, problems, limits), text, problems)
+    if problems:
+        raise ContractInvalid(source, problems)
+    return contract
+
+
+def read(tree: Node, text: str, problems: list[Problem]) -> Contract:
+    """Return the contract in the tree of a text; with more `problems` than before it is none."""
+    root = Field(tree, "", problems)
     contract = _contract(root, hashlib.sha256(text.encode()).hexdigest())
     if not problems and not contract.checks:
         root.refuse("asks for no check at all, such as required: true on a column", "schema")
-    if problems:
-        raise ContractInvalid(source, problems)
     return contract
 
 

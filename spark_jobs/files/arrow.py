@@ -7,6 +7,7 @@ is decoded and its checksum verified, so damage shows before anything is registe
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,16 @@ import pyarrow.parquet as pq
 
 from spark_jobs.files.footer import MAGIC, file_end
 from spark_jobs.files.source import Bytes
+
+_DAYS = (date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days + 1
+# The first day or moment of the year 1 and of the year 10000, by the type or the unit of values.
+_YEARS: Mapping[object, tuple[int, int]] = {
+    pa.date32(): _DAYS,
+    **{
+        unit: (_DAYS[0] * 86_400 * parts, _DAYS[1] * 86_400 * parts)
+        for unit, parts in {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}.items()
+    },
+}
 
 
 class MustRewrite(Exception):
@@ -77,7 +88,27 @@ def _leaf(reader: pq.ParquetFile, number: int, leaf: str) -> pa.ChunkedArray:
         raise Damaged("Arrow finds other rows or columns than the footer declares")
     if pa.types.is_nested(found.schema.types[0]):
         _require_valid(found, leaf)
+    _require_years(found.column(0), leaf)
     return found.column(0)
+
+
+def _require_years(values: pa.ChunkedArray, leaf: str) -> None:
+    """Raise MustRewrite for a date or time outside the years 1 to 9999: Spark finds the rows."""
+    for chunk in values.chunks:
+        array = chunk
+        while pa.types.is_nested(array.type):
+            is_struct = pa.types.is_struct(array.type)
+            array = array.flatten()[0] if is_struct else array.flatten()
+        limits = _YEARS.get(array.type.unit if pa.types.is_timestamp(array.type) else array.type)
+        if limits and not _is_within(array, *limits):
+            raise MustRewrite(f"{leaf} has times outside the years 1 to 9999")
+
+
+def _is_within(array: pa.Array, first: int, end: int) -> bool:
+    counted = array.view(pa.int32() if pa.types.is_date32(array.type) else pa.int64())
+    found = pc.min_max(counted)
+    least, most = found["min"].as_py(), found["max"].as_py()
+    return least is None or (least >= first and most < end)
 
 
 def _require_valid(found: pa.Table, leaf: str) -> None:

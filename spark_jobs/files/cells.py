@@ -36,6 +36,7 @@ _FLOATING = (
 )
 # More digits after the decimal point than the type's scale must be zeros.
 _DECIMAL = "{text} RLIKE '^[+-]?[0-9]*+([.][0-9]{{0,{scale}}}0*+)?\\\\z'"
+_DATES = ("date", "timestamp", "timestamp_ntz")
 IS_NO_NUMBER = f"lower({{text}}) IN {_NO_NUMBERS}"
 
 
@@ -66,6 +67,14 @@ def broken_cells(cells: Sequence[tuple[str, str, str]]) -> str:
     return f"array_compact(array({', '.join(named)}))"
 
 
+def beyond_years(value: str) -> str:
+    """Return the condition that a date or time is in none of the years 1 to 9999, in UTC.
+
+    Python, Arrow and SQL itself know no others. It is null for null.
+    """
+    return f"year({value}) NOT BETWEEN 1 AND 9999"
+
+
 def read_cell(text: str, column: Column) -> Cell:
     """Parse the cell of a column, which may declare a format or a zone for its dates and times."""
     if not column.written and not column.zone:
@@ -73,7 +82,7 @@ def read_cell(text: str, column: Column) -> Cell:
     if column.written:
         pattern = literal(column.written)
         value = f"CAST(try_to_timestamp({text}, {pattern}) AS {column.type})"
-        cell = Cell(value, f"({text} IS NOT NULL AND {value} IS NULL)")
+        cell = Cell(value, f"({text} IS NOT NULL AND coalesce({beyond_years(value)}, true))")
     else:
         cell = read_text(text, column.type)
     return _in_zone(cell, text, column) if column.zone else cell
@@ -85,7 +94,8 @@ def _in_zone(cell: Cell, text: str, column: Column) -> Cell:
     named = f"{text} RLIKE '{_NAMED_ZONE}'"
     moment = f"to_utc_timestamp({cell.value}, {zone})"
     skipped = f"from_utc_timestamp({moment}, {zone}) <> {cell.value}"
-    broken = f"({cell.broken} OR coalesce(NOT ({named}) AND {skipped}, false))"
+    wrong = f"({skipped} OR {beyond_years(moment)})"
+    broken = f"({cell.broken} OR coalesce(NOT ({named}) AND {wrong}, false))"
     return Cell(f"if({named}, {cell.value}, {moment})", broken)
 
 
@@ -102,6 +112,8 @@ def read_text(text: str, type_: str) -> Cell:
         fits = _FLOATING.format(text=text, value=value)
     else:
         fits = _FITS[type_].replace("{text}", text).replace("{value}", value)
+    if type_ in _DATES:
+        fits = f"{fits} AND NOT {beyond_years(value)}"
     if type_ == "string":
         return Cell(value, "false")
     return Cell(

@@ -12,11 +12,14 @@ from pyspark.sql.types import StructType
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from spark_jobs.files.cells import beyond_years
 from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import literal
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.rows import columns_of, landed
 from spark_jobs.spark.jvm import java, java_session
+
+_DATES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
 @dataclass(frozen=True)
@@ -65,10 +68,10 @@ def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -
         name: (column.broken, f"CAST({quoted(name)} AS STRING)")
         for name, column in converted.items()
     }
-    for field in rows.schema:  # damage that no checksum reveals
-        if not_text := _not_text(quoted(field.name), field.dataType):
+    for field in rows.schema:
+        if unfit := _unfit(quoted(field.name), field.dataType):
             shown = f"make_valid_utf8(CAST({quoted(field.name)} AS STRING))"
-            broken[field.name] = not_text, shown
+            broken[field.name] = unfit, shown
     cases = [
         f"WHEN {condition} THEN concat({literal(name + ': ')}, {shown})"
         for name, (condition, shown) in broken.items()
@@ -77,20 +80,26 @@ def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -
     return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
 
 
-def _not_text(value: str, type_: T.DataType, depth: int = 0) -> str:
-    """Return the condition that a text in the value is not UTF-8, never null; "" for no text."""
+def _unfit(value: str, type_: T.DataType, depth: int = 0) -> str:
+    """Return the condition that a value is no value of its type, never null; "" if all are.
+
+    A text may be no UTF-8, which is damage that no checksum reveals. A date may be in no year that
+    others can read.
+    """
     each = f"x{depth}"
     if isinstance(type_, T.StringType):
         return f"coalesce(NOT is_valid_utf8({value}), false)"
+    if isinstance(type_, _DATES):
+        return f"coalesce({beyond_years(value)}, false)"
     if isinstance(type_, T.StructType):
-        fields = (_not_text(f"{value}.{quoted(f.name)}", f.dataType, depth) for f in type_)
+        fields = (_unfit(f"{value}.{quoted(f.name)}", f.dataType, depth) for f in type_)
         return " OR ".join(filter(None, fields))
     if isinstance(type_, T.ArrayType):
-        inner = _not_text(each, type_.elementType, depth + 1)
+        inner = _unfit(each, type_.elementType, depth + 1)
         return f"coalesce(exists({value}, {each} -> {inner}), false)" if inner else ""
     if isinstance(type_, T.MapType):
-        keys = _not_text(f"map_keys({value})", T.ArrayType(type_.keyType), depth)
-        values = _not_text(f"map_values({value})", T.ArrayType(type_.valueType), depth)
+        keys = _unfit(f"map_keys({value})", T.ArrayType(type_.keyType), depth)
+        values = _unfit(f"map_values({value})", T.ArrayType(type_.valueType), depth)
         return " OR ".join(filter(None, (keys, values)))
     return ""
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from py4j.java_gateway import JavaClass
-from py4j.protocol import Py4JJavaError
-from pyspark.errors.exceptions.captured import CapturedException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors.exceptions.captured import AnalysisException, CapturedException
 from pyspark.sql import SparkSession
 
 JavaError = (Py4JJavaError, CapturedException)
@@ -44,9 +45,23 @@ def strings(sequence: Any) -> list[str]:
     return [str(sequence.apply(n)) for n in range(sequence.size())]
 
 
+def has_ended() -> bool:
+    """Return if the Spark that this process began is gone, and with it all that it can do."""
+    context = SparkContext._active_spark_context
+    try:
+        return context is not None and bool(context._jsc.sc().isStopped())
+    except Py4JError:  # nobody answers
+        return True
+
+
 def is_refusal(error: BaseException) -> bool:
     """Return if Spark refused its input with one of its error conditions."""
     return isinstance(error, CapturedException) and bool(error.getCondition())
+
+
+def is_unplanned(error: BaseException) -> bool:
+    """Return if Spark refused to make a plan, before it ran anything that may pass."""
+    return isinstance(error, AnalysisException)
 
 
 def error_condition(error: BaseException) -> str:

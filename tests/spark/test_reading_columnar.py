@@ -56,6 +56,34 @@ def test_days_by_an_unknown_calendar_are_refused(reading: Reading) -> None:
 
 
 @pytest.mark.parametrize("write", [parquet, orc_file])
+def test_years_that_others_cannot_read_are_bad_rows(
+    reading: Reading, write: Callable[..., bytes]
+) -> None:
+    """A date in the year 10000 makes its row bad, within a list too; the last of 9999 is read."""
+    days = pa.array([2_932_896, 2_932_897, None], pa.int32()).cast(pa.date32())
+    listed = pa.ListArray.from_arrays([0, 1, 2, 3], days)
+    item = {"name": "i", "logicalType": "date"}
+    columns = [("d", "date"), {"name": "l", "logicalType": "array", "items": item}]
+    format_ = write.__name__.split("_")[0]
+    found = reading(write({"d": days, "l": pa.nulls(3, pa.list_(pa.date32()))}), format_, columns)
+    assert (found.rows, len(found.bad)) == ([(date.max, None), (None, None)], 1)
+    found = reading(write({"d": pa.nulls(3, pa.date32()), "l": listed}), format_, columns)
+    assert (found.rows, len(found.bad)) == ([(None, [date.max]), (None, [None])], 1)
+
+
+def test_moments_that_others_cannot_read_are_bad_rows(reading: Reading) -> None:
+    """A moment before the year 1 or after 9999 makes its row bad, with a zone or without."""
+    moments = [-62_135_596_800_000_001, 253_402_300_800_000_000, 253_402_300_799_999_999]
+    body = parquet({
+        "t": pa.array(moments, pa.timestamp("us", "UTC")),
+        "n": pa.array(moments, pa.timestamp("us")),
+    })  # fmt: skip
+    last = datetime(9999, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001
+    found = reading(body, "parquet", TIMES)
+    assert (found.rows, len(found.bad)) == ([(last, last)], 2)
+
+
+@pytest.mark.parametrize("write", [parquet, orc_file])
 def test_nested_columns_are_read_by_name(reading: Reading, write: Callable[..., bytes]) -> None:
     """Fields of structs, also within arrays, may come in any order."""
     pair = pa.struct([("b", pa.int64()), ("a", pa.string())])

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from lakegate.contract.expectations import Operator
 from lakegate.contract.reading.yaml import Node, Problem, suggestion
 
+_ENOUGH = 100  # problems: to find what was probably meant takes long
+
 
 class Field:
     """A place in a contract's text.
@@ -38,19 +40,20 @@ class Field:
 
         A known key must have a value: a text such as NULL is null in YAML.
         """
-        if not isinstance(self.node.value, Mapping):
+        if not isinstance(self.node.value, dict):
             self.refuse("must be a mapping of keys to values")
         for key in self._keys():
             if refused and key in refused:
                 self.refuse(refused[key], key)
             elif key not in (*known, *ignored):
-                self.refuse(f"unknown key{suggestion(key, known)}", key)
+                near = suggestion(key, known) if len(self.problems) < _ENOUGH else ""
+                self.refuse(f"unknown key{near}", key)
             elif key in known and not self.has(key):
                 self.refuse("is null: give a value (text that looks like null in quotes)", key)
 
     def has(self, key: str) -> bool:
         """Return if the key is given, with anything but null."""
-        return self.at(key).given
+        return self._value(key) is not None
 
     def at(self, key: str) -> "Field":
         """Return the field under a key, null if it is not given."""
@@ -67,7 +70,7 @@ class Field:
 
     def text(self, key: str, default: str = "") -> str:
         """Return the text under a key."""
-        value = self.at(key).node.value
+        value = self._value(key)
         if isinstance(value, str):
             return value
         if self.has(key):
@@ -79,7 +82,7 @@ class Field:
         text = self.text(key)
         if not self.has(key):
             self.refuse("is missing", key)
-        elif not text and isinstance(self.at(key).node.value, str):
+        elif not text and isinstance(self._value(key), str):
             self.refuse("is empty", key)
         return text
 
@@ -98,7 +101,7 @@ class Field:
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """Return the boolean under a key."""
-        value = self.at(key).node.value
+        value = self._value(key)
         if isinstance(value, bool):
             return value
         if self.has(key):
@@ -107,7 +110,7 @@ class Field:
 
     def count(self, key: str) -> int | None:
         """Return the whole number, not below zero, under a key; None if it is not given."""
-        value = self.at(key).node.value
+        value = self._value(key)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
         if self.has(key):
@@ -115,7 +118,11 @@ class Field:
         return None
 
     def _keys(self) -> Mapping[str, Node]:
-        return self.node.value if isinstance(self.node.value, Mapping) else {}
+        return self.node.value if isinstance(self.node.value, dict) else {}
+
+    def _value(self, key: str) -> object:
+        found = self._keys().get(key)
+        return found.value if found else None
 
     def _path(self, key: str) -> str:
         return f"{self.path}.{key}".strip(".") if key else self.path

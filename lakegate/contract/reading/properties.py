@@ -18,7 +18,7 @@ from lakegate.contract.columns import (
 from lakegate.contract.literals import TIME_PATTERN
 from lakegate.contract.reading.fields import PROPERTY_IGNORED, PROPERTY_KNOWN, Field
 from lakegate.contract.reading.settings import CELLS, read_pattern, read_zone
-from lakegate.contract.reading.values import facets, literals, read_rule
+from lakegate.contract.reading.values import facets, literals, read_rule, unsuitable
 from lakegate.contract.rules import Rule
 
 _MAX_NAME = 255
@@ -259,7 +259,9 @@ def declared_rule(found: Property, format_: str) -> Rule:
 
 
 def _options_rule(options: Field, column: Column) -> Rule:
-    options.limit_keys(option_keys(column))
+    known = option_keys(column)
+    refused = {key: why for key, why in unsuitable(column).items() if key not in known}
+    options.limit_keys(known, refused=refused)
     if column.kind == "time" and options.flag("timezone"):
         options.refuse("times with a zone are not supported", "timezone")
     return _narrowed(read_rule(options, column), options, column)

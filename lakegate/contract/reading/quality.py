@@ -21,6 +21,7 @@ from lakegate.contract.reading.values import (
     read_scope,
     read_warning,
     rule_options,
+    unsuitable,
 )
 from lakegate.contract.reading.yaml import suggestion
 from lakegate.contract.rules import Query, Rule
@@ -110,10 +111,10 @@ def _on_column(field: Field, found: Property, table: str, every: list[Property])
 def _of_library(field: Field, metric: Metric, column: Column) -> list[Draft]:
     arguments, rule = field.at("arguments"), Rule()
     if metric is Metric.INVALID:
-        if not field.has("arguments"):
+        if not arguments.node.value:
             field.refuse("says not what is valid: give arguments, such as validValues or pattern")
             return []
-        arguments.limit_keys(("validValues", *facets(column)))
+        arguments.limit_keys(("validValues", *facets(column)), refused=unsuitable(column))
         rule = read_rule(arguments, column)
     elif metric is Metric.MISSING:
         _limit_arguments(arguments, ("missingValues",))

@@ -71,8 +71,18 @@ def read_condition(stated: Field, key: str) -> str:
 
 
 def tokens(sql: str) -> list[re.Match[str]]:
-    """Return the texts, names, words and signs of SQL, without comments and blanks."""
-    return [found for found in _TOKEN.finditer(sql) if found.lastgroup != "space"]
+    """Return the texts, names, words and signs of SQL, without comments and blanks.
+
+    The last one is what is never closed, if anything is: its end would be looked for again and
+    again.
+    """
+    parts: list[re.Match[str]] = []
+    for found in _TOKEN.finditer(sql):
+        if found.lastgroup != "space":
+            parts.append(found)
+        if found.lastgroup == "unclosed":
+            break
+    return parts
 
 
 def _pairs(tokens: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str]]:
@@ -120,12 +130,42 @@ def _call(found: re.Match[str], following: str) -> str:
     return f"must not call {found[0]}, which {why}" if why else ""
 
 
-def _paths(tokens: list[re.Match[str]]) -> Iterator[str]:
-    """Yield why a name such as text.`/a/file` is not a table's."""
-    for before, source, dot, name in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
-        is_read = before[0].upper() in ("FROM", "JOIN", "TABLE") and dot[0] == "."
-        if is_read and name.lastgroup == "name" and set("/:") & set(name[0]):
-            yield f"reads the file {source[0]}.{name[0]}: a query reads tables alone"
+def _paths(parts: list[re.Match[str]]) -> Iterator[str]:
+    """Yield the files that a query names in place of tables, such as text.`/etc/passwd`.
+
+    A table's name follows FROM, JOIN or TABLE, or a comma in the list after FROM. `clauses` says,
+    for each bracket that is open, whether such a list is under way there.
+    """
+    clauses, awaited = [False], False
+    for place, found in enumerate(parts):
+        word = found[0].upper()
+        if word in _TABLE_FOLLOWS or (word == "," and clauses[-1]):
+            awaited = clauses[-1] = True
+        elif word == "(":
+            clauses.append(clauses[-1] and awaited)
+        elif word == ")" and len(clauses) > 1:
+            clauses.pop()
+            awaited = False
+        elif word in _ENDS_TABLES:
+            awaited = clauses[-1] = False
+        elif awaited and word != "LATERAL":
+            awaited = False
+            if name := _path_of(parts[place : place + 3]):
+                yield f"reads the file {name}: a query reads tables alone"
+
+
+_TABLE_FOLLOWS = ("FROM", "JOIN", "TABLE")
+_ENDS_TABLES = (
+    *("SELECT", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"),
+    *("OFFSET", "WINDOW", "QUALIFY", "UNION", "EXCEPT", "INTERSECT", "MINUS"),
+)
+
+
+def _path_of(parts: list[re.Match[str]]) -> str:
+    """Return the file that a table's name is; "" for a table."""
+    texts = [found[0] for found in parts]
+    is_path = len(parts) == 3 and texts[1] == "." and parts[2].lastgroup == "name"
+    return "".join(texts) if is_path and set("/:") & set(texts[2]) else ""
 
 
 def _put(found: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:

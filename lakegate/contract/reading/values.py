@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from math import inf, isfinite
 
 from lakegate.contract.checks import OF_ROWS, Metric, Scope, Severity, Window
@@ -36,6 +37,18 @@ def facets(column: Column) -> tuple[str, ...]:
     every = (*_TEXT_FACETS, *_BOUNDS, "multipleOf")
     known = {"string": _TEXT_FACETS, "": every, **_OF_NESTED}
     return known.get(column.kind, ())
+
+
+def unsuitable(column: Column) -> dict[str, str]:
+    """Return why keys that restrict other types cannot restrict a column's values, by the key."""
+    suitable = facets(column)
+    suited = f"it can have {', '.join(suitable)}" if suitable else "it can have no limits"
+    every = {*_TEXT_FACETS, *_BOUNDS, "multipleOf", *chain.from_iterable(_OF_NESTED.values())}
+    return {
+        key: f"does not restrict values of type {column.type}: {suited}"
+        for key in every - {*suitable}
+        if column.kind
+    }
 
 
 def read_rule(field: Field, column: Column) -> Rule:

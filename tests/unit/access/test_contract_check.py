@@ -13,6 +13,7 @@ from access.contract_hints import hints
 from access.deployment import ROOT
 from cli.main import app
 from lakegate.contract.model import ContractInvalid
+from lakegate.contract.reading.yaml import load
 from tests.unit.contract.contract_texts import HEAD, contract_text
 
 CHANNEL = HEAD + "support: [{channel: '#shop', tool: slack}]\n"
@@ -78,7 +79,7 @@ def run(*arguments: str | Path) -> Result:
 
 def hinted(properties: str, head: str = CHANNEL) -> list[tuple[int, str]]:
     text = contract_text(properties, head=head)
-    found = hints(text, "orders.yaml", check(text, "orders.yaml"))
+    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
     return [(hint.line, hint.field) for hint in found]
 
 
@@ -226,7 +227,7 @@ def test_only_a_probable_slip_gets_a_hint(column: str, fields: list[tuple[int, s
 def test_a_hint_says_why_files_share_little(settings: str, quality: str, reason: str) -> None:
     """One hint has the reason why the files of a contract need job runs or appends of their own."""
     text = contract_text(settings=settings, quality=quality, head=CHANNEL)
-    found = hints(text, "orders.yaml", check(text, "orders.yaml"))
+    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
     assert [hint.field for hint in found] == ["schema[0]"] * bool(reason)
     assert all(reason in hint.reason for hint in found)
 
@@ -285,7 +286,7 @@ def test_a_keyword_that_is_newer_than_the_version_gets_a_hint(version: str) -> N
     columns = "- {name: a, logicalType: string, enum: [{value: x}]}\n"
     columns += "- {name: b, logicalType: timestamp}\n- {name: c, logicalType: timestamp}\n"
     text = contract_text(columns, head=CHANNEL.replace("v3.1.0", version))
-    found = hints(text, "orders.yaml", check(text, "orders.yaml"))
+    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
     newer = [hint.reason for hint in found if "of the standard" in hint.reason]
     enum = "enum came with v3.2.0 of the standard: declare apiVersion: v3.2.0"
     timestamp = "timestamp came with v3.1.0 of the standard: declare apiVersion: v3.1.0"
@@ -315,6 +316,24 @@ def test_what_is_shipped_keeps_to_the_version_that_it_declares(file: str) -> Non
             for each in re.findall(r"```yaml[^\n]*\n(.*?)```", text, re.DOTALL)
             if "kind:" in each
         ]
-    found = hints(text, file, check(text, file))
+    found = hints(load(text, file, []), check(text, file))
     assert "apiVersion: v3.2.0" in text
     assert not [hint for hint in found if "of the standard" in hint.reason]
+
+
+def test_curly_quotes_around_a_channel_are_a_hint() -> None:
+    """A Slack channel within curly quotes is none, and nobody would be notified."""
+    head = HEAD + "support: [{channel: \u201c#shop\u201d, tool: slack}]\n"
+    found = [(line, field) for line, field in hinted("", head) if "channel" in field]
+    assert found == [(5, "support[0].channel")]
+
+
+def test_a_pattern_on_a_number_is_said_to_restrict_texts() -> None:
+    """A key for other types is refused with what the column's type can have."""
+    text = contract_text(
+        "- {name: c, logicalType: integer, logicalTypeOptions: {pattern: '^a$'}}\n"
+    )
+    assert reasons(text) == (
+        "does not restrict values of type bigint: it can have minimum, maximum, exclusiveMinimum, "
+        "exclusiveMaximum, multipleOf"
+    )

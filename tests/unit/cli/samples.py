@@ -258,6 +258,7 @@ READABLE: list[tuple[str, bytes, str]] = [
 UNREADABLE: list[tuple[str, bytes, str]] = [
     ("empty.csv", b"", "is empty"),
     ("header_only.csv", b"a,b\n", "has no rows"),
+    ("no_rows.orc", orc({"a": pa.array([], pa.int64())}), "has no rows"),
     ("zip.csv", _zip(), "ZIP archive"),
     ("arrow.feather", _feather(), "an Arrow file"),
     ("encrypted.parquet", b"PARE" + b"\x00" * 40 + b"PARE", "encrypted Parquet"),

@@ -51,3 +51,37 @@ def test_null_is_an_empty_cell(capsys: pytest.CaptureFixture[str]) -> None:
     batch = pa.record_batch([[1], [None]], schema)
     print_csv(pa.RecordBatchReader.from_batches(schema, [batch]))
     assert capsys.readouterr().out == "id,words\n1,\n"
+
+
+def test_times_that_python_has_not_are_printed_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever another writer put into a table is shown: years before 1 and after 9999, nested."""
+    moments = pa.array([253_402_300_800_000_000, -62_135_596_800_000_001, 0, None, 2**63 - 1])
+    days = pa.array([2_932_897, -719_163, 0, None, 2**31 - 1], pa.int32()).cast(pa.date32())
+    zoned = moments.cast(pa.timestamp("us", "UTC"))
+    nested = pa.StructArray.from_arrays([days, moments], ["day", "id"])
+    listed = pa.ListArray.from_arrays([0, 2, 3, 3, 4, 5], days)
+    keys = pa.array(["a"] * 5)
+    columns = {
+        "wall": moments.cast(pa.timestamp("us")),
+        "zoned": zoned,
+        "day": days,
+        "nested": nested,
+        "listed": listed,
+        "mapped": pa.MapArray.from_arrays([0, 1, 2, 3, 4, 5], keys, days),
+    }
+    table = pa.table(columns)
+    print_csv(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()))
+    first, second, third, fourth, _ = csv.reader(
+        io.StringIO(capsys.readouterr().out.split("\n", 1)[1])
+    )
+    assert first[:3] == [
+        "10000-01-01 00:00:00.000000",
+        "10000-01-01 00:00:00.000000+00:00",
+        "10000-01-01",
+    ]
+    assert second[2] == "0000-12-31"
+    assert third[:3] == ["1970-01-01 00:00:00", "1970-01-01 00:00:00+00:00", "1970-01-01"]
+    assert fourth[:3] == ["", "", ""]
+    assert "'day': '10000-01-01'" in first[3]
+    assert first[4] == "['10000-01-01', '0000-12-31']"
+    assert first[5] == "[('a', '10000-01-01')]"

@@ -10,6 +10,7 @@ from access.contract_hints import hints
 from cli.contracts import suggested
 from cli.suggest.trial import cell
 from lakegate.contract.columns import Column, declared_type, default_type
+from lakegate.contract.reading.yaml import load
 from lakegate.errors import LakegateError
 from tests.spark.hostile_cells import BAD, CELLS, COLUMNS
 from tests.unit.cli.samples import READABLE, UNREADABLE
@@ -28,7 +29,9 @@ def test_a_readable_sample_gets_a_valid_draft(
     """A draft passes `contract check` and editors; its types are those of the sample's cells."""
     text = draft_of(tmp_path, name, data)
     contract = check(text, name)
-    assert not [hint for hint in hints(text, name, contract) if "of the standard" in hint.reason]
+    assert not [
+        hint for hint in hints(load(text, name, []), contract) if "of the standard" in hint.reason
+    ]
     assert editor_problems(text) == []
     if types:
         assert " ".join(column.type for column in contract.columns) == types

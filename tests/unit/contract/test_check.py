@@ -8,7 +8,7 @@ from tests.unit.contract.contract_texts import HEAD, contract_text
 
 # `parse` accepts these parts because it does not use them; the standard's schema refuses them.
 ONLY_SCHEMA = [
-    ("status: 3\n", "status", "not of type 'string'"),
+    ("status: 3\n", "status", "must be text"),
     ("team: {nam: Shop}\n", "team.nam", "unknown key (did you mean name?)"),
     ("team: {members: [{name: ada}]}\n", "team.members[0].username", "is missing"),
     (

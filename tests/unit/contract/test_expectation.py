@@ -37,6 +37,15 @@ def test_each_operator_says_the_contrary_of_its_opposite(
 
 
 @settings(deadline=None)
+@given(value=st.floats(allow_nan=False, allow_infinity=False))
+def test_a_measure_meets_itself(value: float) -> None:
+    """A float is equal to its own digits as a threshold, however many there are."""
+    same = {op: expect(op, repr(value), repr(value)).met(value, 3) for op in Operator}
+    met = {Operator.EQUAL, Operator.AT_LEAST, Operator.AT_MOST, Operator.BETWEEN}
+    assert {op for op, is_met in same.items() if is_met} == met
+
+
+@settings(deadline=None)
 @given(value=COUNTS, low=COUNTS, width=st.integers(1, 100))
 def test_between_is_at_least_and_at_most(value: int, low: int, width: int) -> None:
     """Between includes both bounds and all values between them."""

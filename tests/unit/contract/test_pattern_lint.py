@@ -59,6 +59,8 @@ def test_the_text_that_is_shown_does_not_have_the_pattern(pattern: str) -> None:
 def test_repetitions_that_are_nested_too_deep_to_be_judged_are_refused() -> None:
     """A pattern with repetitions too deep to analyse is refused."""
     with pytest.raises(PatternUnsupported, match="too large"):
+        refuse_slow("[ab]c" * 100_000)
+    with pytest.raises(PatternUnsupported, match="too large"):
         refuse_slow("((((((((((a{9}b){9}c){9}d){9}e){9}f){9}g){9}h){9}i){9}j){9}k){9}")
 
 

@@ -83,7 +83,7 @@ OPTIONS = [
     (f"object, properties: {ONE_TEXT}", "required: [nme]", "did you mean name"),
     (f"array, items: {A_MAP}", "uniqueItems: true", "cannot be compared"),
     ("number", "multipleOf: 1.0e-19", "at most 18 digits"),
-    ("array, items: {logicalType: date}", "minLength: 1", "unknown key"),
+    ("array, items: {logicalType: date}", "minLength: 1", "does not restrict"),
     ("integer", "format: u7", "u8"),
     ("timestamp", "timezone: 1", ""),
     ("timestamp", "defaultTimezone: Europe/Berlin", "only UTC"),

@@ -19,6 +19,12 @@ COLUMN_RULES = [
     ("metric: nullValuse, mustBe: 0", "metric", "did you mean nullValues"),
     ("metric: rowCount, mustBe: 0", "metric", "not a metric of a column"),
     ("metric: nullValues", "", "has none of the operators"),
+    ("metric: invalidValues, mustBe: 0, arguments: {}", "", "says not what is valid"),
+    (
+        "metric: invalidValues, mustBe: 0, arguments: {minimum: 1}",
+        "arguments.minimum",
+        "does not restrict values of type string: it can have pattern",
+    ),
     (
         "metric: nullValues, mustBe: 0, mustNotBe: 1",
         "",

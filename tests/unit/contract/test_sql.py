@@ -51,6 +51,8 @@ def test_a_nested_column_is_named_by_its_steps() -> None:
         "SELECT update, delete FROM (SELECT 1 AS update, 2 AS delete)",
         "select reflect from {object}",
         "sElEcT 1",
+        "SELECT text.`a/b`, b.`c:d` FROM b JOIN c ON b.`x/y` = c.`x/y`, d WHERE d.`e/f` > 1",
+        "SELECT count(*) FROM b, (SELECT text.`a/b` AS x FROM text) ORDER BY text.`a/b`, b.`c/d`",
     ],
 )
 def test_a_query_that_only_reads_is_valid(query: str) -> None:
@@ -76,6 +78,13 @@ def test_a_query_that_only_reads_is_valid(query: str) -> None:
         ("SELECT `java_method` ('a', 'b')", "runs any code"),
         ("SELECT from_avro(a, '{}', map('avroSchemaUrl', 'file:/x')) FROM b", "can open files"),
         ("SELECT From_XML /* */ ('', 'a INT', map('rowValidationXSDPath', '/x'))", "open files"),
+        ("SELECT * FROM a.b, text.`/etc/passwd`", "reads the file text.`/etc/passwd`"),
+        ("SELECT * FROM a b, c AS d, `csv`.`s3://x/y`", "reads the file `csv`.`s3://x/y`"),
+        ("SELECT * FROM a JOIN b ON (a.x = b.x), text . `/x`", "reads the file text.`/x`"),
+        ("SELECT * FROM (a, text.`/x`)", "reads the file"),
+        ("SELECT * FROM (SELECT 1), text.`/x`", "reads the file"),
+        ("SELECT * FROM a, LATERAL text.`/x`", "reads the file"),
+        ("SELECT * FROM a WHERE b IN (SELECT c FROM d, text.`/x`)", "reads the file"),
         ("SELECT * FROM IDENTIFIER('text.`/x`')", "makes up a name"),
         ("SELECT identifier('reflect')('a', 'b')", "makes up a name"),
         ("SELECT count(*) FROM text.`file:/x`", "reads the file text.`file:/x`"),

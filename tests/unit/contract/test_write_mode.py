@@ -5,6 +5,7 @@ import pytest
 from access.contract_hints import hints
 from lakegate.contract.model import parse
 from lakegate.contract.reading.write_mode import WriteMode
+from lakegate.contract.reading.yaml import load
 from lakegate.contract.sharing import why_alone, why_own_run
 from tests.unit.contract.contract_texts import assert_refused, contract_text, parsed
 
@@ -133,5 +134,7 @@ def test_the_key_of_an_upsert_needs_no_hint() -> None:
     """The merge itself keeps a key once in the table, so no other check is advised."""
     text = contract_text(KEY, settings=asked("upsert"))
     assert not [
-        hint for hint in hints(text, "a test", parse(text, "a test")) if "primaryKey" in hint.field
+        hint
+        for hint in hints(load(text, "a test", []), parse(text, "a test"))
+        if "primaryKey" in hint.field
     ]

@@ -193,6 +193,21 @@ def test_a_dead_message_that_fails_again_stays(deployment: Scenario) -> None:
     assert deployment.alerts.posted == []
 
 
+def test_an_exception_that_nobody_foresaw_is_told_with_its_name(deployment: Scenario) -> None:
+    """A file that no handler can take in is alerted once, and taken in once the cause is gone."""
+    landed = deployment.land(KEY)
+    deployment.dead_uploads.send(messages.upload(landed))
+    deployment.journal.strike("ledger.begin", Fault(bug, times=float("inf")))
+    for _ in range(3):
+        deployment.sweep()
+    [(_, alert)] = deployment.alerts.posted
+    assert all(word in str(alert.blocks) for word in ("KeyError", "a bug", "a.parquet"))
+    assert deployment.dead_uploads.waiting() == []
+    deployment.journal.repair("ledger.begin")
+    deployment.sweep()
+    assert deployment.ingestion(landed).state is State.SUBMITTED
+
+
 def test_a_final_state_without_alert_is_reported(deployment: Scenario) -> None:
     """The sweep posts an alert that failed while Slack was unavailable."""
     deployment.land("elsewhere/a.parquet")

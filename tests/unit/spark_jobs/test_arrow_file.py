@@ -52,6 +52,39 @@ def test_each_leaf_has_its_values(decoded: Decoded, version: str) -> None:
     assert found["grid.list.element.list.element"].to_pylist() == ROWS["grid"].to_pylist()
 
 
+FIRST, END = -719_162, 2_932_897  # days from 1970 to the years 1 and 10000
+DAY = 86_400_000_000
+
+
+@pytest.mark.parametrize(
+    ("type_", "unit"),
+    [(pa.date32(), 1), (pa.timestamp("us"), DAY), (pa.timestamp("us", "UTC"), DAY)],
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_years_that_others_cannot_read_are_for_spark(
+    decoded: Decoded, type_: pa.DataType, unit: int, nested: bool
+) -> None:
+    """A file with a date outside the years 1 to 9999 is not registered, at whatever depth."""
+    around = pa.list_(pa.struct({"d": type_})) if nested else type_
+    leaf = "l.list.element.d" if nested else "l"
+
+    def of(moment: int) -> pa.Table:
+        value = pa.array([moment], pa.int32() if unit == 1 else pa.int64()).cast(type_)
+        rows = (
+            value
+            if not nested
+            else pa.ListArray.from_arrays([0, 1], pa.StructArray.from_arrays([value], ["d"]))
+        )
+        assert rows.type == around
+        return decoded.of(written(pa.table({"l": rows})), leaf)
+
+    for right in (FIRST * unit, END * unit - 1):
+        assert of(right).num_rows == 1
+    for wrong in (FIRST * unit - 1, END * unit):
+        with pytest.raises(MustRewrite, match="outside the years"):
+            of(wrong)
+
+
 def _lists(sizes: list[int]) -> bytes:
     rows = [[{"a": n, "b": n} for n in range(size)] for size in sizes]
     return written(pa.table({"l": pa.array(rows, pa.list_(_PAIR))}), compression="none")

@@ -15,7 +15,6 @@ from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS
 from spark_jobs.audit import verdict
 from spark_jobs.audit.external import control_differences
-from spark_jobs.errors import masking_errors
 from spark_jobs.files.csv import header
 from spark_jobs.files.json import read_json
 from spark_jobs.files.text_lines import uncompressed
@@ -23,6 +22,7 @@ from spark_jobs.files.variants import field
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
 from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import Struct
+from spark_jobs.unforeseen import explained
 
 HEADLESS = b"Jane Doe,jane@example.org,DE89370400440532013000\nJohn Roe,john@example.org,DE11\n"
 OWN = ("Jane", "jane", "DE89")
@@ -185,9 +185,9 @@ def text_after_gzip() -> None:
 @pytest.mark.parametrize("reading", [no_json, a_key_with_quotes, text_after_gzip])
 def test_a_consumers_message_is_masked_for_confidential_contracts(reading: Any) -> None:
     """A reader's message may quote the file, so it is masked for confidential contracts."""
-    with pytest.raises(Permanent) as plain_words, masking_errors(contract()):
+    with pytest.raises(Permanent) as plain_words, explained("it", contract()):
         reading()
-    with pytest.raises(Permanent) as full_words, masking_errors(OPEN):
+    with pytest.raises(Permanent) as full_words, explained("it", OPEN):
         reading()
     assert plain_words.value.code == full_words.value.code
     assert "Ja" not in str(plain_words.value)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lakegate.errors import Transient
+from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key, run_name
 from lakegate.limits import Limits
@@ -38,6 +38,7 @@ def spec_of(number: int, table: str = "shop.orders", **other: Any) -> JobSpec:
 class FakeFiles:
     """The lake of several runs: `odd` files do not pass together, `deadly` ones end the process.
 
+    Code of `leaving` files ends as a program does. For `hopeless` ones there can be no report.
     `failures` are the numbers of calls that fail, by ingestion, as storage is not there. `outage`
     are the seconds between which Nessie does not answer; `looked_up` how many reports were sought.
     """
@@ -46,6 +47,8 @@ class FakeFiles:
 
     odd: set[str] = field(default_factory=set)
     deadly: set[str] = field(default_factory=set)
+    hopeless: set[str] = field(default_factory=set)
+    leaving: set[str] = field(default_factory=set)
     failures: Counter[str] = field(default_factory=Counter)
     reports: list[str] = field(default_factory=list)
     markers: set[str] = field(default_factory=set)
@@ -80,6 +83,8 @@ class FakeFiles:
         self._fail(specs)
         if any(spec.ingestion in self.deadly for spec in specs):
             raise RuntimeError("Spark cannot")
+        if any(spec.ingestion in self.leaving for spec in specs):
+            raise SystemExit(1)
         passed = [spec for spec in specs if spec.ingestion not in self.odd]
         self.reports += [spec.report_key for spec in passed]
         return {run_name(spec.ingestion, spec.attempt) for spec in passed}
@@ -90,6 +95,8 @@ class FakeFiles:
         self._fail([spec])
         if spec.ingestion in self.deadly:
             raise Died
+        if spec.ingestion in self.hopeless:
+            raise Permanent("UNFORESEEN", "KeyError")
         self.reports.append(spec.report_key)
 
     def _reach_nessie(self) -> None:
@@ -233,6 +240,24 @@ def test_transient_errors_alone_give_no_file_a_run_of_its_own(world: World) -> N
     world.put(spec_of(1))
     world.serve()
     assert (world.named, world.alone) == ([spec_of(1).report_key], [])
+
+
+def test_a_file_without_hope_of_a_report_here_gets_a_run_of_its_own(world: World) -> None:
+    """A permanent error is not tried again in the run, which goes on with the others at once."""
+    world.files.hopeless = {spec_of(1).ingestion}
+    world.put(spec_of(1), spec_of(2, "shop.other"))
+    world.serve()
+    assert world.alone == [run_name(spec_of(1).ingestion, 1)]
+    assert (world.named, world.queues.waiting) == ([spec_of(2, "shop.other").report_key], 0)
+    assert world.clock.waits == []
+
+
+def test_a_program_that_ends_itself_ends_no_run(world: World) -> None:
+    """If reading files together calls for the process's end, they are ingested one by one."""
+    world.files.leaving = {spec_of(1).ingestion}
+    world.put(spec_of(1), spec_of(2))
+    world.serve()
+    assert sorted(world.named) == sorted(spec_of(n).report_key for n in (1, 2))
 
 
 def test_many_transient_errors_do_not_spin(world: World) -> None:
