@@ -36,6 +36,7 @@ from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.upkeep import FEWEST
+from spark_jobs.nessie_branch import BranchExists
 from tests.fakes.clock import FakeClock
 
 ROWS_A_FILE = 3
@@ -153,6 +154,12 @@ class FakeCatalog:
         if is_fresh(name) and name in self._heads:
             raise branch_taken(name)
         return self._heads.setdefault(name, self._heads[MAIN])
+
+    def make_branch(self, name: str) -> str:
+        """See spark_jobs.nessie_branch.Branch.create."""
+        if name in self._heads:
+            raise BranchExists(name)
+        return self.create_branch(name)
 
     def head(self, branch: str) -> str:
         """See Catalog.head."""

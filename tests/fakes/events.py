@@ -159,7 +159,7 @@ _IN_TIME: dict[Time, Callable[[Deployment], object]] = {
     Time.GARBAGE: Deployment.send_garbage,
     Time.SILENCE: lambda deployment: setattr(deployment, "loses_events", True),
     Time.SOUND: lambda deployment: setattr(deployment, "loses_events", False),
-    Time.COMES_AGAIN: Deployment.come_again,
+    Time.COMES_AGAIN: lambda deployment: deployment.queues.show(),
     Time.WORK_LOST: lambda deployment: deployment.work.lose(),
     Time.REST: Deployment.settle,
 }
@@ -197,16 +197,6 @@ class SharedRunDies:
 
 
 @dataclass(frozen=True)
-class SharedRunEnds:
-    """A shared run ends, since no file came for long."""
-
-    def happen(self, stage: Stage) -> None:
-        """End it; EMR announces that."""
-        for run in stage.deployment.jobs.shared_runs():
-            stage.deployment.end_shared(run)
-
-
-@dataclass(frozen=True)
 class LoseRun:
     """EMR loses a job run that has not ended."""
 
@@ -217,7 +207,7 @@ class LoseRun:
         jobs = stage.deployment.jobs
         if running := stage.deployment.runs:
             run = running[self.nth % len(running)]
-            stage.deployment.late.add(jobs.spec(run).report_key)  # of a driver that may go on
+            stage.deployment.hung.add(jobs.spec(run).report_key)  # of a driver that may go on
             jobs.lose(run)
             stage.forgotten += 1
             stage.excused |= {"errored JOB_LOST"}

@@ -16,7 +16,6 @@ from tests.fakes.events import (
     RunJob,
     Share,
     SharedRunDies,
-    SharedRunEnds,
     Strike,
     Time,
 )
@@ -155,7 +154,6 @@ A_DAY_OF_SHARED_RUNS: Story = (
     Land(ORDERS[2]),
     Time.COURSE,
     Time.COURSE,
-    SharedRunEnds(),
     Land(ORDERS[0], File.CRASHING_ONCE),
     Land(ORDERS[1]),
     Time.COURSE,

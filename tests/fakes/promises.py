@@ -19,6 +19,7 @@ from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
 from lakegate.landing import ingestion_id, parse_report_key
 from lakegate.times import second
+from spark_jobs.taken_files import MARKER
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.notices import check_consumers_are_notified, check_owners_are_notified
@@ -72,7 +73,7 @@ def left_behind(deployment: Deployment) -> list[str]:
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED and not i.discarded]
     kept = {i.branch for i in failed} | {b for i in failed for b in branches(i, references)}
     there = deployment.catalog.branches("ingest/", "publish/")
-    if deployment.work.was_doubled:  # of two takings of one file, `expire` deletes a branch
+    if deployment.was_doubled:  # of two takings of one file, `expire` deletes a branch
         there = [name for name in there if not name.startswith("ingest/")]
     if deployment.ledger.has_lost:  # and the branch of a group that nobody knows any more
         there = [name for name in there if "/group-" not in name]
@@ -275,6 +276,8 @@ def _every_run_is_recorded_once(deployment: Deployment) -> None:
     expected: Counter[str] = Counter()
     late: Counter[str] = Counter()
     for key in deployment.lake.reports():
+        if key.endswith(MARKER):
+            continue
         _, id_, attempt = parse_report_key(key)
         now = deployment.ledger.get(id_)
         published = (now.state, now.attempt) == (State.PUBLISHED, attempt)

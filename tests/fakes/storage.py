@@ -149,7 +149,6 @@ class FakeLake:
     """The texts beside the tables: every version of the contracts and reports."""
 
     def __init__(self, clock: FakeClock | None = None, limits: Limits = DEFAULTS) -> None:
-        self.tried: set[str] = set()  # keys of reports whose files were alone in work
         self._clock = clock or FakeClock()
         self.limits = limits
         self._changes: dict[str, tuple[bytes, str]] = {}
@@ -236,6 +235,10 @@ class FakeLake:
         """See spark_jobs.storage.Storage.put_report."""
         self._texts[key] = self._texts[key] or [text.encode()]
         return self.report(key)
+
+    def size(self, key: str) -> int:
+        """See spark_jobs.storage.Storage.stored."""
+        return len(self._texts[key][-1]) if key in self._texts else 0
 
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """See Lake.baselines."""

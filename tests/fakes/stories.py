@@ -26,7 +26,6 @@ from tests.fakes.events import (
     RunJob,
     Share,
     SharedRunDies,
-    SharedRunEnds,
     Strike,
     Time,
 )
@@ -84,12 +83,11 @@ _CALM: dict[Events, int] = {
     st.builds(Deliver, _NTH, st.booleans()): 2,
     st.builds(RunJob, _NTH): 2,
     st.just(Time.COURSE): 3,
-    st.builds(SharedRunDies, st.integers(0, 30), st.sampled_from(_WHILE_IT_HANGS)): 1,
+    st.builds(SharedRunDies, st.integers(0, 35), st.sampled_from(_WHILE_IT_HANGS)): 1,
     st.sampled_from([Time.SWEEP, Time.REDELIVERY, Time.REST]): 1,
     st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
     st.one_of(
         st.builds(Share, st.integers(0, 1)),
-        st.just(SharedRunEnds()),
         st.builds(Lose, _NTH),
         st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),
