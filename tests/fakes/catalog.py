@@ -6,7 +6,6 @@ commit forward, so merging the same hash again finds nothing. Like Nessie, the f
 known hash, even one that the named branch does not contain.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,11 +37,10 @@ from lakegate.landing import is_fresh
 from lakegate.upkeep import FEWEST
 from spark_jobs.nessie_branch import BranchExists
 from tests.fakes.clock import FakeClock
+from tests.fakes.rows import ROWS_A_FILE, rows_in
 
-ROWS_A_FILE = 3
 _MOST_MANIFESTS = 8
 TABLE, VIEW = "ICEBERG_TABLE", "ICEBERG_VIEW"
-_COMPACTED = re.compile(r"[^/@]+\.parquet\*(\d+)")  # a data file, and of how many it was made
 
 
 @dataclass(frozen=True)
@@ -116,10 +114,7 @@ class CatalogBackup:
 
 
 class FakeCatalog:
-    """The catalog in memory; main has its first commit unless it is virgin.
-
-    `compacted` are the data files whose rows are in a data file that a compaction wrote.
-    """
+    """The catalog in memory; main has its first commit unless it is virgin."""
 
     def __init__(self, clock: FakeClock, *, virgin: bool = False) -> None:
         self._clock = clock
@@ -129,7 +124,6 @@ class FakeCatalog:
         self._older: dict[str, frozenset[str]] = {}
         self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
-        self.compacted: dict[str, tuple[str, ...]] = {}
         self._born = clock.now()
         if not virgin:
             self.begin("ops")
@@ -527,12 +521,6 @@ class FakeTables:
     def _require(self, branch: str) -> None:
         if branch not in self._catalog.branches(branch):
             raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
-
-
-def rows_in(file: str) -> int:
-    """Return the rows in a data file; the name of one that a compaction wrote has a factor."""
-    found = _COMPACTED.fullmatch(file)
-    return ROWS_A_FILE * int(found[1] if found else 1)
 
 
 def _require_fit(written: FakeTable, current: FakeTable, together: Collection[str]) -> None:

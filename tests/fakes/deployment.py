@@ -94,6 +94,10 @@ class _Message:
 class Deployment:
     """One deployment with a contract for shop.orders, which claims the keys under shop/orders/."""
 
+    loses_events = False
+    drivers_time = ""
+    upserts_since = ""  # the head of main then
+
     def __init__(self, settings: Settings = SETTINGS, *, virgin: bool = False) -> None:
         self.settings = settings
         self.clock = FakeClock()
@@ -114,13 +118,11 @@ class Deployment:
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")
         self.dead_alerts = FakeDeadLetters("alerts-dead.fifo")
         self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
-        self.loses_events = False
         self.garbage: list[str] = []
         self.adapters = self._world()
         self.keys: dict[str, frozenset[str]] = {}
         self.drivers: Counter[str] = Counter()
         self.hung: set[str] = set()
-        self.drivers_time = ""
         self._scripts: dict[str, Script] = {}
         self._messages: deque[_Message] = deque()
         self._sent: list[_Message] = []
@@ -176,6 +178,11 @@ class Deployment:
         listed = [f"{{property: {name}, value: {value}}}" for name, value in settings.items()]
         text = f"{ORDERS}customProperties: [{', '.join(listed)}]\n"
         self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
+
+    def keeps_keys(self, now: bool) -> None:
+        """Note since when the contract in force lets files replace rows by key, if it does."""
+        head = self.upserts_since or self.catalog.head("main")
+        self.upserts_since = head if now else ""
 
     def restrict_batches(self, **settings: str) -> None:
         """Upload the contract without its permission for batches, or with this one."""

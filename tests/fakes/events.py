@@ -292,6 +292,7 @@ class Contract:
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
+        stage.deployment.keeps_keys(_UPSERT in text)
         stage.excused |= ends
         stage.replaces_versions |= self.now == "replaces versions"
         stage.refuses_batches |= self.now in ("holds duplicates", *_REPLACE_ROWS)
@@ -354,11 +355,14 @@ class Meddle:
 class Decide:
     """A command replays a failed ingestion or publishes it anyway, at any later time.
 
+    A replay may be by the `original` contract, under which the file was audited first.
+
     It skips ingestions whose older rows would have to be deleted first.
     """
 
     nth: int = 0
     publishes: bool = False
+    original: bool = False
 
     def happen(self, stage: Stage) -> None:
         """Run the command once; it may be refused, or fail."""
@@ -374,7 +378,7 @@ class Decide:
             if self.publishes:
                 publish_anyway(deployment.adapters, now, "Ann", "it is known")
             else:
-                replay(deployment.adapters, now, by="Ann")
+                replay(deployment.adapters, now, by="Ann", original=self.original)
 
 
 @dataclass(frozen=True)

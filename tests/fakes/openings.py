@@ -63,6 +63,17 @@ ONE_BY_ONE: Story = (
     *map(Land, ORDERS),
     Time.COURSE,
 )
+A_QUEUED_FILE_AND_A_KEY: Story = (
+    *A_TABLE,
+    Share(),
+    Land(KEYS[0]),
+    Deliver(),
+    Contract("merges rows"),
+    Land(KEYS[1]),
+    Deliver(),
+    RunJob(),
+    Deliver(),
+)
 A_LATE_EVENT: Story = (
     Contract("replaces rows"),
     Land(),
