@@ -383,9 +383,13 @@ class FakeTables:
     """The tables of a FakeCatalog, as pyiceberg changes them."""
 
     def __init__(self, catalog: FakeCatalog, deleted: Collection[str] = ()) -> None:
-        """Use this catalog; `deleted` are the keys of the lake's deleted objects."""
+        """Use this catalog; `deleted` are the keys of the lake's deleted objects.
+
+        `fewest` are the small data files that are worth a compaction.
+        """
         self._catalog = catalog
         self._deleted = deleted
+        self.fewest = FEWEST
 
     def append_again(
         self, table: str, sources: Sequence[Intent], target: str
@@ -431,8 +435,8 @@ class FakeTables:
         for table in dict.fromkeys(entry.table for entry in entries):
             mine = [entry for entry in entries if entry.table == table]
             current = self._catalog.table(target, table.name) or FakeTable(f"uuid of {target}")
-            again = {entry.file.path for entry in mine if entry.again}
-            old = {file for file in current.files if file.partition("|")[0] in again}
+            again = [entry.file.path for entry in mine if entry.again]
+            old = {f"{path}|{is_}" for path in again for is_ in (True, False)} & {*current.files}
             there = {file.partition("|")[0] for file in old}
             kept = replace(current, files=tuple(f for f in current.files if f not in old))
             new = (e for e in mine if not e.again or e.file.path in there)
@@ -479,7 +483,7 @@ class FakeTables:
         files = found.files
         small = [file for file in files if rows_in(file) == ROWS_A_FILE]
         final = [file for file in small if not file.endswith("|False")]
-        scattered = len(final) if len(final) >= FEWEST else 0
+        scattered = len(final) if len(final) >= self.fewest else 0
         deletes = bool(found.hidden)
         return TableSize(len(files), len(files), len(small), scattered, has_deletes=deletes)
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from hashlib import sha256
 
 from functions.adapters.emr import RunState
+from functions.adapters.nessie import UnknownBranch
+from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.upkeep import Comparison, Fingerprint
 from tests.fakes.catalog import FakeCatalog
@@ -26,17 +28,26 @@ def run_compaction(
     `loses` is of how many data files the rows are not written.
     """
     spec = jobs.spec(run)
-    if spec.audited_hash:
-        lake.put_text(spec.report_key, _compared(spec, catalog).to_json().encode())
-    elif catalog.head(spec.branch) == spec.base_hash:
-        _rewrite(spec, catalog, loses)
-    jobs.end(run, RunState.SUCCESS)
+    try:
+        if spec.audited_hash:
+            lake.put_text(spec.report_key, _compared(spec, catalog).to_json().encode())
+        elif catalog.head(spec.branch) == spec.base_hash:
+            _rewrite(spec, catalog, loses)
+    except (UnknownBranch, Transient) as error:
+        jobs.end(run, RunState.FAILED, error.message)
+    else:
+        jobs.end(run, RunState.SUCCESS)
+
+
+def is_small(file: str) -> bool:
+    """Return whether it is rewritten: not what may still move to another partition."""
+    return rows_in(file) == ROWS_A_FILE and not file.endswith("|False")
 
 
 def _rewrite(spec: JobSpec, catalog: FakeCatalog, loses: int) -> None:
     table = catalog.table(spec.branch, spec.table)
     assert table
-    small = tuple(file for file in table.files if rows_in(file) == ROWS_A_FILE)
+    small = tuple(file for file in table.files if is_small(file))
     if not small:
         return
     kept = tuple(file for file in table.files if file not in small)

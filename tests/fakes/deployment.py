@@ -31,6 +31,7 @@ from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import FakeCatalog, FakeTables
 from tests.fakes.clock import FakeClock
+from tests.fakes.compaction import run_compaction
 from tests.fakes.faults import Journal, ProcessDied
 from tests.fakes.job import Script, passed, run_job
 from tests.fakes.jobs import FakeJobs
@@ -96,6 +97,7 @@ class Deployment:
 
     loses_events = False
     drivers_time = ""
+    compactions_lose = 0  # the rows of so many data files
     upserts_since = ""  # the head of main then
 
     def __init__(self, settings: Settings = SETTINGS, *, virgin: bool = False) -> None:
@@ -434,13 +436,17 @@ class Deployment:
         self.drivers[run] += 1
         if self.drivers[run] > 1:  # the other one may end the run
             self.hung.add(self.jobs.spec(run).report_key)
-        script = self._scripts.get(self.jobs.spec(run).ingestion, passed)
+        spec = self.jobs.spec(run)
+        script = self._scripts.get(spec.ingestion, passed)
         catalog, lake = self.catalog, self.lake
         if in_steps:
             catalog = self.journal.watched("job_catalog", catalog)
             lake = self.journal.watched("job_lake", lake)
         try:
-            run_job(run, script, catalog, lake, self.jobs, self.keys, self.drivers_time)
+            if spec.compact:
+                run_compaction(run, catalog, lake, self.jobs, loses=self.compactions_lose)
+            else:
+                run_job(run, script, catalog, lake, self.jobs, self.keys, self.drivers_time)
         except ProcessDied:
             self.jobs.end(run, RunState.FAILED, "the driver died")
         if not self.loses_events:
@@ -467,6 +473,7 @@ class Deployment:
             and not any(self.ledger.needs_recording())
             and not self.catalog.branches(f"publish/{RESULTS.name}/")
             and not (self.settings.shared_runs and self.work.size())
+            and not self.ledger.compactions().under_way
             and all(ingestion_id(landed) in known for landed in self.arrivals())
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()

@@ -20,6 +20,7 @@ from tests.fakes.events import (
     Time,
 )
 from tests.fakes.stage import File, Kind, Story
+from tests.fakes.upkeep_events import Compact
 
 ORDERS = KEYS[:3]
 NOTHING: Story = ()
@@ -171,4 +172,15 @@ A_DAY_OF_SHARED_RUNS: Story = (
     Time.SWEEP,
     Time.COURSE,
 )
-DAYS = (A_DAY, A_DAY_OF_VERSIONS, A_DAY_OF_LOSS, A_DAY_OF_SHARED_RUNS)
+A_DAY_OF_COMPACTION: Story = (
+    *map(Land, ORDERS[:2]),
+    Time.REST,
+    Compact(),
+    Time.COURSE,
+    Time.SWEEP,
+    Land(ORDERS[2]),
+    Time.COURSE,
+    Time.COURSE,
+    Time.SWEEP,
+)
+DAYS = (A_DAY, A_DAY_OF_VERSIONS, A_DAY_OF_LOSS, A_DAY_OF_SHARED_RUNS, A_DAY_OF_COMPACTION)

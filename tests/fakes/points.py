@@ -61,25 +61,19 @@ ONLY_COMMANDS = {
     "tables.files",
     "tables.make",
     "tables.doubled",
-    "tables.change",
     "tables.listed",
-    # of upkeep, which has a matrix of its own: tests/unit/operations/test_compaction.py
-    # and test_daily_upkeep.py
-    "lake.comparison",
+    # of upkeep, which has a matrix of its own: tests/unit/operations/test_daily_upkeep.py
     "lake.stored",
     "lake.clock",
     "catalog.identity",
     "catalog.states",
-    "tables.size",
     "ledger.upkeep",
     "ledger.save_upkeep",
-    "ledger.save_compactions",
-    "ledger.note_compacted",
     "ledger.was_compacted",
     # and the place of a file in the queue
     "ledger.due_landings",
 }
 # Reads for the message of a refused retraction, which change nothing.
-FOR_A_MESSAGE = {"catalog.history", "tables.change", "tables.listed", "ledger.upkeep"}
+FOR_A_MESSAGE = {"catalog.history", "tables.listed", "ledger.upkeep"}
 # Every call of the service at which a fault may strike.
 POINTS = tuple(method for method in METHODS if method not in ONLY_COMMANDS)

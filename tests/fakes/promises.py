@@ -25,7 +25,7 @@ from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.keys_on_main import check_keys
 from tests.fakes.notices import check_consumers_are_notified, check_owners_are_notified
 from tests.fakes.others import Row, rows_in_table, rows_of, rows_replaced
-from tests.fakes.rows import rows_of_source
+from tests.fakes.rows import rows_of_source, sources_in
 
 
 def check_promises(deployment: Deployment) -> None:
@@ -75,7 +75,7 @@ def left_behind(deployment: Deployment) -> list[str]:
     references = deployment.catalog.references()
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED and not i.discarded]
     kept = {i.branch for i in failed} | {b for i in failed for b in branches(i, references)}
-    there = deployment.catalog.branches("ingest/", "publish/")
+    there = deployment.catalog.branches("ingest/", "publish/", "upkeep/")
     if deployment.was_doubled:  # of two takings of one file, `expire` deletes a branch
         there = [name for name in there if not name.startswith("ingest/")]
     if deployment.ledger.has_lost:  # and the branch of a group that nobody knows any more
@@ -291,7 +291,8 @@ def _every_run_is_recorded_once(deployment: Deployment) -> None:
         records = [f"{path}|{published}" for path in _records(deployment, key)]
         (late if key in deployment.late else expected).update(records)
     tables = (deployment.catalog.table("main", table.name) for table in TABLES)
-    found = Counter(file for table in tables if table for file in table.files)
+    files = (file for table in tables if table for file in table.files)
+    found = Counter(line for file in files for line in sources_in(file))
     assert expected <= found <= expected + late, f"recorded: {found}, not {expected}"
 
 

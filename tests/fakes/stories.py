@@ -50,6 +50,7 @@ from tests.fakes.openings import (
 from tests.fakes.points import POINTS
 from tests.fakes.restorations import Restoration
 from tests.fakes.stage import Event, File, Kind, Stage, Story
+from tests.fakes.upkeep_events import Compact
 
 Events = st.SearchStrategy[Event]
 
@@ -86,6 +87,7 @@ _CALM: dict[Events, int] = {
     st.builds(SharedRunDies, st.integers(0, 35), st.sampled_from(_WHILE_IT_HANGS)): 1,
     st.sampled_from([Time.SWEEP, Time.REDELIVERY, Time.REST]): 1,
     st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
+    st.builds(Compact, st.sampled_from([0, 0, 0, 1])): 1,
     st.one_of(
         st.builds(Share, st.integers(0, 1)),
         st.builds(Lose, _NTH),
