@@ -15,6 +15,11 @@ class FakeClock:
         return self._now.isoformat(timespec="milliseconds")
 
     @property
+    def moment(self) -> datetime:
+        """Return the time, which does not advance by this."""
+        return self._now
+
+    @property
     def at(self) -> float:
         """Return the time in seconds."""
         return self._now.timestamp()

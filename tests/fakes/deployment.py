@@ -325,6 +325,11 @@ class Deployment:
         self.work.sent_twice |= not runs  # as what waits begins another attempt
         self.adapters = self._world()
 
+    def keep(self, days: int) -> None:
+        """Deploy again; what expires is kept for so many days."""
+        self.settings = replace(self.settings, keep_days=days)
+        self.adapters = self._world()
+
     def end_shared(self, run: str, state: RunState = RunState.SUCCESS) -> None:
         """End a shared run; EMR announces it."""
         self.jobs.end(run, state)

@@ -21,7 +21,8 @@ from lakegate.landing import ingestion_id, parse_report_key
 from lakegate.times import second
 from spark_jobs.taken_files import MARKER
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.deployment import Deployment
+from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.keys_on_main import check_keys
 from tests.fakes.notices import check_consumers_are_notified, check_owners_are_notified
 from tests.fakes.others import Row, rows_in_table, rows_of, rows_replaced
@@ -304,16 +305,6 @@ def _records(deployment: Deployment, key: str) -> list[str]:
         return []
     is_own = parse_report_key(key)[1:] == (report.ingestion, report.attempt)
     return [file.path for single in report.singles for file in single.records if is_own]
-
-
-def check_files(deployment: Deployment) -> None:
-    """Raise AssertionError if a file is missing that main or a branch refers to, now or earlier."""
-    deleted = {f"s3://lake/{key}" for key in deployment.lake.deleted}
-    for name, head in deployment.catalog.references().items():
-        for change in deployment.catalog.changes(head, TABLE):
-            if change.metadata:
-                lost = deployment.tables.files(change.metadata).paths & deleted
-                assert not lost, f"{name} at {change.hash} has lost {sorted(lost)}"
 
 
 def _reconcile_agrees(deployment: Deployment) -> None:

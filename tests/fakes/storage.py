@@ -1,7 +1,7 @@
 """The two buckets in memory, with versions."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
@@ -299,6 +299,13 @@ class FakeLake:
         for key in keys:
             self._texts.pop(key, None)
             self.data.pop(key, None)
+
+    def store(self, addresses: Iterable[str]) -> None:
+        """Put files of tables into the bucket."""
+        for address in addresses:
+            key = address.removeprefix("s3://lake/")
+            self.deleted.pop(key, None)
+            self.data[key] = StoredObject(key, 1, self._clock.moment)
 
     def stored(self, prefix: str) -> Iterator[StoredObject]:
         """See Lake.stored; of the tables' objects only."""

@@ -88,8 +88,8 @@ class _Catalog(FakeCatalog):
         self._years = years
         super().__init__(years.clock)
 
-    def _written(self, name: str, table: FakeTable) -> FakeTable:
-        made = super()._written(name, table)
+    def _written(self, name: str, table: FakeTable, *, registers: bool) -> FakeTable:
+        made = super()._written(name, table, registers=registers)
         for key in _metadata_of(made) - self._years.lake.data.keys():
             self._years.store(key)
         return made
