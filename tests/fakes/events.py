@@ -235,6 +235,7 @@ class LoseEntry:
             if is_batch and stage.refuses_batches:
                 return
             stage.deployment.ledger.lose(lost.id)
+            stage.deployment.ledger.forget_search()
             stage.lost_entries = True
             stage.lost_batches |= is_batch
             stage.forgotten += 1
@@ -317,6 +318,7 @@ CHANGES: dict[str, Callable[[Others, str], None]] = {
     "require a column": Others.require_column,
     "drop": Others.drop,
     "recreate": Others.recreate,
+    "make a view": Others.make_view,
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from functions.model.commits import Commit
 from functions.model.merge_commit import published, tables
-from tests.fakes.catalog import FakeCatalog, FakeTable
+from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
 from tests.fakes.rows import AND, rows_of_file, rows_of_source, sources_in
 
 Row = tuple[str, str]
@@ -95,6 +95,11 @@ class Others:
         """Drop the table with all its rows and create another one of the same name."""
         self.drop(table)
         self._commit(table, self._new_table())
+
+    def make_view(self, table: str) -> None:
+        """Make a view of the table, or another one in its place."""
+        number = len(list(self._catalog.log()))
+        self._commit(f"{table}_view", FakeTable(f"uuid of view {number}", kind=VIEW))
 
     def write_on_branch(self, branch: str, table: str) -> None:
         """Write a row on an ingestion's branch; it must never reach main."""
