@@ -20,7 +20,7 @@ from tests.fakes.events import (
     Time,
 )
 from tests.fakes.stage import File, Kind, Story
-from tests.fakes.upkeep_events import Compact
+from tests.fakes.upkeep_events import CleanUp, Compact
 
 ORDERS = KEYS[:3]
 NOTHING: Story = ()
@@ -183,4 +183,24 @@ A_DAY_OF_COMPACTION: Story = (
     Time.COURSE,
     Time.SWEEP,
 )
-DAYS = (A_DAY, A_DAY_OF_VERSIONS, A_DAY_OF_LOSS, A_DAY_OF_SHARED_RUNS, A_DAY_OF_COMPACTION)
+A_DAY_OF_DELETION: Story = (
+    *map(Land, ORDERS[:2]),
+    Land(ORDERS[2], File.REJECTED),
+    Time.REST,
+    CleanUp(),
+    Land(ORDERS[2]),
+    Deliver(),
+    RunJob(),
+    LoseEntry(-1),
+    CleanUp(),
+    Time.REST,
+    CleanUp(),
+)
+DAYS = (
+    A_DAY,
+    A_DAY_OF_VERSIONS,
+    A_DAY_OF_LOSS,
+    A_DAY_OF_SHARED_RUNS,
+    A_DAY_OF_COMPACTION,
+    A_DAY_OF_DELETION,
+)
