@@ -112,7 +112,7 @@ class Deployment:
         self.others = Others(self.catalog)
         self.jobs = FakeJobs(self.clock)
         self.uploads = FakeBacklog(self._uploads_waiting)
-        self.queues = FakeQueues(self.clock, self._send_judged)
+        self.queues = FakeQueues(self.clock, self.tell_verdict)
         self.work = FakeWorkQueue(self.queues)
         self.alerts = FakeAlerts()
         self.announcements = FakeAnnouncements()
@@ -336,7 +336,8 @@ class Deployment:
         if not self.loses_events:
             self.send_job_run(run)
 
-    def _send_judged(self, judged: Judged) -> None:
+    def tell_verdict(self, judged: Judged) -> None:
+        """Put a message of a shared run into its queue."""
         self._send(job_run, judged.to_json(), self.dead_job_runs)
 
     def run_one_job(self, nth: int, *, in_steps: bool = False) -> None:

@@ -28,6 +28,9 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
             process.kill()
     stage.deployment.loses_events = False
     stage.deployment.settle()
+    if stage.deployment.others.forged:
+        stage.deployment.sweep()  # which might take it for its own
+        stage.deployment.settle()
     if any(ingestion.branches_to_delete for ingestion in stage.deployment.ledger.all()):
         list(expire(stage.deployment.adapters, 30))  # completes a discard that failed
         stage.deployment.settle()

@@ -45,9 +45,9 @@ def rows_replaced(catalog: FakeCatalog, commits: Iterable[Commit]) -> Counter[Ro
 class Others:
     """Other writers that use main's tables independently of Lakegate, and the results.
 
-    `brought` and `took` count rows, `dropped` are the branches that they dropped. `undid` is true
-    after they restored something; `withdrawn` counts the ingestions that main no longer named then.
-    `idle` is true as long as they left main unchanged.
+    `brought` and `took` count rows. `dropped` are the branches that they dropped, `forged` those
+    that they made. `undid` is true after they restored something; `withdrawn` counts the ingestions
+    that main no longer named then. `idle` is true as long as they left main unchanged.
     """
 
     def __init__(self, catalog: FakeCatalog) -> None:
@@ -55,6 +55,7 @@ class Others:
         self.brought: Counter[Row] = Counter()
         self.took: Counter[Row] = Counter()
         self.dropped: set[str] = set()
+        self.forged: set[str] = set()
         self.withdrawn: Counter[str] = Counter()
         self.undid = False
         self.idle = True

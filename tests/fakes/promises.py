@@ -81,7 +81,7 @@ def left_behind(deployment: Deployment) -> list[str]:
         there = [name for name in there if not name.startswith("ingest/")]
     if deployment.ledger.has_lost:  # and the branch of a group that nobody knows any more
         there = [name for name in there if "/group-" not in name]
-    return [name for name in there if name not in kept]
+    return [name for name in there if name not in kept | deployment.others.forged]
 
 
 def _nothing_is_lost(deployment: Deployment) -> None:

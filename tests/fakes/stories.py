@@ -29,6 +29,7 @@ from tests.fakes.events import (
     Strike,
     Time,
 )
+from tests.fakes.forgeries import Forge, Forgery
 from tests.fakes.machine import tell
 from tests.fakes.openings import (
     A_BROKEN_SHARED_RUN,
@@ -93,6 +94,7 @@ _CALM: dict[Events, int] = {
         st.builds(CleanUp, st.sampled_from([0.5, 2])),
         st.builds(CleanUpAmiss, st.sampled_from(Amiss)),
     ): 2,
+    st.builds(Forge, st.sampled_from(Forgery), _NTH): 1,
     st.one_of(
         st.builds(Share, st.integers(0, 1)),
         st.builds(Lose, _NTH),

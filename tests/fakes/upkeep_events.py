@@ -15,6 +15,7 @@ from lakegate.errors import LakegateError
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import ProcessDied
 from tests.fakes.files_in_the_lake import check_files
+from tests.fakes.promises import unwatched
 from tests.fakes.stage import Stage
 
 _A_DAY = 24 * 60 * 60.0
@@ -71,20 +72,25 @@ class Amiss(Enum):
 
 @dataclass(frozen=True)
 class CleanUpAmiss:
-    """Days pass, and dead files are deleted while something is wrong."""
+    """Two days pass, each with its upkeep, and then it runs while something is wrong."""
 
     what: Amiss
-    days: float = 2
 
     def happen(self, stage: Stage) -> None:
-        """Delete them once; it may fail, and should."""
+        """Run it, with nothing in between; it may refuse, and should."""
         deployment = stage.deployment
         deployment.keep(1)
-        deployment.clock.pass_(_A_DAY * self.days)
-        deployment.journal.part()
-        with suppress(LakegateError, ProcessDied), self.what.of(deployment):
-            upkeep(deployment.adapters)
+        for _ in range(2):
+            _upkeep(deployment)
+            deployment.clock.pass_(_A_DAY)
+        with self.what.of(deployment):
+            _upkeep(deployment)
         check_files(deployment)
+
+
+def _upkeep(deployment: Deployment) -> None:
+    with suppress(LakegateError):
+        upkeep(replace(unwatched(deployment), now=deployment.adapters.now))
 
 
 @contextmanager
