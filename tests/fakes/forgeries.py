@@ -54,6 +54,7 @@ class Forge:
             deployment.others.idle = False  # reconcile speaks of strange branches
             _FORGED[self.what](deployment, known[self.nth % len(known)])
             stage.excused |= _ENDS
+            stage.forgotten += 1  # as a forged attempt may look like one that began
 
 
 def _compaction(deployment: Deployment, own: Ingestion) -> None:
