@@ -52,7 +52,7 @@ ORDERING = (
     ),
     Guard(
         "a file that replaces rows is not registered again",
-        "lost or doubled",
+        "lost or doubled|not only its rows|of the key",
         (Patch(publish, "_next_intent", _register_again),),
         opening=ONE_BY_ONE,
     ),
