@@ -81,6 +81,9 @@ def left_behind(deployment: Deployment) -> list[str]:
         there = [name for name in there if not name.startswith("ingest/")]
     if deployment.ledger.has_lost:  # and the branch of a group that nobody knows any more
         there = [name for name in there if "/group-" not in name]
+    # What a process that died leaves of a compaction, `expire` deletes the next day.
+    died = tuple(f"/{id_[-12:]}-" for id_ in deployment.jobs.compactions())
+    there = [name for name in there if not any(part in name for part in died)]
     return [name for name in there if name not in kept | deployment.others.forged]
 
 
@@ -324,5 +327,7 @@ def unwatched(deployment: Deployment) -> Adapters:
         lake=cast(Any, deployment.lake),
         ledger=cast(Any, deployment.ledger),
         catalog=cast(Any, deployment.catalog),
+        alerts=cast(Any, deployment.alerts),
+        announcements=cast(Any, deployment.announcements),
         tables=lambda: cast(Any, deployment.tables),
     )
