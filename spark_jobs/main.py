@@ -15,10 +15,10 @@ from lakegate.text import one_line
 from spark_jobs.attempt import carry_out, wait_for_token
 from spark_jobs.compact import compact
 from spark_jobs.probe import probe
+from spark_jobs.serving import connect
 from spark_jobs.shared_run import serve
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Storage
-from spark_jobs.taken_files import TakenFiles
 from spark_jobs.work_queue import SqsQueues
 
 EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
@@ -29,7 +29,7 @@ def main(argument: str) -> int:
     began = time.time()
     shared = SharedRun.from_argument(argument)
     if shared:
-        serve(shared, SqsQueues.connect(shared), TakenFiles.connect(shared))
+        serve(shared, SqsQueues.connect(shared), connect(shared))
         return 0
     spec = JobSpec.from_argument(argument)
     storage = Storage.connect(spec)

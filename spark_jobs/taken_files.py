@@ -1,51 +1,51 @@
 """Ingest the files that a shared run has taken: together where they pass, else one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from math import inf
-from typing import Any
-
-from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, branch_name, run_name
+from lakegate.report import AuditReport
 from lakegate.shared_run import SharedRun
 from lakegate.tokens import end
-from spark_jobs.attempt import carry_out, wait_for_token
-from spark_jobs.aws import client
-from spark_jobs.group import ingest_group
 from spark_jobs.nessie_branch import MAIN, Branch, BranchExists
-from spark_jobs.spark.session import another_session
 from spark_jobs.storage import Storage
 from spark_jobs.unforeseen import explained
 
-_MARKER = ".trying"
+MARKER = ".trying"  # of the key of a marker, beside the report
 _THREADS = 8  # requests at a time
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a shared run works with; `serving.connect` gives it S3, Nessie and Spark.
+
+    `lake` opens the buckets for a file, and `branch` a branch by Nessie's address, its name and the
+    token. `token` reads the job's token. `together` ingests a group and returns the reports of the
+    files that passed cleanly; `alone` ingests one file on its branch until it has its report.
+    """
+
+    lake: Callable[[JobSpec], Storage]
+    branch: Callable[[str, str, str], Branch]
+    token: Callable[[JobSpec], str]
+    together: Callable[[Sequence[Storage], str], Sequence[AuditReport]]
+    alone: Callable[[JobSpec, Storage, str], AuditReport]
 
 
 @dataclass
 class TakenFiles:
-    """The buckets, the Spark and the token of one shared run; `s3` and `secrets` are of boto3."""
+    """The files of one shared run, its token and its means."""
 
     run: SharedRun
-    spark: SparkSession
-    s3: Any
-    secrets: Any
+    means: Means
     token: str = field(default="", repr=False)
-
-    @classmethod
-    def connect(cls, run: SharedRun) -> "TakenFiles":
-        """Return the files of a run, with clients of its region."""
-        spark = SparkSession.builder.appName(f"lakegate {run.name}").getOrCreate()
-        return cls(run, spark, client("s3"), client("secretsmanager"))
 
     def seconds_left(self) -> float:
         """Return for how many seconds the token lasts, which is read anew. Raises LakegateError."""
-        spec = self._spec_of_run()
-        self.token = wait_for_token(spec, self._storage(spec).nessie_token)
+        self.token = self.means.token(self._spec_of_run())
         ends = end(self.token)
         return (ends - datetime.now(UTC)).total_seconds() if ends else inf
 
@@ -55,32 +55,31 @@ class TakenFiles:
         Raises LakegateError.
         """
         with ThreadPoolExecutor(_THREADS) as threads:
-            sizes = threads.map(lambda spec: self._storage(spec).stored(spec.report_key), specs)
+            sizes = threads.map(lambda spec: self.means.lake(spec).stored(spec.report_key), specs)
             found = [spec for spec, size in zip(specs, sizes, strict=True) if size]
         return frozenset(run_name(spec.ingestion, spec.attempt) for spec in found)
 
     def is_marked(self, spec: JobSpec) -> bool:
         """Return if a run died while it ingested the file alone. Raises LakegateError."""
-        return self._storage(spec).stored(spec.report_key + _MARKER) > 0
+        return self.means.lake(spec).stored(spec.report_key + MARKER) > 0
 
     def mark(self, spec: JobSpec) -> None:
         """Note that this run begins to ingest the file alone. Raises LakegateError."""
-        self._storage(spec).put(spec.report_key + _MARKER, self.run.name.encode())
+        self.means.lake(spec).put(spec.report_key + MARKER, self.run.name.encode())
 
     def unmark(self, spec: JobSpec) -> None:
         """Note that the run survived. The job may not delete, so the marker becomes empty.
 
         Raises LakegateError.
         """
-        self._storage(spec).put(spec.report_key + _MARKER, b"")
+        self.means.lake(spec).put(spec.report_key + MARKER, b"")
 
     def ingest_together(self, specs: Sequence[JobSpec]) -> frozenset[str]:
         """Ingest the files; return the names of the attempts that passed cleanly.
 
         Raises LakegateError.
         """
-        storages = [self._storage(spec) for spec in specs]
-        reports = ingest_group(self.spark, storages, self.token)
+        reports = self.means.together([self.means.lake(spec) for spec in specs], self.token)
         return frozenset(run_name(report.ingestion, report.attempt) for report in reports)
 
     def ingest_alone(self, spec: JobSpec) -> None:
@@ -94,7 +93,7 @@ class TakenFiles:
 
     def _ingest(self, spec: JobSpec) -> None:
         name = branch_name(spec.table, spec.landed.key, spec.ingestion, spec.attempt)
-        branch = Branch(spec.nessie_uri, name, self.token)
+        branch = self.means.branch(spec.nessie_uri, name, self.token)
         try:
             base = branch.create()
         except BranchExists:
@@ -102,11 +101,7 @@ class TakenFiles:
                 return
             base = branch.reset_to_main()
         ready = replace(spec, branch=name, base_hash=base)
-        session = partial(another_session, self.spark)
-        carry_out(ready, self._storage(ready), self.token, session)
-
-    def _storage(self, spec: JobSpec) -> Storage:
-        return Storage(spec, self.s3, self.secrets)
+        self.means.alone(ready, self.means.lake(ready), self.token)
 
     def _spec_of_run(self) -> JobSpec:
         """Return the job spec of no file: only its access to Nessie counts."""

@@ -24,8 +24,9 @@ from functions.adapters.s3 import Lake as Storage
 from functions.model.ingestion import Intent
 from tests.contract.aws import ACCOUNT
 from tests.contract.conftest import Servers
-from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable, FakeTables
+from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
+from tests.fakes.rows import ROWS_A_FILE
 from tests.fakes.storage import FakeLake
 
 MERGED = 4

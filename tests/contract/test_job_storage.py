@@ -14,6 +14,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
 from lakegate.limits import Limits
 from lakegate.shared_run import SharedRun
+from spark_jobs.serving import means
 from spark_jobs.storage import Replaced, Storage
 from spark_jobs.taken_files import TakenFiles
 from tests.contract.aws import ACCOUNT
@@ -100,6 +101,6 @@ def test_reports_are_looked_up_by_one_request_each(s3: Any) -> None:
     asked: list[str] = []
     s3.meta.events.register("before-call.s3", lambda model, **_: asked.append(model.name))
     run = SharedRun("run", "work", "verdicts", SPEC.lake_bucket, "", "", 60, 60)
-    found = TakenFiles(run, None, s3, None).reported(specs)  # type: ignore[arg-type] # no Spark
+    found = TakenFiles(run, means(None, s3, None)).reported(specs)  # type: ignore[arg-type] # no Spark
     assert found == {run_name(spec.ingestion, spec.attempt) for spec in specs[::3]}
     assert asked == ["HeadObject"] * 30

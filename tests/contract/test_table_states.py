@@ -12,7 +12,7 @@ from functions.model.ingestion import Intent
 from lakegate.errors import LakegateError, Transient
 from lakegate.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of
-from tests.fakes.catalog import ROWS_A_FILE
+from tests.fakes.rows import ROWS_A_FILE
 
 
 @pytest.fixture(params=PLACES)

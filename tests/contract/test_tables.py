@@ -6,7 +6,7 @@ from functions.adapters.nessie import CannotRebase
 from functions.model.ingestion import Intent
 from lakegate.errors import Transient
 from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of
-from tests.fakes.catalog import ROWS_A_FILE
+from tests.fakes.rows import ROWS_A_FILE
 
 
 @pytest.fixture(params=PLACES)

@@ -6,9 +6,8 @@ commit forward, so merging the same hash again finds nothing. Like Nessie, the f
 known hash, even one that the named branch does not contain.
 """
 
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
@@ -36,12 +35,12 @@ from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.upkeep import FEWEST
+from spark_jobs.nessie_branch import BranchExists
 from tests.fakes.clock import FakeClock
+from tests.fakes.rows import ROWS_A_FILE, rows_in
 
-ROWS_A_FILE = 3
 _MOST_MANIFESTS = 8
 TABLE, VIEW = "ICEBERG_TABLE", "ICEBERG_VIEW"
-_COMPACTED = re.compile(r"[^/@]+\.parquet\*(\d+)")  # a data file, and of how many it was made
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class CatalogBackup:
 class FakeCatalog:
     """The catalog in memory; main has its first commit unless it is virgin.
 
-    `compacted` are the data files whose rows are in a data file that a compaction wrote.
+    `store` is called with the addresses of the files that a commit has written.
     """
 
     def __init__(self, clock: FakeClock, *, virgin: bool = False) -> None:
@@ -128,8 +127,8 @@ class FakeCatalog:
         self._older: dict[str, frozenset[str]] = {}
         self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
-        self.compacted: dict[str, tuple[str, ...]] = {}
         self._born = clock.now()
+        self.store: Callable[[Iterable[str]], None] = lambda addresses: None
         if not virgin:
             self.begin("ops")
 
@@ -153,6 +152,12 @@ class FakeCatalog:
         if is_fresh(name) and name in self._heads:
             raise branch_taken(name)
         return self._heads.setdefault(name, self._heads[MAIN])
+
+    def make_branch(self, name: str) -> str:
+        """See spark_jobs.nessie_branch.Branch.create."""
+        if name in self._heads:
+            raise BranchExists(name)
+        return self.create_branch(name)
 
     def head(self, branch: str) -> str:
         """See Catalog.head."""
@@ -211,10 +216,15 @@ class FakeCatalog:
         names = self.names(base) | self.names(at)
         return frozenset(name for name in names if self.table(base, name) != self.table(at, name))
 
-    def commit(self, branch: str, name: str, table: FakeTable | None) -> str:
-        """Change or drop a table on a branch, as a writer does; return the new head."""
+    def commit(
+        self, branch: str, name: str, table: FakeTable | None, *, registers: bool = False
+    ) -> str:
+        """Change or drop a table on a branch, as a writer does; return the new head.
+
+        The data files that are new to the table are written, unless it `registers` them.
+        """
         self.head(branch)
-        written = self._written(name, table) if table else None
+        written = self._written(name, table, registers=registers) if table else None
         return self._add(branch, f"change {name}", "writer", {}, {name: written})
 
     def put_back(self, name: str, at: str) -> None:
@@ -301,6 +311,11 @@ class FakeCatalog:
         """Set everything back to a backup; no commit gets a hash again that was lost by it."""
         self._commits, self._heads = dict(backup.commits), dict(backup.heads)
 
+    def lose(self) -> None:
+        """Lose all branches and commits, and be set up anew."""
+        self._commits, self._heads = {}, {}
+        self.begin("ops")
+
     def table(self, at: str, name: str) -> FakeTable | None:
         """Return the table at a branch or a hash, or None if it does not exist there."""
         for stored in self._log(self._at(at)):
@@ -329,7 +344,7 @@ class FakeCatalog:
         """Return whether main contains every change of a branch or a hash."""
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])
 
-    def _written(self, name: str, table: FakeTable) -> FakeTable:
+    def _written(self, name: str, table: FakeTable, *, registers: bool) -> FakeTable:
         """Return a table as a commit leaves it, with a metadata file and a manifest of its own.
 
         Many manifests are merged, as Iceberg's appends do. Those that name a removed file are
@@ -342,8 +357,13 @@ class FakeCatalog:
         is_short = len(table.manifests) < _MOST_MANIFESTS
         kept = table.manifests if is_longer and is_short else ()
         manifests = (*kept, f"{number}-m0.avro") if table.kind == TABLE else ()
-        self._states[metadata] = replace(table, metadata=metadata, manifests=manifests)
-        return self._states[metadata]
+        written = replace(table, metadata=metadata, manifests=manifests)
+        self._states[metadata] = written
+        new = () if registers else (file for file in table.files if file not in before.files)
+        folder = metadata.rpartition("/")[0]
+        addresses = (data_address(name, written, file) for file in new)
+        self.store([metadata, *(f"{folder}/{each}" for each in manifests[-1:]), *addresses])
+        return written
 
     def _add(
         self,
@@ -382,9 +402,13 @@ class FakeTables:
     """The tables of a FakeCatalog, as pyiceberg changes them."""
 
     def __init__(self, catalog: FakeCatalog, deleted: Collection[str] = ()) -> None:
-        """Use this catalog; `deleted` are the keys of the lake's deleted objects."""
+        """Use this catalog; `deleted` are the keys of the lake's deleted objects.
+
+        `fewest` are the small data files that are worth a compaction.
+        """
         self._catalog = catalog
         self._deleted = deleted
+        self.fewest = FEWEST
 
     def append_again(
         self, table: str, sources: Sequence[Intent], target: str
@@ -411,7 +435,7 @@ class FakeTables:
             except CannotRebase as why:
                 failed[source] = why
         if any(written.added for written in fit):
-            self._catalog.commit(target, table, current.register(*fit))
+            self._catalog.commit(target, table, current.register(*fit), registers=True)
         return failed
 
     def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
@@ -422,7 +446,8 @@ class FakeTables:
         if gone := set(removed) - set(current.files):
             raise FilesGone(gone)
         kept = tuple(file for file in current.files if file not in removed)
-        self._catalog.commit(target, table, replace(current, files=kept).register(written))
+        changed = replace(current, files=kept).register(written)
+        self._catalog.commit(target, table, changed, registers=True)
 
     def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
         """See Tables.enter; a file says whether it is published."""
@@ -430,13 +455,13 @@ class FakeTables:
         for table in dict.fromkeys(entry.table for entry in entries):
             mine = [entry for entry in entries if entry.table == table]
             current = self._catalog.table(target, table.name) or FakeTable(f"uuid of {target}")
-            again = {entry.file.path for entry in mine if entry.again}
-            old = {file for file in current.files if file.partition("|")[0] in again}
+            again = [entry.file.path for entry in mine if entry.again]
+            old = {f"{path}|{is_}" for path in again for is_ in (True, False)} & {*current.files}
             there = {file.partition("|")[0] for file in old}
             kept = replace(current, files=tuple(f for f in current.files if f not in old))
             new = (e for e in mine if not e.again or e.file.path in there)
             files = [f"{entry.file.path}|{entry.published}" for entry in new]
-            self._catalog.commit(target, table.name, kept.append(*files))
+            self._catalog.commit(target, table.name, kept.append(*files), registers=True)
 
     def make(self, tables: Iterable[HistoryTable], lake_bucket: str, target: str) -> None:
         """See Tables.make."""
@@ -478,7 +503,7 @@ class FakeTables:
         files = found.files
         small = [file for file in files if rows_in(file) == ROWS_A_FILE]
         final = [file for file in small if not file.endswith("|False")]
-        scattered = len(final) if len(final) >= FEWEST else 0
+        scattered = len(final) if len(final) >= self.fewest else 0
         deletes = bool(found.hidden)
         return TableSize(len(files), len(files), len(small), scattered, has_deletes=deletes)
 
@@ -522,12 +547,6 @@ class FakeTables:
             raise Transient("CATALOG_UNAVAILABLE", f"the catalog did not answer for {branch}")
 
 
-def rows_in(file: str) -> int:
-    """Return the rows in a data file; the name of one that a compaction wrote has a factor."""
-    found = _COMPACTED.fullmatch(file)
-    return ROWS_A_FILE * int(found[1] if found else 1)
-
-
 def _require_fit(written: FakeTable, current: FakeTable, together: Collection[str]) -> None:
     """See table_fit.require_fit."""
     if _has_other_rows(written, current, together):
@@ -562,6 +581,11 @@ def _has_other_columns(written: FakeTable, current: FakeTable) -> bool:
 
 def _id(column: str) -> int:
     return int(column.rpartition("@")[2].rstrip("!"))
+
+
+def data_address(name: str, table: FakeTable, file: str) -> str:
+    """Return the address of a data file of a table."""
+    return f"{_location(name, table.folder(file))}/data/{file}"
 
 
 def _location(name: str, table_uuid: str) -> str:

@@ -14,6 +14,16 @@ class FakeClock:
         self._now += timedelta(milliseconds=1)
         return self._now.isoformat(timespec="milliseconds")
 
+    @property
+    def moment(self) -> datetime:
+        """Return the time, which does not advance by this."""
+        return self._now
+
+    @property
+    def at(self) -> float:
+        """Return the time in seconds."""
+        return self._now.timestamp()
+
     def pass_(self, seconds: float) -> None:
         """Advance the clock."""
         self._now += timedelta(seconds=seconds)

@@ -1,15 +1,23 @@
 """The job runs of a compaction in memory: one data file takes the place of all small ones."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
 from functions.adapters.emr import RunState
+from functions.adapters.nessie import UnknownBranch
+from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.upkeep import Comparison, Fingerprint
-from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, rows_in
+from tests.fakes.catalog import FakeCatalog
 from tests.fakes.jobs import FakeJobs
+from tests.fakes.rows import AND, ROWS_A_FILE, rows_in, sources_in
 from tests.fakes.storage import FakeLake
+
+
+def compacted(files: Sequence[str], by: str) -> str:
+    """Return the data file that takes the place of these."""
+    return AND.join(f"{line}#{by}" for file in files for line in sources_in(file))
 
 
 def run_compaction(
@@ -20,34 +28,43 @@ def run_compaction(
     `loses` is of how many data files the rows are not written.
     """
     spec = jobs.spec(run)
-    if spec.audited_hash:
-        lake.put_text(spec.report_key, _compared(spec, catalog).to_json().encode())
-    elif catalog.head(spec.branch) == spec.base_hash:
-        _rewrite(spec, catalog, loses)
-    jobs.end(run, RunState.SUCCESS)
+    try:
+        if spec.audited_hash:
+            lake.put_text(spec.report_key, _compared(spec, catalog).to_json().encode())
+        elif catalog.head(spec.branch) == spec.base_hash:
+            _rewrite(spec, catalog, loses)
+    except (UnknownBranch, Transient) as error:
+        jobs.end(run, RunState.FAILED, error.message)
+    else:
+        jobs.end(run, RunState.SUCCESS)
+
+
+def is_small(file: str) -> bool:
+    """Return whether it is rewritten: not what may still move to another partition."""
+    return rows_in(file) == ROWS_A_FILE and not file.endswith("|False")
 
 
 def _rewrite(spec: JobSpec, catalog: FakeCatalog, loses: int) -> None:
     table = catalog.table(spec.branch, spec.table)
     assert table
-    small = tuple(file for file in table.files if rows_in(file) == ROWS_A_FILE)
+    small = tuple(file for file in table.files if is_small(file))
     if not small:
         return
     kept = tuple(file for file in table.files if file not in small)
-    new = f"{spec.ingestion}.parquet*{len(small)}"
-    catalog.compacted[new] = small[: len(small) - loses]
+    new = compacted(small[: len(small) - loses], spec.ingestion)
     catalog.commit(spec.branch, spec.table, replace(table, files=kept).append(new))
 
 
 def _compared(spec: JobSpec, catalog: FakeCatalog) -> Comparison:
     states = [catalog.table(at, spec.table) for at in (spec.base_hash, spec.audited_hash)]
     old, new = (state.files if state else () for state in states)
-    before = _fingerprint(catalog, (file for file in old if file not in new))
-    after = _fingerprint(catalog, (file for file in new if file not in old))
+    before = _fingerprint(file for file in old if file not in new)
+    after = _fingerprint(file for file in new if file not in old)
     return Comparison(spec.table, spec.branch, spec.base_hash, spec.audited_hash, before, after)
 
 
-def _fingerprint(catalog: FakeCatalog, files: Iterable[str]) -> Fingerprint:
-    found = sorted(each for file in files for each in catalog.compacted.get(file, (file,)))
-    digest = sha256("\n".join(found).encode()).hexdigest()
+def _fingerprint(files: Iterable[str]) -> Fingerprint:
+    # A line without a source makes a table count rows that are not there.
+    found = sorted(line for file in files for line in sources_in(file) if line)
+    digest = sha256(AND.join(found).encode()).hexdigest()
     return Fingerprint(sum(map(rows_in, found)), digest)

@@ -10,7 +10,6 @@ from typing import Any
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState
-from functions.adapters.nessie import UnknownBranch
 from functions.model.ingestion import Ingestion
 from functions.on_job_run import job_run, job_run_judged
 from functions.on_upload import upload
@@ -21,21 +20,27 @@ from functions.sqs_handler import Work
 from functions.sweep import sweep
 from lakegate.audit_tables import RESULTS
 from lakegate.change import Change
-from lakegate.errors import LakegateError, Transient
+from lakegate.errors import LakegateError
+from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id
+from lakegate.shared_run import Judged
+from spark_jobs import shared_run
+from spark_jobs.taken_files import TakenFiles
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import FakeCatalog, FakeTables
 from tests.fakes.clock import FakeClock
+from tests.fakes.compaction import run_compaction
 from tests.fakes.faults import Journal, ProcessDied
 from tests.fakes.job import Script, passed, run_job
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.others import Others
-from tests.fakes.queues import FakeBacklog, FakeDeadLetters, FakeWorkQueue
-from tests.fakes.shared_job import FakeVerdicts, SharedJob
+from tests.fakes.queues import FakeBacklog, FakeDeadLetters
+from tests.fakes.shared_run import Judges
 from tests.fakes.storage import FakeLake, FakeLanding
+from tests.fakes.work_queue import FakeQueues, FakeWorkQueue
 
 SETTINGS = Settings(
     landing_bucket="landing",
@@ -76,6 +81,7 @@ RETURNS = ORDERS.replace("orders", "returns")
 Known = LandedObject | Ingestion
 _MOST_RECEIVES = 5
 _MOST_ROUNDS = 40
+_NEVER = 3600.0  # seconds, after which a shared run would hide what it has in hand anew
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,11 @@ class _Message:
 class Deployment:
     """One deployment with a contract for shop.orders, which claims the keys under shop/orders/."""
 
+    loses_events = False
+    drivers_time = ""
+    compactions_lose = 0  # the rows of so many data files
+    upserts_since = ""  # the head of main then
+
     def __init__(self, settings: Settings = SETTINGS, *, virgin: bool = False) -> None:
         self.settings = settings
         self.clock = FakeClock()
@@ -101,20 +112,19 @@ class Deployment:
         self.others = Others(self.catalog)
         self.jobs = FakeJobs(self.clock)
         self.uploads = FakeBacklog(self._uploads_waiting)
-        self.work = FakeWorkQueue()
+        self.queues = FakeQueues(self.clock, self.tell_verdict)
+        self.work = FakeWorkQueue(self.queues)
         self.alerts = FakeAlerts()
         self.announcements = FakeAnnouncements()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")
         self.dead_alerts = FakeDeadLetters("alerts-dead.fifo")
         self.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
-        self.loses_events = False
         self.garbage: list[str] = []
         self.adapters = self._world()
         self.keys: dict[str, frozenset[str]] = {}
         self.drivers: Counter[str] = Counter()
-        self.late: set[str] = set()
-        self.drivers_time = ""
+        self.hung: set[str] = set()
         self._scripts: dict[str, Script] = {}
         self._messages: deque[_Message] = deque()
         self._sent: list[_Message] = []
@@ -170,6 +180,11 @@ class Deployment:
         listed = [f"{{property: {name}, value: {value}}}" for name, value in settings.items()]
         text = f"{ORDERS}customProperties: [{', '.join(listed)}]\n"
         self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
+
+    def keeps_keys(self, now: bool) -> None:
+        """Note since when the contract in force lets files replace rows by key, if it does."""
+        head = self.upserts_since or self.catalog.head("main")
+        self.upserts_since = head if now else ""
 
     def restrict_batches(self, **settings: str) -> None:
         """Upload the contract without its permission for batches, or with this one."""
@@ -260,7 +275,7 @@ class Deployment:
             self.run_shared(run)
 
     def run_shared(self, run: str, *, in_steps: bool = False) -> None:
-        """Have a shared run judge all files that wait.
+        """Have a shared run serve until no file comes any more, and end.
 
         With `in_steps` its calls are recorded as well: the run may fail, die or hang at each of
         them.
@@ -273,7 +288,7 @@ class Deployment:
 
         def pause(_: str) -> tuple[()]:
             if next(calls) == call:
-                self.come_again()
+                self.queues.show()
                 meanwhile()
             return ()
 
@@ -281,29 +296,38 @@ class Deployment:
         self._work_shared(run, journal)
 
     def _work_shared(self, run: str, journal: Journal) -> None:
-        parts = {"catalog": self.catalog, "lake": self.lake}
-        catalog, lake = (journal.watched(f"job_{name}", part) for name, part in parts.items())
-        work = journal.watched("job_work", self.work)
-        verdicts = journal.watched("job_verdicts", FakeVerdicts(self._send_judged))
-        job = SharedJob(catalog, lake, self._scripts, self.keys, self._next_token)
-        name = self.jobs.get(run).name
+        parts = {"catalog": self.catalog, "lake": self.lake, "queues": self.queues}
+        catalog, lake, queues = (journal.watched(f"job_{n}", part) for n, part in parts.items())
+        judges = Judges(catalog, lake, self._scripts, self.keys, self._next_token)
+        told = self.jobs.shared_run(run)
+        clock = shared_run.Clock(lambda: self.clock.at, self.clock.pass_)
         try:
-            while job.round(name, work, verdicts):
-                pass
-        except (Transient, UnknownBranch):  # the real run takes a missing branch for Transient
-            self.work.give_back()
+            shared_run.serve(told, queues, TakenFiles(told, judges.means), clock, _NEVER)
         except ProcessDied:
-            self.work.give_back()
             self.end_shared(run, RunState.FAILED)
+        else:
+            self.end_shared(run)
 
-    def come_again(self) -> None:
-        """Let others take what shared runs have in hand; these may go on, and report late."""
-        self.late |= self.work.give_back()
+    @property
+    def late(self) -> set[str]:
+        """Return the keys of reports that may come after others concluded their attempts."""
+        taken_away = map(JobSpec.from_argument, self.queues.taken_away)
+        return self.hung | {spec.report_key for spec in taken_away}
+
+    @property
+    def was_doubled(self) -> bool:
+        """Return whether any attempt was queued twice, or taken by two shared runs."""
+        return self.work.sent_twice or bool(self.queues.taken_away)
 
     def share(self, runs: int) -> None:
         """Deploy again, with so many shared runs at most."""
         self.settings = replace(self.settings, shared_runs=runs)
-        self.work.was_doubled |= not runs  # what waits begins another attempt
+        self.work.sent_twice |= not runs  # as what waits begins another attempt
+        self.adapters = self._world()
+
+    def keep(self, days: int) -> None:
+        """Deploy again; what expires is kept for so many days."""
+        self.settings = replace(self.settings, keep_days=days)
         self.adapters = self._world()
 
     def end_shared(self, run: str, state: RunState = RunState.SUCCESS) -> None:
@@ -312,8 +336,9 @@ class Deployment:
         if not self.loses_events:
             self.send_job_run(run)
 
-    def _send_judged(self, body: str) -> None:
-        self._send(job_run, body, self.dead_job_runs)
+    def tell_verdict(self, judged: Judged) -> None:
+        """Put a message of a shared run into its queue."""
+        self._send(job_run, judged.to_json(), self.dead_job_runs)
 
     def run_one_job(self, nth: int, *, in_steps: bool = False) -> None:
         """Run one of the started jobs to its end.
@@ -330,7 +355,7 @@ class Deployment:
         """Have EMR declare one job run over, although its driver may continue."""
         if running := self.runs:
             run = running[nth % len(running)]
-            self.late.add(self.jobs.spec(run).report_key)
+            self.hung.add(self.jobs.spec(run).report_key)
             self.jobs.end(run, state, "the driver does not answer")
             self.send_job_run(run)
 
@@ -350,7 +375,7 @@ class Deployment:
                 self.deliver()
                 self.run_jobs()
             self.ledger.behind.clear()  # no index is for as long as the grace time
-            self.come_again()  # nor does a run that hangs keep what it has in hand
+            self.queues.show()  # nor does a run that hangs keep what it has in hand
             if self._is_at_rest():
                 return
             self.sweep()
@@ -416,14 +441,18 @@ class Deployment:
     def _run_job(self, run: str, *, in_steps: bool = False) -> None:
         self.drivers[run] += 1
         if self.drivers[run] > 1:  # the other one may end the run
-            self.late.add(self.jobs.spec(run).report_key)
-        script = self._scripts.get(self.jobs.spec(run).ingestion, passed)
+            self.hung.add(self.jobs.spec(run).report_key)
+        spec = self.jobs.spec(run)
+        script = self._scripts.get(spec.ingestion, passed)
         catalog, lake = self.catalog, self.lake
         if in_steps:
             catalog = self.journal.watched("job_catalog", catalog)
             lake = self.journal.watched("job_lake", lake)
         try:
-            run_job(run, script, catalog, lake, self.jobs, self.keys, self.drivers_time)
+            if spec.compact:
+                run_compaction(run, catalog, lake, self.jobs, loses=self.compactions_lose)
+            else:
+                run_job(run, script, catalog, lake, self.jobs, self.keys, self.drivers_time)
         except ProcessDied:
             self.jobs.end(run, RunState.FAILED, "the driver died")
         if not self.loses_events:
@@ -450,6 +479,7 @@ class Deployment:
             and not any(self.ledger.needs_recording())
             and not self.catalog.branches(f"publish/{RESULTS.name}/")
             and not (self.settings.shared_runs and self.work.size())
+            and not self.ledger.compactions().under_way
             and all(ingestion_id(landed) in known for landed in self.arrivals())
             and not self.dead_uploads.waiting()
             and not self.dead_job_runs.waiting()

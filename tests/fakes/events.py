@@ -159,7 +159,7 @@ _IN_TIME: dict[Time, Callable[[Deployment], object]] = {
     Time.GARBAGE: Deployment.send_garbage,
     Time.SILENCE: lambda deployment: setattr(deployment, "loses_events", True),
     Time.SOUND: lambda deployment: setattr(deployment, "loses_events", False),
-    Time.COMES_AGAIN: Deployment.come_again,
+    Time.COMES_AGAIN: lambda deployment: deployment.queues.show(),
     Time.WORK_LOST: lambda deployment: deployment.work.lose(),
     Time.REST: Deployment.settle,
 }
@@ -197,16 +197,6 @@ class SharedRunDies:
 
 
 @dataclass(frozen=True)
-class SharedRunEnds:
-    """A shared run ends, since no file came for long."""
-
-    def happen(self, stage: Stage) -> None:
-        """End it; EMR announces that."""
-        for run in stage.deployment.jobs.shared_runs():
-            stage.deployment.end_shared(run)
-
-
-@dataclass(frozen=True)
 class LoseRun:
     """EMR loses a job run that has not ended."""
 
@@ -217,7 +207,7 @@ class LoseRun:
         jobs = stage.deployment.jobs
         if running := stage.deployment.runs:
             run = running[self.nth % len(running)]
-            stage.deployment.late.add(jobs.spec(run).report_key)  # of a driver that may go on
+            stage.deployment.hung.add(jobs.spec(run).report_key)  # of a driver that may go on
             jobs.lose(run)
             stage.forgotten += 1
             stage.excused |= {"errored JOB_LOST"}
@@ -245,6 +235,7 @@ class LoseEntry:
             if is_batch and stage.refuses_batches:
                 return
             stage.deployment.ledger.lose(lost.id)
+            stage.deployment.ledger.forget_search()
             stage.lost_entries = True
             stage.lost_batches |= is_batch
             stage.forgotten += 1
@@ -302,6 +293,7 @@ class Contract:
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.checks_whole_table + text
         stage.deployment.lake.put_text(f"contracts/{TABLE}.yaml", (ORDERS + text).encode())
+        stage.deployment.keeps_keys(_UPSERT in text)
         stage.excused |= ends
         stage.replaces_versions |= self.now == "replaces versions"
         stage.refuses_batches |= self.now in ("holds duplicates", *_REPLACE_ROWS)
@@ -326,6 +318,7 @@ CHANGES: dict[str, Callable[[Others, str], None]] = {
     "require a column": Others.require_column,
     "drop": Others.drop,
     "recreate": Others.recreate,
+    "make a view": Others.make_view,
 }
 
 
@@ -364,11 +357,14 @@ class Meddle:
 class Decide:
     """A command replays a failed ingestion or publishes it anyway, at any later time.
 
+    A replay may be by the `original` contract, under which the file was audited first.
+
     It skips ingestions whose older rows would have to be deleted first.
     """
 
     nth: int = 0
     publishes: bool = False
+    original: bool = False
 
     def happen(self, stage: Stage) -> None:
         """Run the command once; it may be refused, or fail."""
@@ -384,7 +380,7 @@ class Decide:
             if self.publishes:
                 publish_anyway(deployment.adapters, now, "Ann", "it is known")
             else:
-                replay(deployment.adapters, now, by="Ann")
+                replay(deployment.adapters, now, by="Ann", original=self.original)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from functions.telemetry import logger
-from tests.fakes import events, stage
+from tests.fakes import events, forgeries, stage, upkeep_events
 from tests.fakes.sabotage import patched, second_copy
 from tests.fakes.stage import Story
 
@@ -98,7 +98,7 @@ def _modules(name: str) -> Iterator[str]:
     """Yield the module that defines the class of an event's text, or Story."""
     if name == "Story":
         yield stage.__name__
-    for module in (events, stage):
+    for module in (events, forgeries, stage, upkeep_events):
         if getattr(vars(module).get(name), "__module__", "") == module.__name__:
             yield module.__name__
 

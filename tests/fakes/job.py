@@ -13,8 +13,9 @@ from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
-from tests.fakes.catalog import ROWS_A_FILE, FakeCatalog, FakeTable
+from tests.fakes.catalog import FakeCatalog, FakeTable
 from tests.fakes.jobs import FakeJobs
+from tests.fakes.rows import ROWS_A_FILE, merge, rows_in
 from tests.fakes.schema import validate_report
 from tests.fakes.storage import FakeLake
 
@@ -229,7 +230,9 @@ def _found(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
         return _look_again(spec, catalog, lake)
     agreed = lake.contract_at(spec.contract_key, spec.contract_version).contract
     mode = agreed.write_mode
-    return _replace(spec, catalog, mode) if mode else _append(spec, catalog)
+    if mode.merges:
+        return _merge(spec, catalog, mode)
+    return _overwrite(spec, catalog) if mode else _append(spec, catalog)
 
 
 def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
@@ -276,7 +279,7 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
         return _retract(spec, catalog, lake, table)
     rewritten = tuple(_rewritten(file, spec) for file in table.files)
     changed = replace(table, files=()).append(*rewritten, data_file(spec))
-    rows = ROWS * len(table.files)
+    rows = _rows(table)
     effect = Effect(rows, rows + ROWS, added=ROWS, removed=0)
     catalog.commit(spec.branch, spec.table, changed)
     audited = catalog.own_commit(spec.branch, spec.base_hash)
@@ -296,7 +299,7 @@ def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTab
     left = tuple(file for file in table.files if file not in gone)
     catalog.commit(spec.branch, spec.table, replace(table, files=left, added=()))
     audited = catalog.own_commit(spec.branch, spec.base_hash)
-    before, after = ROWS * len(table.files), ROWS * len(left)
+    before, after = _rows(table), sum(map(rows_in, left))
     effect = Effect(before, after, added=0, removed=before - after)
     passed = passed_report(spec, audited)
     return replace(passed, effect=effect, files=(), rows_written=0)
@@ -314,16 +317,32 @@ def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
     return passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
 
 
-def _replace(spec: JobSpec, catalog: FakeCatalog, mode: WriteMode) -> AuditReport:
-    """Put the file's rows in the place of all others: each file has the same key and partition."""
+def _overwrite(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
+    """Put the file's rows in the place of all others: each file has the same partition."""
     _require_unshared(spec, catalog)
     table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
-    before = ROWS * len(table.files)
+    before = _rows(table)
     catalog.commit(spec.branch, spec.table, replace(table, files=()).append(data_file(spec)))
     report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
-    updated = min(before, ROWS) if mode.merges else 0
-    effect = Effect(before, ROWS, added=ROWS, removed=before, updated=updated)
-    return replace(report, effect=effect, files=() if mode.merges else report.files)
+    return replace(report, effect=Effect(before, ROWS, added=ROWS, removed=before))
+
+
+def _merge(spec: JobSpec, catalog: FakeCatalog, mode: WriteMode) -> AuditReport:
+    """Put the file's rows in the place of those with the same keys."""
+    _require_unshared(spec, catalog)
+    table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
+    mark = f"{spec.ingestion}-{spec.attempt}"
+    done = merge(table.files, data_file(spec), mark, latest=bool(mode.latest_by))
+    merged = replace(table, files=done.left).append(*done.new)
+    catalog.commit(spec.branch, spec.table, merged)
+    report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
+    added = done.inserted + done.updated
+    effect = Effect(_rows(table), _rows(merged), added, done.updated, done.updated)
+    return replace(report, effect=effect, rows_written=added, files=())
+
+
+def _rows(table: FakeTable) -> int:
+    return sum(map(rows_in, table.files))
 
 
 def _require_unshared(spec: JobSpec, catalog: FakeCatalog) -> None:

@@ -48,6 +48,11 @@ class FakeJobs:
         told = ((each.told, each.run) for each in self._runs.values())
         return [run.id for of, run in told if isinstance(of, SharedRun) and not run.has_ended]
 
+    def compactions(self) -> set[str]:
+        """Return the ids of the compactions whose runs were started."""
+        told = (each.told for each in self._runs.values())
+        return {of.ingestion for of in told if isinstance(of, JobSpec) and of.compact}
+
     def shared_run(self, run: str) -> SharedRun:
         """Return the input of a shared run."""
         told = self._runs[run].told

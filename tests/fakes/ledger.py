@@ -216,6 +216,10 @@ class FakeLedger:
         self._slots[slot.number] = saved
         return saved
 
+    def forget_search(self) -> None:
+        """Lose how far the search has come, as a ledger does that is restored from a backup."""
+        self._search = None
+
     def lose(self, *ids: str) -> None:
         """Delete ingestions without a trace, or the whole ledger if none is named."""
         if not ids:

@@ -28,6 +28,9 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
             process.kill()
     stage.deployment.loses_events = False
     stage.deployment.settle()
+    if stage.deployment.others.forged:
+        stage.deployment.sweep()  # which might take it for its own
+        stage.deployment.settle()
     if any(ingestion.branches_to_delete for ingestion in stage.deployment.ledger.all()):
         list(expire(stage.deployment.adapters, 30))  # completes a discard that failed
         stage.deployment.settle()
@@ -47,8 +50,9 @@ def _ends_as_it_should(stage: Stage) -> None:
         excused.add(File.CRASHING.end)
     if max(stage.deployment.drivers.values(), default=0) > 1:  # of one run, only one of them failed
         excused |= {File.CRASHING.end, File.CONTRADICTED.end}
-    for id_, file in stage.files.items():
-        ingestion = stage.deployment.ledger.get(id_)
+    known = [each for each in stage.deployment.ledger.all() if each.id in stage.files]
+    for ingestion in known:  # without what a command could not record
+        id_, file = ingestion.id, stage.files[ingestion.id]
         end = f"{ingestion.state} {ingestion.reason.code}" if ingestion.reason else ingestion.state
         may = {file.end, *excused, *(_DECIDED if id_ in stage.decided else ())}
         end = ingestion.state if ingestion.state is State.PUBLISHED else end

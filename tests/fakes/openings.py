@@ -16,11 +16,11 @@ from tests.fakes.events import (
     RunJob,
     Share,
     SharedRunDies,
-    SharedRunEnds,
     Strike,
     Time,
 )
 from tests.fakes.stage import File, Kind, Story
+from tests.fakes.upkeep_events import CleanUp, Compact
 
 ORDERS = KEYS[:3]
 NOTHING: Story = ()
@@ -63,6 +63,17 @@ ONE_BY_ONE: Story = (
     Time.REST,
     *map(Land, ORDERS),
     Time.COURSE,
+)
+A_QUEUED_FILE_AND_A_KEY: Story = (
+    *A_TABLE,
+    Share(),
+    Land(KEYS[0]),
+    Deliver(),
+    Contract("merges rows"),
+    Land(KEYS[1]),
+    Deliver(),
+    RunJob(),
+    Deliver(),
 )
 A_LATE_EVENT: Story = (
     Contract("replaces rows"),
@@ -155,11 +166,41 @@ A_DAY_OF_SHARED_RUNS: Story = (
     Land(ORDERS[2]),
     Time.COURSE,
     Time.COURSE,
-    SharedRunEnds(),
     Land(ORDERS[0], File.CRASHING_ONCE),
     Land(ORDERS[1]),
     Time.COURSE,
     Time.SWEEP,
     Time.COURSE,
 )
-DAYS = (A_DAY, A_DAY_OF_VERSIONS, A_DAY_OF_LOSS, A_DAY_OF_SHARED_RUNS)
+A_DAY_OF_COMPACTION: Story = (
+    *map(Land, ORDERS[:2]),
+    Time.REST,
+    Compact(),
+    Time.COURSE,
+    Time.SWEEP,
+    Land(ORDERS[2]),
+    Time.COURSE,
+    Time.COURSE,
+    Time.SWEEP,
+)
+A_DAY_OF_DELETION: Story = (
+    *map(Land, ORDERS[:2]),
+    Land(ORDERS[2], File.REJECTED),
+    Time.REST,
+    CleanUp(),
+    Land(ORDERS[2]),
+    Deliver(),
+    RunJob(),
+    LoseEntry(-1),
+    CleanUp(),
+    Time.REST,
+    CleanUp(),
+)
+DAYS = (
+    A_DAY,
+    A_DAY_OF_VERSIONS,
+    A_DAY_OF_LOSS,
+    A_DAY_OF_SHARED_RUNS,
+    A_DAY_OF_COMPACTION,
+    A_DAY_OF_DELETION,
+)

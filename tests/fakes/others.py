@@ -1,8 +1,4 @@
-"""Changes on main by other writers, and the rows that they added and removed.
-
-The name of a data file shows its rows: for a landed object its address and version, before the `#`;
-for a compacted file those of all the files that it replaced.
-"""
+"""Changes on main by other writers, and the rows that they added and removed."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,36 +7,47 @@ from dataclasses import replace
 
 from functions.model.commits import Commit
 from functions.model.merge_commit import published, tables
-from tests.fakes.catalog import FakeCatalog, FakeTable
+from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
+from tests.fakes.rows import AND, rows_of_file, rows_of_source, sources_in
 
 Row = tuple[str, str]
-_AND = "\n"
 
 
 def rows_of(catalog: FakeCatalog, at: str) -> Counter[Row]:
     """Return the count of each row in the tables at a branch or a hash, history excluded."""
     names = (name for name in catalog.names(at) if not name.startswith("ops."))
     tables = ((name, catalog.table(at, name)) for name in names)
-    return Counter((name, row) for name, table in tables if table for row in _rows(table))
+    return Counter(row for name, table in tables if table for row in rows_in_table(name, table))
+
+
+def rows_in_table(name: str, table: FakeTable) -> Iterator[Row]:
+    """Yield the rows in a state of a table."""
+    return ((name, row) for file in table.files for row in rows_of_file(file))
 
 
 def rows_replaced(catalog: FakeCatalog, commits: Iterable[Commit]) -> Counter[Row]:
-    """Return the rows that these commits removed because a file replaces all rows of its table."""
+    """Return the rows that these commits removed because a file replaces rows of its table.
+
+    Those that an upsert did not take over from its file count as well.
+    """
     found: Counter[Row] = Counter()
     for commit in commits:
-        if any(each.mode for each in published(commit)):
-            rows = rows_of(catalog, commit.parent)
-            (table,) = tables(commit)
-            found.update({row: times for row, times in rows.items() if row[0] == table})
+        for each in published(commit):
+            if each.mode:
+                (name,) = tables(commit)
+                before, after = catalog.table(commit.parent, name), catalog.table(commit.hash, name)
+                found.update(rows_in_table(name, before) if before else ())
+                found.subtract(rows_in_table(name, after) if after else ())
+                found.update((name, row) for row in rows_of_source(f"{each.object}@{each.version}"))
     return found
 
 
 class Others:
     """Other writers that use main's tables independently of Lakegate, and the results.
 
-    `brought` and `took` count rows, `dropped` are the branches that they dropped. `undid` is true
-    after they restored something; `withdrawn` counts the ingestions that main no longer named then.
-    `idle` is true as long as they left main unchanged.
+    `brought` and `took` count rows. `dropped` are the branches that they dropped, `forged` those
+    that they made. `undid` is true after they restored something; `withdrawn` counts the ingestions
+    that main no longer named then. `idle` is true as long as they left main unchanged.
     """
 
     def __init__(self, catalog: FakeCatalog) -> None:
@@ -48,6 +55,7 @@ class Others:
         self.brought: Counter[Row] = Counter()
         self.took: Counter[Row] = Counter()
         self.dropped: set[str] = set()
+        self.forged: set[str] = set()
         self.withdrawn: Counter[str] = Counter()
         self.undid = False
         self.idle = True
@@ -62,13 +70,13 @@ class Others:
     def delete(self, table: str) -> None:
         """Delete the oldest row."""
         if (current := self._catalog.table("main", table)) and (rows := _rows(current)):
-            self.took[table, rows[0]] += 1
+            self.took.update((table, row) for row in rows_of_source(rows[0]))
             self._write(table, current, rows[1:])
 
     def compact(self, table: str) -> None:
         """Rewrite all files as one."""
         if (current := self._catalog.table("main", table)) and (rows := _rows(current)):
-            self._write(table, current, [_AND.join(rows)])
+            self._write(table, current, [AND.join(rows)])
 
     def add_column(self, table: str) -> None:
         """Add an optional column: files written without it still fit."""
@@ -81,13 +89,18 @@ class Others:
     def drop(self, table: str) -> None:
         """Drop the table with all its rows."""
         if current := self._catalog.table("main", table):
-            self.took.update((table, row) for row in _rows(current))
+            self.took.update(rows_in_table(table, current))
             self._commit(table, None)
 
     def recreate(self, table: str) -> None:
         """Drop the table with all its rows and create another one of the same name."""
         self.drop(table)
         self._commit(table, self._new_table())
+
+    def make_view(self, table: str) -> None:
+        """Make a view of the table, or another one in its place."""
+        number = len(list(self._catalog.log()))
+        self._commit(f"{table}_view", FakeTable(f"uuid of view {number}", kind=VIEW))
 
     def write_on_branch(self, branch: str, table: str) -> None:
         """Write a row on an ingestion's branch; it must never reach main."""
@@ -139,4 +152,4 @@ class Others:
 
 
 def _rows(table: FakeTable) -> list[str]:
-    return [row.partition("#")[0] for file in table.files for row in file.split(_AND)]
+    return [line for file in table.files for line in sources_in(file)]

@@ -19,10 +19,14 @@ from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
 from lakegate.landing import ingestion_id, parse_report_key
 from lakegate.times import second
+from spark_jobs.taken_files import MARKER
 from tests.fakes.catalog import FakeTable
-from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.deployment import Deployment
+from tests.fakes.files_in_the_lake import check_files
+from tests.fakes.keys_on_main import check_keys
 from tests.fakes.notices import check_consumers_are_notified, check_owners_are_notified
-from tests.fakes.others import Row, rows_of, rows_replaced
+from tests.fakes.others import Row, rows_in_table, rows_of, rows_replaced
+from tests.fakes.rows import rows_of_source, sources_in
 
 
 def check_promises(deployment: Deployment) -> None:
@@ -31,6 +35,7 @@ def check_promises(deployment: Deployment) -> None:
     published = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
     _exactly_the_published_is_on_main(deployment, published)
     _no_key_is_on_main_twice(deployment)
+    check_keys(deployment)
     _batches_come_whole(deployment, [i for i in published if i.parts])
     _batches_bring_what_was_there(deployment, [i for i in deployment.ledger.all() if i.parts])
     _no_file_comes_twice_unapproved(deployment, published)
@@ -71,12 +76,15 @@ def left_behind(deployment: Deployment) -> list[str]:
     references = deployment.catalog.references()
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED and not i.discarded]
     kept = {i.branch for i in failed} | {b for i in failed for b in branches(i, references)}
-    there = deployment.catalog.branches("ingest/", "publish/")
-    if deployment.work.was_doubled:  # of two takings of one file, `expire` deletes a branch
+    there = deployment.catalog.branches("ingest/", "publish/", "upkeep/")
+    if deployment.was_doubled:  # of two takings of one file, `expire` deletes a branch
         there = [name for name in there if not name.startswith("ingest/")]
     if deployment.ledger.has_lost:  # and the branch of a group that nobody knows any more
         there = [name for name in there if "/group-" not in name]
-    return [name for name in there if name not in kept]
+    # What a process that died leaves of a compaction, `expire` deletes the next day.
+    died = tuple(f"/{id_[-12:]}-" for id_ in deployment.jobs.compactions())
+    there = [name for name in there if not any(part in name for part in died)]
+    return [name for name in there if name not in kept | deployment.others.forged]
 
 
 def _nothing_is_lost(deployment: Deployment) -> None:
@@ -88,9 +96,12 @@ def _nothing_is_lost(deployment: Deployment) -> None:
 def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
     replaced = Counter(id_ for i in published for id_ in i.replaced)
     others, rows = deployment.others, Counter(row for i in published for row in _rows(i))
-    for commit in deployment.catalog.log():
-        wrong = rows_of(deployment.catalog, commit.hash) - rows - others.brought
-        assert not wrong, f"unaudited or doubled in main: {wrong} by {commit}"
+    allowed = rows + others.brought
+    for commit, names in deployment.catalog.history():
+        for name in names:
+            table = None if name.startswith("ops.") else deployment.catalog.table(commit.hash, name)
+            wrong = Counter(rows_in_table(name, table)) - allowed if table else None
+            assert not wrong, f"unaudited or doubled in main: {wrong} by {commit}"
     found = rows_of(deployment.catalog, "main")
     log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
     named = Counter(each.id for each in log)
@@ -130,7 +141,8 @@ def _rows(ingestion: Ingestion) -> list[Row]:
         return []
     landed = [(part.table, part.landed(ingestion.landed)) for part in ingestion.parts]
     whole = landed or [(ingestion.table, ingestion.landed)]
-    return [(table, f"{each.uri}@{each.version}") for table, each in whole]
+    sources = ((table, f"{each.uri}@{each.version}") for table, each in whole)
+    return [(table, row) for table, source in sources for row in rows_of_source(source)]
 
 
 def _main_reads_what_was_audited(deployment: Deployment, published: list[Ingestion]) -> None:
@@ -275,13 +287,16 @@ def _every_run_is_recorded_once(deployment: Deployment) -> None:
     expected: Counter[str] = Counter()
     late: Counter[str] = Counter()
     for key in deployment.lake.reports():
+        if key.endswith(MARKER):
+            continue
         _, id_, attempt = parse_report_key(key)
         now = deployment.ledger.get(id_)
         published = (now.state, now.attempt) == (State.PUBLISHED, attempt)
         records = [f"{path}|{published}" for path in _records(deployment, key)]
         (late if key in deployment.late else expected).update(records)
     tables = (deployment.catalog.table("main", table.name) for table in TABLES)
-    found = Counter(file for table in tables if table for file in table.files)
+    files = (file for table in tables if table for file in table.files)
+    found = Counter(line for file in files for line in sources_in(file))
     assert expected <= found <= expected + late, f"recorded: {found}, not {expected}"
 
 
@@ -293,16 +308,6 @@ def _records(deployment: Deployment, key: str) -> list[str]:
         return []
     is_own = parse_report_key(key)[1:] == (report.ingestion, report.attempt)
     return [file.path for single in report.singles for file in single.records if is_own]
-
-
-def check_files(deployment: Deployment) -> None:
-    """Raise AssertionError if a file is missing that main or a branch refers to, now or earlier."""
-    deleted = {f"s3://lake/{key}" for key in deployment.lake.deleted}
-    for name, head in deployment.catalog.references().items():
-        for change in deployment.catalog.changes(head, TABLE):
-            if change.metadata:
-                lost = deployment.tables.files(change.metadata).paths & deleted
-                assert not lost, f"{name} at {change.hash} has lost {sorted(lost)}"
 
 
 def _reconcile_agrees(deployment: Deployment) -> None:
@@ -322,5 +327,7 @@ def unwatched(deployment: Deployment) -> Adapters:
         lake=cast(Any, deployment.lake),
         ledger=cast(Any, deployment.ledger),
         catalog=cast(Any, deployment.catalog),
+        alerts=cast(Any, deployment.alerts),
+        announcements=cast(Any, deployment.announcements),
         tables=lambda: cast(Any, deployment.tables),
     )

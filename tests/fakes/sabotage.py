@@ -8,7 +8,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-_OURS = ("functions", "lakegate", "tests")
+_OURS = ("functions", "lakegate", "spark_jobs", "tests")
 # The test configures log lines and metrics, and schemas need no second validation.
 _SHARED = ("functions.telemetry", "tests.fakes.schema")
 _copy: dict[str, ModuleType] = {}

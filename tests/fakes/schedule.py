@@ -12,11 +12,16 @@ from functools import partial
 
 from functions.adapters.emr import RunState
 from functions.adapters.ledger_notes import Moved
-from functions.model.ingestion import ALERTED, Ingestion
+from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations import failed, rebuild_ledger
+from functions.operations.compaction import start_due
+from functions.operations.daily_upkeep import upkeep
 from functions.operations.expire import expire
 from functions.pipeline.audit_history import accept
+from functions.pipeline.intake import retract
+from lakegate.change import retraction
 from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
 from tests.fakes.deployment import SETTINGS, Deployment
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import passed
@@ -53,6 +58,9 @@ class Work(Enum):
     ACCEPT = "a command accepts a drift as the new baseline"
     EXPIRE = "a command expires all failed ingestions of the day before"
     REBUILD = "a command rebuilds the ledger"
+    RETRACT = "a command asks that the rows of a published file are removed"
+    COMPACT = "the schedule starts compactions"
+    CLEAN_UP = "a day passes, and upkeep deletes dead files"
 
 
 @dataclass(frozen=True)
@@ -269,6 +277,29 @@ def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
     return lambda: list(rebuild_ledger.rebuild(stage.deployment.adapters))
 
 
+def _retract(stage: Stage, nth: int) -> Callable[[], object]:
+    known = [i for i in stage.deployment.ledger.all() if i.state is State.PUBLISHED]
+    if not known:
+        return lambda: None
+    published = known[nth % len(known)]
+    asked = retraction(published.table, published.id).landed(stage.deployment.lake.bucket)
+    stage.files[ingestion_id(asked)] = File.GOOD  # whether it is recorded or not
+    stage.excused |= {"errored TABLE_GONE", "errored ROWS_SCATTERED", "errored OBJECT_GONE"}
+    return lambda: retract(stage.deployment.adapters, published, "Ann", "wrong day")
+
+
+def _compact(stage: Stage, nth: int) -> Callable[[], object]:
+    stage.deployment.tables.fewest = 2
+    stage.excused |= {"errored ROWS_SCATTERED", "rejected CANNOT_REPLACE"}
+    return lambda: list(start_due(stage.deployment.adapters))
+
+
+def _clean_up(stage: Stage, nth: int) -> Callable[[], object]:
+    stage.deployment.keep(1)
+    stage.deployment.clock.pass_(_A_DAY)
+    return lambda: upkeep(stage.deployment.adapters)
+
+
 _replay = _command(lambda deployment, seen: failed.replay(deployment.adapters, seen, by="Ann"))
 _published = _command(
     lambda deployment, seen: failed.publish_anyway(deployment.adapters, seen, "Ann", "it is known")
@@ -285,4 +316,7 @@ _WORK: dict[Work, Callable[[Stage, int], Callable[[], object]]] = {
     Work.ACCEPT: _command(lambda d, seen: accept(d.adapters, seen, "Ann", "it is normal now")),
     Work.EXPIRE: _expire,
     Work.REBUILD: _rebuild,
+    Work.RETRACT: _retract,
+    Work.COMPACT: _compact,
+    Work.CLEAN_UP: _clean_up,
 }

@@ -8,6 +8,7 @@ from functions.adapters.emr import RunState
 from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.events import (
     CHANGES,
+    CONTRACTS,
     KEYS,
     Ask,
     Batch,
@@ -21,6 +22,7 @@ from tests.fakes.events import (
     Meddle,
     Time,
 )
+from tests.fakes.forgeries import Forge, Forgery
 from tests.fakes.openings import (
     A_CHANGE,
     A_GROUP_LOSES_A_MEMBER,
@@ -36,6 +38,7 @@ from tests.fakes.openings import (
 from tests.fakes.schedule import Begin, Break, Declare, Go, Lag, Skew, Trouble, Undo, Work, play
 from tests.fakes.stage import File, Stage, Story
 from tests.fakes.stories import Events, explore_with, flat, weighted
+from tests.fakes.upkeep_events import CleanUp
 
 _NTH = st.integers(0, 3)
 _FILES = st.sampled_from(
@@ -51,6 +54,17 @@ TWO_SHARED_RUNS: Story = (
     Time.COMES_AGAIN,
     Begin(Work.JOB),
 )
+KEYED: Story = (Contract("merges rows"), Land(), Time.REST, Land(), Deliver(), Land(KEYS[1]))
+COMPACTED: Story = (
+    *A_TABLE,
+    Land(),
+    Time.REST,
+    CleanUp(),
+    Begin(Work.COMPACT),
+    Go(0, 30),
+    Time.COURSE,
+    Begin(Work.CLEAN_UP),
+)
 OPENINGS = {
     "nothing": NOTHING,
     "a table": A_TABLE,
@@ -63,7 +77,11 @@ OPENINGS = {
     "failed files": FAILED,
     "two drivers": TWO_DRIVERS,
     "two shared runs": TWO_SHARED_RUNS,
+    "rows with keys": KEYED,
+    "a compaction": COMPACTED,
 }
+# All but "replaces versions", with which the ledger may not lose an entry.
+_CONTRACTS = [each for each in CONTRACTS if each != "replaces versions"]
 _EVENTS: dict[Events, int] = {
     st.builds(Go, _NTH, st.sampled_from([1, 2, 3, 5, 8, 30])): 16,
     st.builds(Begin, st.sampled_from(_ORDINARY), _NTH): 12,
@@ -83,7 +101,8 @@ _EVENTS: dict[Events, int] = {
         st.sampled_from(Skew),
         st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),
-        st.builds(Contract, st.sampled_from(["asks for another column", "holds duplicates"])),
+        st.builds(Contract, st.sampled_from(_CONTRACTS)),
+        st.builds(Forge, st.sampled_from(Forgery), _NTH),
     ): 2,
 }
 _PARTS = (st.lists(weighted(_EVENTS), max_size=14),) * 4

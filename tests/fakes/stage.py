@@ -122,6 +122,7 @@ class Stage:
     def __post_init__(self) -> None:
         """Add a contract for a second table, and watch each merge and each new branch."""
         self.deployment.journal.pause = pause
+        self.deployment.catalog.store = self.deployment.lake.store
         self.deployment.lake.put_text(f"contracts/{OTHER_TABLE}.yaml", RETURNS.encode())
         self.deployment.journal.strike("catalog.merge", Fault(self._watch, times=float("inf")))
         cut = Fault(self._note_contract, "after", times=float("inf"))

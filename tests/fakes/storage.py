@@ -1,7 +1,7 @@
 """The two buckets in memory, with versions."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
@@ -149,7 +149,6 @@ class FakeLake:
     """The texts beside the tables: every version of the contracts and reports."""
 
     def __init__(self, clock: FakeClock | None = None, limits: Limits = DEFAULTS) -> None:
-        self.tried: set[str] = set()  # keys of reports whose files were alone in work
         self._clock = clock or FakeClock()
         self.limits = limits
         self._changes: dict[str, tuple[bytes, str]] = {}
@@ -237,6 +236,10 @@ class FakeLake:
         self._texts[key] = self._texts[key] or [text.encode()]
         return self.report(key)
 
+    def size(self, key: str) -> int:
+        """See spark_jobs.storage.Storage.stored."""
+        return len(self._texts[key][-1]) if key in self._texts else 0
+
     def baselines(self, table: str) -> tuple[Baselines, str]:
         """See Lake.baselines."""
         texts = self._texts.get(baselines_key(table))
@@ -296,6 +299,13 @@ class FakeLake:
         for key in keys:
             self._texts.pop(key, None)
             self.data.pop(key, None)
+
+    def store(self, addresses: Iterable[str]) -> None:
+        """Put files of tables into the bucket."""
+        for address in addresses:
+            key = address.removeprefix("s3://lake/")
+            self.deleted.pop(key, None)
+            self.data[key] = StoredObject(key, 1, self._clock.moment)
 
     def stored(self, prefix: str) -> Iterator[StoredObject]:
         """See Lake.stored; of the tables' objects only."""

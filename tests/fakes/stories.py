@@ -26,10 +26,10 @@ from tests.fakes.events import (
     RunJob,
     Share,
     SharedRunDies,
-    SharedRunEnds,
     Strike,
     Time,
 )
+from tests.fakes.forgeries import Forge, Forgery
 from tests.fakes.machine import tell
 from tests.fakes.openings import (
     A_BROKEN_SHARED_RUN,
@@ -37,6 +37,7 @@ from tests.fakes.openings import (
     A_LATE_DECISION,
     A_LATE_EVENT,
     A_LATE_FILE_AND_A_GROUP,
+    A_QUEUED_FILE_AND_A_KEY,
     A_SHARED_GROUP,
     A_TABLE,
     A_VERSION_APPROVED_IN_ORDER,
@@ -51,6 +52,7 @@ from tests.fakes.openings import (
 from tests.fakes.points import POINTS
 from tests.fakes.restorations import Restoration
 from tests.fakes.stage import Event, File, Kind, Stage, Story
+from tests.fakes.upkeep_events import Amiss, CleanUp, CleanUpAmiss, Compact
 
 Events = st.SearchStrategy[Event]
 
@@ -84,18 +86,23 @@ _CALM: dict[Events, int] = {
     st.builds(Deliver, _NTH, st.booleans()): 2,
     st.builds(RunJob, _NTH): 2,
     st.just(Time.COURSE): 3,
-    st.builds(SharedRunDies, st.integers(0, 30), st.sampled_from(_WHILE_IT_HANGS)): 1,
+    st.builds(SharedRunDies, st.integers(0, 35), st.sampled_from(_WHILE_IT_HANGS)): 1,
     st.sampled_from([Time.SWEEP, Time.REDELIVERY, Time.REST]): 1,
     st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
     st.one_of(
+        st.builds(Compact, st.sampled_from([0, 0, 0, 1])),
+        st.builds(CleanUp, st.sampled_from([0.5, 2])),
+        st.builds(CleanUpAmiss, st.sampled_from(Amiss)),
+    ): 2,
+    st.builds(Forge, st.sampled_from(Forgery), _NTH): 1,
+    st.one_of(
         st.builds(Share, st.integers(0, 1)),
-        st.just(SharedRunEnds()),
         st.builds(Lose, _NTH),
         st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),
         st.builds(Contract, st.sampled_from(list(CONTRACTS))),
         st.builds(Meddle, _NTH, st.booleans()),
-        st.builds(Decide, _NTH, st.booleans()),
+        st.builds(Decide, _NTH, st.booleans(), st.booleans()),
         st.sampled_from(Time),
     ): 2,
 }
@@ -122,6 +129,7 @@ OPENINGS = (
     SHARED,
     A_SHARED_GROUP,
     A_BROKEN_SHARED_RUN,
+    A_QUEUED_FILE_AND_A_KEY,
 )
 # Four short lists are longer than a long one.
 _PART = st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10)

@@ -30,21 +30,14 @@ from functions.operations.recognition import InDoubt
 from lakegate import times
 from lakegate.errors import Transient
 from tests.fakes.announcements import FakeAnnouncements
-from tests.fakes.catalog import (
-    ROWS_A_FILE,
-    VIEW,
-    CatalogBackup,
-    FakeCatalog,
-    FakeTable,
-    FakeTables,
-    rows_in,
-)
+from tests.fakes.catalog import VIEW, CatalogBackup, FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
-from tests.fakes.compaction import run_compaction
+from tests.fakes.compaction import compacted, run_compaction
 from tests.fakes.examples import INGESTION
 from tests.fakes.faults import ProcessDied
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
+from tests.fakes.rows import ROWS_A_FILE, rows_in
 from tests.fakes.storage import FakeLake
 
 KEEP_DAYS = 30
@@ -95,8 +88,8 @@ class _Catalog(FakeCatalog):
         self._years = years
         super().__init__(years.clock)
 
-    def _written(self, name: str, table: FakeTable) -> FakeTable:
-        made = super()._written(name, table)
+    def _written(self, name: str, table: FakeTable, *, registers: bool) -> FakeTable:
+        made = super()._written(name, table, registers=registers)
         for key in _metadata_of(made) - self._years.lake.data.keys():
             self._years.store(key)
         return made
@@ -284,7 +277,7 @@ class Years:
             (run,) = (each for each in self.jobs.runs() if not each.has_ended)
             spec = self.jobs.spec(run.id)
             run_compaction(run.id, self.catalog, self.lake, self.jobs)
-            new = f"{spec.ingestion}.parquet*{len(small)}"
+            new = compacted(small, spec.ingestion)
             self.rows[new] = frozenset[int]().union(*(self.rows[file] for file in small))
             self.store(key_of(name, table.uuid, new))
 

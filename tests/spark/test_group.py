@@ -19,6 +19,7 @@ from lakegate.landing import WRITTEN_BY_JOBS, group_reports_key, run_name
 from lakegate.report import AuditReport, Verdict, from_lines
 from lakegate.shared_run import Judged, SharedRun
 from spark_jobs import main
+from spark_jobs.serving import means
 from spark_jobs.storage import Storage
 from spark_jobs.taken_files import TakenFiles
 from tests.fakes.schema import validate_report
@@ -98,8 +99,8 @@ def _files(job: Job, specs: Sequence[JobSpec]) -> TakenFiles:
         nessie_uri=first.nessie_uri,
         token_secret=first.token_secret,
     )
-    secrets = boto3.client("secretsmanager")
-    return TakenFiles(run, job.warm_spark, job.services.s3, secrets, job.services.tokens["job"])
+    given = means(job.warm_spark, job.services.s3, boto3.client("secretsmanager"))
+    return TakenFiles(run, given, job.services.tokens["job"])
 
 
 def _ingest(job: Job, specs: Sequence[JobSpec]) -> list[AuditReport]:

@@ -8,7 +8,7 @@ from functions.pipeline import landing_order, publish, rebase
 from functions.pipeline import replace as replacement
 from functions.pipeline.rebase import Unit
 from lakegate.contract.model import Contract
-from tests.fakes import shared_job
+from tests.fakes import shared_run
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.openings import (
     A_LATE_EVENT,
@@ -52,14 +52,14 @@ ORDERING = (
     ),
     Guard(
         "a file that replaces rows is not registered again",
-        "lost or doubled",
+        "lost or doubled|not only its rows|of the key",
         (Patch(publish, "_next_intent", _register_again),),
         opening=ONE_BY_ONE,
     ),
     Guard(
         "a file that replaces rows is in no group",
         "lost or doubled",
-        (Patch(shared_job, "why_alone", _alone_for_other_reasons),),
+        (Patch(shared_run, "why_alone", _alone_for_other_reasons),),
         opening=A_SHARED_RUN_IN_ORDER,
     ),
     Guard(

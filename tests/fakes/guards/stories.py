@@ -19,6 +19,7 @@ from tests.fakes.events import (
     Time,
 )
 from tests.fakes.stage import File, Kind, Story
+from tests.fakes.upkeep_events import Amiss, CleanUpAmiss
 
 STORIES: dict[str, Story] = {
     "a landed object begins once": (
@@ -366,5 +367,20 @@ STORIES: dict[str, Story] = {
         Time.SILENCE,
         Land(file=File.CRASHING_ONCE),
         Time.REST,
+    ),
+    "upkeep deletes nothing where main lacks what it had": (
+        Land(),
+        Time.REST,
+        CleanUpAmiss(Amiss.SET_BACK),
+    ),
+    "a file of an older contract is not appended to rows with keys": (
+        Share(),
+        Land(),
+        Deliver(),
+        Contract("merges rows"),
+        Land("shop/orders/b.parquet"),
+        Deliver(),
+        RunJob(),
+        Deliver(),
     ),
 }

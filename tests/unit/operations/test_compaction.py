@@ -168,7 +168,8 @@ def test_reconcile_finds_nothing_to_blame(lake: Upkeep) -> None:
 def test_a_file_that_was_published_meanwhile_stays(lake: Upkeep) -> None:
     """If main's table has grown, the new data file is registered there in place of the old ones."""
     lake.start()
-    lake.ended("shop/orders/late.parquet")
+    lake.run("shop/orders/late.parquet")
+    lake.deliver()
     before = lake.rows
     assert lake.settle_it().step is Step.PUBLISHED
     assert len(lake.main_table.files) == 2
@@ -422,7 +423,8 @@ def _prepared(*, grown: bool) -> Upkeep:
     lake = Upkeep()
     lake.start()
     if grown:
-        lake.ended("shop/orders/late.parquet")
+        lake.run("shop/orders/late.parquet")
+        lake.deliver()
     lake.journal.calls.clear()
     return lake
 

@@ -11,7 +11,7 @@ from functions.adapters.s3 import StoredObject
 from functions.operations.discard import plan, remove
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
-from tests.fakes.promises import check_files
+from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.scenario import Scenario
 
 DAY = 24 * 60 * 60

@@ -15,8 +15,9 @@ from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.job import errored, passed, rejected
-from tests.fakes.promises import check_files, check_promises, left_behind
+from tests.fakes.promises import check_promises, left_behind
 from tests.fakes.scenario import FIRST, Scenario
 
 DAY = 86_400

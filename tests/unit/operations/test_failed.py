@@ -16,8 +16,9 @@ from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status
 from tests.fakes.deployment import ORDERS
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When
+from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.job import errored, passed, rejected
-from tests.fakes.promises import check_files, check_promises, ends, left_behind, publishing
+from tests.fakes.promises import check_promises, ends, left_behind, publishing
 from tests.fakes.scenario import FIRST, KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")

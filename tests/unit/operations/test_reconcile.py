@@ -10,10 +10,11 @@ from functions.model.ingestion import State
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End, Reconciliation
 from functions.operations.row_balance import Finding
-from tests.fakes.catalog import ROWS_A_FILE, FakeTable
+from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import rejected
 from tests.fakes.promises import unwatched
+from tests.fakes.rows import ROWS_A_FILE
 from tests.fakes.scenario import Scenario
 
 

@@ -14,6 +14,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.failed import branches
 from functions.operations.rebuild_ledger import rebuild
 from functions.pipeline.judged import conclude_judged
+from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, branch_name, group_branch, report_key
 from lakegate.report import AuditReport, Reason, Verdict
 from lakegate.shared_run import Judged
@@ -42,9 +43,10 @@ def waiting(deployment: Scenario) -> Ingestion:
 
 def report(deployment: Scenario, found: Ingestion, **forged: Any) -> AuditReport:
     """Return the report of a shared run on the file, which passed, with what is forged in it."""
-    (work,) = deployment.work.take()
+    (taken,) = deployment.queues.take(0)
     branch = branch_name(TABLE, found.landed.key, found.id, 1)
-    spec = replace(work.spec, branch=branch, base_hash=deployment.catalog.create_branch(branch))
+    base = deployment.catalog.create_branch(branch)
+    spec = replace(JobSpec.from_argument(taken.body), branch=branch, base_hash=base)
     return replace(passed_report(spec, spec.base_hash), **forged)
 
 

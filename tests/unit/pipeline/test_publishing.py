@@ -13,8 +13,8 @@ from functions.operations.discard import remove
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE
 from tests.fakes.faults import Fault, ProcessDied
+from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.job import crashed
-from tests.fakes.promises import check_files
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")

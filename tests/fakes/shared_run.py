@@ -1,0 +1,147 @@
+"""What a shared run works with, without Spark: branches and texts in memory, scripted verdicts.
+
+The loop over the queue and the way of each file are the product's: spark_jobs.shared_run and
+spark_jobs.taken_files.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from functions.adapters.nessie import UnknownBranch
+from lakegate.contract.sharing import why_alone
+from lakegate.errors import Transient
+from lakegate.jobspec import JobSpec
+from lakegate.landing import group_branch, group_reports_key
+from lakegate.report import AuditReport, Verdict, to_lines
+from spark_jobs.taken_files import Means
+from tests.fakes.catalog import FakeCatalog
+from tests.fakes.faults import ProcessDied
+from tests.fakes.job import Keys, Script, data_file, judge_alone, judge_found, passed_report
+from tests.fakes.storage import FakeLake
+
+
+@dataclass(frozen=True)
+class FakeBranch:
+    """See spark_jobs.nessie_branch.Branch."""
+
+    catalog: FakeCatalog
+    name: str
+
+    def create(self) -> str:
+        """Create it at main's head; raise BranchExists."""
+        return self.catalog.make_branch(self.name)
+
+    def reset_to_main(self) -> str:
+        """Reset it to main's head."""
+        with _as_nessie_answers():
+            head = self.catalog.head("main")
+            self.catalog.reset(self.name, head)
+            return head
+
+
+@dataclass(frozen=True)
+class FakeStorage:
+    """See spark_jobs.storage.Storage."""
+
+    spec: JobSpec
+    lake: FakeLake
+
+    def finished_report(self) -> AuditReport | None:
+        """Return the attempt's report, or None."""
+        return self.lake.finished_report(self.spec.report_key)
+
+    def stored(self, key: str) -> int:
+        """Return the size of an object."""
+        return self.lake.size(key)
+
+    def put(self, key: str, body: bytes) -> None:
+        """Put an object."""
+        self.lake.put_text(key, body)
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The scripted verdicts of a shared run's files; `token` makes a token for a group's branch."""
+
+    catalog: FakeCatalog
+    lake: FakeLake
+    scripts: Mapping[str, Script]
+    keys: Keys
+    token: Callable[[], str]
+
+    @property
+    def means(self) -> Means:
+        """Return them as a shared run knows them."""
+        return Means(
+            lake=lambda spec: cast(Any, FakeStorage(spec, self.lake)),
+            branch=lambda uri, name, token: cast(Any, FakeBranch(self.catalog, name)),
+            token=lambda spec: "",
+            together=self._together,
+            alone=self._alone,
+        )
+
+    def _together(self, files: Sequence[Any], token: str) -> Sequence[AuditReport]:
+        """See spark_jobs.group.ingest_group."""
+        specs = list({file.spec.ingestion: file.spec for file in files}.values())
+        agreed = self.lake.contract_at(specs[0].contract_key, specs[0].contract_version)
+        with _as_nessie_answers():
+            fit = [s for s in specs if self._is_clean(s) and not why_alone(agreed.contract)]
+            return self._append(fit) if fit else ()
+
+    def _is_clean(self, spec: JobSpec) -> bool:
+        """Return whether the file passes without a finding."""
+        found = self._found(replace(spec, base_hash=self.catalog.head("main")), "not yet")
+        if found is None:
+            raise ProcessDied(f"{spec.landed.key} kills the run")
+        fine = all(check.status.value in ("pass", "skipped") for check in found.checks)
+        return found.verdict is Verdict.PASSED and fine and found.rows_written > 0
+
+    def _append(self, specs: Sequence[JobSpec]) -> Sequence[AuditReport]:
+        """See spark_jobs.group_commit."""
+        first = specs[0]
+        branch = group_branch(first.table, self.token().zfill(16))
+        base = FakeBranch(self.catalog, branch).create()
+        own = [replace(spec, branch=branch, base_hash=base) for spec in specs]
+        self.catalog.append(branch, first.table, *map(data_file, own))
+        audited = self.catalog.own_commit(branch, base)
+        group = tuple(spec.ingestion for spec in specs)
+        stored = [self._put(spec, self._clean(spec, audited, group)) for spec in own]
+        if len(stored) > 1:
+            keys = {spec.report_key for spec in own}
+            repeated = to_lines(each for each in stored if each.key in keys)
+            self.lake.put_text(group_reports_key(first.table, branch), repeated)
+        return stored
+
+    def _clean(self, spec: JobSpec, audited: str, group: tuple[str, ...]) -> AuditReport:
+        found = self._found(spec, audited)
+        assert found
+        return replace(found, group=group)
+
+    def _alone(self, spec: JobSpec, storage: object, token: str) -> AuditReport:
+        """See spark_jobs.attempt.carry_out."""
+        with _as_nessie_answers():
+            found = judge_alone(spec, self._script(spec), self.catalog, self.lake, self.keys)
+        if found is None:
+            raise ProcessDied(f"{spec.landed.key} kills the run")
+        return self._put(spec, found)
+
+    def _found(self, spec: JobSpec, audited: str) -> AuditReport | None:
+        report = passed_report(spec, audited)
+        return judge_found(spec, self._script(spec), report, self.catalog, self.keys)
+
+    def _script(self, spec: JobSpec) -> Script:
+        return self.scripts[spec.ingestion]
+
+    def _put(self, spec: JobSpec, report: AuditReport) -> AuditReport:
+        return self.lake.put_report(spec.report_key, report.to_json())
+
+
+@contextmanager
+def _as_nessie_answers() -> Iterator[None]:
+    """Raise what the job raises for a branch that is gone."""
+    try:
+        yield
+    except UnknownBranch as error:
+        raise Transient("CATALOG_UNAVAILABLE", error.message) from error

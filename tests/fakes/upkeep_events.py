@@ -1,0 +1,136 @@
+"""The events of a story in which upkeep works beside files that land."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import Enum
+
+from functions.adapters.nessie import MAIN
+from functions.expire import answer
+from functions.operations.compaction import start_due
+from functions.operations.daily_upkeep import upkeep
+from lakegate import times
+from lakegate.errors import LakegateError
+from tests.fakes.deployment import Deployment
+from tests.fakes.faults import ProcessDied
+from tests.fakes.files_in_the_lake import check_files
+from tests.fakes.promises import unwatched
+from tests.fakes.stage import Stage
+
+_A_DAY = 24 * 60 * 60.0
+
+
+@dataclass(frozen=True)
+class Compact:
+    """The daily schedule starts the compaction of each table with two small data files.
+
+    From now on the jobs that rewrite lose the rows of so many data files.
+    """
+
+    loses: int = 0
+
+    def happen(self, stage: Stage) -> None:
+        """Start them; sweeps do the rest."""
+        stage.deployment.compactions_lose = self.loses
+        stage.deployment.tables.fewest = 2
+        stage.deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            list(start_due(stage.deployment.adapters))
+        stage.excused |= {"errored ROWS_SCATTERED", "rejected CANNOT_REPLACE"}
+
+
+@dataclass(frozen=True)
+class CleanUp:
+    """Days pass, and the daily function discards what has expired and deletes dead files."""
+
+    days: float = 2
+
+    def happen(self, stage: Stage) -> None:
+        """Run the function once; it may fail."""
+        deployment = stage.deployment
+        deployment.keep(1)
+        deployment.clock.pass_(_A_DAY * self.days)
+        deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            answer(deployment.adapters, {})
+        check_files(deployment)
+
+
+class Amiss(Enum):
+    """What is wrong while upkeep deletes dead files, and right again afterwards."""
+
+    EMPTY = "Nessie has lost everything, and was set up anew"
+    SET_BACK = "main is set back by two commits"
+    AHEAD = "the function's clock is 40 days ahead"
+    BEHIND = "the function's clock is 40 days behind"
+
+    def of(self, deployment: Deployment) -> AbstractContextManager[object]:
+        """Return a context in which it is so."""
+        return _AMISS[self](deployment)
+
+
+@dataclass(frozen=True)
+class CleanUpAmiss:
+    """Two days pass, each with its upkeep, and then it runs while something is wrong."""
+
+    what: Amiss
+
+    def happen(self, stage: Stage) -> None:
+        """Run it, with nothing in between; it may refuse, and should."""
+        deployment = stage.deployment
+        deployment.keep(1)
+        for _ in range(2):
+            _upkeep(deployment)
+            deployment.clock.pass_(_A_DAY)
+        with self.what.of(deployment):
+            _upkeep(deployment)
+        check_files(deployment)
+
+
+def _upkeep(deployment: Deployment) -> None:
+    with suppress(LakegateError):
+        upkeep(replace(unwatched(deployment), now=deployment.adapters.now))
+
+
+@contextmanager
+def _empty(deployment: Deployment) -> Iterator[None]:
+    backup = deployment.catalog.backup()
+    deployment.catalog.lose()
+    try:
+        yield
+    finally:
+        deployment.catalog.restore(backup)
+
+
+@contextmanager
+def _set_back(deployment: Deployment) -> Iterator[None]:
+    catalog = deployment.catalog
+    log = [commit.hash for commit in catalog.log()]
+    catalog.reset(MAIN, log[min(2, len(log) - 1)])
+    try:
+        yield
+    finally:
+        catalog.reset(MAIN, log[0])
+
+
+def _off(days: int) -> Callable[[Deployment], AbstractContextManager[object]]:
+    @contextmanager
+    def off(deployment: Deployment) -> Iterator[None]:
+        right = deployment.adapters
+        wrong = deployment.clock.moment + timedelta(days=days)
+        deployment.adapters = replace(right, now=lambda: times.text(wrong))
+        try:
+            yield
+        finally:
+            deployment.adapters = right
+
+    return off
+
+
+_AMISS: dict[Amiss, Callable[[Deployment], AbstractContextManager[object]]] = {
+    Amiss.EMPTY: _empty,
+    Amiss.SET_BACK: _set_back,
+    Amiss.AHEAD: _off(40),
+    Amiss.BEHIND: _off(-40),
+}
