@@ -134,11 +134,12 @@ def _paths(parts: list[re.Match[str]]) -> Iterator[str]:
     """Yield the files that a query names in place of tables, such as text.`/etc/passwd`.
 
     A table's name follows FROM, JOIN or TABLE, or a comma in the list after FROM. `clauses` says,
-    for each bracket that is open, whether such a list is under way there.
+    for each bracket that is open, whether such a list is under way there. A word that ends the list
+    may also be a table's alias there: then a comma follows it, or AS precedes it.
     """
-    clauses, awaited = [False], False
-    for place, found in enumerate(parts):
-        word = found[0].upper()
+    clauses, awaited, word = [False], False, ""
+    for place, (found, following) in enumerate(_pairs(parts)):
+        before, word = word, found[0].upper()
         if word in _TABLE_FOLLOWS or (word == "," and clauses[-1]):
             awaited = clauses[-1] = True
         elif word == "(":
@@ -146,7 +147,7 @@ def _paths(parts: list[re.Match[str]]) -> Iterator[str]:
         elif word == ")" and len(clauses) > 1:
             clauses.pop()
             awaited = False
-        elif word in _ENDS_TABLES:
+        elif word in _ENDS_TABLES and following != "," and before != "AS":
             awaited = clauses[-1] = False
         elif awaited and word != "LATERAL":
             awaited = False

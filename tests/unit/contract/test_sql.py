@@ -81,6 +81,8 @@ def test_a_query_that_only_reads_is_valid(query: str) -> None:
         ("SELECT * FROM a.b, text.`/etc/passwd`", "reads the file text.`/etc/passwd`"),
         ("SELECT * FROM a b, c AS d, `csv`.`s3://x/y`", "reads the file `csv`.`s3://x/y`"),
         ("SELECT * FROM a JOIN b ON (a.x = b.x), text . `/x`", "reads the file text.`/x`"),
+        ("SELECT * FROM a offset, text.`/x`", "reads the file"),
+        ("SELECT * FROM a AS window (b), text.`/x`", "reads the file"),
         ("SELECT * FROM (a, text.`/x`)", "reads the file"),
         ("SELECT * FROM (SELECT 1), text.`/x`", "reads the file"),
         ("SELECT * FROM a, LATERAL text.`/x`", "reads the file"),
