@@ -64,17 +64,14 @@ def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -
         f"{converted[name].value if name in converted else quoted(name)} AS {quoted(name)}"
         for name in rows.columns
     ]
-    broken = {
-        name: (column.broken, f"CAST({quoted(name)} AS STRING)")
-        for name, column in converted.items()
-    }
+    broken = {name: [column.broken] for name, column in converted.items()}
     for field in rows.schema:
         if unfit := _unfit(quoted(field.name), field.dataType):
-            shown = f"make_valid_utf8(CAST({quoted(field.name)} AS STRING))"
-            broken[field.name] = unfit, shown
+            broken.setdefault(field.name, []).append(unfit)
     cases = [
-        f"WHEN {condition} THEN concat({literal(name + ': ')}, {shown})"
-        for name, (condition, shown) in broken.items()
+        f"WHEN {' OR '.join(conditions)} THEN concat({literal(name + ': ')}, "
+        f"make_valid_utf8(CAST({quoted(name)} AS STRING)))"
+        for name, conditions in broken.items()
     ]
     bad = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
     return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
