@@ -73,6 +73,7 @@ class Fault:
 
 
 _Judge = Callable[[Node, _Place, list[Fault]], None]
+_Own = Callable[[], frozenset[str]]
 _Keys = Callable[[Node], frozenset[str]]
 _Refer = Callable[[str], "_Rules"]
 _ROOT: _Place = (None, "")
@@ -86,7 +87,7 @@ class _Rules:
     """
 
     judges: list[_Judge]
-    own: Callable[[], frozenset[str]]
+    own: _Own
     keys: _Keys
 
     def judge(self, node: Node, place: _Place, found: list[Fault]) -> None:
@@ -150,7 +151,8 @@ class _Compiler:
             elif word in _JUDGES:
                 yield _JUDGES[word](self, value)
             elif word == "additionalProperties" and value is False:
-                yield partial(_closed, partial(frozenset, schema.get("properties", ())), _no_keys)
+                own: _Own = partial(frozenset, schema.get("properties", ()))
+                yield partial(_closed, own, lambda _: frozenset())
             elif word == "unevaluatedProperties" and value is False:
                 yield partial(_closed, made.own, made.keys)
             elif word == "if":
@@ -217,8 +219,7 @@ def _is(name: str, value: object) -> bool:
     return isinstance(value, _TYPES[name]) and not (name == "integer" and has_part)
 
 
-def _is_number(value: object) -> bool:
-    return _is("number", value)
+_is_number = partial(_is, "number")
 
 
 def _are_different(items: tuple[Node, ...]) -> bool:
@@ -289,14 +290,7 @@ def _each(rules: _Rules, node: Node, place: _Place, found: list[Fault]) -> None:
             rules.judge(item, (place, f"[{number}]"), found)
 
 
-def _no_keys(node: Node) -> frozenset[str]:
-    """Return none more."""
-    return frozenset()
-
-
-def _closed(
-    own: Callable[[], frozenset[str]], more: _Keys, node: Node, place: _Place, found: list[Fault]
-) -> None:
+def _closed(own: _Own, more: _Keys, node: Node, place: _Place, found: list[Fault]) -> None:
     if not isinstance(node.value, dict) or not node.value.keys() - own():
         return
     known = own() | more(node)
