@@ -42,6 +42,20 @@ def rows_replaced(catalog: FakeCatalog, commits: Iterable[Commit]) -> Counter[Ro
     return found
 
 
+def rows_copied(catalog: FakeCatalog, commits: Iterable[Commit]) -> Counter[Row]:
+    """Return how often more than once an upsert wrote a row: its key was there several times."""
+    found: Counter[Row] = Counter()
+    for commit in commits:
+        for each in published(commit):
+            if each.mode:
+                (name,) = tables(commit)
+                own = [(name, row) for row in rows_of_source(f"{each.object}@{each.version}")]
+                after = catalog.table(commit.hash, name)
+                there = Counter(rows_in_table(name, after)) if after else Counter[Row]()
+                found.update({row: there[row] - 1 for row in own if there[row] > 1})
+    return found
+
+
 class Others:
     """Other writers that use main's tables independently of Lakegate, and the results.
 
