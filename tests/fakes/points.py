@@ -43,7 +43,6 @@ ONLY_COMMANDS = {
     "lake.checkpoint",
     "lake.put_checkpoint",
     "lake.is_gone",
-    "lake.written_at",
     "ledger.in_state",
     "ledger.landed",
     "ledger.open_failures",
@@ -58,6 +57,9 @@ ONLY_COMMANDS = {
     "ledger.was_compacted",
     # and the place of a file in the queue
     "ledger.due_landings",
+    # of a backfill
+    "ledger.brought",
+    "ledger.save_brought",
 }
 # Reads that change nothing: for the message of a refused retraction, and where the reader stops
 # early, so that nothing comes after it.

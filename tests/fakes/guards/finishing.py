@@ -34,8 +34,8 @@ def _delete_then_handle(
     redeliver(adapters, queue, work, letter)
 
 
-def _each_but_dead_letters(each: Any, kind: str, things: Any, work: Any) -> Any:
-    return each(kind, () if kind == "dead_letters" else things, work)
+def _each_but_dead_letters(each: Any, adapters: Adapters, kind: str, things: Any, work: Any) -> Any:
+    return each(adapters, kind, () if kind == "dead_letters" else things, work)
 
 
 def _metadata_of_new_tip(metadata: Any, adapters: Adapters, tip: Tip, tables: Any) -> Any:

@@ -266,9 +266,10 @@ STORIES: dict[str, Story] = {
     "a file that replaces rows is in no group": (
         Share(),
         Contract("replaces rows"),
+        Land("shop/orders/c.parquet"),
         Land(),
-        Time.COURSE,
-        Land("shop/orders/b.parquet"),
+        Lose(),
+        Lose(),
     ),
     "a version that comes first in order does not wait for a newer one": (
         Contract("merges the latest rows"),
