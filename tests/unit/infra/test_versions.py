@@ -91,5 +91,6 @@ def test_lambdas_and_laptop_run_the_same() -> None:
 def test_the_job_s_libraries_are_those_of_the_tests() -> None:
     """The libraries that the job takes along have the same versions here, and need no others."""
     job = locked("requirements-job.txt")
-    assert set(job) == {"numpy", "pyarrow"}
+    of_boto3 = {"botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"}
+    assert set(job) == {"boto3", "numpy", "pyarrow"} | of_boto3
     assert job.items() <= locked("requirements-dev.txt").items()
