@@ -99,7 +99,8 @@ def test_a_time_is_read_in_its_zone(text: str) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("90min", 5400), ("36h", 129_600), ("7d", 604_800)])
 def test_a_time_may_be_so_long_ago(text: str, seconds: int) -> None:
     """`--since` takes minutes, hours and days before now."""
-    gone = datetime.now(UTC) - datetime.fromisoformat(since(text))
+    then = datetime.fromisoformat(since(text))  # first: it is from before this moment
+    gone = datetime.now(UTC) - then
     assert timedelta() <= gone - timedelta(seconds=seconds) < timedelta(minutes=1)
 
 
