@@ -221,7 +221,7 @@ def test_a_branch_of_files_that_the_ledger_lost_stays(
     branch = lost(deployment, *files)
     (kept,) = expired(deployment, dry_run=dry_run)
     assert (kept.branches, kept.removal) == ((branch,), Removal())
-    assert "the ledger had lost" in kept.left
+    assert "the ledger lacks what it is for" in kept.left
     assert deployment.lake.deleted == {}
     assert {i.id for i in deployment.ledger.all()}.issuperset(map(ingestion_id, files)) != dry_run
     deployment.check()
