@@ -8,7 +8,7 @@ from functions.model.merge_commit import Published, published, tables
 from functions.pipeline.landing_order import OUT_OF_ORDER
 from lakegate.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment
-from tests.fakes.rows import keys_in, place_of, rows_of_file, rows_of_source, sources_in
+from tests.fakes.rows import LEFT, keys_in, place_of, rows_of_file, rows_of_source, sources_in
 
 _Keys = Mapping[str, list[str]]  # the sources of the rows with each key
 
@@ -95,7 +95,7 @@ def _keys(deployment: Deployment, at: str) -> _Keys:
     for file in table.files if table else ():
         for line in sources_in(file):
             for key in keys_in(line):
-                found[key].append(line.partition("~")[0])
+                found[key].append(line.partition(LEFT)[0])
     return found
 
 

@@ -1,9 +1,9 @@
 """The rows of a fake data file, which its name shows.
 
-Each line of a name, up to its `#`, is of one source: of a landed object, its address and version.
-Each has three rows; after a `*` is how many times three. The rows of a landed object have a key
-each, and a place in the order of `latestBy`, the same for all of them. Where an upsert replaced
-some of its rows, the keys of those that are left follow a `~`.
+Each part of a name, up to its `#`, is of one source: of a landed object, its address and version.
+`AND` is between parts. Each has three rows; after a `*` is how many times three. The rows of a
+landed object have a key each, and a place in the order of `latestBy`, the same for all of them.
+Where an upsert replaced some of its rows, the keys of those that are left follow `LEFT`.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from zlib import crc32
 
-AND = "\n"
+# Of private use, as a key may have any other character.
+AND, LEFT = "\U000f0000", "\U000f0001"
 ROWS_A_FILE = 3
 _LANDED = "s3://landing/"
 _KEYS = "0123"  # all but one of them are in each file
@@ -46,13 +47,13 @@ def keys_in(line: str) -> str:
     """Return the keys of the rows of a line, each a digit; "" if the rows have none."""
     if not line.startswith(_LANDED):
         return ""
-    whole, cut, left = line.partition("~")
+    whole, cut, left = line.partition(LEFT)
     return left if cut else _KEYS.replace(str(crc32(whole.encode()) % len(_KEYS)), "")
 
 
 def place_of(line: str) -> int:
     """Return the place of a landed object's rows in the order of `latestBy`."""
-    return crc32(line.partition("~")[0].encode()) // len(_KEYS) % 3
+    return crc32(line.partition(LEFT)[0].encode()) // len(_KEYS) % 3
 
 
 @cache
@@ -63,8 +64,8 @@ def rows_of_file(file: str) -> tuple[str, ...]:
 
 def rows_of_source(line: str) -> tuple[str, ...]:
     """Return the rows of a line."""
-    whole = line.partition("~")[0]
-    return tuple(f"{whole}~{key}" for key in keys_in(line)) or (line,)
+    whole = line.partition(LEFT)[0]
+    return tuple(f"{whole}{LEFT}{key}" for key in keys_in(line)) or (line,)
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def merge(files: Iterable[str], file: str, mark: str, *, latest: bool) -> Merged
     written = "".join(sorted([*matched, *inserted]))
     gone = frozenset(mine)
     left = [_without(each, gone, newer, mark) for each in files]
-    new = file if written == mine else f"{whole}~{written}#{mark}"
+    new = file if written == mine else f"{whole}{LEFT}{written}#{mark}"
     return Merged(tuple(filter(None, left)), (new,) if written else (), len(matched), len(inserted))
 
 
@@ -111,4 +112,4 @@ def _cut(line: str, keys: frozenset[str]) -> str:
     left = "".join(key for key in own if key not in keys)
     if left == own:
         return line
-    return f"{line.partition('~')[0]}~{left}" if left else ""
+    return f"{line.partition(LEFT)[0]}{LEFT}{left}" if left else ""

@@ -178,6 +178,7 @@ def test_a_version_that_replaces_joins_no_group(deployment: Scenario) -> None:
     assert deployment.states(quick) == [State.PUBLISHED]
     deployment.publish(other)
     assert deployment.states(other, version) == [State.PUBLISHED, State.AUDITED]
+    deployment.ask(onNewVersion="replace")  # the contract in force decides whether it replaces
     deployment.settle()
     assert on_main(deployment) == ["v2"]
 
