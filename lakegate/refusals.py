@@ -38,9 +38,8 @@ def unavailable(error: Exception, code: str, message: str) -> Transient:
     if not found:
         return RightMissing(f"a right is missing: {message}")
     role, action, resource = found.groups()
-    return RightMissing(
-        f"the role {role} lacks the right {action} on {resource or 'all resources'}"
-    )
+    where = f"on {resource}" if resource else f"({message.partition(': ')[0]})"
+    return RightMissing(f"the role {role} lacks the right {action} {where}")
 
 
 def named_in(text: str) -> str:

@@ -21,12 +21,12 @@ class Refused(Exception):
     [
         (f'{BEGIN} on resource: "arn:x" because …', "on arn:x"),
         (f"{BEGIN} on resource: arn:x with an explicit deny", "on arn:x"),
-        (f"{BEGIN} because no identity-based policy", "on all resources"),
+        (f"{BEGIN} because no identity-based policy", "(cannot read x)"),
     ],
 )
 def test_the_sentence_names_role_right_and_resource(said: str, told: str) -> None:
-    """Role and action are named without the session, and the resource if AWS names one."""
-    error = unavailable(Refused("AccessDenied", said), "CODE", "message")
+    """Role and action are named without the session, and the resource, or else what failed."""
+    error = unavailable(Refused("AccessDenied", said), "CODE", "cannot read x: it said no")
     assert isinstance(error, RightMissing)
     assert error.message.splitlines()[0] == f"the role loader lacks the right s3:GetObject {told}"
 
