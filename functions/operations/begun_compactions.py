@@ -53,6 +53,12 @@ def strangers(adapters: Adapters) -> list[str]:
     return [name for name in still if name in unknown]
 
 
+def delete_strangers(adapters: Adapters) -> None:
+    """Delete the branches of `strangers`, which are never published."""
+    for branch in strangers(adapters):
+        adapters.catalog.delete_branch(branch)
+
+
 def foreign_branches(adapters: Adapters, table: str = "") -> Iterator[Finding]:
     """Find the branches of compactions, of one table or all, that Lakegate did not begin."""
     for name in strangers(adapters):

@@ -20,6 +20,7 @@ from functions.adapters.s3 import Missing
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import Published, published
+from functions.operations.begun_compactions import delete_strangers
 from functions.operations.realignment import (
     Branches,
     Decision,
@@ -58,6 +59,8 @@ def realign(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Done]:
         is_published = Kind.PUBLISH_AGAIN in decision.kinds
         pinned = is_published and is_there(decision.ingestion.contracts)
         yield _carry_out(adapters, decision, facts.main.head, pinned=pinned)
+    if not dry_run:
+        delete_strangers(adapters)  # the restored branches of compactions that had ended
 
 
 def _carry_out(adapters: Adapters, decision: Decision, head: str, *, pinned: bool) -> Done:

@@ -24,7 +24,7 @@ from functions.model.commits import Commit
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.search import Search
 from functions.operations import recovered
-from functions.operations.begun_compactions import strangers
+from functions.operations.begun_compactions import delete_strangers
 from functions.operations.recovered import Trace, in_force, traces, with_terms
 from functions.pipeline.intake import arrivals
 from lakegate import times
@@ -69,8 +69,7 @@ def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]
     yield from _restored(adapters, search, arrivals(adapters), dry_run=dry_run)
     if not dry_run:
         adapters.ledger.save_search(Search.first(adapters.now()))
-        for branch in strangers(adapters):
-            adapters.catalog.delete_branch(branch)
+        delete_strangers(adapters)
 
 
 def restore(

@@ -14,17 +14,21 @@ from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
 from functions.pipeline.intake import retract
 from lakegate.errors import LakegateError, Permanent
+from lakegate.upkeep import UPKEEP
 from tests.fakes.amounts import RUNS, SEED, some
 from tests.fakes.backups import Backup, realigned
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE
+from tests.fakes.events import Land, Time
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When
 from tests.fakes.job import rejected
 from tests.fakes.machine import tell
 from tests.fakes.openings import DAYS
 from tests.fakes.promises import check_promises, ends, left_behind, unwatched
+from tests.fakes.restorations import Restoration
 from tests.fakes.scenario import FIRST, KEY, Scenario
 from tests.fakes.stories import explore_with, restorations
+from tests.fakes.upkeep_events import Compact
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -92,6 +96,15 @@ def test_what_runs_again_looks_for_itself_from_mains_head(deployment: Scenario) 
     head = deployment.catalog.head("main")
     assert realigned(deployment) == [Kind.PUBLISH_AGAIN]
     assert deployment.ingestion(lost).base_hash == head
+
+
+def test_a_compaction_that_had_ended_leaves_no_branch() -> None:
+    """The restored branch of a compaction that has ended since the backup is deleted again."""
+    landed = [Land(FIRST), Time.REST, Land(OTHER), Time.REST]
+    restored = [Restoration.BACKUP, Time.REST, Restoration.RESTORE, Restoration.REALIGNED]
+    deployment = tell([*landed, Compact(), *restored]).deployment
+    assert deployment.jobs.compactions()
+    assert deployment.catalog.branches(UPKEEP) == []
 
 
 def test_a_cut_history_is_not_realigned() -> None:
