@@ -15,7 +15,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
 from tests.fakes.catalog import FakeCatalog, FakeTable
 from tests.fakes.jobs import FakeJobs
-from tests.fakes.rows import ROWS_A_FILE, merge, rows_in
+from tests.fakes.rows import AND, ROWS_A_FILE, merge, rows_in, sources_in
 from tests.fakes.schema import validate_report
 from tests.fakes.storage import FakeLake
 
@@ -306,8 +306,7 @@ def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTab
 
 
 def _rewritten(file: str, spec: JobSpec) -> str:
-    rows = (row.partition("#")[0] for row in file.split("\n"))
-    return "\n".join(f"{row}#{spec.ingestion}-{spec.attempt}" for row in rows)
+    return AND.join(f"{line}#{spec.ingestion}-{spec.attempt}" for line in sources_in(file))
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
