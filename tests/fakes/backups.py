@@ -13,6 +13,7 @@ from lakegate.errors import LakegateError
 from tests.fakes.catalog import CatalogBackup, FakeCatalog
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import ProcessDied
+from tests.fakes.files_in_the_lake import deleted, listed
 from tests.fakes.others import Row
 
 REMARKS = {Kind.UNCLEAR, Kind.BRANCH_GONE}
@@ -21,9 +22,13 @@ _MOST_TRIES = 20
 
 @dataclass(frozen=True)
 class Backup:
-    """The catalog at one time, with the rows that others had brought and taken by then."""
+    """The catalog at one time, with the rows that others had brought and taken by then.
+
+    `files` are the addresses of the files that its references reached.
+    """
 
     catalog: CatalogBackup
+    files: frozenset[str]
     brought: Counter[Row]
     took: Counter[Row]
     withdrawn: Counter[str]
@@ -31,9 +36,15 @@ class Backup:
     @classmethod
     def of(cls, deployment: Deployment) -> "Backup":
         """Return a backup of the catalog as it is now."""
-        others = deployment.others
+        others, catalog = deployment.others, deployment.catalog
+        heads = catalog.references().values()
+        files = frozenset[str]().union(*(listed(catalog, head) for head in heads))
         rows = copy(others.brought), copy(others.took), copy(others.withdrawn)
-        return cls(deployment.catalog.backup(), *rows)
+        return cls(catalog.backup(), files, *rows)
+
+    def is_whole(self, deployment: Deployment) -> bool:
+        """Return whether upkeep has deleted none of its files."""
+        return not self.files & deleted(deployment)
 
     def restore(self, deployment: Deployment) -> None:
         """Restore the catalog; consumers have read of commits that it loses."""

@@ -21,12 +21,12 @@ class Restoration(Enum):
     SETTLED = "a further run changes nothing"
 
     def happen(self, stage: Stage) -> None:
-        """Apply the event; without a backup nothing is restored."""
-        deployment = stage.deployment
+        """Apply the event; only a backup is restored whose files are all there."""
+        deployment, backup = stage.deployment, stage.backup
         if self is Restoration.BACKUP and not stage.lost_entries:
             stage.backup = Backup.of(deployment)
-        elif self is Restoration.RESTORE and stage.backup:
-            stage.backup.restore(deployment)
+        elif self is Restoration.RESTORE and backup and backup.is_whole(deployment):
+            backup.restore(deployment)
         elif self is Restoration.REALIGN:
             deployment.journal.part()
             with suppress(LakegateError, ProcessDied):
