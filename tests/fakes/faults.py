@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from lakegate.errors import Transient
+from lakegate.errors import LakegateError, Transient
 
 When = Literal["before", "after"]
 
@@ -118,7 +118,11 @@ class _Watched:
 def _called(journal: Journal, call: str, made: Callable[..., Any], *args: Any, **named: Any) -> Any:
     faults, number = journal.enter(call), len(journal.calls) - 1
     _strike(faults, "before")
-    result = made(*args, **named)
+    try:
+        result = made(*args, **named)
+    except LakegateError:  # an answer as well, which may be lost as any other
+        _strike(faults, "after")
+        raise
     _strike(faults, "after")
     journal.leave(number)
     return result
