@@ -8,6 +8,7 @@ seconds: the sweep has to replace them.
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 
@@ -169,7 +170,8 @@ def _killed_in_a_write(case: Case, victim: str) -> Ingestion:
     with frozen(case.gate, "nessie"):
         eventually(lambda: request_waits(case.gate, "nessie"), _PATIENCE, "nothing is committed")
         if pid := spark(case.gate).get(victim):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # a quick job ended in between
+                os.kill(pid, signal.SIGKILL)
     return case.check()[landed]
 
 

@@ -100,9 +100,9 @@ def test_what_runs_again_looks_for_itself_from_mains_head(deployment: Scenario) 
 
 def test_a_compaction_that_had_ended_leaves_no_branch() -> None:
     """The restored branch of a compaction that has ended since the backup is deleted again."""
-    landed = [Land(FIRST), Time.REST, Land(OTHER), Time.REST]
-    restored = [Restoration.BACKUP, Time.REST, Restoration.RESTORE, Restoration.REALIGNED]
-    deployment = tell([*landed, Compact(), *restored]).deployment
+    landed = (Land(FIRST), Time.REST, Land(OTHER), Time.REST, Compact())
+    restored = (Restoration.BACKUP, Time.REST, Restoration.RESTORE, Restoration.REALIGNED)
+    deployment = tell((*landed, *restored)).deployment
     assert deployment.jobs.compactions()
     assert deployment.catalog.branches(UPKEEP) == []
 
