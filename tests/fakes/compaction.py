@@ -1,6 +1,6 @@
 """The job runs of a compaction in memory: one data file takes the place of all small ones."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
 
@@ -11,13 +11,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.upkeep import Comparison, Fingerprint
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.jobs import FakeJobs
-from tests.fakes.rows import AND, ROWS_A_FILE, rows_in, sources_in
+from tests.fakes.rows import AND, ROWS_A_FILE, rewritten, rows_in, sources_in
 from tests.fakes.storage import FakeLake
-
-
-def compacted(files: Sequence[str], by: str) -> str:
-    """Return the data file that takes the place of these."""
-    return AND.join(f"{line}#{by}" for file in files for line in sources_in(file))
 
 
 def run_compaction(
@@ -51,7 +46,7 @@ def _rewrite(spec: JobSpec, catalog: FakeCatalog, loses: int) -> None:
     if not small:
         return
     kept = tuple(file for file in table.files if file not in small)
-    new = compacted(small[: len(small) - loses], spec.ingestion)
+    new = rewritten(small[: len(small) - loses], spec.ingestion)
     catalog.commit(spec.branch, spec.table, replace(table, files=kept).append(new))
 
 

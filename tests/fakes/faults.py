@@ -7,6 +7,7 @@ meanwhile.
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -116,24 +117,27 @@ class _Watched:
 
 
 def _called(journal: Journal, call: str, made: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    faults, number = journal.enter(call), len(journal.calls) - 1
-    _strike(faults, "before")
-    try:
-        result = made(*args, **named)
-    except LakegateError:  # an answer as well, which may be lost as any other
-        _strike(faults, "after")
-        raise
-    _strike(faults, "after")
-    journal.leave(number)
-    return result
+    with _struck(journal, call):
+        return made(*args, **named)
 
 
 def _iterated(
     journal: Journal, call: str, made: Callable[..., Iterator[Any]], *args: Any
 ) -> Iterator[Any]:
+    with _struck(journal, call):
+        yield from made(*args)
+
+
+@contextmanager
+def _struck(journal: Journal, call: str) -> Iterator[None]:
+    """Let the faults strike before and after what is done meanwhile."""
     faults, number = journal.enter(call), len(journal.calls) - 1
     _strike(faults, "before")
-    yield from made(*args)
+    try:
+        yield
+    except LakegateError:  # an answer as well, which may be lost as any other
+        _strike(faults, "after")
+        raise
     _strike(faults, "after")
     journal.leave(number)
 

@@ -15,7 +15,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
 from tests.fakes.catalog import FakeCatalog, FakeTable
 from tests.fakes.jobs import FakeJobs
-from tests.fakes.rows import AND, ROWS_A_FILE, merge, rows_in, sources_in
+from tests.fakes.rows import ROWS_A_FILE, merge, rewritten, rows_in
 from tests.fakes.schema import validate_report
 from tests.fakes.storage import FakeLake
 
@@ -277,8 +277,9 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
         )
     if change.retracts:
         return _retract(spec, catalog, lake, table)
-    rewritten = tuple(_rewritten(file, spec) for file in table.files)
-    changed = replace(table, files=()).append(*rewritten, data_file(spec))
+    mark = f"{spec.ingestion}-{spec.attempt}"
+    written = (rewritten([file], mark) for file in table.files)
+    changed = replace(table, files=()).append(*written, data_file(spec))
     rows = _rows(table)
     effect = Effect(rows, rows + ROWS, added=ROWS, removed=0)
     catalog.commit(spec.branch, spec.table, changed)
@@ -303,10 +304,6 @@ def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTab
     effect = Effect(before, after, added=0, removed=before - after)
     passed = passed_report(spec, audited)
     return replace(passed, effect=effect, files=(), rows_written=0)
-
-
-def _rewritten(file: str, spec: JobSpec) -> str:
-    return AND.join(f"{line}#{spec.ingestion}-{spec.attempt}" for line in sources_in(file))
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:

@@ -29,6 +29,11 @@ def sources_in(file: str) -> tuple[str, ...]:
     return tuple(source_of(line) for line in file.split(AND))
 
 
+def rewritten(files: Iterable[str], mark: str) -> str:
+    """Return the data file that takes the place of these; `mark` says who wrote it."""
+    return AND.join(f"{line}#{mark}" for file in files for line in sources_in(file))
+
+
 @cache
 def rows_in(file: str) -> int:
     """Return the number of rows in a data file."""
@@ -104,7 +109,7 @@ def _without(file: str, keys: frozenset[str], newer: set[str], mark: str) -> str
     """Return a data file without its rows that have such a key; the same if it has none."""
     lines = sources_in(file)
     left = list(filter(None, (line if line in newer else _cut(line, keys) for line in lines)))
-    return file if tuple(left) == lines else AND.join(f"{line}#{mark}" for line in left)
+    return file if tuple(left) == lines else rewritten(left, mark)
 
 
 def _cut(line: str, keys: frozenset[str]) -> str:

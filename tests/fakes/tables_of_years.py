@@ -32,12 +32,12 @@ from lakegate.errors import Transient
 from tests.fakes.announcements import FakeAnnouncements
 from tests.fakes.catalog import VIEW, CatalogBackup, FakeCatalog, FakeTable, FakeTables
 from tests.fakes.clock import FakeClock
-from tests.fakes.compaction import compacted, run_compaction
+from tests.fakes.compaction import run_compaction
 from tests.fakes.examples import INGESTION
 from tests.fakes.faults import ProcessDied
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
-from tests.fakes.rows import ROWS_A_FILE, rows_in
+from tests.fakes.rows import ROWS_A_FILE, rewritten, rows_in
 from tests.fakes.storage import FakeLake
 
 KEEP_DAYS = 30
@@ -277,7 +277,7 @@ class Years:
             (run,) = (each for each in self.jobs.runs() if not each.has_ended)
             spec = self.jobs.spec(run.id)
             run_compaction(run.id, self.catalog, self.lake, self.jobs)
-            new = compacted(small, spec.ingestion)
+            new = rewritten(small, spec.ingestion)
             self.rows[new] = frozenset[int]().union(*(self.rows[file] for file in small))
             self.store(key_of(name, table.uuid, new))
             compaction.settle(self.adapters, list(compaction.under_way(self.adapters))[-1])

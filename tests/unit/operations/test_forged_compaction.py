@@ -18,10 +18,10 @@ from functions.operations.reconcile import reconciled
 from lakegate.errors import Transient
 from lakegate.upkeep import FEWEST, Comparison, Fingerprint
 from tests.fakes.catalog import FakeTable
-from tests.fakes.compaction import compacted, run_compaction
+from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault
-from tests.fakes.rows import AND
+from tests.fakes.rows import AND, rewritten
 from tests.fakes.scenario import Scenario
 from tests.unit.operations.test_compaction import DAY, Upkeep
 
@@ -172,7 +172,7 @@ def test_exactly_what_was_compared_is_registered(lake: Upkeep, added: Sequence[s
     begun, before = lake.begin(), lake.main_table
     table = lake.catalog.table(begun.branch, TABLE)
     assert table
-    good, rest = compacted(table.files[:4], "good"), compacted(table.files[4:], "rest")
+    good, rest = rewritten(table.files[:4], "good"), rewritten(table.files[4:], "rest")
     all_ = replace(table, files=()).append(good, rest)
     named = tuple(good if each == "good" else each for each in added)
     lake.catalog.commit(begun.branch, TABLE, replace(all_, added=named))
@@ -318,7 +318,7 @@ def test_an_answer_that_was_lost_changes_no_hash(lake: Upkeep) -> None:
 def test_a_wrong_count_of_rows_never_reaches_main(lake: Upkeep) -> None:
     """Data files with the same rows are dropped if the table's branch counts others in them."""
     begun, before = lake.begin(), lake.main_table
-    miscounted = f"{compacted(before.files, 'lying')}{AND}#rows of no source"
+    miscounted = f"{rewritten(before.files, 'lying')}{AND}#rows of no source"
     lake.catalog.commit(begun.branch, TABLE, replace(before, files=()).append(miscounted))
     lake.jobs.end(begun.rewriting, RunState.SUCCESS)
     lake.settle_it()
