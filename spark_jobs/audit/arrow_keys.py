@@ -73,7 +73,8 @@ def with_values(columns: Sequence[pa.ChunkedArray], wanted: pa.Table) -> pa.Tabl
     """Return the different keys each part of which is one of the wanted keys' (`with_hashes`)."""
     parts = zip(map(_comparable, columns), wanted.columns, strict=True)
     found = [pc.is_in(column, value_set=pc.unique(values)) for column, values in parts]
-    return _distinct_rows(columns, np.flatnonzero(reduce(pc.and_, found).to_numpy()))
+    among_wanted = reduce(pc.and_, found).to_numpy()
+    return _distinct_rows(columns, np.flatnonzero(_complete(columns) & among_wanted))
 
 
 def count(found: Hashes) -> Keys | None:
@@ -122,6 +123,7 @@ def _comparable_rows(columns: Sequence[pa.ChunkedArray], rows: _Array) -> pa.Tab
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column in which equal values have equal bytes; nulls among numbers become any."""
     floating = pa.types.is_floating(column.type)
     return pa.chunked_array([pa.array(_words(column))]) if floating else column
 

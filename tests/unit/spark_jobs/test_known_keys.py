@@ -36,6 +36,11 @@ def weak(columns: Sequence[pa.ChunkedArray]) -> Any:
     return mixed(columns) % np.uint64(3)
 
 
+def all_equal(columns: Sequence[pa.ChunkedArray]) -> Any:
+    """Return one hash for all keys."""
+    return np.zeros(len(columns[0]), np.uint64)
+
+
 @pytest.fixture
 def storage() -> Iterator[Storage]:
     with mock_aws():
@@ -85,6 +90,16 @@ def test_a_file_without_an_equal_hash_is_not_read(storage: Storage) -> None:
     suspects = own.suspects(None, [one, two])  # type: ignore[arg-type] # every digest is there
     assert (suspects.seen, suspects.unread) == ((one,), ())
     assert own.count_in(suspects) == 1
+
+
+def test_a_row_with_a_null_has_no_key(storage: Storage) -> None:
+    """A null among numbers is never taken for the number 0.0, which its place in memory holds."""
+    types = ["binary", "double"]
+    of_key = KeyFiles(storage, columns_of(types), all_equal)
+    own = OwnKeys.read(of_key, [data_file(storage, "own", types, [(b"a", 0.0), (b"", 0.0)])])
+    other = data_file(storage, "other", types, [(b"", None), (None, 0.0), (b"a", 0.0)])
+    of_key.put_digest(other, of_key.hashes(other))
+    assert own.count_in(own.suspects(None, [other])) == 1  # type: ignore[arg-type] # not needed
 
 
 def test_data_files_without_a_digest_are_left_to_spark(storage: Storage) -> None:
