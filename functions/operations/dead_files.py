@@ -7,9 +7,10 @@ to commit it. States that a decision on an ingestion compares are alive as well,
 results until they are recorded. A key digest is alive while its data file is.
 
 Only data files, metadata and digests in folders that Nessie made are ever deleted. Nothing is if
-any state cannot be read, if the catalog is not the one of the last look (recognition.py), or if
-much would go at once. S3's clock says how old files are, and S3 keeps each deleted object behind
-its delete marker for `keep_days` more. docs/adr/0043-upkeep.md and 0053 have the whole argument.
+any state cannot be read, if the catalog is not the one of the last look, if that look was too long
+ago (recognition.py), or if much would go at once. S3's clock says how old files are, and S3 keeps
+each deleted object behind its delete marker for `keep_days` more. docs/adr/0043-upkeep.md and 0053
+have the whole argument.
 """
 
 import re
@@ -26,19 +27,17 @@ from functions.adapters.ledger_notes import Moved
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import StoredObject
 from functions.model.commits import Content, UnknownContent
-from functions.model.ingestion import State
 from functions.model.upkeep_note import Look, UpkeepNote
 from functions.operations.discard import UUID, WAREHOUSE
+from functions.operations.ledger_claims import SKEW, Claims, read_claims
 from functions.operations.recognition import InDoubt, recognise
 from functions.telemetry import metrics
 from lakegate import times
-from lakegate.audit_tables import TABLES, run_id
+from lakegate.audit_tables import TABLES
 from lakegate.errors import Transient
 
 _PARALLEL = 8
-_FEWEST_DAYS = 1  # a job's files are younger until it has committed them
-# The clocks of Nessie's servers and of S3 may differ by this much.
-_SKEW = timedelta(hours=1)
+_DAY = timedelta(days=1)  # a job's files are younger until it has committed them
 # More than this share of all bytes, and more than so many, is deleted only if a person accepts it:
 # a day's replaced files are less, also where a table is overwritten daily and kept for a week.
 _MOST, _FEW = 0.2, 100_000_000
@@ -150,9 +149,7 @@ def find(adapters: Adapters) -> DeadFiles:
 
 def require_recognised(adapters: Adapters) -> None:
     """Raise InDoubt if the catalog lacks what it had when upkeep looked last."""
-    note, now = adapters.ledger.upkeep(), adapters.lake.clock()
-    claims = _claims(adapters, note, _kept_since(adapters.settings.keep_days, note, now))
-    recognise(adapters, note.look, claims.published, now)
+    _recognised(adapters, adapters.ledger.upkeep(), adapters.lake.clock(), NOTHING)
 
 
 def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
@@ -160,7 +157,8 @@ def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
 
     It notes first what it saw, and since when states are whole: reconcile compares no older ones,
     and a longer `keep_days` does not ask for them. The first look at a catalog is only noted.
-    Raises InDoubt, and Transient if another process notes something at the same time.
+    Raises InDoubt, and Transient if another process notes something at the same time. That much is
+    due is no doubt about the catalog, so what was seen is noted.
     """
     note = adapters.ledger.upkeep()
     look, readers, found = _search(adapters, note, accepted)
@@ -172,7 +170,9 @@ def delete(adapters: Adapters, accepted: Accepted = NOTHING) -> DeadFiles:
         _save(adapters, seen)
         return replace(found, due=(), waiting=due)
     found = replace(found, due=due)
-    _require_few(found, accepted)
+    if _is_much(found, accepted):
+        _save(adapters, seen)
+        raise _much(found)
     _save(adapters, replace(seen, kept_since=times.text(readers.since)))
     adapters.lake.delete_objects([each.key for each in due])
     metrics.add_metric("DeadBytesDeleted", "Bytes", found.due_bytes)
@@ -183,13 +183,20 @@ def _search(
     adapters: Adapters, note: UpkeepNote, accepted: Accepted = NOTHING
 ) -> "tuple[Look, Readers, DeadFiles]":
     now = adapters.lake.clock()
-    since = _kept_since(adapters.settings.keep_days, note, now)
-    claims = _claims(adapters, note, since)
-    look = recognise(adapters, note.look, claims.published, now, accepted.head)
-    readers = Readers(adapters, since, claims)
+    look, claims = _recognised(adapters, note, now, accepted)
+    readers = Readers(adapters, _kept_since(adapters, note, now), claims)
     stored = list(adapters.lake.stored(WAREHOUSE))
     readers.look()
     return look, readers, readers.judge(stored)
+
+
+def _recognised(
+    adapters: Adapters, note: UpkeepNote, now: datetime, accepted: Accepted
+) -> tuple[Look, Claims]:
+    oldest = now - _days(adapters)
+    claims = read_claims(adapters, note.look, oldest)
+    published = claims.published
+    return recognise(adapters, note.look, published, now, oldest, accepted.head), claims
 
 
 def _save(adapters: Adapters, note: UpkeepNote) -> None:
@@ -200,64 +207,44 @@ def _save(adapters: Adapters, note: UpkeepNote) -> None:
         raise Transient("UPKEEP_BUSY", message) from moved
 
 
-def _kept_since(keep_days: int, note: UpkeepNote, now: datetime) -> datetime:
-    """Return since when states are kept; a note that would make young files due is wrong."""
-    wanted = now - timedelta(days=max(keep_days, _FEWEST_DAYS)) - _SKEW
-    latest = now - timedelta(days=_FEWEST_DAYS) - _SKEW
+def _days(adapters: Adapters) -> timedelta:
+    """Return how long states are kept."""
+    return max(adapters.settings.keep_days, 1) * _DAY + SKEW
+
+
+def _kept_since(adapters: Adapters, note: UpkeepNote, now: datetime) -> datetime:
+    """Return since when states are kept; a note that would make young files due is wrong.
+
+    What is older was a day old at the last look, so it was committed before, or never: main, which
+    has that look's head, lost no commit that needs it.
+    """
+    wanted = now - _days(adapters)
+    if note.look.at:
+        wanted = min(wanted, datetime.fromisoformat(note.look.at) - _DAY)
     noted = datetime.fromisoformat(note.kept_since) if note.kept_since else wanted
-    return max(wanted, noted) if noted <= latest else wanted
+    return max(wanted, noted) if noted <= now - _DAY - SKEW else wanted
 
 
-def _require_few(found: DeadFiles, accepted: Accepted) -> None:
-    """Raise InDoubt if so much is due that it may be a mistake, unless a person accepts it."""
+def _is_much(found: DeadFiles, accepted: Accepted) -> bool:
+    """Return if so much is due that it may be a mistake, and no person accepts it."""
+    return found.due_bytes > max(_FEW, accepted.bytes, _MOST * found.bytes)
+
+
+def _much(found: DeadFiles) -> InDoubt:
     due = found.due_bytes
-    if due <= max(_FEW, accepted.bytes, _MOST * found.bytes):
-        return
     largest = ", ".join(f"{table} {n:,}" for table, n in _by_table(found.due).most_common(3))
     message = (
         f"nothing was deleted, as {len(found.due):,} files with {due:,} of {found.bytes:,} bytes "
         f"would go at once, more than {_MOST:.0%}; most of them are of {largest}. If nobody needs "
         f"them: `lakegate upkeep --accept-bytes {due}`"
     )
-    raise InDoubt("MUCH_IS_DUE", message)
-
-
-@dataclass(frozen=True)
-class _Claims:
-    """What the ledger says that is needed, whether a reference reaches it or not.
-
-    `decided_on` are the commits that are compared if an ingestion is published: its base, and its
-    own. `unrecorded` are the runs whose results may still be recorded. `published` maps commits
-    that main must have to the key of a landed object.
-    """
-
-    decided_on: frozenset[str]
-    unrecorded: frozenset[str]
-    published: Mapping[str, str]
-
-
-def _claims(adapters: Adapters, note: UpkeepNote, since: datetime) -> _Claims:
-    """Read the ledger once; of published ingestions those that ended since the last look.
-
-    What ended before a person accepted main may be what it lacked then.
-    """
-    last = datetime.fromisoformat(note.look.at) if note.look.at else since
-    earliest = times.text(last if note.look.is_accepted else last - _SKEW)
-    decided_on, unrecorded, published = set[str](), set[str](), dict[str, str]()
-    for each in adapters.ledger.all():
-        if not each.ended or each.is_open:
-            decided_on.update(filter(None, (each.base_hash, each.audited_hash)))
-        attempts = range(each.recorded + 1, each.attempt + 1)
-        unrecorded.update(run_id(each.id, attempt) for attempt in attempts)
-        if each.state is State.PUBLISHED and each.merge_hash and each.ended_at >= earliest:
-            published[each.merge_hash] = each.landed.key
-    return _Claims(frozenset(decided_on), frozenset(unrecorded), published)
+    return InDoubt("MUCH_IS_DUE", message)
 
 
 class Readers:
     """All that branches, tags and kept commits reach; each state and each file is read once."""
 
-    def __init__(self, adapters: Adapters, since: datetime, claims: _Claims) -> None:
+    def __init__(self, adapters: Adapters, since: datetime, claims: Claims) -> None:
         """Commits `since` that time are kept, and the state of each table at that time.
 
         The claims are read before: what is begun later begins at main's head.

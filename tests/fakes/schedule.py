@@ -28,8 +28,8 @@ from tests.fakes.job import passed
 from tests.fakes.machine import tell
 from tests.fakes.processes import Process
 from tests.fakes.stage import File, Stage, Story
+from tests.fakes.upkeep_events import A_DAY, CleanUp
 
-_A_DAY = 90_000
 # Few enough for a story to reach the last attempt.
 MOST_ATTEMPTS = 2
 
@@ -60,7 +60,7 @@ class Work(Enum):
     REBUILD = "a command rebuilds the ledger"
     RETRACT = "a command asks that the rows of a published file are removed"
     COMPACT = "the schedule starts compactions"
-    CLEAN_UP = "a day passes, and upkeep deletes dead files"
+    CLEAN_UP = "two days pass, and upkeep deletes dead files, at the second one beside others"
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def _publish(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _expire(stage: Stage, nth: int) -> Callable[[], object]:
-    stage.deployment.clock.pass_(_A_DAY)
+    stage.deployment.clock.pass_(A_DAY)
     return lambda: list(expire(stage.deployment.adapters, 0))
 
 
@@ -295,8 +295,8 @@ def _compact(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _clean_up(stage: Stage, nth: int) -> Callable[[], object]:
-    stage.deployment.keep(1)
-    stage.deployment.clock.pass_(_A_DAY)
+    CleanUp(1).happen(stage)
+    stage.deployment.clock.pass_(A_DAY)
     return lambda: upkeep(stage.deployment.adapters)
 
 

@@ -44,6 +44,7 @@ KEEP_DAYS = 30
 DAY = 24 * 60 * 60.0
 NAMES = ("shop.orders", "shop.returns")
 _BUCKET = "s3://lake/"
+_DECIDED = ("MAIN_SET_BACK", "MAIN_LACKS_COMMITS", "LONG_UNSEEN")  # by a person
 
 Rows = frozenset[int]
 Model = dict[str, Rows]  # the rows of each table
@@ -438,7 +439,7 @@ class Years:
             assert there <= self.lake.data.keys()
             if error.code == "CATALOG_MOVED":
                 return None
-            if error.code not in ("MAIN_SET_BACK", "MAIN_LACKS_COMMITS"):
+            if error.code not in _DECIDED:
                 self._put_there("UNKNOWN_FILES", error)
             elif self.choose.random() < 0.3:
                 self.accept()

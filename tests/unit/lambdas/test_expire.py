@@ -88,7 +88,7 @@ def test_nothing_expires_from_a_catalog_that_is_not_recognised(deployment: Scena
     answer(deployment.adapters, {})
     head = deployment.catalog.head("main")
     deployment.catalog.reset("main", list(deployment.catalog.log())[1].hash)
-    deployment.clock.pass_(60 * 24 * 60 * 60)
+    deployment.clock.pass_(deployment.settings.keep_days * 24 * 60 * 60)
     with pytest.raises(InDoubt, match="MAIN_SET_BACK"):
         answer(deployment.adapters, {})
     assert len(deployment.catalog.branches("ingest/")) == 1

@@ -197,6 +197,20 @@ def test_much_is_deleted_only_if_a_person_accepts_it() -> None:
     assert (len(upkeep(made.adapters, Accepted(bytes=300_000_070)).due)) == 3
 
 
+def test_that_much_is_due_is_no_doubt_about_main() -> None:
+    """However long a person thinks about it, so many bytes are then deleted at once."""
+    made = lake_of_years()
+    root = made.catalog.metadata(made.catalog.head(MAIN), TABLE).removeprefix("s3://lake/")
+    folder = root.partition("/metadata/")[0]
+    store(made, f"{folder}/data/large.parquet", 300_000_000, LONG_AGO)
+    for _ in range(made.adapters.settings.keep_days + 2):
+        made.clock.pass_(DAY)
+        with pytest.raises(InDoubt, match="MUCH_IS_DUE"):
+            upkeep(made.adapters)
+    assert upkeep(made.adapters, Accepted(bytes=300_001_000)).due
+    assert made.ledger.upkeep().doubt == ""
+
+
 def test_what_is_a_small_share_is_deleted_at_once() -> None:
     """A fifth of all bytes, or less, is a day's work."""
     made = lake_of_years()

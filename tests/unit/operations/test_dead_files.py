@@ -139,6 +139,14 @@ def years() -> Years:
     return years
 
 
+def later(years: Years, days: float) -> None:
+    """Let days pass; a day before the last of them ends, upkeep was sure of the catalog."""
+    years.clock.pass_((days - 1) * DAY)
+    note = years.adapters.ledger.upkeep()
+    years.adapters.ledger.save_upkeep(replace(note, look=replace(note.look, at=years.clock.now())))
+    years.clock.pass_(DAY)
+
+
 def left(years: Years) -> int:
     dead_files.delete(years.adapters)
     return there(years)
@@ -169,7 +177,7 @@ def test_a_decision_finds_what_it_compares(years: Years) -> None:
         INGESTION, landed=landed, state=State.REJECTED, base_hash=first, audited_hash="unknown"
     )
     saved = years.adapters.ledger.begin(failed)
-    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    later(years, 10 * KEEP_DAYS)
     assert (left(years), metadata(years)) == (2, 4)
     years.adapters.ledger.save(saved.but(state=State.PUBLISHED))
     assert (left(years), metadata(years)) == (1, 2)
@@ -177,7 +185,7 @@ def test_a_decision_finds_what_it_compares(years: Years) -> None:
 
 def test_more_days_ask_for_nothing_that_is_deleted(years: Years) -> None:
     """When `keep_days` grows, states that were given up before are not looked for."""
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
     assert left(years) == 1
     settings = SimpleNamespace(keep_days=10 * KEEP_DAYS)
     changed = vars(years.adapters) | {"settings": settings}
@@ -189,7 +197,7 @@ def test_an_old_tag_keeps_its_files(years: Years) -> None:
     """What a tag reaches stays, however old it is."""
     years.catalog.fork("tag-1", MAIN)
     years.catalog.reset("tag-1", list(years.catalog.log())[1].hash)
-    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    later(years, 10 * KEEP_DAYS)
     assert left(years) == 2
     years.catalog.delete_branch("tag-1")
     assert left(years) == 1
@@ -200,7 +208,7 @@ def test_a_table_of_another_name_keeps_shared_files(years: Years) -> None:
     dropped = years.catalog.table(MAIN, "shop.orders")
     years.catalog.commit(MAIN, "shop.orders", None)
     years.catalog.commit(MAIN, "shop.orders", FakeTable("a uuid"))
-    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    later(years, 10 * KEEP_DAYS)
     assert dropped
     years.catalog.commit(MAIN, "shop.orders", dropped)
     key = key_of("shop.orders", "a uuid", dropped.files[0])
@@ -210,7 +218,7 @@ def test_a_table_of_another_name_keeps_shared_files(years: Years) -> None:
 
 def test_unknown_files_keep_everything(years: Years) -> None:
     """If a kept state cannot be read, nothing is deleted; the error says which, and what to do."""
-    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    later(years, 10 * KEEP_DAYS)
     table = years.catalog.table(MAIN, "shop.orders")
     assert table
     years.lake.deleted[table.metadata.removeprefix("s3://lake/")] = None
@@ -251,7 +259,7 @@ def land(years: Years, name: str = "shop.orders") -> str:
 
 def test_an_empty_catalog_deletes_nothing(years: Years) -> None:
     """If Nessie comes back without its contents, all files stay, and the error says what to do."""
-    years.clock.pass_((KEEP_DAYS + 3) * DAY)
+    later(years, KEEP_DAYS + 3)
     years.catalog = years.adapters.catalog = FakeCatalog(years.clock)  # type: ignore[misc,assignment]
     assert "OTHER_CATALOG" in refused(years)
     years.catalog = years.adapters.catalog = FakeCatalog(years.clock, virgin=True)  # type: ignore[misc,assignment]
@@ -264,7 +272,7 @@ def test_main_set_back_and_forward_loses_nothing(years: Years) -> None:
     key = land(years)
     dead_files.delete(years.adapters)
     second = years.catalog.head(MAIN)
-    years.clock.pass_((KEEP_DAYS + 3) * DAY)
+    later(years, KEEP_DAYS + 3)
     years.catalog.reset(MAIN, first)
     assert "MAIN_SET_BACK" in refused(years)
     land(years)
@@ -274,6 +282,40 @@ def test_main_set_back_and_forward_loses_nothing(years: Years) -> None:
     assert key in years.lake.data
 
 
+def test_main_set_back_to_the_last_look_loses_nothing(years: Years) -> None:
+    """If upkeep did not run for long, main may lack commits that nobody noted: a person decides."""
+    seen = years.catalog.head(MAIN)
+    key = land(years)
+    newest = years.catalog.head(MAIN)
+    years.clock.pass_((KEEP_DAYS + 3) * DAY)
+    years.catalog.reset(MAIN, seen)
+    why = refused(years)
+    assert "LONG_UNSEEN" in why
+    assert f"--accept-main {seen}" in why
+    with pytest.raises(InDoubt, match="LONG_UNSEEN"):
+        dead_files.require_recognised(years.adapters)
+    years.catalog.reset(MAIN, newest)
+    dead_files.delete(years.adapters, Accepted(head=newest))
+    later(years, KEEP_DAYS + 2)
+    assert left(years) == 2  # of three
+    assert key in years.lake.data
+
+
+def test_what_was_committed_after_the_last_look_stays(years: Years) -> None:
+    """A file was a day old at the last look, before it is deleted: a job had committed it."""
+    table = years.catalog.table(MAIN, "shop.orders")
+    assert table
+    file = years.file("shop.orders", table.uuid, frozenset())
+    years.clock.pass_(0.9 * DAY)
+    dead_files.delete(years.adapters)
+    seen = years.catalog.head(MAIN)
+    years.catalog.commit(MAIN, "shop.orders", table.append(file))
+    years.clock.pass_(KEEP_DAYS * DAY)
+    years.catalog.reset(MAIN, seen)
+    dead_files.delete(years.adapters)
+    assert key_of("shop.orders", table.uuid, file) in years.lake.data
+
+
 def test_a_view_keeps_its_metadata(years: Years) -> None:
     """The metadata of a view stays as long as a reference reaches it; then it is dead."""
     years.catalog.commit(MAIN, "shop.view", FakeTable("view", kind=VIEW))
@@ -281,11 +323,11 @@ def test_a_view_keeps_its_metadata(years: Years) -> None:
     assert view
     key = view.metadata.removeprefix("s3://lake/")
     for _ in range(2):
-        years.clock.pass_(10 * KEEP_DAYS * DAY)
+        later(years, 10 * KEEP_DAYS)
         dead_files.delete(years.adapters)
         assert key in years.lake.data
     years.catalog.commit(MAIN, "shop.view", None)
-    years.clock.pass_((KEEP_DAYS + 1) * DAY)
+    later(years, KEEP_DAYS + 1)
     dead_files.delete(years.adapters)
     assert key not in years.lake.data
 
@@ -294,7 +336,7 @@ def test_content_of_an_unknown_type_stops_the_deletion(years: Years) -> None:
     """While a reference has content whose files are unknown, nothing is deleted; it is named."""
     years.catalog.fork("tag-1", MAIN)
     years.catalog.commit("tag-1", "shop.delta", FakeTable("d", kind="DELTA_LAKE_TABLE"))
-    years.clock.pass_(10 * KEEP_DAYS * DAY)
+    later(years, 10 * KEEP_DAYS)
     why = refused(years)
     assert "UNKNOWN_CONTENT" in why
     assert "shop.delta" in why
@@ -336,7 +378,7 @@ def test_results_that_are_not_recorded_stay(years: Years) -> None:
     keys.append(f"warehouse/ops/quarantine/data/{saved.id}-3-0a.parquet")
     for key in keys:
         years.store(key)
-    years.clock.pass_((KEEP_DAYS + 1) * DAY)
+    later(years, KEEP_DAYS + 1)
     dead_files.delete(years.adapters)
     assert [key in years.lake.data for key in keys] == [False, True, True, True]
     years.adapters.ledger.save(saved.but(recorded=3))
@@ -386,15 +428,16 @@ def test_what_a_job_may_be_about_to_commit_stays(years: Years, keep_days: int, d
     wait_for(years, keep_days, days)
     dead_files.delete(years.adapters)
     assert key in years.lake.data
-    years.clock.pass_(DAY)
-    dead_files.delete(years.adapters)
+    for _ in range(2):
+        years.clock.pass_(DAY)
+        dead_files.delete(years.adapters)
     assert key not in years.lake.data
 
 
 def test_a_tag_that_is_made_meanwhile_keeps_its_files(years: Years) -> None:
     """A state that gets a name after the first look, and before the deletion, stays."""
     first = list(years.catalog.log())[1].hash
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
 
     def tag() -> None:
         years.catalog.fork("tag-1", MAIN)
@@ -409,7 +452,7 @@ def test_a_state_whose_manifest_was_missing_before_is_unknown(years: Years) -> N
     base = list(years.catalog.log())[1].hash
     (state,) = years.catalog.tables_at(base).values()
     years.adapters.ledger.begin(failed(years, base_hash=base))
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
     folder = state.metadata.removeprefix("s3://lake/").rpartition("/")[0]
     years.lake.deleted[f"{folder}/{state.manifests[0]}"] = None
     years.later = lambda: years.catalog.reset("tag-1", base)
@@ -433,7 +476,7 @@ def test_states_that_an_ingestion_compares_stay(years: Years, state: State) -> N
     own = years.file("shop.orders", "a uuid", frozenset())
     audited = years.catalog.commit("ingest/shop.orders/own", "shop.orders", table.append(own))
     years.catalog.delete_branch("ingest/shop.orders/own")
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
     waiting = failed(years, base_hash=base, audited_hash=audited).but(state=state)
     saved = years.adapters.ledger.begin(waiting)
     assert (left(years), metadata(years)) == (3, 6)
@@ -443,7 +486,7 @@ def test_states_that_an_ingestion_compares_stay(years: Years, state: State) -> N
 
 def test_what_was_kept_is_noted_before_anything_is_deleted(years: Years) -> None:
     """If the process dies at the deletion, reconcile knows already which states may be gone."""
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
     before = years.adapters.ledger.upkeep().kept_since
     years.lake.most = 1
     with pytest.raises(ProcessDied):
@@ -453,7 +496,7 @@ def test_what_was_kept_is_noted_before_anything_is_deleted(years: Years) -> None
 
 def test_a_reference_that_goes_meanwhile_stops_the_deletion(years: Years) -> None:
     """If a listed reference's commit is unknown, what it reaches is, too: another run looks."""
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
     years.catalog.fork("tag-1", MAIN)
     years.catalog.reset("tag-1", "0123456789abcdef" * 4)
     with pytest.raises(Transient, match="CATALOG_MOVED"):
@@ -465,7 +508,7 @@ def test_main_that_is_set_back_while_upkeep_looks_loses_nothing(years: Years) ->
     """What main had when it was recognised must be what is looked at."""
     first = years.catalog.head(MAIN)
     land(years)
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
     years.lake.meanwhile = lambda: years.catalog.reset(MAIN, first)
     with pytest.raises(Transient, match="CATALOG_MOVED"):
         dead_files.delete(years.adapters)
@@ -476,7 +519,7 @@ def test_another_repository_is_another_one_even_with_the_same_commits(years: Yea
     """A repository that was created at another time is not taken for the one that was known."""
     note = years.adapters.ledger.upkeep()
     years.adapters.ledger.save_upkeep(replace(note, look=replace(note.look, catalog="2020")))
-    years.clock.pass_((KEEP_DAYS + 2) * DAY)
+    later(years, KEEP_DAYS + 2)
     assert "OTHER_CATALOG" in refused(years)
     dead_files.delete(years.adapters, Accepted(head=years.catalog.head(MAIN)))
     assert there(years) == 2
