@@ -7,6 +7,7 @@ it makes some calls, or a fault strikes its next one, regardless of the others.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
 
@@ -160,7 +161,8 @@ class Skew(Enum):
 class Undo:
     """An administrator sets main, or one of its tables, back by some commits.
 
-    It does not happen where versions replace each other, because the rows are then unknown.
+    It does not happen where versions replace each other, because the rows are then unknown, nor to
+    a state that upkeep does not keep.
     """
 
     commits: int = 1
@@ -168,12 +170,20 @@ class Undo:
 
     def happen(self, stage: Stage) -> None:
         """Set it back."""
-        if stage.replaces_versions:
+        if stage.replaces_versions or not _keeps(stage.deployment, self.commits):
             return
         if self.table:
             stage.deployment.others.put_back(self.table, self.commits)
         else:
             stage.deployment.others.set_back(self.commits)
+
+
+def _keeps(deployment: Deployment, commits: int) -> bool:
+    """Return whether main was as before so many commits within the days that are kept."""
+    log = list(deployment.catalog.log())
+    next_ = log[max(commits % len(log) - 1, 0)]  # which ended that state
+    kept = timedelta(days=deployment.settings.keep_days)
+    return datetime.fromisoformat(next_.time) > deployment.clock.moment - kept
 
 
 def _failing(work: Callable[[], object]) -> None:
