@@ -61,7 +61,8 @@ class Service(StandIn):
 
     def start(self, *switches: str, **flags: object) -> "Service":
         """Start it and wait until it answers."""
-        given = {"driver": FAKE_DRIVER, "minute-seconds": 60, "grace-seconds": 0.2, **flags}
+        quick = {"minute-seconds": 60, "grace-seconds": 0.2, "burst": 1000}
+        given = {"driver": FAKE_DRIVER, **quick, **flags}
         self.launch(*switches, *(f"--{name}={value}" for name, value in given.items()))
         return self
 

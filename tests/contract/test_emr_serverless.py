@@ -191,6 +191,12 @@ class TestStarting:
         assert not service.runs()
         service.run("succeed")
 
+    def test_too_fast_is_refused(self, own_service: Service) -> None:
+        """The service takes a burst of calls, here of none; tests/contract/test_job_limits.py."""
+        service = own_service.start(burst=0)
+        with pytest.raises(service.client.exceptions.ClientError, match="ThrottlingException"):
+            service.run("succeed")
+
     def test_finds_a_run_whose_answer_was_lost(self, own_service: Service) -> None:
         """A start whose answer is lost did start a run, which boto3's retry finds."""
         service = own_service.start()

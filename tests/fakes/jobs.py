@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.adapters.emr import JobRun, RunState, UnknownRun
+from infra.local.emr.limits import LIMITED, Bucket
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
@@ -25,6 +26,11 @@ class FakeJobs:
         self._clock = clock or FakeClock()
         self._runs: dict[str, _Started] = {}
         self._started = 0
+        self._buckets: dict[str, Bucket] = {}
+
+    def limit(self) -> None:
+        """Take calls from now on only as fast as EMR Serverless."""
+        self._buckets = {operation: Bucket(lambda: self._clock.at) for operation in LIMITED}
 
     def start(self, spec: JobSpec) -> str:
         """See Jobs.start."""
@@ -34,7 +40,13 @@ class FakeJobs:
         """See Jobs.start_shared."""
         return self._start(run.name, run)
 
+    def _require_pace(self, operation: str) -> None:
+        if operation in self._buckets and not self._buckets[operation].take():
+            message = f"EMR Serverless refused: ThrottlingException, {operation}: Rate exceeded"
+            raise Transient("JOBS_UNAVAILABLE", message)
+
     def _start(self, name: str, told: JobSpec | SharedRun) -> str:
+        self._require_pace("StartJobRun")
         if known := self._started_by(name):
             return _the_same(known, told)
         self._started += 1
@@ -80,6 +92,7 @@ class FakeJobs:
 
     def runs(self, since: str = "") -> list[JobRun]:
         """See Jobs.runs."""
+        self._require_pace("ListJobRuns")
         return [known.run for known in self._runs.values() if known.at >= since]
 
     def _started_by(self, token: str) -> _Started | None:

@@ -21,6 +21,7 @@ from infra.local.emr import runs
 from infra.local.emr.api import Operations, web_app
 from infra.local.emr.drivers import Driver
 from infra.local.emr.faults import Faults
+from infra.local.emr.limits import BURST, require_pace
 from infra.local.emr.rights import assumed, own, require_nothing, require_rights
 from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Pace, Scheduler
@@ -135,7 +136,7 @@ def main() -> None:
     )
     operations = Operations(application, job_runs, scheduler, faults)
     require = require_rights(application) if options.iam else require_nothing
-    app = web_app(operations, scheduler, faults, require)
+    app = web_app(operations, scheduler, faults, require, require_pace(options.burst))
     server = make_server("127.0.0.1", options.port, app, threaded=True)
     scheduler.begin()
     server.serve_forever()
@@ -152,6 +153,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--event-source", default="aws.emr-serverless")
     parser.add_argument("--queue-timeout-minutes", type=int, default=360)
     parser.add_argument("--maximum-cpu", type=int, default=64, help="vCPUs of all workers")
+    parser.add_argument("--burst", type=int, default=BURST, help="calls taken at once")
     parser.add_argument("--idle-minutes", type=int, default=15, help="until it stops by itself")
     parser.add_argument("--minute-seconds", type=float, default=60, help="length of a minute")
     parser.add_argument("--grace-seconds", type=float, default=2, help="to end after a cancel")

@@ -1,10 +1,13 @@
-"""EMR Serverless's API for one application, and the stand-in's own two endpoints."""
+"""EMR Serverless's API for one application, and the stand-in's own two endpoints.
+
+Requests are read and checked by botocore's service model, and refused as AWS does.
+"""
 
 import functools
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -21,10 +24,12 @@ from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Scheduler
 from infra.local.emr.store import JobRuns, TokenUsed, now
 
-# Requests are read and checked by botocore's service model, and refused as AWS does.
-
-
-_OF_EVERY_SERVICE = ("AccessDeniedException", "MissingAuthenticationTokenException")
+# The errors of every service, which are not in the model (API Reference, "Common Errors").
+_COMMON = {
+    "AccessDeniedException": 403,
+    "MissingAuthenticationTokenException": 403,
+    "ThrottlingException": 400,
+}
 
 
 class AwsError(Exception):
@@ -36,9 +41,9 @@ class AwsError(Exception):
 
     @property
     def status(self) -> int:
-        """Return the HTTP status of this error; that of every service is not in the model."""
-        if self.code in _OF_EVERY_SERVICE:
-            return 403
+        """Return the HTTP status of this error."""
+        if self.code in _COMMON:
+            return _COMMON[self.code]
         return model().shape_for(self.code).metadata["error"]["httpStatusCode"]
 
 
@@ -157,7 +162,7 @@ def _inside(shape: Shape, value: Any) -> Iterator[tuple[Shape, Any, str]]:
 
 
 # Raises AwsError unless the sender of an operation with this input, known by the request's
-# signature, may do it.
+# signature, may do it now.
 Require = Callable[[str, Mapping[str, Any], str], None]
 
 _PAGE = 50
@@ -297,18 +302,15 @@ def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def web_app(
-    operations: Operations, scheduler: Scheduler, faults: Faults, require: Require
+    operations: Operations, scheduler: Scheduler, faults: Faults, *requirements: Require
 ) -> Flask:
-    """Return the service: the operations at the service model's paths, `/_control`, `/_health`.
-
-    `require` raises AwsError for a caller who may not do an operation with this input.
-    """
+    """Return the service: the operations at the service model's paths, `/_control`, `/_health`."""
     app = Flask("emr-serverless")
     for name in _OPERATIONS:
         http = model().operation_model(name).http
         path = http["requestUri"].replace("{", "<").replace("}", ">")
         operation = getattr(operations, botocore.xform_name(name))
-        answer = functools.partial(_answer, name, operation, require)
+        answer = functools.partial(_answer, name, operation, requirements)
         app.add_url_rule(path, name, answer, methods=[http["method"]])
     control = functools.partial(_control, faults)
     app.add_url_rule("/_control", "control", control, methods=["GET", "PUT"])
@@ -320,7 +322,7 @@ def web_app(
 def _answer(
     name: str,
     operation: Callable[[dict[str, Any]], dict[str, Any]],
-    require: Require,
+    requirements: Iterable[Require],
     **path: str,
 ) -> dict[str, Any]:
     try:
@@ -330,7 +332,8 @@ def _answer(
     given = parsed(name, path, request.args, body)
     if unsupported := [member for member in _UNSUPPORTED if member in given]:
         raise invalid(f"this stand-in does not support {', '.join(unsupported)} of {name}")
-    require(name, given, request.headers.get("Authorization", ""))
+    for require in requirements:
+        require(name, given, request.headers.get("Authorization", ""))
     return operation(given)
 
 
