@@ -61,7 +61,8 @@ class Others:
 
     `brought` and `took` count rows. `dropped` are the branches that they dropped, `forged` those
     that they made. `undid` is true after they restored something; `withdrawn` counts the ingestions
-    that main no longer named then. `idle` is true as long as they left main unchanged.
+    that main no longer named then, and `lost` are the commits that it lost. `idle` is true as long
+    as they left main unchanged.
     """
 
     def __init__(self, catalog: FakeCatalog) -> None:
@@ -71,6 +72,7 @@ class Others:
         self.dropped: set[str] = set()
         self.forged: set[str] = set()
         self.withdrawn: Counter[str] = Counter()
+        self.lost: set[str] = set()
         self.undid = False
         self.idle = True
 
@@ -140,6 +142,7 @@ class Others:
         with self._undoing():
             self._catalog.reset("main", log[len(lost)].hash)
         self.withdrawn.update(each.id for commit in lost for each in published(commit))
+        self.lost.update(commit.hash for commit in lost)
 
     @contextmanager
     def _undoing(self) -> Iterator[None]:

@@ -251,7 +251,9 @@ def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion
     )
     assert not gone, f"evidence is gone: {gone}"
     # A process that hung while others finished can still leave an empty branch.
-    left = [b for b in left_behind(deployment) if not deployment.catalog.is_on_main(b)]
+    catalog, lost = deployment.catalog, deployment.others.lost
+    left = [b for b in left_behind(deployment) if not catalog.is_on_main(b)]
+    left = [b for b in left if catalog.head(b) not in lost]
     assert not left, f"left behind with rows on them: {left}"
 
 

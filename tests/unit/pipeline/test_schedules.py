@@ -12,9 +12,9 @@ from collections import Counter
 import pytest
 
 from tests.fakes.amounts import SCHEDULES, SEED
-from tests.fakes.events import LoseEntry
+from tests.fakes.events import KEYS, Contract, Deliver, Land, LoseEntry, Time
 from tests.fakes.openings import WAITING_TOGETHER
-from tests.fakes.schedule import Begin, Work, play
+from tests.fakes.schedule import Begin, Go, Undo, Work, play
 from tests.fakes.schedules import OPENINGS, explore
 from tests.fakes.stage import Stage, Story
 
@@ -22,6 +22,12 @@ from tests.fakes.stage import Stage, Story
 def test_an_expiry_after_a_lost_entry_breaks_no_promise() -> None:
     """A day later expiry begins, and the ledger loses a file that waits: it is published."""
     play((*WAITING_TOGETHER, Begin(Work.EXPIRE, 0), LoseEntry(1)))
+
+
+def test_main_set_back_below_a_late_branch_breaks_no_promise() -> None:
+    """A process that hung makes its branch late, and empty; then main loses the commit below it."""
+    late: Story = (Begin(Work.MESSAGE), Go(0, 4), Time.REST, Go(0, 2), Undo())
+    play((Contract("merges rows"), Land(), Time.REST, Land(), Deliver(), Land(KEYS[1]), *late))
 
 
 @pytest.mark.timeout(3600)  # it takes long to shorten a failing story
