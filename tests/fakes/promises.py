@@ -245,6 +245,13 @@ def _no_key_is_on_main_twice(deployment: Deployment) -> None:
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:
     known = {i.id: deployment.ledger.history(i.id) for i in failed}  # with the lost
     given_up = {then.branch for each in known.values() for then in each if then.discarded}
+    # A group took it from there; the ledger lost that, and restored what the report says.
+    given_up |= {
+        then.branch
+        for each in known.values()
+        for then, later in pairwise(each)
+        if then.branch != later.branch
+    }
     kept = {i.branch for i in failed if i.branch} - given_up
     gone = (
         kept - set(deployment.catalog.branches("ingest/", "publish/")) - deployment.others.dropped

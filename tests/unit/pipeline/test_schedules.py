@@ -13,7 +13,7 @@ import pytest
 
 from tests.fakes.amounts import SCHEDULES, SEED
 from tests.fakes.events import KEYS, Contract, Deliver, Land, LoseEntry, Time
-from tests.fakes.openings import WAITING_TOGETHER
+from tests.fakes.openings import A_GROUP_LOSES_A_MEMBER, WAITING_TOGETHER
 from tests.fakes.schedule import Begin, Go, Undo, Work, play
 from tests.fakes.schedules import OPENINGS, explore
 from tests.fakes.stage import Stage, Story
@@ -22,6 +22,11 @@ from tests.fakes.stage import Stage, Story
 def test_an_expiry_after_a_lost_entry_breaks_no_promise() -> None:
     """A day later expiry begins, and the ledger loses a file that waits: it is published."""
     play((*WAITING_TOGETHER, Begin(Work.EXPIRE, 0), LoseEntry(1)))
+
+
+def test_a_lost_member_of_a_group_may_end_without_its_first_branch() -> None:
+    """It is restored with the branch that the group has deleted, and others overtook it."""
+    play((*A_GROUP_LOSES_A_MEMBER, Contract("replaces rows")))
 
 
 def test_main_set_back_below_a_late_branch_breaks_no_promise() -> None:
