@@ -1,5 +1,6 @@
 """Configuration of all tests."""
 
+import gc
 import os
 
 import pytest
@@ -21,6 +22,13 @@ settings.load_profile("lakegate")
 def pytest_configure() -> None:
     """Make every Java that a test starts compile as the local Spark's does."""
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SPARK))
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage less often, and never among what was imported: tests drop what they make."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
 
 
 @pytest.hookimpl(optionalhook=True)

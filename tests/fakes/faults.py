@@ -7,7 +7,6 @@ meanwhile.
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -85,16 +84,18 @@ class Journal:
 
     def enter(self, call: str) -> list[Fault]:
         """Record a call; return the faults that strike at it."""
-        paused = self.pause(call)
-        if 0 <= self._returned == len(self.calls) - 1:
-            self.following.add(len(self.calls))
-        due = [self._by_number.pop(len(self.calls), None), self._by_name.get(call)]
+        paused, number = self.pause(call), len(self.calls)
+        if 0 <= self._returned == number - 1:
+            self.following.add(number)
         self.calls.append(call)
-        return [fault for fault in (*paused, *due, *self._arrived(call)) if fault]
+        found = [*paused]
+        if number in self._by_number:
+            found.append(self._by_number.pop(number))
+        if call in self._by_name:
+            found.append(self._by_name[call])
+        return found + self._arrived(call) if self._coming else found
 
     def _arrived(self, call: str) -> list[Fault]:
-        if not self._coming:
-            return []
         arrived = [coming for coming in self._coming if coming.call == call and not coming.skipped]
         self._coming = [coming for coming in self._coming if coming not in arrived]
         for coming in self._coming:
@@ -117,29 +118,36 @@ class _Watched:
 
 
 def _called(journal: Journal, call: str, made: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    with _struck(journal, call):
+    with _Struck(journal, call):
         return made(*args, **named)
 
 
 def _iterated(
     journal: Journal, call: str, made: Callable[..., Iterator[Any]], *args: Any
 ) -> Iterator[Any]:
-    with _struck(journal, call):
+    with _Struck(journal, call):
         yield from made(*args)
 
 
-@contextmanager
-def _struck(journal: Journal, call: str) -> Iterator[None]:
-    """Let the faults strike before and after what is done meanwhile."""
-    faults, number = journal.enter(call), len(journal.calls) - 1
-    _strike(faults, "before")
-    try:
-        yield
-    except LakegateError:  # an answer as well, which may be lost as any other
-        _strike(faults, "after")
-        raise
-    _strike(faults, "after")
-    journal.leave(number)
+class _Struck:
+    """A context that lets the faults strike before and after what is done in it.
+
+    It is a class, as one made of a generator takes as long as the fakes' calls.
+    """
+
+    def __init__(self, journal: Journal, call: str) -> None:
+        self._journal, self._call = journal, call
+
+    def __enter__(self) -> None:
+        self._faults, self._number = self._journal.enter(self._call), len(self._journal.calls) - 1
+        _strike(self._faults, "before")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # An error of the system is an answer as well, which may be lost as any other.
+        if kind is None or issubclass(kind, LakegateError):
+            _strike(self._faults, "after")
+        if kind is None:
+            self._journal.leave(self._number)
 
 
 def _strike(faults: list[Fault], when: str) -> None:

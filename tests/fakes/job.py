@@ -168,7 +168,7 @@ def run_job(
     if report is None:
         jobs.end(run, _EXITS.get(script, RunState.FAILED), "Job execution failed. ExitCode: 1.")
         return
-    text = replace(report, finished_at=finished_at or report.finished_at).to_json()
+    text = replace(report, finished_at=finished_at or report.finished_at).to_json(indent=None)
     validate_report(text)
     report = lake.put_report(spec.report_key, text)
     passed = report.verdict is Verdict.PASSED

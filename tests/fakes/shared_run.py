@@ -135,7 +135,7 @@ class Judges:
         return self.scripts[spec.ingestion]
 
     def _put(self, spec: JobSpec, report: AuditReport) -> AuditReport:
-        return self.lake.put_report(spec.report_key, report.to_json())
+        return self.lake.put_report(spec.report_key, report.to_json(indent=None))
 
 
 @contextmanager
