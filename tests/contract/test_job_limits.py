@@ -20,8 +20,8 @@ from functions.wiring import CONFIG
 from infra.local.emr.api import Operations, web_app
 from infra.local.emr.drivers import Driver
 from infra.local.emr.faults import Faults
-from infra.local.emr.limits import BURST, require_pace
-from infra.local.emr.rights import own
+from infra.local.emr.limits import BURST, Limits
+from infra.local.emr.rights import own, require_nothing
 from infra.local.emr.runs import Application
 from infra.local.emr.scheduler import Pace, Scheduler
 from infra.local.emr.store import JobRuns
@@ -67,7 +67,7 @@ def served(home: Path, clock: Callable[[], float], burst: int = BURST) -> Iterat
     runs = JobRuns(home, lambda before, run: None)
     scheduler = Scheduler(application, runs, _no_driver, home, own, Pace(), prewarm=False)
     operations = Operations(application, runs, scheduler, faults := Faults())
-    app = web_app(operations, scheduler, faults, require_pace(burst, clock))
+    app = web_app(operations, scheduler, faults, Limits(burst, clock), require_nothing)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.port}"

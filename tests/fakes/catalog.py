@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from uuid import NAMESPACE_OID, uuid5
 
 from functions.adapters.iceberg_files import (
@@ -592,6 +593,7 @@ def _location(name: str, table_uuid: str) -> str:
     return f"s3://lake/warehouse/{name.replace('.', '/')}_{_folder(table_uuid)}"
 
 
+@cache
 def _folder(table_uuid: str) -> str:
     """Return a UUID as Nessie's, for one that a test made up."""
     return str(uuid5(NAMESPACE_OID, table_uuid))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.adapters.emr import JobRun, RunState, UnknownRun
-from infra.local.emr.limits import LIMITED, Bucket
+from infra.local.emr.limits import Limits
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
@@ -26,11 +26,11 @@ class FakeJobs:
         self._clock = clock or FakeClock()
         self._runs: dict[str, _Started] = {}
         self._started = 0
-        self._buckets: dict[str, Bucket] = {}
+        self._limits: Limits | None = None
 
     def limit(self) -> None:
         """Take calls from now on only as fast as EMR Serverless."""
-        self._buckets = {operation: Bucket(lambda: self._clock.at) for operation in LIMITED}
+        self._limits = Limits(clock=lambda: self._clock.at)
 
     def start(self, spec: JobSpec) -> str:
         """See Jobs.start."""
@@ -41,7 +41,7 @@ class FakeJobs:
         return self._start(run.name, run)
 
     def _require_pace(self, operation: str) -> None:
-        if operation in self._buckets and not self._buckets[operation].take():
+        if self._limits and not self._limits.take(operation):
             message = f"EMR Serverless refused: ThrottlingException, {operation}: Rate exceeded"
             raise Transient("JOBS_UNAVAILABLE", message)
 

@@ -21,7 +21,7 @@ from infra.local.emr import runs
 from infra.local.emr.api import Operations, web_app
 from infra.local.emr.drivers import Driver
 from infra.local.emr.faults import Faults
-from infra.local.emr.limits import BURST, require_pace
+from infra.local.emr.limits import BURST, Limits
 from infra.local.emr.rights import assumed, own, require_nothing, require_rights
 from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Pace, Scheduler
@@ -136,7 +136,7 @@ def main() -> None:
     )
     operations = Operations(application, job_runs, scheduler, faults)
     require = require_rights(application) if options.iam else require_nothing
-    app = web_app(operations, scheduler, faults, require, require_pace(options.burst))
+    app = web_app(operations, scheduler, faults, Limits(options.burst), require)
     server = make_server("127.0.0.1", options.port, app, threaded=True)
     scheduler.begin()
     server.serve_forever()

@@ -1,61 +1,28 @@
 """EMR Serverless's API for one application, and the stand-in's own two endpoints.
 
-Requests are read and checked by botocore's service model, and refused as AWS does.
+Requests are read and checked by botocore's service model, and refused as by AWS.
 """
 
 import functools
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import botocore
-import botocore.session
-from botocore.model import ServiceModel, Shape
+from botocore.model import Shape
 from botocore.utils import parse_timestamp
 from flask import Flask, request
 from werkzeug.datastructures import MultiDict
 
 from infra.local.emr import runs
 from infra.local.emr.faults import Faults, NoSuchFault
+from infra.local.emr.limits import Limits
+from infra.local.emr.refusals import AwsError, invalid, model
 from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.scheduler import Scheduler
 from infra.local.emr.store import JobRuns, TokenUsed, now
-
-# The errors of every service, which are not in the model (API Reference, "Common Errors").
-_COMMON = {
-    "AccessDeniedException": 403,
-    "MissingAuthenticationTokenException": 403,
-    "ThrottlingException": 400,
-}
-
-
-class AwsError(Exception):
-    """An error as answer: `code` is the name of the client's exception."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-    @property
-    def status(self) -> int:
-        """Return the HTTP status of this error."""
-        if self.code in _COMMON:
-            return _COMMON[self.code]
-        return model().shape_for(self.code).metadata["error"]["httpStatusCode"]
-
-
-def invalid(message: str) -> AwsError:
-    """Return the error for an invalid request."""
-    return AwsError("ValidationException", message)
-
-
-@cache
-def model() -> ServiceModel:
-    """Return botocore's service model of EMR Serverless."""
-    return botocore.session.get_session().get_service_model("emr-serverless")
 
 
 def parsed(
@@ -162,7 +129,7 @@ def _inside(shape: Shape, value: Any) -> Iterator[tuple[Shape, Any, str]]:
 
 
 # Raises AwsError unless the sender of an operation with this input, known by the request's
-# signature, may do it now.
+# signature, may do it.
 Require = Callable[[str, Mapping[str, Any], str], None]
 
 _PAGE = 50
@@ -302,15 +269,18 @@ def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def web_app(
-    operations: Operations, scheduler: Scheduler, faults: Faults, *requirements: Require
+    operations: Operations, scheduler: Scheduler, faults: Faults, limits: Limits, require: Require
 ) -> Flask:
-    """Return the service: the operations at the service model's paths, `/_control`, `/_health`."""
+    """Return the service: the operations at the service model's paths, `/_control`, `/_health`.
+
+    `require` raises AwsError for a caller who may not do an operation with this input.
+    """
     app = Flask("emr-serverless")
     for name in _OPERATIONS:
         http = model().operation_model(name).http
         path = http["requestUri"].replace("{", "<").replace("}", ">")
         operation = getattr(operations, botocore.xform_name(name))
-        answer = functools.partial(_answer, name, operation, requirements)
+        answer = functools.partial(_answer, name, operation, limits, require)
         app.add_url_rule(path, name, answer, methods=[http["method"]])
     control = functools.partial(_control, faults)
     app.add_url_rule("/_control", "control", control, methods=["GET", "PUT"])
@@ -322,7 +292,8 @@ def web_app(
 def _answer(
     name: str,
     operation: Callable[[dict[str, Any]], dict[str, Any]],
-    requirements: Iterable[Require],
+    limits: Limits,
+    require: Require,
     **path: str,
 ) -> dict[str, Any]:
     try:
@@ -332,8 +303,9 @@ def _answer(
     given = parsed(name, path, request.args, body)
     if unsupported := [member for member in _UNSUPPORTED if member in given]:
         raise invalid(f"this stand-in does not support {', '.join(unsupported)} of {name}")
-    for require in requirements:
-        require(name, given, request.headers.get("Authorization", ""))
+    require(name, given, request.headers.get("Authorization", ""))
+    if not limits.take(name):
+        raise AwsError("ThrottlingException", "Rate exceeded")
     return operation(given)
 
 

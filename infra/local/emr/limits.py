@@ -1,48 +1,44 @@
 """How many calls EMR Serverless takes (User Guide, "Endpoints and quotas", API limits)."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from threading import Lock
-from typing import Any
-
-from infra.local.emr.api import AwsError, Require
 
 BURST = 25  # calls at once
 RATE = 1.0  # calls a second from then on
 LIMITED = ("StartJobRun", "ListJobRuns")
 
 
-class Bucket:
-    """The calls of one operation that may be made now; `clock` returns seconds.
+class _Bucket:
+    """The calls of one operation that may be made now."""
 
-    Threads may share this object.
-    """
-
-    def __init__(self, clock: Callable[[], float], burst: int = BURST) -> None:
+    def __init__(self, burst: int, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._burst = burst
         self._left = float(burst)
         self._at = clock()
-        self._lock = Lock()
 
     def take(self) -> bool:
-        """Return whether a call may be made; it is then counted."""
+        now = self._clock()
+        self._left = min(self._burst, self._left + RATE * (now - self._at))
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Limits:
+    """The calls that may be made now, of each operation; `clock` returns seconds.
+
+    Threads may share this object.
+    """
+
+    def __init__(self, burst: int = BURST, clock: Callable[[], float] = time.monotonic) -> None:
+        self._buckets = {operation: _Bucket(burst, clock) for operation in LIMITED}
+        self._lock = Lock()
+
+    def take(self, operation: str) -> bool:
+        """Return whether an operation may be called; the call is then counted."""
         with self._lock:
-            now = self._clock()
-            self._left = min(self._burst, self._left + RATE * (now - self._at))
-            self._at = now
-            if self._left < 1:
-                return False
-            self._left -= 1
-            return True
-
-
-def require_pace(burst: int = BURST, clock: Callable[[], float] = time.monotonic) -> Require:
-    """Return a check that raises AwsError for calls that come too fast."""
-    buckets = {operation: Bucket(clock, burst) for operation in LIMITED}
-
-    def require(operation: str, given: Mapping[str, Any], signature: str) -> None:
-        if operation in buckets and not buckets[operation].take():
-            raise AwsError("ThrottlingException", "Rate exceeded")
-
-    return require
+            return operation not in self._buckets or self._buckets[operation].take()

@@ -12,7 +12,8 @@ import boto3
 import requests
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.local.emr.api import AwsError, Require
+from infra.local.emr.api import Require
+from infra.local.emr.refusals import AwsError
 from infra.local.emr.runs import Application, JobRun
 from infra.local.emr.submit import CannotSubmit
 
