@@ -341,6 +341,10 @@ class FakeCatalog:
             raise UnknownBranch("UNKNOWN_BRANCH", f"there is no branch or commit {at}")
         return found
 
+    def knows(self, at: str) -> bool:
+        """Return whether there is a commit with this hash, which no restoration lost."""
+        return at in self._commits
+
     def is_on_main(self, at: str) -> bool:
         """Return whether main contains every change of a branch or a hash."""
         return self._heads.get(at, at) in self._ancestors(self._heads[MAIN])

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from functions.adapters.emr import RunState
 from functions.adapters.nessie import UnknownBranch
-from lakegate.errors import Transient
+from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.upkeep import Comparison, Fingerprint
 from tests.fakes.catalog import FakeCatalog
@@ -28,7 +28,7 @@ def run_compaction(
             lake.put_text(spec.report_key, _compared(spec, catalog).to_json().encode())
         elif catalog.head(spec.branch) == spec.base_hash:
             _rewrite(spec, catalog, loses)
-    except (UnknownBranch, Transient) as error:
+    except (UnknownBranch, Transient, Permanent) as error:
         jobs.end(run, RunState.FAILED, error.message)
     else:
         jobs.end(run, RunState.SUCCESS)
@@ -41,7 +41,8 @@ def is_small(file: str) -> bool:
 
 def _rewrite(spec: JobSpec, catalog: FakeCatalog, loses: int) -> None:
     table = catalog.table(spec.branch, spec.table)
-    assert table
+    if table is None:
+        raise Permanent("TABLE_GONE", f"there is no table {spec.table} to compact")
     small = tuple(file for file in table.files if is_small(file))
     if not small:
         return

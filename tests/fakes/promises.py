@@ -157,7 +157,8 @@ def _main_reads_what_was_audited(deployment: Deployment, published: list[Ingesti
     """Raise AssertionError if main's table is not the one that a file was written for."""
     for ingestion in published:
         for audited in deployment.ledger.history(ingestion.id):
-            if audited.state is State.AUDITED and audited.attempt == ingestion.attempt:
+            is_of_it = audited.state is State.AUDITED and audited.attempt == ingestion.attempt
+            if is_of_it and deployment.catalog.knows(audited.audited_hash):  # not before a backup
                 for table in ingestion.tables:
                     written = deployment.catalog.table(audited.audited_hash, table)
                     read = deployment.catalog.table(ingestion.merge_hash, table)

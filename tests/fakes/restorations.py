@@ -27,6 +27,7 @@ class Restoration(Enum):
             stage.backup = Backup.of(deployment)
         elif self is Restoration.RESTORE and backup and backup.is_whole(deployment):
             backup.restore(deployment)
+            stage.forgotten += 1  # the attempts whose branches are lost look like others
         elif self is Restoration.REALIGN:
             deployment.journal.part()
             with suppress(LakegateError, ProcessDied):

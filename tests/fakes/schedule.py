@@ -7,17 +7,16 @@ it makes some calls, or a fault strikes its next one, regardless of the others.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
 
-from functions.adapters.emr import RunState
 from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations import failed, rebuild_ledger
 from functions.operations.compaction import start_due
 from functions.operations.daily_upkeep import upkeep
 from functions.operations.expire import expire
+from functions.operations.realign import realign
 from functions.pipeline.audit_history import accept
 from functions.pipeline.intake import retract
 from lakegate.change import retraction
@@ -61,6 +60,7 @@ class Work(Enum):
     REBUILD = "a command rebuilds the ledger"
     RETRACT = "a command asks that the rows of a published file are removed"
     COMPACT = "the schedule starts compactions"
+    REALIGN = "a command realigns the ledger with a restored catalog"
     CLEAN_UP = "two days pass, and upkeep deletes dead files, at the second one beside others"
 
 
@@ -92,6 +92,16 @@ class Go:
                 process.go()
 
 
+@dataclass(frozen=True)
+class Finish:
+    """All processes go on to their ends."""
+
+    def happen(self, stage: Stage) -> None:
+        """End one after the other."""
+        for process in stage.processes:
+            process.end()
+
+
 class Trouble(Enum):
     """A fault at a call."""
 
@@ -120,75 +130,9 @@ class Break:
         process.go(_FAULTS[self.trouble](stage))
 
 
-@dataclass(frozen=True)
-class Lag:
-    """The ledger's indexes do not show the last writes of an ingestion."""
-
-    nth: int = 0
-    writes: int = 1
-
-    def happen(self, stage: Stage) -> None:
-        """Delay the indexes until nothing is left to do."""
-        if known := list(stage.deployment.ledger.all()):
-            stage.deployment.ledger.behind[known[self.nth % len(known)].id] = self.writes
-
-
-@dataclass(frozen=True)
-class Declare:
-    """EMR declares a job run over, although its driver continues."""
-
-    nth: int = 0
-    state: RunState = RunState.FAILED
-
-    def happen(self, stage: Stage) -> None:
-        """Send the event; everything that the driver does and reports afterwards is too late."""
-        stage.deployment.declare(self.nth, self.state)
-        stage.excused |= {File.CRASHING.end, File.CANCELLED.end, File.CONTRADICTED.end}
-
-
-class Skew(Enum):
-    """From now on the clocks of all drivers are wrong."""
-
-    AHEAD = "2026-03-02T12:00:00.000+00:00"
-    BEHIND = "2026-02-28T12:00:00.000+00:00"
-
-    def happen(self, stage: Stage) -> None:
-        """Set the clocks."""
-        stage.deployment.drivers_time = self.value
-
-
-@dataclass(frozen=True)
-class Undo:
-    """An administrator sets main, or one of its tables, back by some commits.
-
-    It does not happen where versions replace each other, because the rows are then unknown, nor to
-    a state that upkeep does not keep.
-    """
-
-    commits: int = 1
-    table: str = ""
-
-    def happen(self, stage: Stage) -> None:
-        """Set it back."""
-        if stage.replaces_versions or not _keeps(stage.deployment, self.commits):
-            return
-        if self.table:
-            stage.deployment.others.put_back(self.table, self.commits)
-        else:
-            stage.deployment.others.set_back(self.commits)
-
-
-def _keeps(deployment: Deployment, commits: int) -> bool:
-    """Return whether main was as before so many commits within the days that are kept."""
-    log = list(deployment.catalog.log())
-    next_ = log[max(commits % len(log) - 1, 0)]  # which ended that state
-    kept = timedelta(days=deployment.settings.keep_days)
-    return datetime.fromisoformat(next_.time) > deployment.clock.moment - kept
-
-
 def _failing(work: Callable[[], object]) -> None:
     """Do the work, which may fail: the next command or event tries again."""
-    with suppress(LakegateError):
+    with suppress(LakegateError, _Foreign):
         work()
 
 
@@ -204,12 +148,16 @@ def _can_meet(call: str, trouble: Trouble) -> bool:
     return trouble is not Trouble.DONE_YET_MOVED or call == "ledger.save"
 
 
+class _Foreign(ValueError):
+    """An error of pyiceberg that nobody foresaw."""
+
+
 def _moved(stage: Stage) -> None:
     raise Moved([stage.deployment.ledger.newest])
 
 
 def _foreign() -> None:
-    raise ValueError("an odd property of the table")
+    raise _Foreign("an odd property of the table")
 
 
 _FAULTS: dict[Trouble, Callable[[Stage], Fault]] = {
@@ -287,6 +235,10 @@ def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
     return lambda: list(rebuild_ledger.rebuild(stage.deployment.adapters))
 
 
+def _realign(stage: Stage, nth: int) -> Callable[[], object]:
+    return lambda: list(realign(stage.deployment.adapters))
+
+
 def _retract(stage: Stage, nth: int) -> Callable[[], object]:
     known = [i for i in stage.deployment.ledger.all() if i.state is State.PUBLISHED]
     if not known:
@@ -329,4 +281,5 @@ _WORK: dict[Work, Callable[[Stage, int], Callable[[], object]]] = {
     Work.RETRACT: _retract,
     Work.COMPACT: _compact,
     Work.CLEAN_UP: _clean_up,
+    Work.REALIGN: _realign,
 }

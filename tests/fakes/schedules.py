@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from functions.adapters.emr import RunState
 from tests.fakes.deployment import OTHER_TABLE, TABLE
+from tests.fakes.disorder import Declare, Lag, Skew, Undo
 from tests.fakes.events import (
     CHANGES,
     CONTRACTS,
@@ -35,7 +36,8 @@ from tests.fakes.openings import (
     VERSIONS,
     WAITING_TOGETHER,
 )
-from tests.fakes.schedule import Begin, Break, Declare, Go, Lag, Skew, Trouble, Undo, Work, play
+from tests.fakes.restorations import Restoration
+from tests.fakes.schedule import Begin, Break, Finish, Go, Trouble, Work, play
 from tests.fakes.stage import File, Stage, Story
 from tests.fakes.stories import Events, explore_with, flat, weighted
 from tests.fakes.upkeep_events import CleanUp
@@ -82,17 +84,18 @@ OPENINGS = {
 }
 # All but "replaces versions", with which the ledger may not lose an entry.
 _CONTRACTS = [each for each in CONTRACTS if each != "replaces versions"]
+_UNDO = st.builds(Undo, st.integers(1, 4), st.sampled_from(["", TABLE]))
 _EVENTS: dict[Events, int] = {
     st.builds(Go, _NTH, st.sampled_from([1, 2, 3, 5, 8, 30])): 16,
     st.builds(Begin, st.sampled_from(_ORDINARY), _NTH): 12,
-    st.builds(Begin, st.sampled_from(Work), _NTH): 4,
+    st.builds(Begin, st.sampled_from([each for each in Work if each is not Work.REALIGN]), _NTH): 4,
     st.builds(Break, _NTH, st.sampled_from(Trouble)): 6,
     st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, None, b"same"])): 4,
     st.builds(Lag, _NTH, st.integers(0, 3)): 2,
     st.builds(Declare, _NTH, st.sampled_from([RunState.FAILED, RunState.CANCELLED])): 1,
     st.builds(Meddle, _NTH, st.booleans()): 1,
     st.builds(Change, st.sampled_from(sorted(CHANGES)), st.sampled_from([TABLE, OTHER_TABLE])): 2,
-    st.builds(Undo, st.integers(1, 4), st.sampled_from(["", TABLE])): 1,
+    _UNDO: 1,
     st.sampled_from([Time.COURSE, Time.REST, Time.REDELIVERY, Time.SWEEP, Time.COMES_AGAIN]): 2,
     st.one_of(
         st.builds(Ask, st.integers(1, 2)),
@@ -105,7 +108,19 @@ _EVENTS: dict[Events, int] = {
         st.builds(Forge, st.sampled_from(Forgery), _NTH),
     ): 2,
 }
-_PARTS = (st.lists(weighted(_EVENTS), max_size=14),) * 4
+_PART = st.lists(weighted(_EVENTS), max_size=14)
+_REALIGNED_PART = st.lists(
+    weighted({each: often for each, often in _EVENTS.items() if each is not _UNDO}), max_size=14
+)
+_RESTORED: Story = (Restoration.RESTORE, Begin(Work.REALIGN))
+# What was in flight during a run of the command is found by the next one.
+_AT_LAST: Story = (
+    Finish(),
+    Restoration.REALIGNED,
+    Time.REST,
+    Restoration.REALIGNED,
+    Restoration.SETTLED,
+)
 
 
 def explore(
@@ -117,5 +132,14 @@ def explore(
     shrinks: bool = True,
 ) -> None:
     """Play this number of schedules, the same for the same `start`; raise as `stories.explore`."""
-    drawn = st.builds(flat, st.sampled_from(openings), *_PARTS)
+    drawn = st.builds(flat, st.sampled_from(openings), *(_PART,) * 4)
     explore_with(lambda story: told(play(story)), drawn, runs, start, shrinks=shrinks)
+
+
+def explore_restorations(runs: int, start: int, told: Callable[[Stage], None]) -> None:
+    """Play schedules in which the catalog is restored and realigned; raise as `explore`."""
+    opening, backup = st.sampled_from(list(OPENINGS.values())), st.just((Restoration.BACKUP,))
+    part = _REALIGNED_PART
+    before = (opening, part, backup, part, part)
+    drawn = st.builds(flat, *before, st.just(_RESTORED), part, st.just(_AT_LAST))
+    explore_with(lambda story: told(play(story)), drawn, runs, start)
