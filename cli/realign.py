@@ -9,7 +9,7 @@ import typer
 from access.deployment import find
 from cli import json_output, terminal
 from functions.model.ingestion import Ingestion
-from functions.operations.realign import Done, realign
+from functions.operations.realign import Done, Realigned, realign
 from functions.operations.realignment import Kind
 
 _TEXTS = {
@@ -31,19 +31,29 @@ def realign_ledger(stage: str | None, *, dry_run: bool, yes: bool, as_json: bool
     if not (dry_run or yes):
         message = "first look at what it would do, with --dry-run; then give --yes"
         raise typer.BadParameter(message, param_hint="--yes")
-    done = list(realign(find(stage).adapters(), dry_run=dry_run))
+    found = realign(find(stage).adapters(), dry_run=dry_run)
     if as_json:
-        typer.echo(json_output.text(document(done)))
+        typer.echo(json_output.text(document(found)))
     else:
-        for line in lines(done, dry_run=dry_run):
+        for line in lines(found, dry_run=dry_run):
             terminal.out().print(line, soft_wrap=True, markup=False)
-    if any(kind in (Kind.LOST, Kind.UNCLEAR) for _, kind in _pairs(done)):
+    if any(kind in (Kind.LOST, Kind.UNCLEAR) for _, kind in _pairs(found.done)):
         raise typer.Exit(1)
 
 
-def document(done: Sequence[Done]) -> list[dict[str, Any]]:
-    """Return the decisions for `--json`; each has the ingestion as it was before."""
-    return [
+def document(found: Realigned) -> list[dict[str, Any]]:
+    """Return the decisions for `--json`; each has the ingestion as it was before.
+
+    Branches of compactions are of none.
+    """
+    dropped = {
+        "kinds": [Kind.DELETE_BRANCHES.value],
+        "why": "their compactions had ended",
+        "branches": list(found.compactions),
+        "overtaken": False,
+        "ingestion": None,
+    }
+    decisions = [
         {
             "kinds": [kind.value for kind in each.decision.kinds],
             "why": each.decision.why,
@@ -51,19 +61,23 @@ def document(done: Sequence[Done]) -> list[dict[str, Any]]:
             "overtaken": each.overtaken,
             "ingestion": json_output.of_ingestion(each.decision.ingestion),
         }
-        for each in done
+        for each in found.done
     ]
+    return [*decisions, dropped] if found.compactions else decisions
 
 
-def lines(done: Sequence[Done], *, dry_run: bool) -> Iterator[str]:
+def lines(realigned: Realigned, *, dry_run: bool) -> Iterator[str]:
     """Yield the numbers of each kind, every loss by name, and the next steps."""
-    if not done:
+    done, compactions = realigned.done, realigned.compactions
+    if not done and not compactions:
         yield "Ledger and main agree: there is nothing to do."
         return
     yield "Nothing was changed; these would be:" if dry_run else "These are:"
     found = _by_kind(done)
     for kind in (kind for kind in Kind if kind in found):
         yield f"{len(found[kind]):>9,} {_TEXTS[kind]}"
+    if compactions:
+        yield f"{len(compactions):>9,} branches of compactions that had ended, deleted again"
     for each in done:
         for kind in (kind for kind in each.decision.kinds if kind in _NAMED):
             yield _name(kind, each)

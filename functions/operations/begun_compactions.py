@@ -53,10 +53,12 @@ def strangers(adapters: Adapters) -> list[str]:
     return [name for name in still if name in unknown]
 
 
-def delete_strangers(adapters: Adapters) -> None:
-    """Delete the branches of `strangers`, which are never published."""
-    for branch in strangers(adapters):
+def delete_strangers(adapters: Adapters) -> list[str]:
+    """Delete the branches of `strangers`, which are never published; return them."""
+    found = strangers(adapters)
+    for branch in found:
         adapters.catalog.delete_branch(branch)
+    return found
 
 
 def foreign_branches(adapters: Adapters, table: str = "") -> Iterator[Finding]:
@@ -66,8 +68,9 @@ def foreign_branches(adapters: Adapters, table: str = "") -> Iterator[Finding]:
             continue
         message = (
             f"Lakegate did not begin the branch {name}, so it is never published. Find out who "
-            "made it; the function `expire` deletes it after KeepDays, `lakegate ledger rebuild` "
-            "at once"
+            "made it; the function `expire` deletes it after KeepDays. `lakegate ledger realign`, "
+            "if Nessie was restored, and `lakegate ledger rebuild`, if the ledger was lost, delete "
+            "it at once"
         )
         yield Finding("FOREIGN_COMPACTION", message)
 

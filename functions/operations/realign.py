@@ -20,7 +20,7 @@ from functions.adapters.s3 import Missing
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import Published, published
-from functions.operations.begun_compactions import delete_strangers
+from functions.operations.begun_compactions import delete_strangers, strangers
 from functions.operations.realignment import (
     Branches,
     Decision,
@@ -48,8 +48,21 @@ class Done:
     overtaken: bool = False
 
 
-def realign(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Done]:
-    """Find all differences and settle them; yield each. With `dry_run` nothing changes."""
+@dataclass(frozen=True)
+class Realigned:
+    """What was done, or would be; `compactions` are deleted branches of those that had ended."""
+
+    done: Sequence[Done] = ()
+    compactions: Sequence[str] = ()
+
+
+def realign(adapters: Adapters, *, dry_run: bool = False) -> Realigned:
+    """Find all differences and settle them. With `dry_run` nothing changes."""
+    done = list(_settled(adapters, dry_run=dry_run))
+    return Realigned(done, strangers(adapters) if dry_run else delete_strangers(adapters))
+
+
+def _settled(adapters: Adapters, *, dry_run: bool) -> Iterator[Done]:
     facts, found = _read(adapters)
     is_there = cache(partial(_has_contracts, adapters))
     for decision in decide(found, facts):
@@ -59,8 +72,6 @@ def realign(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Done]:
         is_published = Kind.PUBLISH_AGAIN in decision.kinds
         pinned = is_published and is_there(decision.ingestion.contracts)
         yield _carry_out(adapters, decision, facts.main.head, pinned=pinned)
-    if not dry_run:
-        delete_strangers(adapters)  # the restored branches of compactions that had ended
 
 
 def _carry_out(adapters: Adapters, decision: Decision, head: str, *, pinned: bool) -> Done:

@@ -81,7 +81,7 @@ def realigned(deployment: Deployment) -> list[Kind]:
     for _ in range(_MOST_TRIES):
         deployment.journal.part()
         try:
-            done = list(realign(deployment.adapters))
+            done = realign(deployment.adapters).done
         except (LakegateError, ProcessDied):
             continue
         if not any(each.overtaken for each in done):

@@ -31,7 +31,7 @@ class Restoration(Enum):
         elif self is Restoration.REALIGN:
             deployment.journal.part()
             with suppress(LakegateError, ProcessDied):
-                list(realign(deployment.adapters))
+                realign(deployment.adapters)
         elif self is Restoration.REALIGNED:
             realigned(deployment)
         elif self is Restoration.SETTLED:

@@ -236,7 +236,7 @@ def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _realign(stage: Stage, nth: int) -> Callable[[], object]:
-    return lambda: list(realign(stage.deployment.adapters))
+    return lambda: realign(stage.deployment.adapters)
 
 
 def _retract(stage: Stage, nth: int) -> Callable[[], object]:

@@ -8,7 +8,7 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.operations.realign import realign
+from functions.operations.realign import Realigned, realign
 from functions.operations.realignment import Kind
 from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
@@ -27,6 +27,7 @@ from tests.fakes.openings import DAYS
 from tests.fakes.promises import check_promises, ends, left_behind, unwatched
 from tests.fakes.restorations import Restoration
 from tests.fakes.scenario import FIRST, KEY, Scenario
+from tests.fakes.stage import Stage, happen
 from tests.fakes.stories import explore_with, restorations
 from tests.fakes.upkeep_events import Compact
 
@@ -66,7 +67,7 @@ def test_what_is_published_meanwhile_is_not_lost(deployment: Scenario) -> None:
     deployment.ended(FIRST)
     publish = Fault(partial(deployment.ended, KEY))
     deployment.journal.strike("ledger.all", publish)
-    assert list(realign(deployment.adapters)) == []
+    assert realign(deployment.adapters) == Realigned([], [])
 
 
 def test_what_main_has_although_its_branch_is_gone_does_not_run_again(
@@ -101,10 +102,15 @@ def test_what_runs_again_looks_for_itself_from_mains_head(deployment: Scenario) 
 def test_a_compaction_that_had_ended_leaves_no_branch() -> None:
     """The restored branch of a compaction that has ended since the backup is deleted again."""
     landed = (Land(FIRST), Time.REST, Land(OTHER), Time.REST, Compact())
-    restored = (Restoration.BACKUP, Time.REST, Restoration.RESTORE, Restoration.REALIGNED)
-    deployment = tell((*landed, *restored)).deployment
-    assert deployment.jobs.compactions()
+    happen((*landed, Restoration.BACKUP, Time.REST, Restoration.RESTORE), stage := Stage())
+    deployment = stage.deployment
+    there = deployment.catalog.branches(UPKEEP)
+    assert there
+    for _ in range(2):
+        assert realign(deployment.adapters, dry_run=True).compactions == there
+    assert realign(deployment.adapters).compactions == there
     assert deployment.catalog.branches(UPKEEP) == []
+    assert realign(deployment.adapters).compactions == []
 
 
 def test_a_cut_history_is_not_realigned() -> None:
@@ -113,7 +119,7 @@ def test_a_cut_history_is_not_realigned() -> None:
     deployment.ended(FIRST)
     deployment.catalog.cut(deployment.ended().merge_hash)
     with pytest.raises(Permanent, match="HISTORY_CUT"):
-        list(realign(deployment.adapters))
+        realign(deployment.adapters)
 
 
 def test_a_lost_retraction_follows_its_file(deployment: Scenario) -> None:
@@ -136,7 +142,7 @@ def test_a_dry_run_changes_nothing() -> None:
     backup = Backup.of(deployment)
     lost = deployment.ended()
     backup.restore(deployment)
-    (done,) = realign(deployment.adapters, dry_run=True)
+    (done,) = realign(deployment.adapters, dry_run=True).done
     assert (done.decision.kinds, done.decision.ingestion) == ((Kind.PUBLISH_AGAIN,), lost)
     assert deployment.ingestion(lost) == lost
 
@@ -230,7 +236,7 @@ def test_lost_audit_results_are_recorded_again(deployment: Scenario) -> None:
     backup = Backup.of(deployment)
     bad = deployment.ended(script=rejected)
     backup.restore(deployment)
-    (done,) = realign(deployment.adapters)
+    (done,) = realign(deployment.adapters).done
     assert done.decision.ingestion.id == bad.id
     assert done.decision.kinds == (Kind.RECORD_AGAIN, Kind.BRANCH_GONE)
     deployment.check()
@@ -354,7 +360,7 @@ def test_rows_that_may_be_on_main_are_left_alone() -> None:
     assert isinstance(table, FakeTable)
     [file] = deployment.lake.report(lost.report_key).files
     deployment.catalog.commit("main", TABLE, table.append(file.path))
-    (done,) = realign(deployment.adapters)
+    (done,) = realign(deployment.adapters).done
     assert done.decision.kinds == (Kind.UNCLEAR,)
     assert f"{TABLE} lists {file.path}" in done.decision.why
     assert deployment.ingestion(lost) == lost
@@ -426,7 +432,7 @@ def _told(number: int = -1, fault: Callable[[Scenario], Fault] | None = None) ->
     if fault:
         deployment.journal.strike_at(number, fault(deployment))
     with suppress(LakegateError, ProcessDied):
-        list(realign(deployment.adapters))
+        realign(deployment.adapters)
     if not fault:
         return deployment
     realigned(deployment)
