@@ -21,6 +21,7 @@ from lakegate.upkeep import UPKEEP
 
 _YOUNGEST = 1
 _OURS = ("ingest/", "publish/", UPKEEP)  # a compaction is dropped before its branch is a day old
+_OF_ID = 12  # characters of its ingestion's id in a branch's name
 _OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12})-[^/]*")
 
 
@@ -160,16 +161,15 @@ def _reports(adapters: Adapters, name: str) -> list[str]:
             return list(adapters.lake.group_reports(key))
         except Missing:
             return []
-    match = _OWNER.fullmatch(name)
-    part = (match[1] or match[2]) if match else ""
-    return list(adapters.lake.reports_of(table, part)) if part else []
+    owner = _owner(name)
+    return list(adapters.lake.reports_of(table, owner)) if owner else []
 
 
 def _unneeded(
     adapters: Adapters, known: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
     """Yield the branches that no ingestion needs, with the time of their last write."""
-    owners = {id_[:12]: ingestion for id_, ingestion in known.items()}
+    owners = {id_[:_OF_ID]: ingestion for id_, ingestion in known.items()}
     logs: dict[str, MainLog] = {}
     for name, head in references.items():
         if _is_owned(adapters, name, owners):
@@ -203,11 +203,9 @@ def last_written(main: MainLog, grown: Growth) -> datetime | None:
 
 def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) -> bool:
     """Return whether an ingestion in flight, or a kept failed one, owns the branch."""
-    match = _OWNER.fullmatch(name)
-    part = (match[1] or match[2]) if match else ""
-    if part not in owners:
+    if (listed := owners.get(_owner(name))) is None:
         return False
-    owner = adapters.ledger.get(owners[part].id)  # a replay may have changed it
+    owner = adapters.ledger.get(listed.id)  # a replay may have changed it
     return owner.unfinished or (owner.state in ALERTED and not owner.discarded)
 
 
@@ -215,9 +213,14 @@ def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:
     """Return the tables that a branch was created for; none for an unknown batch."""
     if _table(name) != BATCH:
         return (_table(name),)
+    owner = _owner(name)
+    return next((each.tables for each in known if each.id[:_OF_ID] == owner), ())
+
+
+def _owner(name: str) -> str:
+    """Return the first characters of the id that a branch is named by, "" for another branch."""
     match = _OWNER.fullmatch(name)
-    part = (match[1] or match[2]) if match else ""
-    return next((each.tables for each in known if part and each.id.startswith(part)), ())
+    return match[1] or match[2] if match else ""
 
 
 def _table(name: str) -> str:

@@ -144,8 +144,8 @@ def _refuse(adapters: Adapters, ingestion: Ingestion, refusal: Refuse) -> Ingest
 
     Without a contract in force that can be read, the refusal and its branch stay.
     """
-    is_free = not ingestion.contract_pinned and current_requirements(adapters, ingestion)
-    if is_free and (changed := outdated(adapters, [ingestion])):
+    changed = "" if ingestion.contract_pinned else outdated(adapters, [ingestion])
+    if changed and current_requirements(adapters, ingestion):
         logger.warning("refused by an older contract", extra={"changed": changed})
         return run_again(adapters, ingestion)
     reason = _located(adapters, ingestion, refusal.reason)
