@@ -31,6 +31,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000)
 
 
+def pytest_unconfigure() -> None:
+    """Let libraries that count what is left at the end find nothing."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Make one worker run all tests that share a stack with `--dist loadscope`."""

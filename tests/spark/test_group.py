@@ -20,8 +20,10 @@ from lakegate.report import AuditReport, Verdict, from_lines
 from lakegate.shared_run import Judged, SharedRun
 from spark_jobs import main
 from spark_jobs.serving import means
+from spark_jobs.shared_run import serve
 from spark_jobs.storage import Storage
 from spark_jobs.taken_files import TakenFiles
+from spark_jobs.work_queue import SqsQueues
 from tests.fakes.schema import validate_report
 from tests.services import fresh_session
 from tests.spark.conftest import Job, parquet
@@ -91,7 +93,7 @@ def _flipped(body: bytes) -> bytes:
     return body[:at] + bytes([body[at] ^ 0xFF]) + body[at + 1 :]
 
 
-def _files(job: Job, specs: Sequence[JobSpec]) -> TakenFiles:
+def _files(job: Job, specs: Sequence[JobSpec], s3: Any = None) -> TakenFiles:
     first = specs[0]
     run = replace(
         _RUN,
@@ -99,7 +101,7 @@ def _files(job: Job, specs: Sequence[JobSpec]) -> TakenFiles:
         nessie_uri=first.nessie_uri,
         token_secret=first.token_secret,
     )
-    given = means(job.warm_spark, job.services.s3, boto3.client("secretsmanager"))
+    given = means(job.warm_spark, s3 or job.services.s3, boto3.client("secretsmanager"))
     return TakenFiles(run, given, job.services.tokens["job"])
 
 
@@ -313,6 +315,45 @@ def test_a_group_whose_files_all_fail_writes_nothing(job: Job, contract: Any, ta
     assert made == {spec.branch for spec in specs}
 
 
+def _named(verdicts: str) -> list[str]:
+    """Return the keys of the reports that a queue of verdicts names."""
+    found = boto3.client("sqs").receive_message(QueueUrl=verdicts, MaxNumberOfMessages=10)
+    judged = [Judged.from_message(json.loads(each["Body"])) for each in found["Messages"]]
+    return sorted(key for each in judged if each for key in each.reports)
+
+
+def _unforeseen(params: Mapping[str, Any], **_: object) -> None:
+    if "odd" in params.get("Key", ""):
+        raise RecursionError("nobody foresaw this")
+
+
+def test_an_exception_that_nobody_foresaw_ends_one_file(
+    job: Job, contract: Any, table: str
+) -> None:
+    """The others are ingested, one by one; the file is named, too, with its reason."""
+    sqs = boto3.client("sqs")
+    work, verdicts = (
+        sqs.create_queue(QueueName=f"{name}-{uuid.uuid4().hex}")["QueueUrl"] for name in "wv"
+    )
+    bodies = {"one": parquet(_good(1)), "odd": parquet(_good(2)), "two": parquet(_good(3))}
+    specs = _specs(job, bodies, contract(), table)
+    for spec in specs:
+        job.services.catalog.delete_branch(spec.branch)  # the run makes its own
+        body = replace(spec, branch="", base_hash="").to_argument()
+        sqs.send_message(QueueUrl=work, MessageBody=body)
+    s3 = boto3.client("s3")
+    s3.meta.events.register("before-parameter-build.s3", _unforeseen)
+    files = _files(job, specs, s3)
+    serve(replace(files.run, idle_seconds=2), SqsQueues(sqs, work, verdicts), files)
+    assert _named(verdicts) == sorted(spec.report_key for spec in specs)
+    one, odd, two = map(_report, specs)
+    assert (one.verdict, two.verdict) == (Verdict.PASSED, Verdict.PASSED)
+    assert odd.verdict is Verdict.ERRORED
+    assert odd.reason is not None
+    assert "RecursionError" in odd.reason.message
+    assert [len(job.rows(table, each.branch)) for each in (one, two)] == [_ROWS, _ROWS]
+
+
 def test_a_shared_run_takes_names_and_ends(job: Job, contract: Any, table: str) -> None:
     """A shared run ingests what waits in its queue, names each report once, and ends with 0."""
     sqs = boto3.client("sqs")
@@ -329,10 +370,7 @@ def test_a_shared_run_takes_names_and_ends(job: Job, contract: Any, table: str) 
     )
     fresh_session(job.warm_spark)
     assert main.main(run.to_argument()) == 0
-    found = sqs.receive_message(QueueUrl=verdicts, MaxNumberOfMessages=10)["Messages"]
-    judged = [Judged.from_message(json.loads(each["Body"])) for each in found]
-    named = [key for each in judged if each for key in each.reports]
-    assert sorted(named) == sorted(spec.report_key for spec in specs)
+    assert _named(verdicts) == sorted(spec.report_key for spec in specs)
     assert [_report(spec).verdict for spec in specs] == [
         *(Verdict.PASSED, Verdict.PASSED, Verdict.REJECTED)
     ]
