@@ -20,7 +20,7 @@ from benchmarks.results import parquet, written
 from lakegate.landing import LandedObject
 from spark_jobs.audit import tiers
 from spark_jobs.audit.run import Measured, Run
-from spark_jobs.fitting import examine
+from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import open_session
@@ -101,7 +101,7 @@ def _beside_others(bench: Bench, landed: LandedObject, runs: int) -> dict[str, o
     files, contract = tuple(iceberg.added_files(table)), storage.contract()
 
     def by_arrow() -> Mapping[str, Measured]:
-        return examine(storage, contract, spec.limits).measured
+        return prepared(storage, contract, spec.limits).examined().measured
 
     def by_spark() -> Mapping[str, Measured]:
         return tiers.measure(Run(spark, spec, token, contract, table, files), {})

@@ -31,6 +31,7 @@ from lakegate.landing import ingestion_id
 from lakegate.limits import DEFAULTS
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.ingest import ingest
+from spark_jobs.one_pass.examined import WAY
 from spark_jobs.spark.jvm import JavaError
 from tests.fakes.mutations import FLAT, Sample, mutated, samples
 
@@ -234,7 +235,7 @@ def _rows_by_file(bench: Bench, branch: str, sample: Sample) -> dict[str, list[s
 
 
 def _is_registered(report: AuditReport) -> bool:
-    return report.engine.get("write") == "registered"
+    return report.engine.get("write") == WAY
 
 
 def _numbers(sample: Sample) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from lakegate.limits import DEFAULTS
 from lakegate.report import Verdict
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.open import LocalFile, open_source
-from spark_jobs.fitting import examine
-from tests.spark.measuring import Landing, reading_session
+from spark_jobs.one_pass.prepare import prepared
+from tests.spark.measuring import reading_session
 
 _FORMATS = {"csv": "csv", "csv.gz": "csv", "jsonl": "json", "json": "json"}
 _SCHEMA = "id BIGINT, sensor STRING, value DOUBLE, kind STRING"
@@ -105,7 +105,7 @@ class _Text:
 
     def _by_ours(self, spark: SparkSession, file: Path) -> None:
         try:
-            examine(Landing(file), parse(self.contract, self.table), DEFAULTS)
+            prepared(LocalFile(file), parse(self.contract, self.table), DEFAULTS).examined()
         except MustRewrite:
             self._strictly(spark, file)
 

@@ -4,7 +4,7 @@ A group is a fast path for files that pass cleanly. Every other file has no repo
 ingests it alone, so that it is reported as if there were no group.
 
     fetch the small files
-    → audit those that fit their table with Arrow, and register them (group_register)
+    → have Arrow audit and write those that it can (group_arrow)
     → have Spark audit and append the others (group_append)
 """
 
@@ -19,11 +19,9 @@ from lakegate.contract.sharing import why_alone
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport
 from lakegate.text import one_line
-from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.group_append import append_together
+from spark_jobs.group_arrow import write_together
 from spark_jobs.group_commit import Group
-from spark_jobs.group_register import register_together, sort_out
-from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage, held
 
 _THREADS = 8
@@ -55,15 +53,10 @@ def ingest_group(
 def _groups(
     spark: SparkSession, files: Sequence[Storage], contract: Contract, token: str
 ) -> Iterator[Group]:
-    meter = Meter(spark)
-    with meter.step("audit"):
-        clean, others = sort_out(files, contract)
-    if clean:
-        try:
-            yield register_together(spark, meter, clean, contract, token)
-        except MustRewrite:
-            others += [each.storage for each in clean]
-    yield from append_together(spark, others, contract, token)
+    groups, others = write_together(spark, files, contract, token)
+    yield from groups
+    if not contract.layout.partitions:  # by which a landed file has several data files
+        yield from append_together(spark, others, contract, token)
 
 
 def _fetched(storages: Sequence[Storage]) -> list[Storage]:

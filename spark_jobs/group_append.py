@@ -117,11 +117,11 @@ def _passed(
         specs = {path: storage.spec for path, storage in files.items()}
         made, audited_hash = _append(table, audited, contract, specs)
     entered = [
-        Entered(member.storage, audited.passed[member.path], made[member.path])
+        Entered(member.storage, audited.passed[member.path], (made[member.path],))
         for member in members
         if member.path in audited.passed
     ]
-    return [Group(table, contract, audited_hash, meter, entered, {"write": "rewritten"})]
+    return [Group(table, contract, audited_hash, meter, entered, {"write": "written by Spark"})]
 
 
 def _append(

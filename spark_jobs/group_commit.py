@@ -56,11 +56,11 @@ class GroupTable:
 
 @dataclass(frozen=True)
 class Entered:
-    """A file whose rows are on the group's branch, in one data file (Iceberg's `DataFile`)."""
+    """A file whose rows are on the group's branch, in data files (Iceberg's `DataFile`)."""
 
     storage: Storage
     passed: Passed
-    file: Any
+    files: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Group:
             audited_hash=self.audited_hash,
             rows_read=file.passed.rows,
             rows_written=file.passed.rows,
-            files=(iceberg.data_file(file.file),),
+            files=tuple(map(iceberg.data_file, file.files)),
             schema_changes=self.table.opened.changes,
             steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
             engine={"spark": spark_version, **self.engine},

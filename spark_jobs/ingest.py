@@ -20,12 +20,14 @@ from spark_jobs.append import Opened, Target, append_observed, open_table, with_
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
-from spark_jobs.decoded import BadRows
 from spark_jobs.files.arrow import Damaged, MustRewrite
 from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.parquet import Engine
-from spark_jobs.fitting import LandedBytes, enter, examine
+from spark_jobs.files.source import Bytes
 from spark_jobs.nessie_branch import Branch
+from spark_jobs.one_pass.examined import WAY, Examined, Prepared
+from spark_jobs.one_pass.prepare import prepared
+from spark_jobs.one_pass.text import BadRows
 from spark_jobs.report import errored, report, write_quarantine
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.session import another_session
@@ -33,10 +35,13 @@ from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 from spark_jobs.unforeseen import explained, reading
+from spark_jobs.write.commit import commit
+from spark_jobs.write.files import DataFiles, Lake
+from spark_jobs.write.layout import Layout, layout_of
 
 
-class LandedFile(LandedBytes, Protocol):
-    """The landed object and its contract, as `storage.Storage`."""
+class LandedFile(Bytes, Lake, Protocol):
+    """The landed object, its contract, and the place of its data files, as `storage.Storage`."""
 
     def contract(self) -> Contract:
         """Return the contract."""
@@ -77,7 +82,7 @@ def ingest(
 ) -> AuditReport:
     """Append one landed object to its branch, and audit it there.
 
-    A file that fits its table is registered as it is; of others Spark appends the rows.
+    Arrow reads and writes the files that it reads as Spark does; Spark does the others.
     `write_quarantine` gets the rows to quarantine, the start of the run, and the table. Without it
     these rows are not written. Raises Permanent when the file cannot be read or appended, Transient
     when a retry may help.
@@ -87,11 +92,11 @@ def ingest(
     ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, engine)
     with explained("the file cannot be ingested", contract), stall_guard:
         try:
-            appended = ingestion.registered()
+            appended = ingestion.by_arrow()
         except MustRewrite as why:
-            engine.notes["write"] = f"rewritten: {why}"
+            engine.notes["write"] = f"written by Spark: {why}"
             with storage.pinned() as path:
-                found = ingestion.rewritten(path, write_quarantine)
+                found = ingestion.by_spark(path, write_quarantine)
             if isinstance(why, Damaged):  # and Spark has overlooked it
                 raise Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {why}") from why
             return found
@@ -110,30 +115,43 @@ class _Ingestion:
     meter: Meter
     engine: Engine
 
-    def registered(self) -> _Appended:
-        """Measure the file with Arrow, and register a copy of its rows. Raises MustRewrite."""
+    def by_arrow(self) -> _Appended:
+        """Read, measure and write the file with Arrow. Raises MustRewrite."""
+        spec, spark, contract = self.spec, self.spark, self.contract
         with self.meter.step("open"):
-            file = examine(self.storage, self.contract, self.spec.limits, self.spark)
-            if file.rows.bad and self.spec.null_unreadable:
-                raise MustRewrite("its unparseable cells are to become null")
+            file = prepared(self.storage, contract, spec.limits, spark)
         with self.meter.step("append"):
-            table = open_table(self.spark, self.spec, self.branch, self.contract)
-            try:
-                files, audited_hash = enter(
-                    self.spark, table, [file], self.contract, self.spec.ingestion, self.branch
-                )
-            except MustRewrite:  # the table is opened again, and must be as main has it
-                self.branch.reset(self.spec.base_hash)
-                raise
-        self.engine.notes["write"] = file.way
-        run = self._run(table, files, audited_hash)
-        return _Appended(table, run, file.rows, file.measured, bad=file.bad)
+            table = open_table(spark, spec, self.branch, contract)
+            before = self._rows_before(table, contract)
+            where = layout_of(spark, table.table, contract)
+            found = self._examined(file, where)
+            of, overwrites = (spark, table, where), contract.write_mode.overwrites
+            files, audited_hash = commit(
+                *of, found.files, spec.ingestion, self.branch, overwrites=overwrites
+            )
+            run = self._run(table, files, audited_hash)
+            effect = self._effect(before, run)
+        self.engine.notes["write"] = WAY
+        return _Appended(table, run, found.rows, found.measured, effect=effect, bad=found.bad)
+
+    def _examined(self, file: Prepared, where: Layout) -> Examined:
+        try:
+            found = file.examined(DataFiles.of(self.storage, where, self.contract, self.spec))
+            if found.rows.bad and self.spec.null_unreadable:
+                raise MustRewrite("its unparseable cells are to become null")
+            for check in self.contract.checks:
+                if check.quarantine and check.id not in found.measured:
+                    raise MustRewrite(f"{check.id} may quarantine rows")
+        except MustRewrite:  # the table is opened again, and must be as main has it
+            self.branch.reset(self.spec.base_hash)
+            raise
+        return found
 
     def _run(self, table: Opened, files: Sequence[Any], audited_hash: str) -> Run:
         of = self.spark, self.spec, self.branch.token, self.contract
         return Run(*of, table.table, tuple(files), audited_hash, table.main_at)
 
-    def rewritten(self, path: str, write_quarantine: WriteQuarantine | None) -> AuditReport:
+    def by_spark(self, path: str, write_quarantine: WriteQuarantine | None) -> AuditReport:
         """Have Spark append the rows of the file at `path`, and return the report."""
         spec, spark, read = self.spec, self.spark, self.engine.read
         with self.meter.step("open"):

@@ -30,7 +30,7 @@ def of_one_file(rows: DataFrame, provenance: Provenance, spec: JobSpec) -> DataF
     To number the rows of a file that several tasks read, each task's rows are counted first. Raises
     Permanent CORRUPT_FILE when they cannot be read.
     """
-    values: dict[Origin, Expression] = {o: F.lit(value) for o, value in _values(spec).items()}
+    values: dict[Origin, Expression] = {o: F.lit(value) for o, value in values_of(spec).items()}
     if Origin.ROW in provenance.names:
         values[Origin.ROW] = _number(rows)
     return _with(rows, provenance, values)
@@ -42,7 +42,7 @@ def of_files(rows: DataFrame, provenance: Provenance, specs: Mapping[str, JobSpe
     A row names its file's address in `FILE`, by which `specs` are found. A task has all rows of one
     file, in its order, and no others.
     """
-    found = {path: _values(spec) for path, spec in specs.items()}
+    found = {path: values_of(spec) for path, spec in specs.items()}
     values = {Origin.ROW: F.monotonically_increasing_id().bitwiseAND(F.lit(_IN_PARTITION)) + 1}
     for origin in set(Origin) - {Origin.ROW}:
         values[origin] = _of_file({path: each[origin] for path, each in found.items()})
@@ -58,7 +58,8 @@ def _with(
     return rows.withColumns({c.name: values[origin].cast(c.type) for origin, c in columns})
 
 
-def _values(spec: JobSpec) -> dict[Origin, str | None]:
+def values_of(spec: JobSpec) -> dict[Origin, str | None]:
+    """Return what the rows of a landed object say of it, but for their numbers."""
     landed = spec.landed
     return {
         Origin.KEY: landed.key,

@@ -22,8 +22,8 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.refusals import RightMissing
 from lakegate.report import READABLE, AuditReport, DataFile, Reason, Verdict
-from spark_jobs.decoded import BadRows
 from spark_jobs.errors import explain
+from spark_jobs.one_pass.text import BadRows
 from spark_jobs.spark import jvm
 from spark_jobs.spark.iceberg import data_file
 from spark_jobs.spark.jvm import java_class

@@ -17,11 +17,12 @@ from lakegate.jobspec import JobSpec
 from lakegate.refusals import unavailable
 from lakegate.report import AuditReport
 from spark_jobs.aws import client
-from spark_jobs.copying import SMALLEST_PART, USUAL_PART, copy_beginning
 from spark_jobs.files.sniff import is_gzip
+from spark_jobs.write.uploads import new_object
 
 _GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
 _LONGEST = 1024 * 1024
+_SMALL = 5 << 20  # bytes of a file that one request reads
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9=-]*([./][A-Za-z0-9][A-Za-z0-9_=-]*)*")
 
 
@@ -201,22 +202,15 @@ class Storage:
         """Return the address of a key in the lake bucket."""
         return f"s3://{self.spec.lake_bucket}/{key}"
 
-    def copy(self, address: str, length: int, end: bytes, part: int = USUAL_PART) -> int:
-        """Put the landed version's first `length` bytes, and then `end`, at an address.
+    @contextmanager
+    def new_object(self, address: str) -> Iterator[BinaryIO]:
+        """Provide a stream to an object at an address in the lake bucket.
 
-        The address is in the lake bucket. S3 copies many bytes itself, in parts of about `part`.
-        Returns the size of the copy.
+        The object exists once the block ends without an error. Raises LakegateError.
         """
-        landed, key = self.spec.landed, self.key(address)
-        if length < SMALLEST_PART:
-            self.put(key, (self.head(length) if length else b"") + end)
-        else:
-            # The tag as well, as a bucket may keep no versions.
-            source = {"CopySource": self.source(), "CopySourceIfMatch": landed.etag}
-            with translated(landed.uri):
-                target = {"Bucket": self.spec.lake_bucket, "Key": key}
-                copy_beginning(self.s3, source, target, length, end, part)
-        return length + len(end)
+        target = {"Bucket": self.spec.lake_bucket, "Key": self.key(address)}
+        with translated(address), new_object(self.s3, target) as stream:
+            yield stream
 
     def key(self, address: str) -> str:
         """Return the key of an address in the lake bucket. Raises ValueError for another bucket."""
@@ -224,10 +218,6 @@ class Storage:
         if bucket != self.spec.lake_bucket:
             raise ValueError(f"{address} is not in the lake bucket")
         return key
-
-    def write(self, address: str, body: bytes) -> None:
-        """Put an object at an address in the lake bucket."""
-        self.put(self.key(address), body)
 
     def put(self, key: str, body: bytes) -> None:
         """Put an object into the lake bucket."""
@@ -300,11 +290,11 @@ class Held(Storage):
 
 
 def held(storage: Storage) -> Storage:
-    """Return the storage with a small file's bytes, as it is otherwise read and copied by parts.
+    """Return the storage with a small file's bytes: a larger one is read by parts.
 
-    A file that S3 copies itself is not held. Raises LakegateError.
+    Raises LakegateError.
     """
-    return Held.fetch(storage) if 0 < storage.size < SMALLEST_PART else storage
+    return Held.fetch(storage) if 0 < storage.size < _SMALL else storage
 
 
 def plain_name(key: str, *, gzipped: bool) -> str:

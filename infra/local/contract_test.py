@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import DEVNULL
 from tempfile import TemporaryDirectory
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError
@@ -36,8 +37,9 @@ from lakegate.report import AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.files.open import LocalFile
 from spark_jobs.files.sniff import is_gzip
-from spark_jobs.fitting import examine
 from spark_jobs.ingest import ingest
+from spark_jobs.one_pass.examined import WAY
+from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.report import errored, report
 from spark_jobs.spark.session import CATALOG, closed, session_settings
 from spark_jobs.spark.step_metrics import now
@@ -71,16 +73,13 @@ class Landed(LocalFile):
         """Return the contract."""
         return self.agreed
 
-    def copy(self, address: str, length: int, end: bytes) -> int:
-        """Put its first `length` bytes, and then `end`, at an address; return the copy's size."""
-        self.write(address, self.head(length) + end)
-        return length + len(end)
-
-    def write(self, address: str, body: bytes) -> None:
-        """Put an object at an address."""
+    @contextmanager
+    def new_object(self, address: str) -> Iterator[BinaryIO]:
+        """Provide a stream to a new file at an address."""
         made = Path(urlsplit(address).path)
         made.parent.mkdir(parents=True, exist_ok=True)
-        made.write_bytes(body)
+        with made.open("wb") as stream:
+            yield stream
 
     def baselines(self) -> Baselines:
         """Return no baselines: nothing was published, so drift checks are skipped."""
@@ -149,11 +148,10 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
     if layout.partitions or layout.order or layout.properties.keys() - {COMMENT}:
         return None  # only a table can try them
     began, spec, (here, skipped) = now(), spec_of(contract, file), _divided(contract)
-    with TemporaryDirectory(prefix="lakegate-") as home:
-        try:
-            found = examine(Landed(file, here, Path(home)), here, spec.limits)
-        except Exception:  # noqa: BLE001 - Spark tells why
-            return None
+    try:
+        found = prepared(LocalFile(file), here, spec.limits).examined()
+    except Exception:  # noqa: BLE001 - Spark tells why
+        return None
     if any(check.id not in found.measured for check in here.checks):
         return None
     results = verdict.judge(here, found.rows, found.measured)
@@ -161,7 +159,7 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
         return None  # Spark finds the rows
     told = {"verdict": Verdict.PASSED, "checks": (*results, *skipped), "started_at": began}
     rows = {"rows_read": found.rows.read, "rows_written": found.rows.written}
-    return report(spec, None, here, engine={"write": found.way}, **told, **rows)
+    return report(spec, None, here, engine={"write": WAY}, **told, **rows)
 
 
 def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:

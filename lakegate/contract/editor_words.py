@@ -42,7 +42,7 @@ WORDS: Mapping[str, str] = {
     "onDuplicate": "A file with the bytes of an earlier one is published, or held for a decision.",
     "onNewVersion": "New bytes under a key add their rows, or replace those of before.",
     "isolation": "Files share job runs, or each has its own.",
-    "write": "A Parquet file that fits is registered as it is, or always rewritten.",
+    "write": "Arrow writes the rows where it can, or Spark always does.",
     "writeMode": "Rows are added, merged by primary key, or replace their partitions.",
     "latestBy": "Column that decides which of several rows with one key stays.",
     "deleteWhen": "Column and value by which a row deletes its key.",

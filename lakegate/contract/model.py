@@ -75,8 +75,8 @@ class Contract:
     alerts show no row of the data. `on_duplicate` decides on a file with the bytes of an earlier
     one: "publish", or "hold" for a person to decide; `on_new_version` decides if new bytes under a
     key "add" their rows or "replace" those of the key's earlier versions. `isolation` says if files
-    may take part in "shared" runs, or have runs of their "own". `write` says if a file that needs
-    no change may "register" as a data file of the table, or must "rewrite" its rows. `compaction`
+    may take part in "shared" runs, or have runs of their "own". `write` says if
+    Arrow may write a file's rows where it can ("auto"), or always "spark". `compaction`
     of small data files is "scheduled", or is "never" done. `batches` are the prefixes of the
     manifests that may bring the table's files. `nested` are the columns within columns.
     `quarantine` limits the rows that may be quarantined. If a file has other columns than
@@ -104,7 +104,7 @@ class Contract:
     on_duplicate: str = "publish"
     on_new_version: str = "add"
     isolation: str = "shared"
-    write: str = "register"
+    write: str = "auto"
     compaction: str = "scheduled"
     batches: tuple[str, ...] = ()
     nested: tuple[Column, ...] = ()
@@ -228,7 +228,7 @@ def _contract(root: Field, sha256: str) -> Contract:
         on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
         on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
         isolation=settings.choice("isolation", ISOLATION, default="shared"),
-        write=settings.choice("write", WRITE, default="register"),
+        write=settings.choice("write", WRITE, default="auto"),
         compaction=settings.choice("compaction", COMPACTION, default="scheduled"),
         batches=batch_prefixes(settings),
         nested=tuple(

@@ -23,7 +23,6 @@ def why_alone(contract: Contract) -> str:
     reasons = {
         "its transform reads one file at a time": bool(contract.transform),
         "its files are published one after the other": bool(contract.write_mode),
-        "its rows may belong to several partitions": bool(contract.layout.partitions),
         "a file may add columns to its table": contract.extra_columns == "add",
         "a newer file replaces the rows of an older one": contract.on_new_version == "replace",
         "a file with known bytes waits on a branch of its own": contract.on_duplicate == "hold",

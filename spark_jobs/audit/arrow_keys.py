@@ -53,7 +53,7 @@ def hashes(columns: Sequence[pa.ChunkedArray], hash_rows: HashRows | None = None
     ordered = np.sort(by_row if complete.all() else by_row[complete])
     same = ordered[1:] == ordered[:-1]
     if exact or not same.any():
-        return Hashes((ordered,), exact, _counts(ordered))
+        return Hashes((ordered,), exact, counts(ordered))
     rows = np.flatnonzero(complete & among(by_row, ordered[1:][same]))
     return Hashes((ordered,), exact, _grouped(columns, rows, len(ordered)))
 
@@ -81,11 +81,12 @@ def count(found: Hashes) -> Keys | None:
     """Return the exact counts of keys; None where equal hashes may be of different keys."""
     if found.counted is not None:
         return found.counted
-    keys = _counts(np.sort(np.concatenate(found.parts)))
+    keys = counts(np.sort(np.concatenate(found.parts)))
     return keys if found.exact or keys.repeated == 0 else None
 
 
-def _counts(ordered: _Array) -> Keys:
+def counts(ordered: _Array) -> Keys:
+    """Return the counts of keys by their sorted hashes, each of which is taken for one key."""
     same = ordered[1:] == ordered[:-1]
     excess = int(np.count_nonzero(same))
     first = int(np.count_nonzero(same[1:] & ~same[:-1])) + int(same[:1].any())

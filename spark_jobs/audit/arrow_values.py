@@ -107,14 +107,20 @@ def is_single(column: Column) -> bool:
 
 
 def within_structs(column: Column, array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Return a single column within its table's column, which has a struct of one field a step.
+    """Return a single column within its table's column.
 
     Also returns in how many rows it is null because a struct around it is.
     """
     outside = 0
-    for _ in column.steps[1:]:
-        outside, array = array.null_count, pc.struct_field(array, 0)
+    for step in column.steps[1:]:
+        outside, array = array.null_count, pc.struct_field(array, [step])
     return array, outside
+
+
+def statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
+    """Return the statistics of a plain column within its table's column, whose texts are UTF-8."""
+    found, _ = within_structs(column, array)
+    return _statistics(column, found.cast(arrow_type(column)))
 
 
 def read_values(column: Column, array: pa.ChunkedArray) -> Values | None:

@@ -20,7 +20,6 @@ from spark_jobs.audit import arrow_keys, arrow_rules, arrow_values, tier_files
 from spark_jobs.audit.arrow_keys import Hashes
 from spark_jobs.audit.arrow_values import ColumnStatistics, Total
 from spark_jobs.audit.run import Measured
-from spark_jobs.files.places import places
 
 _ADDED = (Metric.SUM, Metric.MEAN)
 _KEYED = (Metric.DUPLICATE, Metric.DISTINCT)
@@ -80,12 +79,9 @@ def _is_of_group(check: Check, contract: Contract) -> bool:
 
 
 def measure(table: pa.Table, contract: Contract) -> Pass:
-    """Return the findings over a table of the contract's columns, each of the contract's type.
-
-    Nested columns are as `ArrowFile.row_group` returns them.
-    """
+    """Return the findings over a table of the contract's columns, each of the contract's type."""
     plain = filter(arrow_values.is_plain, (*contract.columns, *contract.nested))
-    read = {c.name: arrow_values.read_values(c, table[c.name]) for c in plain}
+    read = {c.name: arrow_values.read_values(c, table[c.top]) for c in plain}
     known = {name: values for name, values in read.items() if values is not None}
     groups = [c for c in _asked(contract) if _is_of_group(c, contract)]
     asked = [c for c in _asked(contract) if known.keys() >= set(c.columns)]
@@ -99,7 +95,7 @@ def measure(table: pa.Table, contract: Contract) -> Pass:
                 for c in asked
                 if c.metric in OF_ROWS
             },
-            **{c.id: _nulls(contract.column(c.columns[0]), table, contract) for c in groups},
+            **{c.id: _nulls(contract.column(c.columns[0]), table) for c in groups},
         },
         {name: arrow_values.total(known[name]) for name in added},
         {key: arrow_keys.hashes([known[name].array for name in key]) for key in keyed},
@@ -108,11 +104,9 @@ def measure(table: pa.Table, contract: Contract) -> Pass:
     )
 
 
-def _nulls(column: Column, table: pa.Table, contract: Contract) -> int:
+def _nulls(column: Column, table: pa.Table) -> int:
     """Return in how many rows a struct, list or map is null, and what it lies in is not."""
-    inner = (place.path for place in places(contract)[column.top] if place.is_leaf)
-    leaf = next(path for path in inner if path.startswith(f"{column.name}."))
-    values, outside = arrow_values.within_structs(column, table[leaf])
+    values, outside = arrow_values.within_structs(column, table[column.top])
     return int(values.null_count - outside)
 
 

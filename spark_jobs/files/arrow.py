@@ -1,7 +1,8 @@
 """Decode a Parquet file with Arrow, one row group at a time.
 
 Only the bytes of one row group are requested at once, from exactly the landed version. Every page
-is decoded and its checksum verified, so damage shows before anything is registered.
+is decoded and its checksum verified. Of the footer only the columns' types and the places of their
+pages are believed: what it counts is compared with what is found, and its statistics are not read.
 """
 
 import io
@@ -13,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from spark_jobs.files.footer import MAGIC, file_end
 from spark_jobs.files.source import Bytes
 
 _DAYS = (date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days + 1
@@ -27,20 +27,30 @@ _YEARS: Mapping[object, tuple[int, int]] = {
 }
 
 
+MAGIC = b"PAR1"
+# What a writer of Arrow's noted about its own schema: Arrow believes it rather than the columns'
+# own description. A name of the same length hides it, wherever it stands.
+_NOTE, _NO_NOTE = b"ARROW:schema", b"_other_note_"
+
+
 class MustRewrite(Exception):
-    """A file cannot be registered as it is; the text says why, for the report."""
+    """Arrow cannot be sure to read a file as Spark does; the text says why, for the report."""
 
 
 class Damaged(MustRewrite):
     """Arrow finds damage in a file's pages. Spark overlooks some, so its rows are not published."""
 
 
+def file_end(footer: bytes) -> bytes:
+    """Return how a Parquet file with this footer ends: the footer, its length and the magic."""
+    return footer + len(footer).to_bytes(4, "little") + MAGIC
+
+
 @dataclass(frozen=True)
 class ArrowFile:
-    """A landed Parquet file, read under a footer that describes the same pages.
+    """A landed Parquet file; `footer` is the Thrift structure, without its length and the magic.
 
-    `footer` is the Thrift structure, without its length and the magic. Raises MustRewrite where
-    Arrow cannot read it.
+    Raises MustRewrite where Arrow cannot read it.
     """
 
     file: Bytes
@@ -48,16 +58,23 @@ class ArrowFile:
     metadata: pq.FileMetaData = field(init=False)
 
     def __post_init__(self) -> None:
-        without_pages = MAGIC + file_end(self.footer)
+        without_pages = MAGIC + file_end(self.footer.replace(_NOTE, _NO_NOTE))
         try:
             object.__setattr__(self, "metadata", pq.read_metadata(io.BytesIO(without_pages)))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
 
-    def row_group(self, number: int, leaves: Sequence[str]) -> pa.Table:
-        """Return all rows of a row group, with a column for each leaf by its path (`places`).
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the types of the columns. Raises MustRewrite for one that Arrow does not have."""
+        try:
+            return self.metadata.schema.to_arrow_schema()
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(error) from error
 
-        The column of a nested leaf has the structs, lists and maps around it, with no other leaf.
+    def row_group(self, number: int, columns: Sequence[str]) -> pa.Table:
+        """Return all rows of a row group, with these columns.
+
         Raises Damaged if Arrow finds the row group damaged, MustRewrite if it cannot read it.
         """
         group = self.metadata.row_group(number)
@@ -71,24 +88,33 @@ class ArrowFile:
             )
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
-        found = {leaf: _leaf(reader, number, leaf) for leaf in leaves}
-        _require_counts(group, found)
-        return pa.table(found)
+        return pa.table({column: _column(reader, number, column) for column in columns})
 
 
-def _leaf(reader: pq.ParquetFile, number: int, leaf: str) -> pa.ChunkedArray:
-    """Return a leaf's values, within the structs, lists and maps around it."""
+def _column(reader: pq.ParquetFile, number: int, column: str) -> pa.ChunkedArray:
+    """Return a column's values; the parts of a nested one are compared before."""
+    schema, group = reader.metadata.schema, reader.metadata.row_group(number)
+    paths = [schema.column(at).path for at in range(len(schema))]
+    leaves = [path for path in paths if path == column or path.startswith(f"{column}.")]
+    found = {leaf: _read(reader, number, leaf) for leaf in leaves}
+    _require_counts(group, found)
+    for leaf, values in found.items():
+        _require_years(values, leaf)
+    return found[column] if column in found else _read(reader, number, column)
+
+
+def _read(reader: pq.ParquetFile, number: int, path: str) -> pa.ChunkedArray:
+    """Return the values of a column, or of a leaf within the structs, lists and maps around it."""
     try:
-        found = reader.read_row_group(number, columns=[leaf], use_threads=False)
+        found = reader.read_row_group(number, columns=[path], use_threads=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise Damaged(f"a page of its column {leaf} cannot be decoded") from error
+        raise Damaged(f"a page of its column {path} cannot be decoded") from error
     except pa.ArrowException as error:
         raise _unreadable(error) from error
     if found.num_rows != reader.metadata.row_group(number).num_rows or found.num_columns != 1:
         raise Damaged("Arrow finds other rows or columns than the footer declares")
     if pa.types.is_nested(found.schema.types[0]):
-        _require_valid(found, leaf)
-    _require_years(found.column(0), leaf)
+        _require_valid(found, path)
     return found.column(0)
 
 

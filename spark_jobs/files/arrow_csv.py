@@ -23,10 +23,10 @@ from spark_jobs.files.arrow_text import (
     Decoded,
     Rows,
     read_texts,
-    schema_of,
     table_of,
     text_of,
 )
+from spark_jobs.files.arrow_types import schema_of
 from spark_jobs.files.csv import Header, broken_lines, header_of
 from spark_jobs.files.csv_rows import Options
 from spark_jobs.schema.compare import compare
@@ -64,7 +64,7 @@ class _Csv:
         _require_lines(body, options)
         body, before = self._without_header(body, is_first=block.is_first)
         if not body.strip(b"\r\n"):
-            return Decoded(schema_of(self.contract).empty_table(), units)
+            return Decoded(schema_of(self.contract.columns).empty_table(), units)
         texts, wrong = self._texts(body)
         found = {name.lower(): texts[name] for name in self.header.names}
         table, bad = table_of(
@@ -79,7 +79,8 @@ class _Csv:
         if bad is not None:
             is_bad[~is_bad] = bad
             table = table.filter(pa.array(~bad))
-        return Decoded(table, units, lines.filter(pa.array(is_bad)), before + numbers[is_bad])
+        ranks = np.flatnonzero(is_bad)
+        return Decoded(table, units, lines.take(pa.array(ranks)), before + numbers[ranks], ranks)
 
     def _without_header(self, body: bytes, *, is_first: bool) -> tuple[bytes, int]:
         """Return a block's lines of rows, and the number of lines before them."""

@@ -28,7 +28,6 @@ from spark_jobs.audit.arrow_values import is_decimal, trues
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_text import (
     NO_NUMBER,
-    TIMES,
     Block,
     Cells,
     Decoded,
@@ -37,11 +36,11 @@ from spark_jobs.files.arrow_text import (
     parsed_type,
     places_of,
     read_texts,
-    schema_of,
     table_of,
     text_of,
     within,
 )
+from spark_jobs.files.arrow_types import TIMES, schema_of
 from spark_jobs.files.json import is_array, start_of, typed_rows
 from spark_jobs.files.source import PLACE
 
@@ -96,8 +95,9 @@ class _Json:
             present = _present(found)
         if bad is None:
             return Decoded(good, before + places + 1, present=present)
-        texts = rows.filter(pa.array(bad))
-        return Decoded(good, before + places + 1, texts, before + np.flatnonzero(bad), present)
+        ranks = np.flatnonzero(bad)
+        texts = rows.take(pa.array(ranks))
+        return Decoded(good, before + places + 1, texts, before + ranks, ranks, present)
 
     def _objects(self, block: Block) -> bytes:
         """Return the text of a block's objects, without what is around all of them."""
@@ -251,7 +251,7 @@ class _Groups:
 
     def decoded(self) -> tuple[pa.Table, _Mask | None, frozenset[str]]:
         """Return the good rows, which of all are bad, and the columns with values."""
-        good = schema_of(self.contract).empty_table()
+        good = schema_of(self.contract.columns).empty_table()
         bad, present = np.zeros(len(self.rows), bool), frozenset[str]()
         for mask, kinds in self._groups():
             types = _own_types(self.contract) | {c.name: type_ for c, (_, type_) in kinds.items()}

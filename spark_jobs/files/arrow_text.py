@@ -6,7 +6,7 @@ a usual way, and bad only if Spark's readers accept no such text. Any other text
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -18,14 +18,9 @@ from pyspark.sql import DataFrame
 
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
-from spark_jobs.audit.arrow_values import FLOATING, arrow_type, is_decimal, trues
+from spark_jobs.audit.arrow_values import FLOATING, is_decimal, trues
 from spark_jobs.files.arrow import MustRewrite
-
-TIMES: Mapping[str, pa.DataType] = {
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
+from spark_jobs.files.arrow_types import schema_of, type_of
 
 
 @dataclass(frozen=True)
@@ -41,14 +36,16 @@ class Block:
 class Decoded:
     """The rows of a block: the good ones, and the `bad` ones, each as it stands in the file.
 
-    The block has so many `units`, lines or items; `places` are those of the bad rows, from 0. Of
-    the columns in `present` some row, good or bad, has a value.
+    The block has so many `units`, lines or items; `places` are those of the bad rows, and `ranks`
+    are theirs among all rows, from 0. Of the columns in `present` some row, good or bad, has a
+    value.
     """
 
     good: pa.Table
     units: int
     bad: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
     places: np.ndarray[Any, Any] = field(default_factory=lambda: np.array([], np.int64))
+    ranks: np.ndarray[Any, Any] = field(default_factory=lambda: np.array([], np.int64))
     present: frozenset[str] = frozenset()
 
 
@@ -86,16 +83,6 @@ class Cells:
         return Cells(pc.if_else(bad, pa.scalar(None, self.values.type), self.values), every)
 
 
-def schema_of(contract: Contract) -> pa.Schema:
-    """Return the types of the contract's columns as Iceberg has them in Parquet."""
-    return pa.schema([(column.name, type_of(column)) for column in contract.columns])
-
-
-def type_of(column: Column) -> pa.DataType:
-    """Return the type of a column's values as Iceberg has it in Parquet."""
-    return TIMES.get(column.type) or arrow_type(column)
-
-
 def text_of(body: bytes) -> str:
     """Return the text of some bytes in UTF-8. Raises MustRewrite."""
     try:
@@ -120,7 +107,7 @@ def table_of(
         if cells.bad is not None:
             mask = cells.bad.to_numpy()
             bad = mask if bad is None else bad | mask
-    return pa.table(columns, schema=schema_of(contract)), bad
+    return pa.table(columns, schema=schema_of(contract.columns)), bad
 
 
 def declined(column: Column) -> MustRewrite:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from lakegate.contract.model import Contract
+from lakegate.contract.columns import Column
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
 _NAME, _CHILDREN = 4, 5  # parquet.thrift: SchemaElement
@@ -35,23 +35,19 @@ class Place:
 
 
 @lru_cache(maxsize=64)
-def places(contract: Contract) -> Mapping[str, tuple[Place, ...]]:
-    """Return the places of each column of a contract, by its name, each before those within it."""
-    return {
-        each.name: tuple(_within(Place(each.name, parse(each.type)))) for each in contract.columns
-    }
+def places(columns: tuple[Column, ...]) -> tuple[Place, ...]:
+    """Return the places of columns, each before those within it."""
+    return tuple(place for each in columns for place in _within(Place(each.name, parse(each.type))))
 
 
-def leaves(contract: Contract) -> list[str]:
-    """Return the paths of a contract's columns that have values themselves."""
-    return [each.path for column in places(contract).values() for each in column if each.is_leaf]
+def leaves(columns: tuple[Column, ...]) -> list[str]:
+    """Return the paths of what has values itself."""
+    return [each.path for each in places(columns) if each.is_leaf]
 
 
-def fields(contract: Contract) -> list[Place]:
+def fields(columns: tuple[Column, ...]) -> list[Place]:
     """Return the places that have a field id: all but groups that repeat."""
-    return [
-        each for column in places(contract).values() for each in column if each.type is not None
-    ]
+    return [each for each in places(columns) if each.type is not None]
 
 
 def _within(place: Place) -> Iterator[Place]:

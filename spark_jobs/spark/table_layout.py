@@ -23,7 +23,7 @@ def layout_of(table: Any, columns: Iterable[str]) -> TableLayout:
     comments = {name: schema.caseInsensitiveFindField(name).doc() for name in columns}
     return TableLayout(
         tuple(_partitions(table)),
-        tuple(_order(table)),
+        tuple(order_of(table)),
         texts_of(table.properties()),
         {name: str(doc) for name, doc in comments.items() if doc is not None},
     )
@@ -43,7 +43,8 @@ def sources(table: Any) -> set[str]:
     return {str(table.schema().findColumnName(field.sourceId())) for field in fields}
 
 
-def _order(table: Any) -> Iterable[SortKey]:
+def order_of(table: Any) -> Iterable[SortKey]:
+    """Yield the keys by which a table's files are sorted, a transformed one as `day(at)`."""
     for field in items_of(table.sortOrder().fields()):
         column = str(table.schema().findColumnName(field.sourceId()))
         transform = str(field.transform().toString())

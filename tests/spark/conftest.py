@@ -25,8 +25,8 @@ from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs import main
 from spark_jobs.errors import explain
+from spark_jobs.files.exact import TEXTS
 from spark_jobs.files.open import LocalFile, open_source
-from spark_jobs.files.registrable import TEXTS
 from spark_jobs.files.sniff import is_gzip
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.spark.session import session_settings
@@ -172,11 +172,15 @@ def contract(table: str) -> Callable[..., str]:
     """Return a writer of contracts over id, name, amount and day."""
 
     def write(
-        format_: str = "parquet", *rules: Mapping[str, Any], name: str = "", **other: Any
+        format_: str = "parquet",
+        *rules: Mapping[str, Any],
+        name: str = "",
+        write: str = "auto",
+        **other: Any,
     ) -> str:
         """Return the contract of a table with rules; `other` properties replace columns' own."""
         columns = [{**each, **other.get(each["name"], {})} for each in _COLUMNS]
-        return contract_of(columns, rules, name or table, format=format_)
+        return contract_of(columns, rules, name or table, format=format_, write=write)
 
     return write
 

@@ -1,13 +1,11 @@
 """Measure checks over rows of a test, without a file, a table or a catalog."""
 
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.columns import quoted
@@ -18,11 +16,11 @@ from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import CheckResult
 from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
-from spark_jobs.decoded import Written
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.source import LocalFile
-from spark_jobs.fitting import examine
+from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark.session import session_settings
+from tests.fakes.lakes import data_files
 from tests.services import fresh_session
 
 Row = Sequence[Any]
@@ -110,30 +108,18 @@ class _File:
         return self._rows
 
 
-class Landing(LocalFile):
-    """A landed file that is only examined, and copied nowhere."""
-
-    def copy(self, address: str, length: int, end: bytes) -> int:
-        """Refuse to copy."""
-        raise NotImplementedError
-
-    def write(self, address: str, body: bytes) -> None:
-        """Refuse to write."""
-        raise NotImplementedError
-
-
 def rows_by_arrow(
     file: Path, contract: Contract, limits: Limits = DEFAULTS
 ) -> tuple[list[tuple[Any, ...]], list[str]] | None:
     """Return a text file's good and bad rows as Arrow decodes them; None if it leaves them."""
+    lake, files = data_files(contract)
     try:
-        found = examine(Landing(file), contract, limits)
+        found = prepared(LocalFile(file), contract, limits).examined(files)
     except MustRewrite:
         return None
-    assert isinstance(found.pages, Written)
     assert found.bad
-    table = pq.read_table(io.BytesIO(found.pages.body))
-    good = [tuple(map(_as_spark, row.values())) for row in table.to_pylist()]
+    rows = [row for each in found.files for row in lake.rows(each).to_pylist()]
+    good = [tuple(map(_as_spark, row.values())) for row in rows]
     return good, [text for texts in found.bad.texts for text in texts.to_pylist()]
 
 

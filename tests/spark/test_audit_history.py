@@ -119,7 +119,7 @@ def test_unreadable_rows_of_text_are_found_as_they_stand(job: Job, table: str) -
         columns, table=table, format="csv", quarantine={"maxRows": 5, "unreadable": True}
     )
     report = job.ingest(b"id\n1\nx\n2,3\n", allowing, table)
-    assert (report.engine["write"], report.rows_rejected) == ("decoded by Arrow", 2)
+    assert (report.engine["write"], report.rows_rejected) == ("written by Arrow", 2)
     registered(job, report, published=True)
     sql = f"SELECT row, reasons, ingestion FROM ops.quarantine WHERE table_name = '{table}'"
     rows = [(row, [READABLE], report.ingestion) for row in ("2,3", "x")]

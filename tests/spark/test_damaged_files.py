@@ -86,7 +86,8 @@ def test_a_file_is_read_by_rows_where_batches_fail(
     job: Job, table: str, contract: Callable[..., str]
 ) -> None:
     """A file on which Spark's vectorized reader fails is read by rows, and the report says so."""
-    text = contract(id={"name": "id", "logicalType": "number", "physicalType": "decimal(4,0)"})
+    number = {"name": "id", "logicalType": "number", "physicalType": "decimal(4,0)"}
+    text = contract(write="spark", id=number)
     landed = job.services.land(f"{table.replace('.', '/')}/file", decimals())
     spec = job.spec(landed, text, table)
     report = job.run(replace(spec, limits=Limits(largest_by_rows=1)))

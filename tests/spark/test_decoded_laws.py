@@ -15,12 +15,13 @@ from lakegate.audit_tables import QUARANTINE
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract, parse
 from lakegate.report import ADDRESS, AuditReport, CheckResult
-from spark_jobs.decoded import rows_of
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_text import Block, Decoded
 from spark_jobs.files.cells import read_text
 from spark_jobs.files.json import typed_rows
 from spark_jobs.files.source import FILE
+from spark_jobs.one_pass.examined import WAY
+from spark_jobs.one_pass.text import rows_of
 from tests.fakes.amounts import RUNS, SEED
 from tests.spark.conftest import Job
 from tests.spark.hostile_cells import CELLS
@@ -157,14 +158,14 @@ def test_bad_rows_are_reported_alike(
     """Decoded or read strictly, a file with bad rows has the same report and quarantine."""
     columns = [*_MEASURED[:2], *(_SECRET if hides else _MEASURED[2:3]), *_MEASURED[3:]]
     told, rows, ways = [], [], []
-    for write in ("register", "rewrite"):
+    for write in ("auto", "spark"):
         text = contract_of(columns, [], table, format=format_, write=write)
         report = job.ingest(body.encode(), text, table)
         ways.append(report.engine["write"])
         checks = [replace(each, tier="", samples=_samples(each)) for each in report.checks]
         told.append((report.verdict, report.reason, checks, _counts(report)))
         rows.append(_quarantined(job, report))
-    assert ways == ["decoded by Arrow", "rewritten: its contract has write: rewrite"]
+    assert ways == [WAY, "written by Spark: its contract has write: spark"]
     assert told[0] == told[1]
     assert rows[0] == rows[1]
     assert len(rows[0]) == report.rows_rejected > 0

@@ -23,6 +23,7 @@ from lakegate.report import AuditReport
 from spark_jobs.append import append_observed, open_table
 from spark_jobs.files.source import BAD_ROW, Source
 from spark_jobs.nessie_branch import Branch
+from spark_jobs.one_pass.examined import WAY
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Storage
 from tests.services import fresh_session
@@ -273,7 +274,7 @@ def rows_of(first: int, **more: Any) -> bytes:
 def test_descriptions_and_properties_reach_the_table(lake: Lake) -> None:
     """Comments of the table and its columns, and table properties, are in the table's metadata."""
     settings = {"tableProperties": {_SIZE: 4194304, _CODEC: "gzip", "format-version": 2}}
-    contract = lake.contract(_LINES, description="Orders.", write="rewrite", **settings)
+    contract = lake.contract(_LINES, description="Orders.", write="spark", **settings)
     lines = pa.array([[{"sku": "x"}]], pa.list_(pa.struct({"sku": pa.string()})))
     report = lake.publish(contract, parquet({"id": pa.array([1]), "lines": lines}))
     table = lake.table()
@@ -328,17 +329,19 @@ def test_a_newer_contract_changes_the_layout_with_its_first_file(lake: Lake) -> 
     assert sorted(lake.table().scan().to_arrow()["id"].to_pylist()) == [*range(1, 13)]
 
 
-def test_only_files_of_a_plain_table_are_registered(lake: Lake) -> None:
-    """A file that would fit is rewritten if its contract or its table has partitions or order."""
+def test_files_of_any_layout_are_written_by_arrow(lake: Lake) -> None:
+    """Partitions and order, of the contract or of the table alone, need no Spark."""
     plain = {"name": "day", "logicalType": "date"}
     sorted_, silent = lake.contract(plain, sortOrder=["day"]), lake.contract(plain)
-    assert lake.publish(silent, rows_of(1)).engine["write"] == "registered"
-    assert "partitions or sorts" in lake.publish(sorted_, rows_of(3)).engine["write"]
-    assert "has a sort order" in lake.publish(silent, rows_of(5)).engine["write"]
-    lake.publish(lake.contract(column("day", "date", "day"), sortOrder=[]), rows_of(7))
-    described = lake.publish(lake.contract(plain, description="Orders."), rows_of(9))
-    assert "is partitioned" in described.engine["write"]
-    assert described.schema_changes == ("table: 1 comment set",)
+    parted = lake.contract(column("day", "date", "day"), sortOrder=[])
+    described = lake.contract(plain, description="Orders.")
+    reports = [
+        lake.publish(each, rows_of(2 * n + 1))
+        for n, each in enumerate((silent, sorted_, silent, parted, described))
+    ]
+    assert {report.engine["write"] for report in reports} == {WAY}
+    assert [len(report.files) for report in reports] == [1, 1, 1, 2, 2]
+    assert reports[-1].schema_changes == ("table: 1 comment set",)
     assert sorted(row["id"] for row in lake.job.rows(lake.name, "main")) == [*range(1, 11)]
 
 

@@ -17,6 +17,7 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.files.open import LocalFile, open_source
+from spark_jobs.one_pass.examined import WAY
 from spark_jobs.provenance import of_one_file, require_each_number
 from tests.spark.conftest import Job, orc_file, parquet, reason
 from tests.spark.measuring import NO_RUN, contract_of, options, reading_session
@@ -102,13 +103,11 @@ def _found(job: Job, table: str, branch: str) -> dict[int, tuple[Any, ...]]:
     return {row["id"]: tuple(row[n] for n in (*_ORIGIN, "time")) for row in rows.collect()}
 
 
-def test_a_file_is_rewritten_with_its_origin(job: Job, table: str) -> None:
-    """A Parquet file that fits is not registered as it is; the report says why."""
+def test_a_file_is_written_with_its_origin(job: Job, table: str) -> None:
+    """Arrow writes the columns of provenance beside those of the file."""
     spec = _spec(job, parquet({"id": [7, 8]}), _contract(table), table)
     report = job.run(spec)
-    assert report.engine["write"] == (
-        "rewritten: its contract adds columns of provenance to each row"
-    )
+    assert report.engine["write"] == WAY
     assert _found(job, table, report.branch) == {7: _origin(spec, 1), 8: _origin(spec, 2)}
 
 

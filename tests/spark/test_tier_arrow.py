@@ -304,17 +304,7 @@ def _compare(
         yield from ((c, found.get(c.id), expected[c.id]) for c in contract.checks)
 
 
-def _by_leaf(table: pa.Table) -> pa.Table:
-    """Return the rows as a file's are decoded: of the struct each field by itself."""
-    structs = table["s"].combine_chunks()
-    for name in _INNER:
-        alone = pa.StructArray.from_arrays([structs.field(name)], [name], mask=structs.is_null())
-        table = table.append_column(f"s.{name}", alone)
-    return table.drop_columns(["s"])
-
-
 def _passed(random: Random, table: pa.Table, contract: Contract) -> tier_arrow.Pass:
-    table = _by_leaf(table)
     parts = [table.slice(0, 1), table.slice(1, 20), table.slice(21)]
     if random.random() < 0.5:
         return tier_arrow.measure(random.choice((table, pa.concat_tables(parts))), contract)

@@ -121,7 +121,7 @@ def _run(job: Job, report: AuditReport, text: str) -> Run:
 def test_every_tier_gives_the_same_answer(job: Job, table: str) -> None:
     """Statistics, the append and scans give the same number, and the report has it."""
     columns = list(_columns())
-    text = contract_of([column for column, _ in columns], table=table, write="rewrite")
+    text = contract_of([column for column, _ in columns], table=table, write="spark")
     body = parquet({column["name"]: values for column, values in columns})
     report = job.ingest(body, text, table)
     run = _run(job, report, text)
@@ -166,7 +166,7 @@ def test_one_bad_cell_of_500_columns_is_found(job: Job, table: str) -> None:
     columns = [{"name": f"c{n}", "logicalType": "string", **each} for n, each in enumerate(rules)]
     good = {column["name"]: ["v1", "v2", "v3"] for column in columns}
     body = parquet({**good, "c137": ["v1", "v2", "3"]})
-    report = job.ingest(body, contract_of(columns, table=table, write="rewrite"), table)
+    report = job.ingest(body, contract_of(columns, table=table, write="spark"), table)
     assert [check.id for check in report.failed] == ["c137.invalidValues"]
     assert sum(c.status is Status.PASS for c in report.checks) == 2 * _CHECKED + 3
     found = {c.id: (c.tier, c.counted) for c in report.checks if c.metric == "nullValues"}

@@ -209,7 +209,7 @@ def typed(type_: str) -> dict[str, str]:
     return {"logicalType": logical, **({"physicalType": physical} if physical else {})}
 
 
-@pytest.mark.parametrize("write", ["register", "rewrite"])
+@pytest.mark.parametrize("write", ["auto", "spark"])
 def test_keys_of_any_type_are_found(job: Job, table: str, write: str) -> None:
     """Whatever the key's type, a known key is found again, and a new key passes.
 
@@ -219,7 +219,7 @@ def test_keys_of_any_type_are_found(job: Job, table: str, write: str) -> None:
     columns = [{"name": f"c{n}", **KEY, **typed(type_)} for n, type_ in enumerate(KEYS_OF_TYPES)]
     new = {"name": "new", **KEY, "logicalType": "string"}
 
-    def audit(which: int, write: str = "register", **more: list[str]) -> AuditReport:
+    def audit(which: int, write: str = "auto", **more: list[str]) -> AuditReport:
         keys = {f"c{n}": pair[which] for n, pair in enumerate(KEYS_OF_TYPES.values())}
         text = contract_of([*columns, *([new] if more else [])], (), table, write=write)
         return job.ingest(parquet({**keys, **more}), text, table)

@@ -86,7 +86,7 @@ def test_an_upsert_updates_inserts_and_deletes_by_key(job: Job) -> None:
     second = table.publish(row(2, 20, 1), row(3, 3, 1, "D"), row(4, 4), row(5, 5, 0, "D"))
     assert second.effect == Effect(3, 3, added=2, removed=2, updated=1)
     assert (second.verdict, second.rows_read, second.rows_written) == (Verdict.PASSED, 4, 2)
-    assert (second.engine["write"], second.files) == ("registered", ())
+    assert (second.engine["write"], second.files) == ("written by Arrow", ())
     assert table.rows() == [row(1, 1), row(2, 20, 1), row(4, 4)]
 
 

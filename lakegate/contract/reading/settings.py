@@ -20,7 +20,7 @@ ON_NEW_VERSION = ("add", "replace")
 EXTRA_COLUMNS = ("fail", "drop", "add")
 MISSING_COLUMNS = ("fail", "null")
 ISOLATION = ("shared", "own")
-WRITE = ("register", "rewrite")
+WRITE = ("auto", "spark")
 COMPACTION = ("scheduled", "never")
 
 SETTINGS = (

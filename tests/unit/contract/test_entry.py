@@ -87,7 +87,7 @@ def test_what_moves_rows_elsewhere_is_a_change(
         (parsed(IBAN), parsed(IBAN.replace("}", ", description: an account}"))),
         (described("orders"), described("all orders")),
         (parsed(), with_settings(extraColumns="add")),
-        (parsed(), with_settings(missingColumns="null", onDuplicate="hold", write="rewrite")),
+        (parsed(), with_settings(missingColumns="null", onDuplicate="hold", write="spark")),
         (parsed(DAY), DAYS),
         (with_settings(droppedColumns="[iban]"), parsed()),
     ],

@@ -283,7 +283,7 @@ def test_missing_settings_have_defaults() -> None:
     assert (contract.options, contract.allow_samples) == ({}, True)
     assert (contract.owner, contract.channel) == ("", "")
     assert (contract.on_duplicate, contract.on_new_version) == ("publish", "add")
-    assert (contract.isolation, contract.write, contract.batches) == ("shared", "register", ())
+    assert (contract.isolation, contract.write, contract.batches) == ("shared", "auto", ())
     assert contract.sha256 == hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -296,11 +296,11 @@ def test_a_contract_says_what_a_file_that_comes_again_means() -> None:
     assert (contract.on_duplicate, contract.on_new_version) == ("hold", "replace")
 
 
-def test_a_contract_may_have_all_rows_written_again() -> None:
-    """`write: rewrite` is read, and requires nothing else of rows than the default does."""
-    rewriting = parsed(settings="- {property: write, value: rewrite}")
-    assert rewriting.write == "rewrite"
-    assert rewriting.requirements_digest == parsed().requirements_digest
+def test_a_contract_may_leave_all_rows_to_spark() -> None:
+    """`write: spark` is read, and requires nothing else of rows than the default does."""
+    by_spark = parsed(settings="- {property: write, value: spark}")
+    assert by_spark.write == "spark"
+    assert by_spark.requirements_digest == parsed().requirements_digest
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ SETTINGS = [
     ("{property: allowSamples, value: no}", ".allowSamples", "true or false"),
     ("{property: onDuplicate, value: reject}", ".onDuplicate", "use one of publish, hold"),
     ("{property: onNewVersion, value: replac}", ".onNewVersion", "did you mean replace"),
-    ("{property: write, value: copy}", ".write", "use one of register, rewrite"),
+    ("{property: write, value: copy}", ".write", "use one of auto, spark"),
     ("{property: onNewVersions, value: add}", "[0].property", "did you mean onNewVersion"),
     ("{property: options, value: {header: true}}", ".options.header", "unknown key"),
     ("{property: batches, value: true}", ".batches", "must be allowed, or a list"),

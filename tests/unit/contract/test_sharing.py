@@ -33,7 +33,6 @@ def test_plain_contracts_share(format_: str) -> None:
     ("column", "rules", "settings", "why"),
     [
         ({}, [], {"extraColumns": "add"}, "may add columns"),
-        ({"partitioned": True}, [], {}, "several partitions"),
         ({}, [], {"format": "avro"}, "format avro"),
         ({}, [], {"format": "csv", "options": {"encoding": "UTF-16"}}, "in UTF-16"),
         ({}, [], {"onNewVersion": "replace"}, "replaces the rows"),

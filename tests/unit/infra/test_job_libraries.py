@@ -13,7 +13,7 @@ import pytest
 from infra.package import X86_64, job_libraries, job_versions
 
 ROOT = Path(__file__).resolve().parents[3]
-PINNED = set(job_versions(ROOT)) - {"python"}
+PINNED = {name.replace("-", "_") for name in job_versions(ROOT)} - {"python"}
 OWN = {"lakegate", "spark_jobs"}
 # EMR's image has these; PyYAML is among the job's packages.
 OF_THE_IMAGE = {"py4j", "pyspark", "yaml"}
@@ -74,11 +74,11 @@ def test_the_job_imports_nothing_else() -> None:
 
 
 def test_they_are_small_and_need_no_newer_glibc_than_emr_has(built: Path) -> None:
-    """The zip stays below 60 MB, and its libraries load on Amazon Linux 2023."""
+    """The zip stays below 70 MB, and its libraries load on Amazon Linux 2023."""
     with zipfile.ZipFile(built) as archive:
         found = [archive.read(name) for name in archive.namelist() if ".so" in name]
 
     needed = {int(minor) for library in found for minor in re.findall(rb"GLIBC_2\.(\d+)", library)}
     assert needed
     assert max(needed) <= 34
-    assert built.stat().st_size < 60_000_000
+    assert built.stat().st_size < 70_000_000

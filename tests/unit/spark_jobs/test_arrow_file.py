@@ -12,24 +12,22 @@ from spark_jobs.files.arrow import ArrowFile, Damaged, MustRewrite
 from spark_jobs.files.source import LocalFile
 from tests.fakes import lying_parquet, thrift
 from tests.fakes.amounts import SEED
-from tests.fakes.parquet_files import PATHS, ROWS, footer_of, written
+from tests.fakes.parquet_files import ROWS, footer_of, written
 
-_GROUPS = ("pair", "pair.inner", "items", "items.list.element", "prices", "grid")
-_LEAVES = [path for path in PATHS if path not in (*_GROUPS, "grid.list.element")]
 _PAIR = pa.struct({"a": pa.int64(), "b": pa.int64()})
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """A file's leaves by their paths."""
+    """The columns of a file."""
 
     folder: Path
 
-    def of(self, body: bytes, *leaves: str) -> pa.Table:
-        """Return the leaves in the first row group."""
+    def of(self, body: bytes, *columns: str) -> pa.Table:
+        """Return columns of the first row group."""
         file = self.folder / "file.parquet"
         file.write_bytes(body)
-        return ArrowFile(LocalFile(file), footer_of(body)[1]).row_group(0, leaves)
+        return ArrowFile(LocalFile(file), footer_of(body)[1]).row_group(0, columns)
 
 
 @pytest.fixture
@@ -38,18 +36,13 @@ def decoded(tmp_path: Path) -> Decoded:
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_each_leaf_has_its_values(decoded: Decoded, version: str) -> None:
-    """A leaf has what is around it, without other leaves."""
-    found = decoded.of(written(ROWS, data_page_version=version), *_LEAVES)
-    assert found.column_names == _LEAVES
-    assert found["big"].to_pylist() == ROWS["big"].to_pylist()
-    days = [None, None, None, None]
-    days[0] = ROWS["pair"][0].as_py()["inner"]["day"]
-    inner = [row and row["inner"] for row in found["pair.inner.day"].to_pylist()]
-    assert [each and each["day"] for each in inner] == days
-    skus = [[{"sku": "s"}, None, {"sku": None}], [], None, [None]]
-    assert found["items.list.element.sku"].to_pylist() == skus
-    assert found["grid.list.element.list.element"].to_pylist() == ROWS["grid"].to_pylist()
+def test_each_column_has_its_values(decoded: Decoded, version: str) -> None:
+    """A column has all its values, whatever is nested in it, and no other column is read."""
+    found = decoded.of(written(ROWS, data_page_version=version), *ROWS.column_names[1:])
+    assert found.column_names == ROWS.column_names[1:]
+    assert list(map(str, found.to_pylist())) == list(
+        map(str, ROWS.select(found.column_names).to_pylist())
+    )
 
 
 FIRST, END = -719_162, 2_932_897  # days from 1970 to the years 1 and 10000
@@ -66,7 +59,6 @@ def test_years_that_others_cannot_read_are_for_spark(
 ) -> None:
     """A file with a date outside the years 1 to 9999 is not registered, at whatever depth."""
     around = pa.list_(pa.struct({"d": type_})) if nested else type_
-    leaf = "l.list.element.d" if nested else "l"
 
     def of(moment: int) -> pa.Table:
         value = pa.array([moment], pa.int32() if unit == 1 else pa.int64()).cast(type_)
@@ -76,7 +68,7 @@ def test_years_that_others_cannot_read_are_for_spark(
             else pa.ListArray.from_arrays([0, 1], pa.StructArray.from_arrays([value], ["d"]))
         )
         assert rows.type == around
-        return decoded.of(written(pa.table({"l": rows})), leaf)
+        return decoded.of(written(pa.table({"l": rows})), "l")
 
     for right in (FIRST * unit, END * unit - 1):
         assert of(right).num_rows == 1
@@ -96,36 +88,32 @@ def _structs(present: list[bool]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "leaf"),
+    ("one", "other"),
     [
-        (_lists([2, 1]), _lists([1, 2]), "l.list.element"),
-        (_lists([2, 0, 1]), _lists([2, 1, 0]), "l.list.element"),
-        (_structs([True, False]), _structs([False, True]), "l"),
-        (_structs([True, False]), _structs([True, True]), "l"),
+        (_lists([2, 1]), _lists([1, 2])),
+        (_lists([2, 0, 1]), _lists([2, 1, 0])),
+        (_structs([True, False]), _structs([False, True])),
+        (_structs([True, False]), _structs([True, True])),
     ],
 )
-def test_leaves_that_do_not_belong_together(
-    decoded: Decoded, one: bytes, other: bytes, leaf: str
-) -> None:
-    """A file whose leaves have lists of other lengths, or other structs, is left to Spark."""
-    leaves = f"{leaf}.a", f"{leaf}.b"
-    assert decoded.of(one, *leaves).num_rows == decoded.of(other, *leaves).num_rows
+def test_leaves_that_do_not_belong_together(decoded: Decoded, one: bytes, other: bytes) -> None:
+    """A file whose leaves have lists of other lengths, or other structs, is damaged."""
+    assert decoded.of(one, "l").num_rows == decoded.of(other, "l").num_rows
     mixed = lying_parquet.grafted(one, other, 1)
     with pytest.raises(Damaged, match="parts of its column l do not belong together"):
-        decoded.of(mixed, *leaves)
+        decoded.of(mixed, "l")
 
 
 @pytest.mark.parametrize("more", [-1, 1])
 @pytest.mark.parametrize("body", [_lists([2, 1]), written(pa.table({"l": [1, 2]}))])
 def test_values_are_counted(decoded: Decoded, body: bytes, more: int) -> None:
     """A footer that declares another number of values than there are is not believed."""
-    leaf = "l.list.element.a" if b"element" in body else "l"
-    decoded.of(body, leaf)
+    decoded.of(body, "l")
     pages, footer = thrift.footer(body)
     chunk: Any = next(lying_parquet.chunks(footer))
     chunk[5] = 6, chunk[5][1] + more
     with pytest.raises(Damaged):
-        decoded.of(thrift.with_footer(pages, footer), leaf)
+        decoded.of(thrift.with_footer(pages, footer), "l")
 
 
 def test_gzips_own_checksum_is_verified(decoded: Decoded) -> None:
@@ -144,7 +132,7 @@ def test_nested_text_is_utf8(decoded: Decoded) -> None:
     text = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
     body = written(pa.table({"l": pa.ListArray.from_arrays([0, 2], text)}))
     with pytest.raises(MustRewrite, match="UTF-8") as refused:
-        decoded.of(body, "l.list.element")
+        decoded.of(body, "l")
     assert refused.type is MustRewrite
 
 
@@ -152,11 +140,6 @@ def test_any_lists_are_counted(decoded: Decoded) -> None:
     """Random lists of lists of structs are decoded with as many values as their footer declares."""
     random = Random(SEED)  # noqa: S311 - no secret
     type_ = pa.list_(pa.struct({"a": pa.list_(pa.int8()), "b": pa.map_(pa.int8(), pa.string())}))
-    leaves = [
-        "l.list.element.a.list.element",
-        "l.list.element.b.key_value.key",
-        "l.list.element.b.key_value.value",
-    ]
 
     def some(make: Any, most: int = 3) -> Any:
         return [make() for _ in range(random.randint(0, most))] if random.random() > 0.3 else None
@@ -169,5 +152,4 @@ def test_any_lists_are_counted(decoded: Decoded) -> None:
     for _ in range(100):
         rows = [some(struct) for _ in range(random.randint(1, 9))]
         body = written(pa.table({"l": pa.array(rows, type_)}))
-        found = decoded.of(body, *leaves)[leaves[0]].to_pylist()
-        assert found == [row and [each and {"a": each["a"]} for each in row] for row in rows]
+        assert decoded.of(body, "l")["l"].to_pylist() == rows

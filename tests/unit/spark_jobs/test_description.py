@@ -1,12 +1,9 @@
-"""A registered file's bounds hide none of its values from a reader."""
+"""A data file's bounds hide none of its values from a reader."""
 
-import io
 import json
 from decimal import Decimal
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +11,8 @@ from pyiceberg import conversions
 from pyiceberg import types as ice
 
 from spark_jobs.audit.arrow_values import ColumnStatistics
-from spark_jobs.data_file import Field, bounds_of, scan_task
-from tests.fakes.parquet_files import written
+from spark_jobs.write.description import Written, bounds_of, scan_task
+from spark_jobs.write.layout import Field, Layout, Spec
 
 _TYPES: dict[str, tuple[ice.PrimitiveType, st.SearchStrategy[Any]]] = {
     "boolean": (ice.BooleanType(), st.booleans()),
@@ -93,7 +90,6 @@ def test_no_value_has_no_bound(mode: str) -> None:
 
 def test_a_column_may_have_no_metrics() -> None:
     """A column of the mode `none` is in no metric, and one of `counts` only has counts."""
-    file = written(pa.table({"a": [1, 2], "b": [1, None], "c": ["x", "y"]}))
     fields = {"a": Field(7, "long", "none"), "b": Field(8, "long", "counts")}
     fields["c"] = Field(9, "string", "truncate(16)")
     columns = {
@@ -101,10 +97,9 @@ def test_a_column_may_have_no_metrics() -> None:
         "b": ColumnStatistics(2, 1, None, 1, 1),
         "c": ColumnStatistics(2, 0, None, "x", "y"),
     }
-    metadata = pq.read_metadata(io.BytesIO(file))
-    found = json.loads(scan_task("s3://a/b", 99, 2, fields, columns, metadata, 4))["data-file"]
-    sizes = [metadata.row_group(0).column(n).total_compressed_size for n in (1, 2)]
-    assert found["column-sizes"] == {"keys": [8, 9], "values": sizes}
+    file = Written("s3://a/b", 99, 2, columns, {"a": 50, "b": 60, "c": 70}, (4,))
+    found = json.loads(scan_task(file, Layout({}, fields, "s3://a/", Spec(4))))["data-file"]
+    assert found["column-sizes"] == {"keys": [8, 9], "values": [60, 70]}
     assert found["null-value-counts"] == {"keys": [8, 9], "values": [1, 0]}
     assert found["nan-value-counts"] == {"keys": [], "values": []}
     assert found["lower-bounds"] == {"keys": [9], "values": ["78"]}

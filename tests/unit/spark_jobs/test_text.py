@@ -16,12 +16,10 @@ import pytest
 
 from lakegate.contract.model import Contract, parse
 from lakegate.limits import DEFAULTS, Limits
-from spark_jobs.decoded import Written, blocks, rows_of
 from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.registrable import why_rewritten
-from spark_jobs.fitting import examine
+from spark_jobs.one_pass.text import blocks, rows_of
 from tests.spark.hostile_cells import BAD, CELLS, COLUMNS, same
-from tests.spark.measuring import Landing, contract_of, rows_by_arrow
+from tests.spark.measuring import contract_of, rows_by_arrow
 
 _TYPES = {
     "id": ("integer", "bigint"),
@@ -277,7 +275,7 @@ def test_a_required_key_must_be_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(longest_line=20), Limits(largest_array=50), Limits(most_columns=1)]
+    "limits", [Limits(longest_line=20), Limits(largest_unpacked=50), Limits(most_columns=1)]
 )
 def test_what_exceeds_a_limit_is_left_to_spark(tmp_path: Path, limits: Limits) -> None:
     """Spark's reader refuses a file with its reason, so Arrow must not accept it."""
@@ -313,16 +311,6 @@ class _Slow(io.BytesIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(self._most)
-
-
-def test_what_is_written_can_be_registered(tmp_path: Path) -> None:
-    """The Parquet file is what Iceberg's own writer could have written, for each type."""
-    (tmp_path / "file").write_bytes(f"{','.join(_TYPES)}\n{_TEXTS}\n".encode())
-    found = examine(Landing(tmp_path / "file"), contract("csv"), DEFAULTS)
-    assert isinstance(found.pages, Written)
-    assert found.way == "decoded by Arrow"
-    footer = bytes(found.pages.body[found.pages_end : -8])
-    assert why_rewritten(footer, contract("parquet")) == ""
 
 
 def test_other_types_are_left_to_spark() -> None:

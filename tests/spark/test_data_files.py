@@ -1,4 +1,4 @@
-"""A registered file is read by every engine as if Spark had written its rows."""
+"""A data file is read by every engine as if Spark had written its rows."""
 
 import io
 import os
@@ -10,34 +10,34 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ClientError
 from pyiceberg.table import Table, Transaction
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.errors import Transient
+from lakegate.limits import DEFAULTS
 from spark_jobs.append import INGESTION, Opened, append, open_table
-from spark_jobs.audit.arrow_values import ColumnStatistics
-from spark_jobs.files.footer import file_end, with_field_ids
-from spark_jobs.files.registrable import why_rewritten
 from spark_jobs.nessie_branch import Branch
-from spark_jobs.register import Layout, data_file, layout, new_location, register
-from spark_jobs.spark import iceberg, jvm
+from spark_jobs.one_pass.prepare import prepared
+from spark_jobs.spark import iceberg
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Storage
+from spark_jobs.write.commit import commit
+from spark_jobs.write.description import Written
+from spark_jobs.write.files import DataFiles
+from spark_jobs.write.layout import Layout, layout_of
+from spark_jobs.write.uploads import PART
 from tests.fakes.parquet_files import (
-    PATHS,
     PROPERTIES,
     ROWS,
     SCHEMA,
     SPARK_TYPES,
     by_arrow,
     by_duckdb,
-    footer_of,
     ids_within,
 )
 from tests.services import fresh_session
@@ -45,7 +45,6 @@ from tests.spark.conftest import Job, new_table
 from tests.spark.measuring import contract_of
 
 pytestmark = pytest.mark.spark
-_MB = 1 << 20
 _DUCKDB_TYPES = {
     "pair": 'STRUCT(a VARCHAR, b DOUBLE, "inner" STRUCT(day DATE))',
     "items": "STRUCT(sku VARCHAR, count BIGINT)[]",
@@ -57,32 +56,6 @@ _DUCKDB_TYPES = {
 def contract_text(table: str) -> str:
     """Return the contract of a table with a column of each type."""
     return contract_of(PROPERTIES, [{"metric": "rowCount", "mustBeGreaterThan": 0}], table)
-
-
-def statistics(rows: pa.Table) -> dict[str, ColumnStatistics]:
-    """Return the statistics of each column but lists and maps, by Arrow's own functions."""
-    found: dict[str, ColumnStatistics] = {}
-    for name, column in zip(rows.column_names, rows.columns, strict=True):
-        if pa.types.is_struct(column.type):
-            inner = pa.table(column.combine_chunks().flatten(), [*column.type.names])
-            found |= {f"{name}.{part}": each for part, each in statistics(inner).items()}
-        elif not pa.types.is_nested(column.type):
-            found[name] = _statistics(column)
-    return found
-
-
-def _statistics(column: pa.ChunkedArray) -> ColumnStatistics:
-    count, nulls = len(column), column.null_count
-    floating = pa.types.is_floating(column.type)
-    nans = pc.sum(pc.is_nan(column)).as_py() or 0 if floating else None
-    if pa.types.is_date(column.type):
-        column = column.cast(pa.int32())
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    if floating:
-        column = column.filter(pc.invert(pc.is_nan(column)))
-    found = pc.min_max(column).as_py()
-    return ColumnStatistics(count, nulls, nans, found["min"], found["max"])
 
 
 @dataclass(frozen=True)
@@ -98,7 +71,7 @@ class Lake:
 
     @property
     def layout(self) -> Layout:
-        return layout(self.spark, self.opened.table, self.contract)
+        return layout_of(self.spark, self.opened.table, self.contract)
 
     @property
     def now(self) -> Opened:
@@ -113,22 +86,18 @@ class Lake:
         landed = self.job.services.land("tests/a landed file", body)
         return replace(self.storage, spec=replace(self.storage.spec, landed=landed))
 
-    def prepared(self, body: bytes) -> Any:
-        """Return a copied file, as it can be registered."""
-        start, footer = footer_of(body)
-        assert why_rewritten(footer, self.contract) == ""
-        where, name = self.layout, f"{os.urandom(8).hex()}.parquet"
-        storage, location = self.land(body), new_location(self.opened.table, name)
-        size = storage.copy(location, start, file_end(with_field_ids(footer, where.ids)))
-        metadata = pq.read_metadata(io.BytesIO(body))
-        found = statistics(read(body))
-        return data_file(self.spark, where, location, size, metadata.num_rows, found, metadata)
+    def written(self, body: bytes) -> tuple[Written, ...]:
+        """Return the data files with a file's rows, which no commit names yet."""
+        storage = self.land(body)
+        files = DataFiles.of(storage, self.layout, self.contract, storage.spec)
+        return prepared(storage, self.contract, DEFAULTS).examined(files).files
 
-    def register(self, *bodies: bytes) -> list[Any]:
-        """Register files in one commit; return them as the table has them."""
-        files = [self.prepared(body) for body in bodies]
-        made, _ = register(self.now, files, "an ingestion", self.branch)
-        return list(made)
+    def commit(self, *bodies: bytes) -> list[Any]:
+        """Append the rows of files in one commit; return the data files as the table has them."""
+        files = [file for body in bodies for file in self.written(body)]
+        of = self.spark, self.now, self.layout
+        made, _ = commit(*of, files, "an ingestion", self.branch)
+        return made
 
     def append(self, body: bytes, folder: Path) -> Any:
         """Append a file's rows as Spark does; return the data file."""
@@ -215,7 +184,7 @@ def test_every_engine_reads_the_landed_rows(lake: Lake, tmp_path: Path) -> None:
     """Spark, pyiceberg and DuckDB read what landed, by field ids, whoever wrote the file."""
     bodies = {**by_arrow(), "DuckDB": by_duckdb(ROWS, tmp_path)}
     bodies |= zip(("Spark", "Spark, filters"), by_spark(lake.spark, ROWS, tmp_path), strict=True)
-    files = dict(zip(bodies, lake.register(*bodies.values()), strict=True))
+    files = dict(zip(bodies, lake.commit(*bodies.values()), strict=True))
     snapshot = iceberg.summary(lake.opened.table)
     assert (snapshot[INGESTION], snapshot["added-data-files"]) == ("an ingestion", str(len(files)))
     ids = lake.layout.ids
@@ -255,10 +224,10 @@ def test_metrics_are_those_of_icebergs_own_writer(lake: Lake, tmp_path: Path) ->
     )
     lake.opened.table.refresh()
     body = by_arrow()["many row groups"]
-    (registered,) = lake.register(body)
+    (by_us,) = lake.commit(body)
     written = lake.append(body, tmp_path)
     described = lake.described()
-    ours, theirs = (described[str(file.location())] for file in (registered, written))
+    ours, theirs = (described[str(file.location())] for file in (by_us, written))
     assert ours["record_count"] == theirs["record_count"]
     for key in ("value_counts", "null_value_counts", "nan_value_counts"):
         assert uncounted(lake, ours[key]) == uncounted(lake, theirs[key]), key
@@ -266,7 +235,8 @@ def test_metrics_are_those_of_icebergs_own_writer(lake: Lake, tmp_path: Path) ->
         assert ours.get(key) == theirs.get(key), key
     assert [id_ for id_, _ in ours["column_sizes"]] == [id_ for id_, _ in theirs["column_sizes"]]
     assert ours["split_offsets"][0] == theirs["split_offsets"][0] == 4
-    assert len(ours["split_offsets"]) == pq.read_metadata(io.BytesIO(body)).num_row_groups
+    stored = pq.read_metadata(io.BytesIO(lake.stored(by_us)))
+    assert len(ours["split_offsets"]) == stored.num_row_groups == 1
     for key in ("lower_bounds", "upper_bounds"):
         assert dict(ours[key]) == dict(theirs[key]), key
 
@@ -277,7 +247,7 @@ def test_a_zero_bound_is_both_zeros(lake: Lake, zero: float) -> None:
     rows = ROWS.slice(0, 1).set_column(4, "real", pa.array([zero]))
     sink = io.BytesIO()
     pq.write_table(rows, sink, use_dictionary=False)
-    (file,) = lake.register(sink.getvalue())
+    (file,) = lake.commit(sink.getvalue())
     described, id_ = lake.described()[str(file.location())], lake.layout.ids["real"]
     bounds = [dict(described[key])[id_] for key in ("lower_bounds", "upper_bounds")]
     assert bounds == [struct.pack("<d", -0.0), struct.pack("<d", 0.0)]
@@ -290,9 +260,9 @@ def test_columns_without_values_have_no_bounds(lake: Lake, tmp_path: Path) -> No
     nothing["real"] = pa.array([float("nan")] * 2)
     sink = io.BytesIO()
     pq.write_table(pa.table(nothing, schema=SCHEMA), sink)
-    registered, written = lake.register(sink.getvalue())[0], lake.append(sink.getvalue(), tmp_path)
+    by_us, written = lake.commit(sink.getvalue())[0], lake.append(sink.getvalue(), tmp_path)
     described = lake.described()
-    ours, theirs = (described[str(file.location())] for file in (registered, written))
+    ours, theirs = (described[str(file.location())] for file in (by_us, written))
     for key in ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds"):
         assert uncounted(lake, ours[key]) == uncounted(lake, theirs[key]), key
     assert not ours["lower_bounds"]
@@ -300,9 +270,9 @@ def test_columns_without_values_have_no_bounds(lake: Lake, tmp_path: Path) -> No
 
 @pytest.fixture(scope="module")
 def filtered(job: Job) -> Lake:
-    """Return a table with a registered file, without dictionaries, which tell 0.0 from -0.0."""
+    """Return a table with a data file."""
     filtered = made(job, new_table())
-    filtered.register(by_arrow()["no dictionary"])
+    filtered.commit(by_arrow()["no dictionary"])
     return filtered
 
 
@@ -333,87 +303,41 @@ def filtered(job: Job) -> Lake:
     ],
 )
 def test_bounds_hide_no_row(filtered: Lake, condition: str, count: int) -> None:
-    """A condition finds its rows in a registered file; planning by bounds excludes none."""
+    """A condition finds its rows in a data file; planning by bounds excludes none."""
     assert filtered.rows.where(condition).count() == count
 
 
-def _forget_values(metadata: Any) -> None:
-    """Remove what a footer says about values, and where pages' indexes and filters are."""
-    for chunk in (chunk for group in metadata.getRow_groups() for chunk in group.getColumns()):
-        for place in ("Offset_index", "Column_index"):
-            getattr(chunk, f"unset{place}_offset")()
-            getattr(chunk, f"unset{place}_length")()
-        meta = chunk.getMeta_data()
-        for said in ("Statistics", "Bloom_filter_offset", "Bloom_filter_length", "Size_statistics"):
-            getattr(meta, f"unset{said}")()
+def test_a_large_file_is_put_in_parts(lake: Lake) -> None:
+    """An object that is larger than a part is whole in S3, and a failure leaves nothing of it."""
+    body = os.urandom(2 * PART + 7)
+    with lake.storage.new_object(lake.storage.address("tests/large")) as stream:
+        stream.write(body)
+    assert lake.storage.object(lake.storage.address("tests/large")) == body
 
+    def refuse(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "InternalError"}}, "CompleteMultipartUpload")
 
-def test_the_jvms_writer_makes_the_same_footer(lake: Lake, tmp_path: Path) -> None:
-    """Parquet's own Java library reads the ids, and finds only what is said of values missing."""
-    util = jvm.java_class(lake.spark, "org.apache.parquet.format.Util")
-    source = jvm.java_class(lake.spark, "java.io.ByteArrayInputStream")
-    ids = lake.layout.ids
-    bodies = [
-        *by_arrow().values(),
-        by_duckdb(ROWS, tmp_path),
-        *by_spark(lake.spark, ROWS, tmp_path),
-    ]
-    for body in bodies:
-        footer = footer_of(body)[1]
-        plain, changed = (
-            util.readFileMetaData(source(each)) for each in (footer, with_field_ids(footer, ids))
-        )
-        named = [
-            e for e in list(plain.getSchema())[1:] if str(e.getRepetition_type()) != "REPEATED"
-        ]
-        for element, path in zip(named, PATHS, strict=True):
-            element.setField_id(ids[path])
-        _forget_values(plain)
-        for metadata in (plain, changed):
-            notes = metadata.getKey_value_metadata() or []
-            for note in [n for n in notes if str(n.getKey()) == "ARROW:schema"]:
-                notes.remove(note)
-        assert plain.equals(changed)
-
-
-def test_pages_are_copied_within_s3(lake: Lake) -> None:
-    """The landed version is copied in parts, also after a newer one, and nothing is left behind."""
-    for size in (5 * _MB + 1, 12 * _MB):
-        pages = os.urandom(size)
-        storage = lake.land(pages + file_end(b"a footer"))
-        lake.land(b"a newer version")
-        copied = storage.copy(storage.address("tests/copied"), size, file_end(b"another"), 5 * _MB)
-        where = {"Bucket": storage.spec.lake_bucket, "Key": "tests/copied"}
-        assert storage.s3.get_object(**where)["Body"].read() == pages + file_end(b"another")
-        assert copied == size + len(file_end(b"another"))
-    requests = []
-
-    def refuse_second(**_: Any) -> None:
-        requests.append(1)
-        if len(requests) == 2:
-            raise ClientError({"Error": {"Code": "InternalError"}}, "UploadPartCopy")
-
-    storage.s3.meta.events.register_first("before-call.s3.UploadPartCopy", refuse_second)
-    with pytest.raises(Transient, match="STORAGE_UNAVAILABLE"):
-        storage.copy(storage.address("tests/failed"), size, file_end(b"another"), 5 * _MB)
-    bucket = {"Bucket": storage.spec.lake_bucket}
-    assert not storage.s3.list_multipart_uploads(**bucket).get("Uploads")
-    assert not storage.s3.list_objects_v2(**bucket, Prefix="tests/failed").get("Contents")
+    lake.storage.s3.meta.events.register_first("before-call.s3.CompleteMultipartUpload", refuse)
+    failing = lake.storage.new_object(lake.storage.address("tests/failed"))
+    with pytest.raises(Transient, match="STORAGE_UNAVAILABLE"), failing as stream:
+        stream.write(body)
+    bucket = {"Bucket": lake.storage.spec.lake_bucket}
+    assert not lake.storage.s3.list_multipart_uploads(**bucket).get("Uploads")
+    assert not lake.storage.s3.list_objects_v2(**bucket, Prefix="tests/failed").get("Contents")
 
 
 def test_another_writer_is_noticed(lake: Lake) -> None:
     """A commit of another writer meanwhile is an error of the run, not of the file."""
-    file = lake.prepared(by_arrow()["format 2.6"])
-    before = lake.now
-    lake.register(by_arrow()["format 2.6"])
+    files, before = lake.written(by_arrow()["format 2.6"]), lake.now
+    lake.commit(by_arrow()["format 2.6"])
     with pytest.raises(Transient, match="BRANCH_SHARED"):
-        register(before, [file], "an ingestion", lake.branch)
+        commit(lake.spark, before, lake.layout, files, "an ingestion", lake.branch)
 
 
 _OBSTACLES: Mapping[str, Callable[[Table], Any]] = {
     "": lambda table: table.transaction().set_properties(comment="plain"),
-    "partitioned": lambda table: table.update_spec().add_identity("day"),
-    "sort order": lambda table: table.update_sort_order().asc("day", IdentityTransform()),
+    "sorted by day(at)": lambda table: table.update_sort_order().asc("at", DayTransform()),
+    "sorted by single": lambda table: table.update_sort_order().asc("single", IdentityTransform()),
     "as Parquet": lambda table: table.transaction().set_properties({"write.format.default": "orc"}),
     "encrypted": lambda table: table.transaction().set_properties({"encryption.key-id": "k"}),
 }
@@ -421,7 +345,7 @@ _OBSTACLES: Mapping[str, Callable[[Table], Any]] = {
 
 @pytest.mark.parametrize("obstacle", _OBSTACLES)
 def test_a_table_may_be_an_obstacle(lake: Lake, obstacle: str) -> None:
-    """A table whose files are not plain Parquet says why no file is registered in it."""
+    """A table whose files are not plain Parquet says why Spark must write them."""
     table = lake.job.services.at(lake.branch.name).load_table(lake.contract.table)
     change = _OBSTACLES[obstacle](table)
     (change.commit_transaction if isinstance(change, Transaction) else change.commit)()
@@ -432,9 +356,9 @@ def test_a_table_may_be_an_obstacle(lake: Lake, obstacle: str) -> None:
 
 
 def test_another_type_is_an_obstacle(lake: Lake) -> None:
-    """A column that Spark would convert on writing, as text to a UUID, registers no file."""
+    """A column that Spark would convert on writing, as text to a UUID, is for Spark."""
     columns = lake.contract.columns
     others = [replace(each, type="binary") if each.name == "text" else each for each in columns]
     other = replace(lake.contract, columns=tuple(others))
-    found = layout(lake.spark, lake.opened.table, other).obstacle
+    found = layout_of(lake.spark, lake.opened.table, other).obstacle
     assert found == "the table has another type for text"

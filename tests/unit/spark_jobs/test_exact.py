@@ -1,6 +1,7 @@
-"""Landed Parquet files that can be data files as they are, and the reasons of all others."""
+"""Landed Parquet files that Arrow reads as their contract says, and the reasons of all others."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from lakegate.contract.model import Contract, parse
-from spark_jobs.files import registrable
-from spark_jobs.files.registrable import why_never, why_rewritten
+from spark_jobs.files.arrow import ArrowFile, MustRewrite
+from spark_jobs.files.exact import LARGEST_ROW_GROUP, MOST_VALUES, why_inexact, why_never
+from spark_jobs.files.source import LocalFile
 from tests.fakes import lying_parquet, thrift
 from tests.fakes.parquet_files import (
     PROPERTIES,
@@ -37,25 +39,29 @@ ALL = of_columns(PROPERTIES)
 
 
 def reason(file: bytes, wanted: Contract) -> str:
-    """Return why a file's rows must be written again."""
-    return why_rewritten(footer_of(file)[1], wanted)
+    """Return why Spark must read a file; "" if it need not."""
+    footer = footer_of(file)[1]
+    try:
+        return why_inexact(footer, ArrowFile(LocalFile(Path()), footer).schema, wanted)
+    except MustRewrite as why:
+        return str(why)
 
 
 def why(column: pa.Array, type_: str, **options: Any) -> str:
-    """Return why a file with the column `c` must be written again for a type in the contract."""
+    """Return why Spark must read a file with the column `c` for a type in the contract."""
     return reason(written(pa.table({"c": column}), **options), contract({"c": type_}))
 
 
 @pytest.mark.parametrize("name", by_arrow())
-def test_arrows_files_are_registered(name: str) -> None:
-    """Files of Arrow's writer with the contract's types are registered."""
+def test_arrow_reads_its_own_files(name: str) -> None:
+    """Files of Arrow's writer have the contract's types, whatever their pages are like."""
     assert reason(by_arrow()[name], ALL) == ""
 
 
-def test_duckdbs_files_are_registered(tmp_path: Path) -> None:
-    """Files of DuckDB's writer are registered, unless they have encodings of its version 2."""
+def test_arrow_reads_duckdbs_files(tmp_path: Path) -> None:
+    """Files of DuckDB's writer have the contract's types, in either version of its format."""
     assert reason(by_duckdb(ROWS, tmp_path), ALL) == ""
-    assert "encoding" in reason(by_duckdb(ROWS, tmp_path, ", PARQUET_VERSION v2"), ALL)
+    assert reason(by_duckdb(ROWS, tmp_path, ", PARQUET_VERSION v2"), ALL) == ""
 
 
 def test_columns_may_come_in_any_order() -> None:
@@ -102,13 +108,13 @@ _INTS = pa.array([1, None])
         (pa.array([1], pa.date32()), "int"),
     ],
 )
-def test_another_type_is_rewritten(column: pa.Array, type_: str) -> None:
-    """Nothing that would need a conversion is registered, however small."""
-    assert why(column, type_) == f"its column c is not {type_} as Iceberg writes it"
+def test_another_type_is_for_spark(column: pa.Array, type_: str) -> None:
+    """Arrow converts nothing, however small the difference."""
+    assert why(column, type_) == f"its column c is not {type_} as Iceberg has it"
 
 
-def test_times_of_96_bits_are_rewritten() -> None:
-    """Times in INT96, which no Iceberg writer makes, are written again."""
+def test_times_of_96_bits_are_for_spark() -> None:
+    """Times in INT96 have more digits than a timestamp."""
     column = pa.array([1], pa.timestamp("us", "UTC"))
     assert "not timestamp" in why(column, "timestamp", use_deprecated_int96_timestamps=True)
 
@@ -131,7 +137,7 @@ _NESTED: dict[str, dict[str, Any]] = {
     ("kind", "type_", "fits"),
     [
         ("struct", _PAIR, True),
-        ("struct", pa.struct([*_PAIR][::-1]), True),
+        ("struct", pa.struct([*_PAIR][::-1]), False),
         ("struct", pa.struct({"a": pa.string()}), False),
         ("struct", pa.struct([*_PAIR, pa.field("c", pa.int32())]), False),
         ("struct", pa.struct({"A": pa.string(), "b": pa.int64()}), False),
@@ -151,83 +157,55 @@ _NESTED: dict[str, dict[str, Any]] = {
 def test_nested_columns_have_the_contracts_shape(
     kind: str, type_: pa.DataType, *, fits: bool
 ) -> None:
-    """A nested column is registered if all that is in it is the contract's, field by field."""
+    """A nested column is read by Arrow if all that is in it is the contract's, in its order."""
     file = written(pa.table({"c": pa.array([None], type_)}))
     found = reason(file, of_columns([{"name": "c", **_NESTED[kind]}]))
     assert found == "" if fits else "its column c is not" in found
 
 
-def test_lists_of_another_layout_are_rewritten() -> None:
-    """Lists whose items have another name, as of older writers, and optional keys are refused."""
+def test_lists_of_another_layout_are_lists() -> None:
+    """Lists whose items have another name, as of older writers, have the same values."""
     lists = written(pa.table({"c": [[1]]}), use_compliant_nested_type=False)
-    assert "not array" in reason(lists, of_columns([{"name": "c", **_NESTED["array"]}]))
-    maps = pa.table({"c": pa.array([None], pa.map_(pa.string(), pa.int64()))})
-    pages, footer = thrift.footer(written(maps))
-    footer[2][1][1][3][3] = 5, 1
-    optional = thrift.with_footer(pages, footer)
-    assert "not map" in reason(optional, of_columns([{"name": "c", **_NESTED["map"]}]))
+    assert reason(lists, of_columns([{"name": "c", **_NESTED["array"]}])) == ""
+
+
+def test_a_writers_own_note_is_not_believed() -> None:
+    """The types are those of Parquet: what Arrow's writer noted beside them decides nothing."""
+    for type_ in (pa.large_string(), pa.dictionary(pa.int32(), pa.string()), pa.string_view()):
+        assert why(pa.array(["x"]).cast(type_), "string") == ""
+    zoned = pa.array([1], pa.timestamp("us", "Europe/Berlin"))
+    assert why(zoned, "timestamp") == ""
 
 
 @pytest.mark.parametrize("names", [["C"], ["c", "d"], ["d"]])
-def test_other_columns_are_rewritten(names: list[str]) -> None:
-    """A column more, a column less or a name in another case: the rows are written again."""
+def test_other_columns_are_for_spark(names: list[str]) -> None:
+    """Arrow reads no file with a column more, a column less or a name in another case."""
     file = written(pa.table({name: [1] for name in names}))
     assert "not exactly" in reason(file, contract({"c": "bigint"}))
 
 
 @pytest.mark.parametrize("codec", ["brotli", "lz4"])
-def test_other_codecs_are_rewritten(codec: str) -> None:
-    """A codec that not every reader has is replaced."""
-    assert "compression" in why(_INTS, "bigint", compression=codec)
+def test_any_codec_is_read(codec: str) -> None:
+    """A codec that other readers lack is no obstacle, as the pages are written anew."""
+    assert why(_INTS, "bigint", compression=codec) == ""
 
 
-@pytest.mark.parametrize(
-    ("column", "type_", "encoding"),
-    [
-        (_INTS, "bigint", "DELTA_BINARY_PACKED"),
-        (pa.array(["a"]), "string", "DELTA_BYTE_ARRAY"),
-        (pa.array(["a"]), "string", "DELTA_LENGTH_BYTE_ARRAY"),
-        (_INTS.cast("float64"), "double", "BYTE_STREAM_SPLIT"),
-    ],
-)
-def test_other_encodings_are_rewritten(column: pa.Array, type_: str, encoding: str) -> None:
-    """An encoding that not every reader has is replaced."""
-    options = {"use_dictionary": False, "column_encoding": {"c": encoding}}
-    assert "encoding" in why(column, type_, **options)
-
-
-def test_booleans_in_runs_are_rewritten() -> None:
-    """RLE, in which levels always are, is refused for booleans, with a count of pages or not."""
-    flags = pa.table({"c": [True, None]})
-    for version, part in (("1.0", ""), ("2.0", "encoding")):
-        found = reason(written(flags, data_page_version=version), contract({"c": "boolean"}))
-        assert part in found
-        assert bool(found) == bool(part)
-    pages, footer = thrift.footer(written(flags, data_page_version="2.0"))
-    _chunk(footer)[3][1].pop(13)
-    uncounted = thrift.with_footer(pages, footer)
-    assert "encoding" in reason(uncounted, contract({"c": "boolean"}))
-
-
-def test_a_footer_need_not_count_pages() -> None:
-    """Without a count of pages by encoding, the encodings of levels are known as such."""
-    pages, footer = thrift.footer(written(pa.table({"c": [1, None]})))
-    _chunk(footer)[3][1].pop(13)
-    assert reason(thrift.with_footer(pages, footer), contract({"c": "bigint"})) == ""
-
-
-def test_a_file_without_rows_is_rewritten() -> None:
+def test_a_file_without_rows_is_for_spark() -> None:
     """A file without rows is no data file."""
     assert why(pa.array([], pa.int64()), "bigint") == "it has no rows"
 
 
-def test_a_large_row_group_is_rewritten() -> None:
+def test_a_large_row_group_is_for_spark() -> None:
     """A row group that a reader may be unable to hold is written again in smaller ones."""
-    group = 6, registrable.LARGEST_ROW_GROUP
+    group = 6, LARGEST_ROW_GROUP
     assert _changed_reason(lambda footer: lying_parquet.groups(footer)[0].update({2: group})) == ""
-    larger = 6, registrable.LARGEST_ROW_GROUP + 1
+    larger = 6, LARGEST_ROW_GROUP + 1
     found = _changed_reason(lambda footer: lying_parquet.groups(footer)[0].update({2: larger}))
-    assert "row group" in found
+    assert "bytes" in found
+    for most, part in ((MOST_VALUES - 3, ""), (MOST_VALUES - 2, "values")):
+        found = _changed_reason(partial(_declare, most))
+        assert part in found
+        assert bool(found) == bool(part)
 
 
 @pytest.mark.parametrize(
@@ -241,14 +219,14 @@ def test_a_large_row_group_is_rewritten() -> None:
         (lambda footer: footer.update({3: (6, 4)}), "counts its rows in two ways"),
         (lambda footer: _named(footer, b"other"), "other columns than its schema"),
         (lambda footer: _named(footer, b"\x8a"), "other columns than its schema"),
-        (lambda footer: footer.pop(4), "cannot be understood"),
-        (lambda footer: footer.update({4: (5, 1)}), "cannot be understood"),
+        (lambda footer: footer.pop(4), "cannot read it"),
+        (lambda footer: footer.update({4: (5, 1)}), "cannot read it"),
         (lambda footer: _elements(footer)[0].update({3: (5, 2)}), "not bigint"),
         (lambda footer: _elements(footer)[0].update({6: (5, 10)}), "not bigint"),
         (lambda footer: _elements(footer)[1].update({4: (8, b"id")}), "not exactly"),
     ],
 )
-def test_a_strange_footer_is_rewritten(change: Callable[[Any], Any], part: str) -> None:
+def test_a_strange_footer_is_for_spark(change: Callable[[Any], Any], part: str) -> None:
     """Encryption, data in other files and contradictions are left to Spark."""
     assert part in _changed_reason(change)
 
@@ -265,6 +243,11 @@ def _elements(footer: Any) -> list[Any]:
 def _named(footer: Any, name: bytes) -> None:
     """Give the first column of a row group another name: Arrow reads it, other readers do not."""
     _chunk(footer)[3][1][3] = 9, (8, [name])
+
+
+def _declare(values: int, footer: Any) -> None:
+    """Declare so many values for the first column."""
+    _chunk(footer)[3][1][5] = 6, values
 
 
 def _chunk(footer: Any) -> Any:
@@ -292,10 +275,10 @@ _OLD = pa.table({"day": pa.array([1], pa.date32())})
         (None, {}, False),
     ],
 )
-def test_an_unsure_calendar_is_rewritten(
+def test_an_unsure_calendar_is_for_spark(
     writer: bytes | None, notes: dict[bytes, bytes], is_sure: bool
 ) -> None:
-    """Where Spark would convert days or refuse to guess, files with dates are not registered."""
+    """Where Spark would convert days or refuse to guess, Arrow reads no files with dates."""
     for table, type_ in ((_OLD, "date"), (pa.table({"day": [1]}), "bigint")):
         noted = table.replace_schema_metadata(notes)
         pages, footer = thrift.footer(written(noted))
@@ -310,32 +293,24 @@ def test_an_unsure_calendar_is_rewritten(
 @pytest.mark.parametrize(
     ("settings", "part"),
     [
-        ({"write": "rewrite"}, "write: rewrite"),
-        ({"write": "register"}, ""),
+        ({"write": "spark"}, "write: spark"),
+        ({"write": "auto"}, ""),
         ({"transform": "SELECT c FROM file"}, "transform"),
         ({"format": "orc"}, "format is orc"),
         ({"extraColumns": "add"}, "adds columns"),
     ],
 )
 def test_a_contract_may_need_new_rows(settings: dict[str, str], part: str) -> None:
-    """A transform, another format or the setting `write: rewrite` need rows to be written."""
+    """A transform, another format or the setting `write: spark` makes every file Spark's."""
     found = why_never(contract({"c": "bigint"}, **settings))
     assert part in found
     assert bool(found) == bool(part)
 
 
 def test_decimals_may_be_whole_numbers_or_bytes() -> None:
-    """A decimal is accepted in each form that Iceberg's readers know, at any precision."""
+    """A decimal is read in each form, at any precision."""
     for precision in range(1, 39):
         for whole in (True, False):
             column = pa.array([None], pa.decimal128(precision, 1))
             found = why(column, f"decimal({precision},1)", store_decimal_as_integer=whole)
             assert found == ""
-
-
-def test_a_decimal_in_too_few_bytes_is_rewritten() -> None:
-    """A decimal whose bytes cannot hold its digits contradicts itself."""
-    pages, footer = thrift.footer(written(pa.table({"c": pa.array([1], pa.decimal128(9, 2))})))
-    footer[2][1][1][1][2] = 5, 3
-    file = thrift.with_footer(pages, footer)
-    assert "not decimal(9,2)" in reason(file, contract({"c": "decimal(9,2)"}))

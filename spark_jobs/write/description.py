@@ -1,63 +1,57 @@
-"""Describe a registered file for Iceberg's manifests: its sizes, counts and bounds. Pure."""
+"""Describe a data file for Iceberg's manifests: its sizes, counts and bounds. Pure."""
 
 import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from spark_jobs.audit.arrow_values import ColumnStatistics
+from spark_jobs.write.layout import Field, Layout
 
 
 @dataclass(frozen=True)
-class Field:
-    """A table's column: its field id, its type in Iceberg, and how its metrics are kept.
+class Written:
+    """A data file that was written: its address, and what is known of its rows.
 
-    `mode` is Iceberg's: none, counts, truncate(n) or full.
+    `columns` are statistics by the paths of columns, without those within lists and maps. `sizes`
+    are those of the columns in bytes, and its row groups begin at `offsets`. `partition` has the
+    values of its partition by their field ids, as Iceberg writes them in JSON.
     """
 
-    id: int
-    type: str
-    mode: str
+    location: str
+    size: int
+    rows: int
+    columns: Mapping[str, ColumnStatistics]
+    sizes: Mapping[str, int]
+    offsets: tuple[int, ...]
+    partition: Mapping[int, Any] = field(default_factory=dict)
 
 
-def scan_task(
-    location: str,
-    size: int,
-    rows: int,
-    fields: Mapping[str, Field],
-    columns: Mapping[str, ColumnStatistics],
-    metadata: Any,
-    spec_id: int,
-) -> str:
-    """Return a scan of one data file as JSON, as Iceberg's ScanTaskParser reads it.
-
-    `metadata` is the file's (`pyarrow.parquet.FileMetaData`); `fields` and `columns` are by the
-    paths of its columns, those within lists and maps without statistics. The file is in no
-    partition.
-    """
-    file = {
-        "spec-id": spec_id,
+def scan_task(file: Written, layout: Layout) -> str:
+    """Return a scan of one data file as JSON, as Iceberg's ScanTaskParser reads it."""
+    described = {
+        "spec-id": layout.spec.id,
         "content": "DATA",
-        "file-path": location,
+        "file-path": file.location,
         "file-format": "PARQUET",
-        "partition": {},
-        "file-size-in-bytes": size,
-        "record-count": rows,
-        **_metrics(fields, columns, column_sizes(metadata)),
-        "split-offsets": split_offsets(metadata),
-        "sort-order-id": 0,
+        "partition": {str(id_): value for id_, value in file.partition.items()},
+        "file-size-in-bytes": file.size,
+        "record-count": file.rows,
+        **_metrics(layout.fields, file.columns, file.sizes),
+        "split-offsets": list(file.offsets),
+        "sort-order-id": layout.order.id,
     }
     return json.dumps(
         {
             "task-type": "file-scan-task",
-            "schema": {"type": "struct", "schema-id": 0, "fields": []},
-            "spec": {"spec-id": spec_id, "fields": []},
-            "data-file": file,
+            "schema": json.loads(layout.spec.schema),
+            "spec": json.loads(layout.spec.text),
+            "data-file": described,
             "start": 0,
-            "length": size,
+            "length": file.size,
             "residual-filter": True,
         }
     )
@@ -73,10 +67,10 @@ def column_sizes(metadata: Any) -> dict[str, int]:
     return sizes
 
 
-def split_offsets(metadata: Any) -> list[int]:
+def split_offsets(metadata: Any) -> tuple[int, ...]:
     """Return where the row groups of a Parquet file begin: at their first column's first page."""
     firsts = [group[0] for group in _groups(metadata)]
-    return sorted(
+    return tuple(
         min(filter(None, (first.dictionary_page_offset, first.data_page_offset)))
         for first in firsts
     )

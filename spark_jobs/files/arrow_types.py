@@ -1,0 +1,80 @@
+"""The Arrow types of a contract's columns, as Iceberg has them in Parquet. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+import pyarrow as pa
+
+from lakegate.contract.columns import Column
+from spark_jobs.schema.types import Array, Map, Struct, Type, parse
+
+TIMES: Mapping[str, pa.DataType] = {
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+_PLAIN: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    **TIMES,
+}
+
+
+def schema_of(columns: Iterable[Column], ids: Mapping[str, int] | None = None) -> pa.Schema:
+    """Return the types of columns, with the field id of each place (`files.places`) in `ids`.
+
+    Raises ValueError for a type that Iceberg does not have.
+    """
+    return pa.schema([_field(c.name, parse(c.type), c.name, ids or {}) for c in columns])
+
+
+def type_of(column: Column) -> pa.DataType:
+    """Return the type of a column's values. Raises ValueError as `schema_of`."""
+    return schema_of([column]).types[0]
+
+
+def is_same(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return if values have the same type, whatever the items of lists and maps are called."""
+    if pa.types.is_struct(wanted):
+        return pa.types.is_struct(found) and (
+            [each.name for each in found] == [each.name for each in wanted]
+            and all(is_same(f.type, w.type) for f, w in zip(found, wanted, strict=True))
+        )
+    if pa.types.is_list(wanted):
+        return pa.types.is_list(found) and is_same(found.value_type, wanted.value_type)
+    if pa.types.is_map(wanted):
+        return pa.types.is_map(found) and (
+            is_same(found.key_type, wanted.key_type) and is_same(found.item_type, wanted.item_type)
+        )
+    return bool(found == wanted)
+
+
+def _field(
+    name: str, type_: Type, path: str, ids: Mapping[str, int], *, nullable: bool = True
+) -> pa.Field:
+    metadata = {"PARQUET:field_id": str(ids[path])} if path in ids else None
+    return pa.field(name, _type(type_, path, ids), nullable, metadata)
+
+
+def _type(type_: Type, path: str, ids: Mapping[str, int]) -> pa.DataType:
+    match type_:
+        case Struct(fields):
+            return pa.struct([_field(n, inner, f"{path}.{n}", ids) for n, inner in fields])
+        case Array(item):
+            return pa.list_(_field("element", item, f"{path}.list.element", ids))
+        case Map(key, value):
+            group = f"{path}.key_value"
+            return pa.map_(
+                _field("key", key, f"{group}.key", ids, nullable=False),
+                _field("value", value, f"{group}.value", ids),
+            )
+    if type_.startswith("decimal("):
+        precision, after = map(int, type_[len("decimal(") : -1].split(","))
+        return pa.decimal128(precision, after)
+    if type_ not in _PLAIN:
+        raise ValueError(f"Iceberg has no type {type_}")
+    return _PLAIN[type_]

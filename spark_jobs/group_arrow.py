@@ -1,0 +1,230 @@
+"""Have Arrow audit the files of a group, write those that pass cleanly, and commit these together.
+
+A file's rows are in memory until its verdict is known: so a file that does not pass costs no write,
+and a group of which none passes has no branch.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from threading import Lock
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from lakegate.contract.checks import Metric
+from lakegate.contract.model import Contract
+from lakegate.drift import Baselines
+from lakegate.errors import Permanent
+from lakegate.report import CheckResult
+from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
+from spark_jobs.audit.run import Measured, RowCounts
+from spark_jobs.audit.tier_files import FileMeasures
+from spark_jobs.files.arrow import Damaged, MustRewrite
+from spark_jobs.files.source import BAD_ROW, FILE
+from spark_jobs.group_audit import SETTINGS, Passed, is_clean
+from spark_jobs.group_commit import Entered, Group, GroupTable, spec_like
+from spark_jobs.one_pass.examined import WAY, Examined
+from spark_jobs.one_pass.prepare import prepared
+from spark_jobs.spark import iceberg, jvm
+from spark_jobs.spark.session import another_session
+from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.storage import Storage
+from spark_jobs.unforeseen import explained
+from spark_jobs.write.commit import commit, data_file
+from spark_jobs.write.description import Written
+from spark_jobs.write.files import DataFiles, Rows
+from spark_jobs.write.layout import Layout, layout_of
+
+_THREADS = 2 + (os.cpu_count() or 1)  # some of which wait for S3
+LayoutOf = Callable[[], Layout]
+
+
+@dataclass(frozen=True)
+class Clean:
+    """A file that passed all checks that Arrow can answer, cleanly, and its data files."""
+
+    storage: Storage
+    found: Examined
+    files: tuple[Written, ...]
+
+    @property
+    def ingestion(self) -> str:
+        """Return the file's ingestion."""
+        return self.storage.spec.ingestion
+
+    def passed(self, judge: "Judge", more: Mapping[str, Measured]) -> Passed | None:
+        """Return its result with `more` measures, None if it does not pass cleanly with them."""
+        results = judge.results(self.found.rows, {**self.found.measured, **more})
+        return None if results is None else Passed(self.found.rows.read, results)
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A file that did not pass: alone it says why."""
+
+
+@dataclass
+class _Held:
+    """Rows in memory, in their order."""
+
+    rows: list[Rows] = field(default_factory=list)
+
+    def write(self, rows: Iterable[Rows]) -> list[Written]:
+        """Keep the rows."""
+        self.rows += rows
+        return []
+
+
+def write_together(
+    spark: SparkSession, files: Sequence[Storage], contract: Contract, token: str
+) -> tuple[list[Group], list[Storage]]:
+    """Return the group of the files that passed cleanly, if any did, and those left to Spark.
+
+    Raises LakegateError.
+    """
+    meter, table = Meter(spark), _Table(spark, files[0], contract, token)
+    judge = Judge(contract, cache(files[0].baselines))
+    with meter.step("audit"):
+        clean, left = sort_out(files, judge, table.layout)
+        try:
+            more = table.measured(clean)
+        except jvm.JavaError:  # a row on which a check fails: Spark finds its file
+            return [], [*left, *(each.storage for each in clean)]
+        judged = [(each, each.passed(judge, more.get(each.ingestion, {}))) for each in clean]
+    passed = [(each, found) for each, found in judged if found]
+    if not passed:
+        return [], left
+    with meter.step("append"):
+        entered, audited_hash = table.committed(passed)
+    group = Group(table.opened, contract, audited_hash, meter, entered, {"write": WAY})
+    return [group], left
+
+
+def sort_out(
+    files: Sequence[Storage], judge: "Judge", layout: LayoutOf
+) -> tuple[list[Clean], list[Storage]]:
+    """Audit the files, and write those that pass cleanly as data files of a table.
+
+    The `layout` is asked for once one passed. Returns these, and the files of which only Spark can
+    tell whether they pass; a file that did not pass, or is damaged, is in neither. Raises
+    LakegateError.
+    """
+    with ThreadPoolExecutor(_THREADS) as threads:
+        found = list(threads.map(partial(_found, judge, layout), files))
+    clean = [each for each in found if isinstance(each, Clean)]
+    pairs = zip(files, found, strict=True)
+    return clean, [file for file, each in pairs if type(each) is MustRewrite]
+
+
+def _found(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | _Failed | MustRewrite:
+    """Return a file's verdict, or why Arrow cannot tell it. Raises Transient."""
+    try:
+        with explained("the file cannot be examined", judge.contract):
+            return _audited(judge, layout, storage)
+    except Permanent as why:
+        return Damaged(why.message)
+
+
+def _audited(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | _Failed | MustRewrite:
+    held, contract, spec = _Held(), judge.contract, storage.spec
+    try:
+        found = prepared(storage, contract, spec.limits, threads=1).examined(held)
+        if judge.results(found.rows, found.measured) is None:
+            return _Failed()
+        files = DataFiles.of(storage, layout(), contract, spec)
+    except MustRewrite as why:
+        return why
+    return Clean(storage, found, tuple(files.write(held.rows)))
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What decides if a file passes cleanly; `baselines` are read once."""
+
+    contract: Contract
+    baselines: Callable[[], Baselines]
+
+    def results(
+        self, rows: RowCounts, measured: Mapping[str, Measured]
+    ) -> tuple[CheckResult, ...] | None:
+        """Return the results of the checks with a measure; None unless all are clean."""
+        known = tuple(check for check in self.contract.checks if check.id in measured)
+        asked = replace(self.contract, checks=known)
+        results = verdict.judge(asked, rows, measured)
+        results = tiers.compare_with_history(results, asked, measured, self.baselines)
+        keys = (check.id for check in known if check.metric is Metric.DUPLICATE)
+        repeats = any(measured[id_].value for id_ in keys)
+        return results if is_clean(FileMeasures(rows, measured, repeats), results) else None
+
+
+class _Table:
+    """The table of a group on a branch of its own, which is made once a file passed."""
+
+    def __init__(self, spark: SparkSession, like: Storage, contract: Contract, token: str) -> None:
+        self._of = spark, like, token
+        self._contract = contract
+        self._lock = Lock()
+        self._opened: tuple[SparkSession, GroupTable, Layout] | None = None
+
+    @property
+    def opened(self) -> GroupTable:
+        return self._open()[1]
+
+    def layout(self) -> Layout:
+        return self._open()[2]
+
+    def _open(self) -> tuple[SparkSession, GroupTable, Layout]:
+        spark, like, token = self._of
+        with self._lock:
+            if self._opened is None:
+                spec = spec_like(like.spec)
+                session = another_session(spark, spec, token)
+                table = GroupTable.open(session, spec, self._contract, token)
+                layout = layout_of(session, table.opened.table, self._contract)
+                self._opened = session, table, layout
+            return self._opened
+
+    def measured(self, clean: Sequence[Clean]) -> dict[str, Mapping[str, Measured]]:
+        """Return the measures of the checks that Arrow did not answer, by ingestion.
+
+        One query reads all files. Raises Permanent where the contract's own SQL is refused, and one
+        of `JavaError` where a check fails on a row.
+        """
+        checks = self._contract.checks
+        left = [c for c in checks if any(c.id not in each.found.measured for each in clean)]
+        if not left:
+            return {}
+        session, table, layout = self._open()
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+        for check in left:
+            tier_scan.check_own_sql(session, check)
+        of = {file.location: each.ingestion for each in clean for file in each.files}
+        made = [data_file(session, layout, file) for each in clean for file in each.files]
+        rows = iceberg.rows_of(session, table.opened.table, made)
+        named = rows.select("*", _by_location(of).alias(FILE), F.lit(None).alias(BAD_ROW))
+        found = tier_files.measure(named, replace(self._contract, checks=tuple(left)), "")
+        return {ingestion: each.measured for ingestion, each in found.items()}
+
+    def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
+        """Commit all data files; return the files with them, and the commit's hash."""
+        session, table, layout = self._open()
+        written = [file for each, _ in passed for file in each.files]
+        of = session, table.opened, layout
+        made, audited_hash = commit(*of, written, table.name, table.branch)
+        by_location = {str(file.location()): file for file in made}
+        entered = [
+            Entered(each.storage, found, tuple(by_location[f.location] for f in each.files))
+            for each, found in passed
+        ]
+        return entered, audited_hash
+
+
+def _by_location(names: Mapping[str, str]) -> Expression:
+    """Return the name of a row's data file."""
+    pairs = [F.lit(each) for pair in names.items() for each in pair]
+    return F.element_at(F.create_map(*pairs), F.col("_file"))

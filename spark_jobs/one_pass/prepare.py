@@ -1,0 +1,74 @@
+"""Find by its head or footer if Arrow can be sure to read a landed file as Spark does.
+
+    prepared     is it of a format, and has it exactly the columns, that Arrow reads like Spark?
+    → examined   of each part: decode, measure all checks that Arrow can answer, write data files
+
+A file that is declined here, or while its rows are read, is read and written by Spark, which also
+says what is wrong with it: so nothing is ever refused here. Data files that were written before are
+in no table then.
+"""
+
+import os
+
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from lakegate.errors import Permanent
+from lakegate.limits import Limits
+from spark_jobs.files.arrow import ArrowFile, MustRewrite
+from spark_jobs.files.exact import TEXTS, why_inexact, why_never
+from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
+from spark_jobs.files.places import leaves
+from spark_jobs.files.source import Bytes
+from spark_jobs.one_pass.examined import Prepared
+from spark_jobs.one_pass.row_groups import ParquetRows, SpreadRows, sizes
+from spark_jobs.one_pass.text import Text
+from spark_jobs.one_pass.text_rows import SpreadText, TextRows
+from spark_jobs.storage import Storage
+
+_MOST_HERE = 256 << 20  # bytes that the driver decodes itself
+
+
+def prepared(
+    landed: Bytes,
+    contract: Contract,
+    limits: Limits,
+    spark: SparkSession | None = None,
+    most_here: int = _MOST_HERE,
+    threads: int | None = None,
+) -> Prepared:
+    """Return the file, of which only the head or the footer was read.
+
+    The parts of an object with more than `most_here` bytes, unpacked, are spread over the tasks of
+    `spark`, those of a smaller one over `threads`, by default one a core. Raises MustRewrite, and
+    LakegateError if it cannot be requested.
+    """
+    if reason := why_never(contract):
+        raise MustRewrite(reason)
+    storage = landed if spark and isinstance(landed, Storage) else None
+    if contract.format in TEXTS:
+        text = Text.open(landed, contract, limits)
+        if landed.size <= most_here:
+            return TextRows(text, most_here)
+        if spark is None or storage is None:
+            raise MustRewrite("it is too large for the driver")
+        return SpreadText(text, spark, storage)
+    file = _opened(landed, contract, limits)
+    if spark and storage and sum(sizes(file)) > most_here:
+        return SpreadRows(file, contract, spark, storage.spec)
+    return ParquetRows(file, contract, threads or os.cpu_count() or 1)
+
+
+def _opened(landed: Bytes, contract: Contract, limits: Limits) -> ArrowFile:
+    """Return a Parquet file that Arrow reads as the contract says."""
+    try:
+        footer = parquet_footer(landed)
+        check_parquet(footer, landed.size, limits)
+        check_columns(len(leaves(contract.columns)), limits)
+        file = ArrowFile(landed, footer)
+        reason = why_inexact(footer, file.schema, contract)
+    except (Permanent, ValueError) as error:  # Spark's reader says what is wrong
+        raise MustRewrite(str(error)) from error
+    if reason:
+        raise MustRewrite(reason)
+    return file

@@ -1,0 +1,113 @@
+"""Read a Parquet file by its row groups, of which each part of the file has some."""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import accumulate
+from operator import add
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from lakegate.jobspec import JobSpec
+from spark_jobs.audit import tier_arrow
+from spark_jobs.audit.tier_arrow import Pass
+from spark_jobs.files.arrow import ArrowFile, MustRewrite
+from spark_jobs.one_pass.examined import Examined, Part, Sink, measured_rows, together, write
+from spark_jobs.one_pass.tasks import TaskFiles, spread
+from spark_jobs.write.files import Rows
+
+_PART = 128 << 20  # bytes of row groups, uncompressed, that become one data file
+_SMALLEST_PART = 32 << 20
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """The rows of a Parquet file, read by so many threads at once."""
+
+    file: ArrowFile
+    contract: Contract
+    threads: int = os.cpu_count() or 1
+
+    def examined(self, files: Sink | None = None) -> Examined:
+        """Read all rows: see `examined.Prepared`."""
+        work = partial(_part, self.file, self.contract, files)
+        with ThreadPoolExecutor(self.threads) as threads:
+            parts = list(threads.map(work, _parts(self.file, at_least=self.threads)))
+        return together(parts, self.contract)
+
+
+@dataclass(frozen=True)
+class SpreadRows:
+    """The rows of a large Parquet file, read by Spark's tasks."""
+
+    file: ArrowFile
+    contract: Contract
+    spark: SparkSession
+    spec: JobSpec
+
+    def examined(self, files: Sink | None = None) -> Examined:
+        """Read all rows: see `examined.Prepared`."""
+        own = TaskFiles.like(files, self.spec, self.contract)
+        work = partial(_in_task, own, self.file.footer)
+        return spread(self.spark, work, _parts(self.file), self.contract)
+
+
+def sizes(file: ArrowFile) -> list[int]:
+    """Return the uncompressed size of each row group in bytes, as the footer declares it."""
+    return [group.total_byte_size for group in _row_groups(file)]
+
+
+def _in_task(own: TaskFiles, footer: bytes, groups: Sequence[int]) -> Part:
+    storage, files = own.open()
+    return _part(ArrowFile(storage, footer), own.contract, files, groups)
+
+
+def _part(file: ArrowFile, contract: Contract, files: Sink | None, groups: Sequence[int]) -> Part:
+    passes: list[Pass] = []
+    names = [column.name for column in contract.columns]
+    starts = [0, *accumulate(group.num_rows for group in _row_groups(file))]
+
+    def rows() -> Iterator[Rows]:
+        for number in groups:
+            table = file.row_group(number, names)
+            passes.append(found := _measured(table, contract))
+            numbers = np.arange(table.num_rows) + starts[number] + 1
+            yield measured_rows(table, found, numbers, contract)
+
+    written = write(files, rows())
+    return Part(reduce(add, passes), written)
+
+
+def _measured(table: pa.Table, contract: Contract) -> Pass:
+    """Return the findings over some rows, before they are written. Raises MustRewrite."""
+    found = tier_arrow.measure(table, contract)
+    if found.undecodable:
+        raise MustRewrite(f"{', '.join(sorted(found.undecodable))} is not UTF-8")
+    return found
+
+
+def _row_groups(file: ArrowFile) -> Iterator[Any]:
+    return map(file.metadata.row_group, range(file.metadata.num_row_groups))
+
+
+def _parts(file: ArrowFile, at_least: int = 1) -> list[list[int]]:
+    """Return the row groups of a file in parts; each becomes a data file.
+
+    There are `at_least` so many, unless they would be small.
+    """
+    found = sizes(file)
+    largest = min(_PART, max(sum(found) // at_least, _SMALLEST_PART))
+    parts: list[list[int]] = [[]]
+    held = 0
+    for number, size in enumerate(found):
+        if held and held + size > largest:
+            parts, held = [*parts, []], 0
+        parts[-1].append(number)
+        held += size
+    return parts

@@ -1,0 +1,134 @@
+"""Spread the parts of a large file over Spark's tasks, which write their data files themselves.
+
+Hashes of keys, which are as many as the rows, stay with the tasks: they are counted in buckets.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark import RDD, StorageLevel
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from lakegate.jobspec import JobSpec
+from spark_jobs.audit import arrow_keys
+from spark_jobs.audit.arrow_keys import Hashes
+from spark_jobs.audit.keys import Keys
+from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow_text import Rows
+from spark_jobs.one_pass.examined import Examined, Part, Sink, together
+from spark_jobs.spark.jvm import JavaError
+from spark_jobs.storage import Storage
+from spark_jobs.write.files import DataFiles
+from spark_jobs.write.layout import Layout
+
+_BITS = 5  # of a hash, by which it has its bucket: so a task has a 32nd of all
+_Item = TypeVar("_Item")
+_Key: TypeAlias = tuple[str, ...]
+_Array: TypeAlias = NDArray[Any]
+_Found: TypeAlias = Part | MustRewrite
+
+
+@dataclass(frozen=True)
+class TaskFiles:
+    """What a task needs to make the data files of a run; without a layout it makes none."""
+
+    spec: JobSpec
+    contract: Contract
+    layout: Layout | None
+
+    @classmethod
+    def like(cls, files: Sink | None, spec: JobSpec, contract: Contract) -> "TaskFiles":
+        """Return what makes the same files as `files`."""
+        return cls(spec, contract, files.layout if isinstance(files, DataFiles) else None)
+
+    def open(self) -> tuple[Storage, DataFiles | None]:
+        """Return the buckets of the run, and its data files."""
+        storage = Storage.of_objects(self.spec)
+        if self.layout is None:
+            return storage, None
+        return storage, DataFiles(storage, self.layout, self.contract, self.spec)
+
+
+def spread(
+    spark: SparkSession,
+    work: Callable[[_Item], Part],
+    items: Sequence[_Item],
+    contract: Contract,
+    read: Rows | None = None,
+) -> Examined:
+    """Return a file by the work on its items; raises as `examined.together`."""
+    done = spark.sparkContext.parallelize(items, len(items)).map(partial(_or_reason, work))
+    done.persist(StorageLevel.DISK_ONLY)  # so that no part is read twice
+    try:
+        parts = _sound(done.map(_without_keys).collect())
+        return together(parts, contract, read, _counted(done))
+    except JavaError as error:
+        raise MustRewrite("Spark's tasks cannot decode it") from error
+    finally:
+        done.unpersist()
+
+
+def _or_reason(work: Callable[[_Item], Part], item: _Item) -> _Found:
+    """Return a part, or why Spark must read it: a task cannot raise it."""
+    try:
+        return work(item)
+    except MustRewrite as why:
+        return why
+
+
+def _sound(found: Iterable[_Found]) -> list[Part]:
+    parts: list[Part] = []
+    for each in found:
+        if isinstance(each, MustRewrite):
+            raise each
+        parts.append(each)
+    return parts
+
+
+def _without_keys(found: _Found) -> _Found:
+    if isinstance(found, MustRewrite):
+        return found
+    return replace(found, found=replace(found.found, hashes={}))
+
+
+def _counted(done: "RDD[_Found]") -> dict[_Key, Hashes]:
+    """Return the counts of all keys over all parts, without those that hashes leave in doubt."""
+    buckets = done.flatMap(_buckets).groupByKey(1 << _BITS).mapValues(_in_bucket).collect()
+    found: dict[tuple[_Key, bool], list[Keys]] = {}
+    for (key, is_exact, _), counts in buckets:
+        found.setdefault((key, is_exact), []).append(counts)
+    sums = {of: reduce(_sum, counts) for of, counts in found.items()}
+    return {
+        key: Hashes((), is_exact, counts)
+        for (key, is_exact), counts in sums.items()
+        if is_exact or not counts.repeated
+    }
+
+
+def _buckets(part: _Found) -> Iterator[tuple[tuple[_Key, bool, int], _Array]]:
+    """Yield the hashes of each key, equal ones in the same bucket."""
+    for key, hashes in ({} if isinstance(part, MustRewrite) else part.found.hashes).items():
+        for words in hashes.parts:
+            mixed = words.copy()
+            arrow_keys.mix(mixed)
+            places = mixed >> np.uint64(64 - _BITS)
+            for place in range(1 << _BITS):
+                yield (key, hashes.exact, place), words[places == place]
+
+
+def _in_bucket(words: Iterable[_Array]) -> Keys:
+    return arrow_keys.counts(np.sort(np.concatenate(list(words))))
+
+
+def _sum(one: Keys, other: Keys) -> Keys:
+    return Keys(*map(add, _three(one), _three(other)))
+
+
+def _three(keys: Keys) -> tuple[int, int, int]:
+    return keys.distinct, keys.repeated, keys.rows

@@ -1,0 +1,187 @@
+"""Write rows as data files of a table: the only place where a landed row becomes a stored one.
+
+Nothing is committed here. A file that no commit names is deleted by upkeep.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import chain
+from operator import add
+from typing import Any, BinaryIO, Protocol
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakegate.contract.columns import Column
+from lakegate.contract.model import Contract
+from lakegate.jobspec import JobSpec
+from spark_jobs.audit.arrow_values import ColumnStatistics, is_plain, statistics
+from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow_types import schema_of
+from spark_jobs.provenance import values_of
+from spark_jobs.write.description import Written, column_sizes, split_offsets
+from spark_jobs.write.layout import CODECS, Layout
+from spark_jobs.write.origins import with_origins
+from spark_jobs.write.partitions import arranged
+
+_ROW_GROUP = 64 << 20  # bytes of rows in memory; about the half is written
+_ARRANGED = 256 << 20  # bytes of rows that are divided by partitions and sorted at once
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Decoded rows of the contract's columns, and what is known of their statistics by column.
+
+    The rows' numbers are in the column `origins.ROW`, if the contract asks for them.
+    """
+
+    table: pa.Table
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
+
+    def __add__(self, other: "Rows") -> "Rows":
+        both = self.columns.keys() & other.columns.keys()
+        columns = {name: self.columns[name] + other.columns[name] for name in both}
+        return Rows(pa.concat_tables([self.table, other.table]), columns)
+
+
+class Lake(Protocol):
+    """The place of new objects, as `storage.Storage`."""
+
+    def new_object(self, address: str) -> AbstractContextManager[BinaryIO]:
+        """Provide a stream to an object, which exists once the block ends without an error."""
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """The data files that a run writes of a contract's rows, in the layout of their table."""
+
+    lake: Lake
+    layout: Layout
+    contract: Contract
+    spec: JobSpec
+
+    @classmethod
+    def of(cls, lake: Lake, layout: Layout, contract: Contract, spec: JobSpec) -> "DataFiles":
+        """Return the files of a table with this layout, for the landed object of a run.
+
+        Raises MustRewrite where Spark must write them.
+        """
+        if layout.obstacle:
+            raise MustRewrite(layout.obstacle)
+        return cls(lake, layout, contract, spec)
+
+    def write(self, rows: Iterable[Rows]) -> list[Written]:
+        """Write rows in their order; return the data files, none for none.
+
+        Raises LakegateError where the files cannot be put.
+        """
+        tables = map(self._with_origins, rows)
+        if not (self.layout.spec.fields or self.layout.order.keys):
+            groups = _collected(tables, _ROW_GROUP)
+            first = next(groups, None)
+            return [] if first is None else [self._file(chain([first], groups))]
+        return [
+            self._file(_slices(rows), partition)
+            for held in _collected(tables, _ARRANGED)
+            for partition, rows in arranged(held.table, self.layout, self._columns)
+        ]
+
+    def _with_origins(self, rows: Rows) -> Rows:
+        table = with_origins(rows.table, self.contract.provenance, values_of(self.spec))
+        return replace(rows, table=table)
+
+    def _file(self, groups: Iterable[Rows], partition: Mapping[int, Any] | None = None) -> Written:
+        location = f"{self.layout.folder}{uuid4()}.parquet"
+        found: list[dict[str, ColumnStatistics]] = []
+        made: list[pq.FileMetaData] = []
+        with self.lake.new_object(location) as sink:
+            with pq.ParquetWriter(
+                sink, self._schema, metadata_collector=made, **self._options
+            ) as to:
+                for rows in groups:
+                    table = rows.table.cast(self._schema)
+                    to.write_table(table, row_group_size=table.num_rows)
+                    found.append(self._statistics(rows))
+            size = sink.tell()
+        (metadata,) = made
+        columns = {name: reduce(add, (each[name] for each in found)) for name in found[0]}
+        sizes, offsets = column_sizes(metadata), split_offsets(metadata)
+        rows = metadata.num_rows
+        return Written(location, size, rows, columns, sizes, offsets, partition or {})
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        return schema_of(self.contract.table_columns, self.layout.ids)
+
+    @cached_property
+    def _options(self) -> dict[str, Any]:
+        """Return how Arrow writes what each of Iceberg's readers reads alike.
+
+        Without dictionaries of floats, in which Iceberg's filters tell 0.0 from -0.0.
+        """
+        return {
+            "compression": CODECS[self.layout.codec],
+            "compression_level": self.layout.level,
+            "use_dictionary": [name for name, type_ in self._leaves if not _is_floating(type_)],
+            "store_schema": False,
+            "store_decimal_as_integer": True,
+            "write_page_checksum": True,
+        }
+
+    @property
+    def _leaves(self) -> Iterator[tuple[str, pa.DataType]]:
+        for each in self._schema:
+            yield from _leaves(each.name, each.type)
+
+    def _statistics(self, rows: Rows) -> dict[str, ColumnStatistics]:
+        return {
+            name: rows.columns.get(name) or statistics(each, rows.table[each.top])
+            for name, each in self._columns.items()
+        }
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        every = (*self.contract.table_columns, *self.contract.nested)
+        return {each.name: each for each in every if is_plain(each)}
+
+
+def _collected(rows: Iterable[Rows], least: int) -> Iterator[Rows]:
+    """Yield all rows in tables of at least so many bytes, but for the last."""
+    held: list[Rows] = []
+    for each in rows:
+        held.append(each)
+        if sum(one.table.nbytes for one in held) >= least:
+            yield reduce(add, held)
+            held = []
+    if any(each.table.num_rows for each in held):
+        yield reduce(add, held)
+
+
+def _slices(rows: pa.Table) -> Iterator[Rows]:
+    """Yield rows in tables of about the size of a row group."""
+    step = -(-rows.num_rows // -(-rows.nbytes // _ROW_GROUP or 1))
+    for start in range(0, rows.num_rows, step):
+        yield Rows(rows.slice(start, step))
+
+
+def _leaves(path: str, type_: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the path in Parquet, and the type, of all values within a type."""
+    if pa.types.is_struct(type_):
+        inner = [(f"{path}.{each.name}", each.type) for each in type_]
+    elif pa.types.is_list(type_):
+        inner = [(f"{path}.list.element", type_.value_type)]
+    elif pa.types.is_map(type_):
+        group = f"{path}.key_value"
+        inner = [(f"{group}.key", type_.key_type), (f"{group}.value", type_.item_type)]
+    else:
+        yield path, type_
+        return
+    for each in inner:
+        yield from _leaves(*each)
+
+
+def _is_floating(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(type_))

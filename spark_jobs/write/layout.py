@@ -1,0 +1,213 @@
+"""Find how the data files of a table are written. What is found can be sent to Spark's tasks."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from lakegate.contract.reading.layout import SortKey
+from spark_jobs.audit.arrow_values import FLOATING, is_plain
+from spark_jobs.files.places import Place, fields
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.jvm import items_of, java_class, texts_of
+from spark_jobs.spark.table_layout import order_of
+
+_ICEBERG_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
+_METRICS = "org.apache.iceberg.MetricsConfig"
+_CODEC, _LEVEL = "write.parquet.compression-codec", "write.parquet.compression-level"
+_NAME = "name"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A table's column: its field id, its type in Iceberg, and how its metrics are kept.
+
+    `mode` is Iceberg's: none, counts, truncate(n) or full.
+    """
+
+    id: int
+    type: str
+    mode: str
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """A part of a partition: the transformed value of a column, under a field id of its own.
+
+    `transform` is as Iceberg writes it: identity, year, month, day, hour, bucket[16], truncate[4].
+    """
+
+    id: int
+    column: str
+    transform: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A partition spec of a table, and as Iceberg writes it in JSON with the table's schema."""
+
+    id: int = 0
+    fields: tuple[PartitionField, ...] = ()
+    text: str = '{"spec-id": 0, "fields": []}'
+    schema: str = '{"type": "struct", "schema-id": 0, "fields": []}'
+
+
+@dataclass(frozen=True)
+class Order:
+    """A sort order of a table, by its id; 0 is that of no order."""
+
+    id: int = 0
+    keys: tuple[SortKey, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the files of a table are written.
+
+    `ids` are the field ids of the contract's columns, and of those within them, by their places
+    (`files.places`). `fields` are those of which Iceberg keeps metrics. A new data file is in
+    `folder`, has rows of one partition of the `spec`, and is sorted by `order`. `level` is that of
+    the compression `codec`, None for its usual one. `obstacle` is the reason why Spark must write
+    the table's files, "" without one.
+    """
+
+    ids: Mapping[str, int]
+    fields: Mapping[str, Field]
+    folder: str
+    spec: Spec = Spec()
+    order: Order = Order()
+    codec: str = "zstd"
+    level: int | None = None
+    obstacle: str = ""
+
+
+def layout_of(spark: SparkSession, table: Any, contract: Contract) -> Layout:
+    """Return the layout of the branch's table, which has the contract's columns."""
+    metrics = java_class(spark, _METRICS).forTable(table)
+    there = {each.path.lower(): each for each in _in_struct(iceberg.written_schema(spark, table))}
+    wanted = fields(contract.table_columns)
+    found = {place.path: there[place.path.lower()] for place in wanted if _fits(place, there)}
+    kept = {
+        place.path: Field(
+            found[place.path].id,
+            found[place.path].type,
+            str(metrics.columnMode(found[place.path].name).toString()),
+        )
+        for place in wanted
+        if place.path in found and place.is_leaf
+    }
+    others = [place.path for place in wanted if place.path not in found]
+    properties = texts_of(table.properties())
+    spec, order = _spec(spark, table), _order(table)
+    return Layout(
+        {path: each.id for path, each in found.items()},
+        kept,
+        str(table.locationProvider().newDataLocation(_NAME)).removesuffix(_NAME),
+        spec,
+        order,
+        properties.get(_CODEC, "zstd").lower(),
+        int(properties[_LEVEL]) if _LEVEL in properties else None,
+        _obstacle(properties, spec, order, others, contract),
+    )
+
+
+def _spec(spark: SparkSession, table: Any) -> Spec:
+    spec, schema = table.spec(), table.schema()
+    fields = [
+        PartitionField(
+            each.fieldId(),
+            str(schema.findColumnName(each.sourceId())),
+            str(each.transform().toString()),
+        )
+        for each in items_of(spec.fields())
+    ]
+    parser = java_class(spark, "org.apache.iceberg.PartitionSpecParser")
+    written = json.dumps(iceberg.written_schema(spark, table))
+    return Spec(spec.specId(), tuple(fields), str(parser.toJson(spec)), written)
+
+
+def _order(table: Any) -> Order:
+    return Order(table.sortOrder().orderId(), tuple(order_of(table)))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A field of the table: its place in a Parquet file, its name and its type in Iceberg.
+
+    The type has no spaces, and is "" for a nested one.
+    """
+
+    path: str
+    id: int
+    name: str
+    type: str
+
+
+def _in_struct(struct: Mapping[str, Any], path: str = "", name: str = "") -> Iterator[_Found]:
+    for each in struct["fields"]:
+        own = each["name"]
+        yield from _within(each["id"], path + own, name + own, each["type"])
+
+
+def _within(id_: int, path: str, name: str, type_: Any) -> Iterator[_Found]:
+    written = type_.replace(" ", "") if isinstance(type_, str) else ""
+    yield _Found(path, id_, name, written)
+    match type_:
+        case {"type": "struct"}:
+            yield from _in_struct(type_, f"{path}.", f"{name}.")
+        case {"type": "list", "element-id": item, "element": inner}:
+            yield from _within(item, f"{path}.list.element", f"{name}.element", inner)
+        case {"type": "map"}:
+            for part in ("key", "value"):
+                where = f"{path}.key_value.{part}", f"{name}.{part}"
+                yield from _within(type_[f"{part}-id"], *where, type_[part])
+
+
+def _fits(place: Place, there: Mapping[str, _Found]) -> bool:
+    """Return if the table has a field at the place, of the same type."""
+    found = there.get(place.path.lower())
+    if found is None or not isinstance(place.type, str):
+        return found is not None and not found.type
+    return found.type == _ICEBERG_TYPES.get(place.type, place.type)
+
+
+def _obstacle(
+    properties: Mapping[str, str],
+    spec: Spec,
+    order: Order,
+    others: Sequence[str],
+    contract: Contract,
+) -> str:
+    codec = properties.get(_CODEC, "zstd").lower()
+    sources = (*(each.column for each in spec.fields), *(key.column for key in order.keys))
+    odd = [name for name in sources if not _is_ordered(name, contract)]
+    reasons = {
+        f"the table is partitioned or sorted by {', '.join(odd)}": bool(odd),
+        "the table is not written as Parquet": (
+            properties.get("write.format.default", "parquet").lower() != "parquet"
+        ),
+        f"the table is compressed as {codec}": codec not in CODECS,
+        "the table is encrypted": "encryption.key-id" in properties,
+        f"the table has another type for {', '.join(others)}": bool(others),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _is_ordered(name: str, contract: Contract) -> bool:
+    """Return if Arrow compares a column's values as Iceberg does, which orders NaN and zeros."""
+    every = (*contract.table_columns, *contract.nested)
+    types = {column.name: column.type for column in every if is_plain(column)}
+    return types.get(name, "double") not in FLOATING
+
+
+# Iceberg's names of compressions, and Arrow's.
+CODECS = {
+    "zstd": "zstd",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "brotli": "brotli",
+    "uncompressed": "none",
+}

@@ -1,0 +1,279 @@
+"""Files that Arrow reads and writes, and those that Spark does."""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import boto3
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakegate.report import Verdict
+from spark_jobs.one_pass.examined import WAY
+from spark_jobs.one_pass.prepare import prepared
+from spark_jobs.one_pass.text import Text
+from spark_jobs.one_pass.text_rows import SpreadText, TextRows
+from spark_jobs.storage import Storage
+from spark_jobs.write.files import DataFiles
+from tests.fakes import lying_parquet
+from tests.fakes.lakes import data_files, layout_for
+from tests.spark.conftest import GOOD, Job, changed, parquet
+from tests.spark.measuring import contract_of, custom, options
+from tests.spark.test_group import _ingest, _specs
+
+pytestmark = pytest.mark.spark
+Contract = Callable[..., str]
+
+
+def _way(report: Any) -> str:
+    return str(report.engine["write"])
+
+
+def test_a_plain_file_is_written_by_arrow(job: Job, contract: Contract, table: str) -> None:
+    """It has the rows that Spark would write, and the report names way, tier and one data file."""
+    report = job.ingest(changed(), contract(), table)
+    assert (report.verdict, _way(report)) == (Verdict.PASSED, WAY)
+    assert {check.tier for check in report.checks} == {"file", "arrow"}
+    assert (len(report.files), report.rows_read, report.rows_written) == (1, 3, 3)
+    rows = job.rows(table, report.branch)
+    assert [list(row.values()) for row in rows] == [
+        list(row) for row in zip(*GOOD.values(), strict=True)
+    ]
+
+
+def test_a_second_file_is_written_beside_the_first(
+    job: Job, contract: Contract, table: str
+) -> None:
+    """A file finds the columns of a table that exists, whatever their order."""
+    job.publish(job.ingest(changed(), contract(), table))
+    other = dict(reversed(list(GOOD.items())))
+    report = job.ingest(parquet({**other, "id": [4, 5, 6]}), contract(), table)
+    assert _way(report) == WAY
+    rows = job.rows(table, report.branch)
+    assert sorted(row["id"] for row in rows) == [1, 2, 3, 4, 5, 6]
+    assert sorted(str(row["day"]) for row in rows) == sorted(2 * [str(day) for day in GOOD["day"]])
+
+
+@pytest.mark.parametrize(
+    ("why", "columns"),
+    [
+        ("its column id is not bigint", {"id": pa.array([1, 2, 3], pa.int32())}),
+        ("name is not UTF-8", {"name": pa.array([b"n1", b"\xff", None]).view(pa.string())}),
+    ],
+)
+def test_any_other_file_is_written_by_spark(
+    job: Job, contract: Contract, table: str, why: str, columns: dict[str, Any]
+) -> None:
+    """Spark appends or rejects a file that Arrow leaves, and the report says why."""
+    report = job.ingest(changed(**columns), contract(), table)
+    assert report.engine.get("write", "").startswith(f"written by Spark: {why}")
+
+
+def test_a_file_that_fails_has_samples(job: Job, contract: Contract, table: str) -> None:
+    """A rejected file's branch has its rows, and the report shows those that broke the check."""
+    report = job.ingest(changed(amount=[0.0, 100.5, None]), contract(), table)
+    assert (report.verdict, _way(report)) == (Verdict.REJECTED, WAY)
+    (failed,) = report.failed
+    assert (failed.id, failed.tier, failed.counted) == ("amount.invalidValues", "arrow", 1)
+    assert [row["amount"] for row in failed.samples] == ["100.5"]
+    assert len(job.rows(table, report.branch)) == 3
+
+
+_SKU = pa.struct({"sku": pa.string()})
+_AREA = pa.struct({"code": pa.string(), "size": pa.int64()})
+
+
+def _nested(area: list[Any], lines: list[Any]) -> bytes:
+    columns = {"area": pa.array(area, _AREA), "lines": pa.array(lines, pa.list_(_SKU))}
+    return parquet({"id": [*range(len(area))], **columns})
+
+
+def _of_nested(table: str, **of_sku: Any) -> str:
+    code = {"name": "code", "logicalType": "string", "required": True}
+    size = {"name": "size", "logicalType": "integer", "logicalTypeOptions": {"minimum": 0}}
+    sku = {"name": "sku", "logicalType": "string", **of_sku}
+    columns: list[dict[str, Any]] = [
+        {"name": "id", "logicalType": "integer", "unique": True},
+        {"name": "area", "logicalType": "object", "properties": [code, size]},
+        {
+            "name": "lines",
+            "logicalType": "array",
+            "required": True,
+            "items": {"logicalType": "object", "properties": [sku]},
+        },
+    ]
+    return contract_of(columns, (), table)
+
+
+def test_a_file_with_nested_columns_is_written_by_arrow(job: Job, table: str) -> None:
+    """Arrow answers the checks of structs, and of lists as a whole, Spark those of their items."""
+    area = [{"code": "x", "size": 0}, None, {"code": None, "size": -1}]
+    body = _nested(area, [[{"sku": "a"}, {"sku": None}], [], None])
+    report = job.ingest(body, _of_nested(table, required=True), table)
+    assert (report.verdict, _way(report)) == (Verdict.REJECTED, WAY)
+    assert {each.id: (each.tier, each.counted) for each in report.failed} == {
+        "area.code.nullValues": ("arrow", 1),
+        "area.size.invalidValues": ("arrow", 1),
+        "lines.nullValues": ("arrow", 1),
+        "lines[].sku.nullValues": ("scan", 1),
+    }
+    rows = job.rows(table, report.branch)
+    assert [row["area"] and row["area"].asDict() for row in rows] == area
+    assert [row["lines"] and [each.sku for each in row["lines"]] for row in rows] == [
+        ["a", None],
+        [],
+        None,
+    ]
+
+
+def test_a_group_of_nested_files_is_written_by_arrow(job: Job, table: str) -> None:
+    """Files with nested columns share a commit; one whose leaves disagree is left alone."""
+    bodies = {f"fits {n}": _nested([{"code": "x", "size": n}], [[]]) for n in (1, 2)}
+    rows = [[{"code": "x", "size": 1}, None], [None, {"code": "x", "size": 1}]]
+    one, other = (_nested(each, [[], []]) for each in rows)
+    bodies["disagrees"] = lying_parquet.grafted(one, other, 2)
+    reports = _ingest(job, _specs(job, bodies, _of_nested(table), table))
+    assert [_way(report) for report in reports[:2]] == [WAY] * 2
+    assert [len(report.group) for report in reports] == [2, 2, 0]
+    assert sorted(row["area"].size for row in job.rows(table, reports[0].branch)) == [1, 2]
+
+
+def test_damage_that_spark_overlooks_is_an_error(job: Job, table: str) -> None:
+    """A file whose leaves disagree is not published, although Spark can read it."""
+    rows = [[{"code": "x", "size": 1}, None], [None, {"code": "x", "size": 1}]]
+    one, other = (_nested(each, [[], []]) for each in rows)
+    body = lying_parquet.grafted(one, other, 2)
+    report = job.ingest(body, _of_nested(table), table)
+    assert report.reason
+    assert (report.verdict, report.reason.code) == (Verdict.ERRORED, "CORRUPT_FILE")
+    assert "the parts of its column area do not belong together" in report.reason.message
+
+
+def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str) -> None:
+    """The row groups of a large file are measured and written in Spark's tasks."""
+    body = parquet({**GOOD, "id": [1, 2, 2]}, row_group_size=1)
+    spec = job.spec(job.services.land(f"{table}/large", body), contract(), table)
+    storage = Storage(spec, job.services.s3, boto3.client("secretsmanager"))
+    asked = storage.contract()
+    here = prepared(storage, asked, spec.limits).examined()
+    layout = layout_for(asked, folder=storage.address("tests/"))
+    files = DataFiles.of(storage, layout, asked, spec)
+    there = prepared(storage, asked, spec.limits, job.warm_spark, most_here=0).examined(files)
+    assert there.measured == here.measured
+    written = [pq.read_table(BytesIO(storage.object(each.location))) for each in there.files]
+    assert pa.concat_tables(written)["id"].to_pylist() == [1, 2, 2]
+
+
+_LOGICAL = {"id": "integer", "name": "string"}
+_TEXTS = {
+    "csv": 'id,name\r\n1,"a, b"\r\nx,c\r\n\r\n2,ä\r\n3\r\n4,""\r\n',
+    "json": '{"id":1,"name":"a"}\n{"id":"x"}\n{"name":"ä","id":2}\n{"id":3}\n{"id":4}\n',
+}
+
+
+@pytest.mark.parametrize("size", [1, 7, 20, 1000])
+@pytest.mark.parametrize("format_", _TEXTS)
+def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: int) -> None:
+    """The parts of a large text are read and written in Spark's tasks as in the driver."""
+    columns = [{"name": n, "logicalType": type_, "unique": True} for n, type_ in _LOGICAL.items()]
+    asked_text = contract_of(columns, [{"metric": "rowCount", "mustBe": 1}], table, format=format_)
+    landed = job.services.land(f"{table}/large", _TEXTS[format_].encode())
+    spec = job.spec(landed, asked_text, table)
+    storage = Storage(spec, job.services.s3, None)
+    text = Text.open(storage, asked := storage.contract(), spec.limits)
+    lake, kept = data_files(asked)
+    here = TextRows(text, 1000).examined(kept)
+    layout = layout_for(asked, folder=storage.address("tests/"))
+    files = DataFiles.of(storage, layout, asked, spec)
+    there = SpreadText(text, job.warm_spark, storage, size).examined(files)
+    assert (there.measured, there.rows) == (here.measured, here.rows)
+    assert here.bad
+    assert there.bad
+    assert there.bad.part.first == here.bad.part.first
+    assert there.bad.part.present == here.bad.part.present
+    written = [pq.read_table(BytesIO(storage.object(each.location))) for each in there.files]
+    assert pa.concat_tables(written).to_pylist() == lake.rows(here.files[0]).to_pylist()
+    assert (len(written) > 1) is (size < 1000)
+
+
+def _spelt(number: int) -> bytes:
+    """Return a file that Spark alone reads, as one of its columns is spelt in another way."""
+    columns = {**GOOD, "id": [7, 8, number]}
+    return parquet({("ID" if name == "id" else name): values for name, values in columns.items()})
+
+
+def test_a_damaged_footer_leaves_the_group_as_it_is(
+    job: Job, contract: Contract, table: str
+) -> None:
+    """Files whose footers are described wrongly are left alone; the others are still a group."""
+    bodies = {f"spelt {n}": _spelt(n) for n in (1, 2)}
+    intact = bodies["spelt 1"]
+    begin = len(intact) - 8 - int.from_bytes(intact[-8:-4], "little")
+    for at, byte in ((0, 0), (0, 1), (3, 17)):  # no schema, one that is no list, one of truths
+        damaged = bytearray(intact)
+        damaged[begin + at] = byte
+        bodies[f"damaged at {at} by {byte}"] = bytes(damaged)
+    reports = _ingest(job, _specs(job, bodies, contract(), table))
+    assert [len(report.group) for report in reports] == [2, 2, 0, 0, 0]
+
+
+def test_a_group_is_written_by_arrow_and_by_spark(job: Job, contract: Contract, table: str) -> None:
+    """Files that Arrow reads share one commit, the others another, and each has its report."""
+    bodies = {f"fits {n}": changed(id=[n, n + 10, n + 20]) for n in (1, 2)}
+    bodies |= {f"spelt {n}": _spelt(n) for n in (1, 2)}
+    reports = _ingest(job, _specs(job, bodies, contract(), table))
+    assert [_way(report) for report in reports] == [WAY] * 2 + ["written by Spark"] * 2
+    assert [len(report.group) for report in reports] == [2] * 4
+    assert len({report.branch for report in reports}) == 2
+    assert sorted(row["id"] for row in job.rows(table, reports[0].branch)) == [1, 2, 11, 12, 21, 22]
+
+
+def _of_real_table(table: str) -> str:
+    """Return the contract of a table with partitions, order, provenance and a check in SQL."""
+    columns: list[dict[str, Any]] = [
+        {"name": "id", "logicalType": "integer", "unique": True},
+        {
+            "name": "day",
+            "logicalType": "date",
+            "partitioned": True,
+            **options(partitionTransform="month"),
+        },
+    ]
+    checks = [custom("rowExpression", expression="10 / id > 0", mustBe=0)]
+    settings = {"sortOrder": ["id desc"], "provenance": "all"}
+    return contract_of(columns, checks, table, format="csv", **settings)
+
+
+def _days(*ids: int) -> bytes:
+    return ("id,day\n" + "".join(f"{n},2026-{n % 2 + 1:02}-03\n" for n in ids)).encode()
+
+
+def test_a_group_of_a_real_table_is_written_by_arrow(job: Job, table: str) -> None:
+    """Files share a commit into partitions, and one query answers the owner's SQL for all."""
+    bodies = {"one": _days(1, 2, 3), "two": _days(4), "breaks it": _days(5, -6)}
+    specs = _specs(job, bodies, _of_real_table(table), table)
+    reports = _ingest(job, specs)
+    assert [each.verdict for each in reports] == [Verdict.PASSED] * 2 + [Verdict.REJECTED]
+    assert [_way(report) for report in reports] == [WAY] * 3
+    assert [len(report.group) for report in reports] == [2, 2, 0]
+    assert [len(report.files) for report in reports] == [2, 1, 2]
+    rows = job.rows(table, reports[0].branch)
+    found = {row["id"]: (row["ingestion_id"], row["row_number"]) for row in rows}
+    one, two = (report.ingestion for report in reports[:2])
+    assert found == {1: (one, 1), 2: (one, 2), 3: (one, 3), 4: (two, 1)}
+    files = job.services.at(reports[0].branch).load_table(table).inspect.files().to_pylist()
+    assert sorted(each["partition"]["day_month"] for each in files) == [672, 672, 673]
+    february = job.session(reports[0].branch).table(f"lake.{table}").where("day > '2026-02-01'")
+    assert sorted(row["id"] for row in february.collect()) == [1, 3]
+
+
+def test_a_check_that_fails_on_a_row_spares_the_other_files(job: Job, table: str) -> None:
+    """If the owner's SQL cannot be evaluated for one file of a group, the others still pass."""
+    bodies = {"one": _days(1), "no answer": _days(7, 0), "two": _days(4)}
+    reports = _ingest(job, _specs(job, bodies, _of_real_table(table), table))
+    assert [each.verdict for each in reports] == [
+        Verdict.PASSED,
+        Verdict.ERRORED,
+        Verdict.PASSED,
+    ]
