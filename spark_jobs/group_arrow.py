@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.checks import Metric
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
-from lakegate.errors import Permanent
+from lakegate.errors import LakegateError, Permanent
 from lakegate.report import CheckResult
 from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
@@ -168,7 +168,7 @@ class _Table:
         self._of = spark, like, token
         self._contract = contract
         self._lock = Lock()
-        self._opened: tuple[SparkSession, GroupTable, Layout] | None = None
+        self._opened: tuple[SparkSession, GroupTable, Layout] | LakegateError | None = None
 
     @property
     def opened(self) -> GroupTable:
@@ -180,10 +180,16 @@ class _Table:
     def _open(self) -> tuple[SparkSession, GroupTable, Layout]:
         spark, like, token = self._of
         with self._lock:
+            if isinstance(self._opened, LakegateError):  # once for all files, as once is enough
+                raise self._opened
             if self._opened is None:
                 spec = spec_like(like.spec)
                 session = another_session(spark, spec, token)
-                table = GroupTable.open(session, spec, self._contract, token)
+                try:
+                    table = GroupTable.open(session, spec, self._contract, token)
+                except LakegateError as error:
+                    self._opened = error
+                    raise
                 layout = layout_of(session, table.opened.table, self._contract)
                 self._opened = session, table, layout
             return self._opened

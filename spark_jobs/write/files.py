@@ -27,7 +27,7 @@ from spark_jobs.write.layout import CODECS, Layout
 from spark_jobs.write.origins import with_origins
 from spark_jobs.write.partitions import arranged
 
-_ROW_GROUP = 64 << 20  # bytes of rows in memory; about the half is written
+_MOST_HELD = 64 << 20  # bytes of the rows that become a row group
 _ARRANGED = 256 << 20  # bytes of rows that are divided by partitions and sorted at once
 
 
@@ -80,20 +80,30 @@ class DataFiles:
         """
         tables = map(self._with_origins, rows)
         if not (self.layout.spec.fields or self.layout.order.keys):
-            groups = _collected(tables, _ROW_GROUP)
-            first = next(groups, None)
-            return [] if first is None else [self._file(chain([first], groups))]
+            return list(self._files(_collected(tables, self._held)))
         return [
-            self._file(_slices(rows), partition)
+            file
             for held in _collected(tables, _ARRANGED)
             for partition, rows in arranged(held.table, self.layout, self._columns)
+            for file in self._files(_slices(rows, self._held), partition)
         ]
+
+    @property
+    def _held(self) -> int:
+        return min(_MOST_HELD, self.layout.row_group)
+
+    def _files(
+        self, groups: Iterator[Rows], partition: Mapping[int, Any] | None = None
+    ) -> Iterator[Written]:
+        for first in groups:
+            yield self._file(chain([first], groups), partition or {})
 
     def _with_origins(self, rows: Rows) -> Rows:
         table = with_origins(rows.table, self.contract.provenance, values_of(self.spec))
         return replace(rows, table=table)
 
-    def _file(self, groups: Iterable[Rows], partition: Mapping[int, Any] | None = None) -> Written:
+    def _file(self, groups: Iterable[Rows], partition: Mapping[int, Any]) -> Written:
+        """Write row groups into a file until it is large enough."""
         location = f"{self.layout.folder}{uuid4()}.parquet"
         found: list[dict[str, ColumnStatistics]] = []
         made: list[pq.FileMetaData] = []
@@ -105,12 +115,14 @@ class DataFiles:
                     table = rows.table.cast(self._schema)
                     to.write_table(table, row_group_size=table.num_rows)
                     found.append(self._statistics(rows))
+                    if sink.tell() >= self.layout.target:
+                        break
             size = sink.tell()
         (metadata,) = made
         columns = {name: reduce(add, (each[name] for each in found)) for name in found[0]}
         sizes, offsets = column_sizes(metadata), split_offsets(metadata)
         rows = metadata.num_rows
-        return Written(location, size, rows, columns, sizes, offsets, partition or {})
+        return Written(location, size, rows, columns, sizes, offsets, partition)
 
     @cached_property
     def _schema(self) -> pa.Schema:
@@ -160,9 +172,9 @@ def _collected(rows: Iterable[Rows], least: int) -> Iterator[Rows]:
         yield reduce(add, held)
 
 
-def _slices(rows: pa.Table) -> Iterator[Rows]:
-    """Yield rows in tables of about the size of a row group."""
-    step = -(-rows.num_rows // -(-rows.nbytes // _ROW_GROUP or 1))
+def _slices(rows: pa.Table, most: int) -> Iterator[Rows]:
+    """Yield rows in tables of about so many bytes."""
+    step = -(-rows.num_rows // max(-(-rows.nbytes // most), 1))
     for start in range(0, rows.num_rows, step):
         yield Rows(rows.slice(start, step))
 

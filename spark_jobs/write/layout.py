@@ -18,6 +18,8 @@ from spark_jobs.spark.table_layout import order_of
 _ICEBERG_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 _METRICS = "org.apache.iceberg.MetricsConfig"
 _CODEC, _LEVEL = "write.parquet.compression-codec", "write.parquet.compression-level"
+_LEVELS = {"zstd": 22, "gzip": 9, "brotli": 11}
+_ROW_GROUP, _TARGET = 128 << 20, 512 << 20  # bytes, as Iceberg has them without a property
 _NAME = "name"
 
 
@@ -70,8 +72,9 @@ class Layout:
     `ids` are the field ids of the contract's columns, and of those within them, by their places
     (`files.places`). `fields` are those of which Iceberg keeps metrics. A new data file is in
     `folder`, has rows of one partition of the `spec`, and is sorted by `order`. `level` is that of
-    the compression `codec`, None for its usual one. `obstacle` is the reason why Spark must write
-    the table's files, "" without one.
+    the compression `codec`, None for its usual one. A row group has about `row_group` bytes, a file
+    about `target` ones. `obstacle` is the reason why Spark must write the table's files, "" without
+    one.
     """
 
     ids: Mapping[str, int]
@@ -81,6 +84,8 @@ class Layout:
     order: Order = Order()
     codec: str = "zstd"
     level: int | None = None
+    row_group: int = _ROW_GROUP
+    target: int = _TARGET
     obstacle: str = ""
 
 
@@ -109,7 +114,9 @@ def layout_of(spark: SparkSession, table: Any, contract: Contract) -> Layout:
         spec,
         order,
         properties.get(_CODEC, "zstd").lower(),
-        int(properties[_LEVEL]) if _LEVEL in properties else None,
+        _level(properties),
+        int(properties.get("write.parquet.row-group-size-bytes", _ROW_GROUP)),
+        int(properties.get("write.target-file-size-bytes", _TARGET)),
         _obstacle(properties, spec, order, others, contract),
     )
 
@@ -172,6 +179,12 @@ def _fits(place: Place, there: Mapping[str, _Found]) -> bool:
     if found is None or not isinstance(place.type, str):
         return found is not None and not found.type
     return found.type == _ICEBERG_TYPES.get(place.type, place.type)
+
+
+def _level(properties: Mapping[str, str]) -> int | None:
+    """Return the level of the compression, as far as its codec has one; None for its usual one."""
+    most = _LEVELS.get(properties.get(_CODEC, "zstd").lower())
+    return min(int(properties[_LEVEL]), most) if most and _LEVEL in properties else None
 
 
 def _obstacle(

@@ -17,7 +17,7 @@ from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.source import LocalFile
 from spark_jobs.group_arrow import Judge, sort_out
 from spark_jobs.one_pass.prepare import prepared
-from spark_jobs.write.files import DataFiles
+from spark_jobs.write.files import DataFiles, Rows
 from tests.fakes.lakes import MemoryLake, data_files, layout_for
 from tests.fakes.parquet_files import declared, written
 from tests.spark.measuring import NO_RUN, contract_of, custom, options
@@ -168,3 +168,18 @@ def test_a_new_object_that_cannot_be_put_is_no_data_file(landed: Any) -> None:
     files = DataFiles.of(Full(), layout_for(asked), asked, NO_RUN)
     with pytest.raises(Transient, match="full"):
         prepared(landed(parquet("a")), asked, DEFAULTS).examined(files)
+
+
+def test_files_and_row_groups_have_the_tables_sizes() -> None:
+    """A file ends once it has the table's size; its row groups are no larger than the table's."""
+    asked, rows = contract("parquet"), 1000
+    ids = pa.array(range(rows), pa.int64())
+    tables = [Rows(pa.table({"id": ids, "name": pa.array(["x"] * rows)})) for _ in range(6)]
+    lake, files = data_files(asked, row_group=1, target=1)
+    assert [file.rows for file in files.write(tables)] == [rows] * 6
+    lake, files = data_files(asked, row_group=1)
+    (file,) = files.write(tables)
+    assert (file.rows, len(file.offsets)) == (6 * rows, 6)
+    lake, files = data_files(asked)
+    (file,) = files.write(tables)
+    assert (len(file.offsets), lake.rows(file).num_rows) == (1, 6 * rows)
