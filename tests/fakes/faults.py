@@ -31,7 +31,6 @@ class Fault:
 
 @dataclass(eq=False)
 class _Coming:
-    call: str
     fault: Fault
     skipped: int
 
@@ -52,7 +51,7 @@ class Journal:
         self._returned = -1
         self._by_number: dict[int, Fault] = {}
         self._by_name: dict[str, Fault] = {}
-        self._coming: list[_Coming] = []
+        self._coming: dict[str, list[_Coming]] = {}
 
     def strike_at(self, number: int, fault: Fault) -> None:
         """Schedule the fault at the call with that number, counted from 0."""
@@ -64,7 +63,7 @@ class Journal:
 
     def strike_later(self, call: str, fault: Fault, skipped: int) -> None:
         """Schedule the fault once at a call of that name, after `skipped` more of them."""
-        self._coming.append(_Coming(call, fault, skipped))
+        self._coming.setdefault(call, []).append(_Coming(fault, skipped))
 
     def repair(self, call: str) -> None:
         """Remove the fault from the calls of that name."""
@@ -93,14 +92,15 @@ class Journal:
             found.append(self._by_number.pop(number))
         if call in self._by_name:
             found.append(self._by_name[call])
-        return found + self._arrived(call) if self._coming else found
+        return found + self._arrived(call) if call in self._coming else found
 
     def _arrived(self, call: str) -> list[Fault]:
-        arrived = [coming for coming in self._coming if coming.call == call and not coming.skipped]
-        self._coming = [coming for coming in self._coming if coming not in arrived]
-        for coming in self._coming:
-            coming.skipped -= coming.call == call
-        return [coming.fault for coming in arrived]
+        arrived = [coming.fault for coming in self._coming[call] if not coming.skipped]
+        left = [coming for coming in self._coming[call] if coming.skipped]
+        for coming in left:
+            coming.skipped -= 1
+        self._coming[call] = left
+        return arrived
 
 
 class _Watched:
