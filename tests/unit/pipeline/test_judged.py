@@ -72,6 +72,23 @@ def test_an_earlier_attempt_on_main_is_not_doubled(deployment: Scenario, files: 
     assert set(deployment.states(*first)) == {State.PUBLISHED}
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_dropped_branch_that_main_took_is_not_doubled(deployment: Scenario, alone: bool) -> None:
+    """If main took it after all, the members' next attempts find it, in whichever run they are."""
+    one, other = judged(deployment)
+    before = [deployment.ingestion(each) for each in (one, other)]
+    first = edit(deployment, other, lambda report: replace(report, group=(*report.group, "a")))
+    keys = tuple(each.report_key for each in before)
+    record_judged(deployment.adapters, Judged("", keys))
+    if alone:
+        deployment.share(0)
+    intent = {"branch": first.branch, "audited_hash": first.audited_hash}
+    deployment.merge_late([each.but(base_hash=first.base_hash, **intent) for each in before])
+    deployment.settle()
+    main = deployment.published_files()
+    assert [main.count(f"{each.landed.uri}@{each.landed.version}") for each in before] == [1, 1]
+
+
 def test_a_group_that_another_process_recorded_keeps_its_branch(deployment: Scenario) -> None:
     """If the same message is handled twice at once, the second one changes nothing."""
     landed = judged(deployment)
