@@ -304,6 +304,36 @@ def test_branches_that_were_deleted_are_deleted_again(deployment: Scenario) -> N
     assert deployment.catalog.branches("ingest/") == [kept.branch]
 
 
+def test_a_branch_that_another_file_needs_stays() -> None:
+    """A branch is named after one file of its group: it stays while another one waits on it."""
+    deployment = Scenario()
+    done, waits = deployment.share_an_intent(deployment.wait_together(2))
+    deployment.ledger.save(done.step("ignored", "2026-03-01T13", state=State.IGNORED, cleaned=True))
+    assert done.branch == waits.branch
+    assert list(realign(deployment.adapters)) == []
+    assert waits.branch in deployment.catalog.references()
+
+
+def test_a_file_that_is_replayed_meanwhile_keeps_its_new_branch() -> None:
+    """What a person replays while the command reads is left to the command's next run."""
+    deployment = Scenario()
+    deployment.ended(FIRST)
+    bad = deployment.ended(script=rejected)
+    backup = Backup.of(deployment)
+    deployment.discard(bad)
+    backup.restore(deployment)
+
+    def replayed() -> None:
+        deployment.replay(bad)
+        deployment.deliver()
+
+    deployment.journal.strike_later("catalog.references", Fault(replayed), 1)
+    (done,) = realign(deployment.adapters)
+    assert (done.overtaken, done.decision.kinds) == (True, (Kind.DELETE_BRANCHES,))
+    assert deployment.ingestion(bad).branch in done.decision.branches
+    assert deployment.ingestion(bad).branch in deployment.catalog.references()
+
+
 def test_a_newer_backup_after_an_older_one_doubles_nothing() -> None:
     """If main has an earlier attempt's rows again, the ledger names that commit."""
     deployment = Scenario()
@@ -363,6 +393,19 @@ def test_rows_that_may_be_on_main_are_left_alone() -> None:
     (done,) = realign(deployment.adapters).done
     assert done.decision.kinds == (Kind.UNCLEAR,)
     assert f"{TABLE} lists {file.path}" in done.decision.why
+    assert deployment.ingestion(lost) == lost
+
+
+def test_rows_of_an_unknown_report_are_left_alone() -> None:
+    """If its report is gone, nobody can tell whether main has its rows: it is named, no more."""
+    deployment = Scenario()
+    backup = Backup.of(deployment)
+    lost = deployment.ended()
+    backup.restore(deployment)
+    deployment.lake.lose(lost.report_key)
+    (done,) = realign(deployment.adapters)
+    assert done.decision.kinds == (Kind.UNCLEAR,)
+    assert "report is gone" in done.decision.why
     assert deployment.ingestion(lost) == lost
 
 
