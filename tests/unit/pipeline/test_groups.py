@@ -237,3 +237,14 @@ def test_a_member_with_another_intent_leaves_the_group(elsewhere: dict[str, Any]
     unit = unit_of(deployment.adapters, first)
     assert unit == Unit(first.intent, [first])
     assert not unit.complete
+
+
+def test_a_group_without_one_of_its_members_is_never_merged(deployment: Scenario) -> None:
+    """Main would have rows that its log names under no file: so the jobs run again."""
+    first, lost = deployment.share_an_intent(deployment.wait_together(2))
+    deployment.ledger.lose(lost.id)
+    deployment.publish(first)
+    again = deployment.ingestion(first)
+    assert (again.state, again.attempt) == (State.SUBMITTED, 2)
+    assert first.branch not in deployment.catalog.references()
+    assert deployment.on_main(first) == [False]

@@ -83,11 +83,13 @@ def test_a_report_is_taken_only_for_its_own_key(deployment: Scenario) -> None:
     assert reports_at(deployment.adapters, KEYS[:2])[KEYS[1]] == member(IDS[1])
 
 
-def test_a_forged_report_names_no_object_of_its_choice(deployment: Scenario) -> None:
-    """The object of a group lies with the reports of the table, whatever branch a report names."""
+@pytest.mark.parametrize("table", [TABLE, f"{IDS[0]}.x"])
+def test_a_forged_report_names_no_object_of_its_choice(deployment: Scenario, table: str) -> None:
+    """The object of a group lies beside the report of a member, whatever that one says."""
     forged = f"reports/{IDS[0]}.x/group-{16 * 'b'}.json"
     branch = f"ingest/{IDS[0]}.x/group-{16 * 'b'}"
-    deployment.lake.put_text(KEYS[0], member(IDS[0], branch=branch).to_json().encode())
+    told = member(IDS[0], branch=branch, table=table)
+    deployment.lake.put_text(KEYS[0], told.to_json().encode())
     deployment.lake.put_text(forged, to_lines([member(IDS[1], rows_written=9)]))
     assert reports_at(deployment.adapters, KEYS[:2])[KEYS[1]] == member(IDS[1])
 
