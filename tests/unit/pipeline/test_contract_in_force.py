@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import Ingestion, State
+from functions.operations.rebuild_ledger import rebuild
 from functions.pipeline.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
@@ -192,3 +193,17 @@ def test_a_replay_by_the_original_goes_by_a_contract_pushed_since(deployment: Sc
     deployment.go(2)
     now = deployment.ingestion(old)
     assert (now.attempt, now.write_mode, now.contract_pinned) == (3, "upsert", False)
+
+
+def test_a_file_whose_contract_is_unknown_runs_again(deployment: Scenario) -> None:
+    """After the ledger was lost nobody knows what its rows were audited by, also if approved."""
+    bad = deployment.ended(script=rejected)
+    deployment.script(bad, passed)
+    for run in deployment.jobs.runs():
+        deployment.jobs.lose(run.id)
+    deployment.ledger.lose()
+    list(rebuild(deployment.adapters))
+    assert deployment.ingestion(bad).contract_key == ""
+    deployment.publish_anyway(bad)
+    deployment.settle()
+    assert (deployment.states(bad), deployment.ingestion(bad).attempt) == ([State.PUBLISHED], 2)
