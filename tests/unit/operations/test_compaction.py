@@ -145,6 +145,16 @@ def test_the_schedule_compacts_what_needs_it(lake: Upkeep) -> None:
     assert lake.sweep()["compactions"] == 0
 
 
+def test_two_processes_begin_one_compaction(lake: Upkeep) -> None:
+    """If both found that the table needs it, the second one starts nothing."""
+    (need,) = compaction.needs(lake.adapters, TABLE)
+    lake.begin()
+    begun = lake.now()
+    second = compaction.start(lake.adapters, need)
+    assert (second.step, second.why) == (Step.WAITS, "another process has begun it")
+    assert lake.now() == begun
+
+
 def test_a_refused_job_leaves_no_branch(lake: Upkeep) -> None:
     """If no job can be started, the error is raised and nothing is under way."""
     lake.journal.strike("jobs.start", Fault(_refuse, times=FOREVER))

@@ -59,6 +59,20 @@ def test_newer_failures_stay() -> None:
     assert deployment.lake.deleted == {}
 
 
+def test_an_old_branch_of_a_new_failure_stays() -> None:
+    """What failed just now keeps its evidence, also on a branch named after another file."""
+    deployment = Scenario()
+    named, bad = deployment.share_an_intent(deployment.wait_together(2))
+    deployment.clock.pass_(31 * DAY)
+    at = deployment.adapters.now()
+    deployment.ledger.save(named.step("ignored", at, state=State.IGNORED, cleaned=True))
+    deployment.ledger.save(
+        bad.step("errored", at, state=State.ERRORED, alerted=True, announced=True, cleaned=True)
+    )
+    assert expired(deployment) == []
+    assert bad.branch in deployment.catalog.references()
+
+
 def test_a_dry_run_names_what_a_run_deletes() -> None:
     """A dry run changes nothing and names exactly what a run deletes."""
     deployment = failed()
