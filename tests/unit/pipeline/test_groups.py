@@ -15,10 +15,11 @@ from functions.adapters.ledger_notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.pipeline.complete import judge
+from functions.pipeline.finish import finish_published
 from functions.pipeline.publish import publish
 from functions.pipeline.rebase import Unit, unit_of
 from lakegate.errors import Transient
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, branch_name
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.faults import Fault
 from tests.fakes.scenario import FOREVER, Scenario
@@ -248,3 +249,17 @@ def test_a_group_without_one_of_its_members_is_never_merged(deployment: Scenario
     assert (again.state, again.attempt) == (State.SUBMITTED, 2)
     assert first.branch not in deployment.catalog.references()
     assert deployment.on_main(first) == [False]
+
+
+def test_a_member_that_failed_meanwhile_keeps_its_evidence() -> None:
+    """Only branches of those that the same commit published are deleted with the group's."""
+    deployment = Scenario()
+    first, other = deployment.share_an_intent(deployment.wait_together(2))
+    evidence = branch_name(TABLE, other.landed.key, other.id, 1)
+    deployment.catalog.create_branch(evidence)
+    bad = other.step("errored", "2026-03-01T13", state=State.ERRORED, branch=evidence)
+    done = first.step("published", "2026-03-01T13", state=State.PUBLISHED, merge_hash="a")
+    deployment.ledger.save_all([bad, done])
+    finish_published(deployment.adapters, deployment.ingestion(first))
+    assert evidence in deployment.catalog.references()
+    assert first.branch not in deployment.catalog.references()

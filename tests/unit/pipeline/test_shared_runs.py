@@ -9,6 +9,7 @@ from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from functions.pipeline.intake import take_in
 from functions.pipeline.shared_runs import MOST_AGAIN, run_ended
+from functions.pipeline.submit import submit
 from functions.sweep import sweep
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, RETURNS, SETTINGS
@@ -295,3 +296,16 @@ def test_a_run_may_die_or_hang_at_any_call(meanwhile: Story | None, bad: Story) 
     """Every promise is kept, also if others take and publish the files of a run that goes on."""
     for call in range(_CALLS):
         tell((*A_TABLE, *FILES_IN_THE_QUEUE, *bad, SharedRunDies(call, meanwhile), Time.COURSE))
+
+
+def test_a_file_that_leaves_the_queue_begins_another_attempt(deployment: Scenario) -> None:
+    """A shared run may still report on the attempt that it took: that one is not the own run's."""
+    deployment.share(1)
+    landed = deployment.land("shop/orders/a.parquet")
+    deployment.deliver()
+    queued = deployment.ingestion(landed)
+    assert queued.awaits_shared_run
+    deployment.share(0)
+    now = submit(deployment.adapters, queued)
+    assert (now.state, now.attempt, now.is_shared) == (State.SUBMITTED, 2, False)
+    assert now.report_key != queued.report_key
