@@ -8,7 +8,7 @@ import pytest
 
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.judged import record_judged
-from lakegate.landing import LandedObject, group_reports_key
+from lakegate.landing import LandedObject, group_reports_key, run_name
 from lakegate.report import AuditReport
 from lakegate.shared_run import Judged
 from tests.fakes.deployment import OTHER_TABLE, TABLE
@@ -155,3 +155,13 @@ def test_a_file_that_is_to_be_held_leaves_its_group(deployment: Scenario) -> Non
     deployment.ledger.save(deployment.ingestion(known).but(on_duplicate="hold"))
     tried_again(deployment, known, other)
     assert [deployment.ingestion(each).is_shared for each in (known, other)] == [False, True]
+
+
+def test_a_file_is_not_run_alone_for_an_attempt_of_before(deployment: Scenario) -> None:
+    """A message that comes late names an attempt that has its verdict: nothing runs again."""
+    (landed,) = judged(deployment, 1)
+    deployment.settle()
+    known = deployment.ingestion(landed)
+    late = Judged("", (), (run_name(known.id, known.attempt),))
+    assert record_judged(deployment.adapters, late) == [known]
+    assert deployment.states(landed) == [State.PUBLISHED]

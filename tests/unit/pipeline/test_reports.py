@@ -72,6 +72,16 @@ def test_without_the_object_each_report_is_read(deployment: Scenario, text: byte
     assert reports_at(deployment.adapters, KEYS) == dict(zip(KEYS, map(member, IDS), strict=True))
 
 
+def test_a_groups_object_stands_in_for_its_members_alone(deployment: Scenario) -> None:
+    """What it says of a file that no report calls a member is not read."""
+    own = member(32 * "e", group=())
+    key = report_key(TABLE, own.ingestion, 1)
+    deployment.lake.put_report(key, own.to_json())
+    forged = replace(own, rows_written=9)
+    deployment.lake.put_text(TOGETHER, to_lines([*map(member, IDS), forged]))
+    assert reports_at(deployment.adapters, [*KEYS, key])[key] == own
+
+
 def test_a_report_is_taken_only_for_its_own_key(deployment: Scenario) -> None:
     """A group's object stands in for no report of another table, attempt or ingestion."""
     others = (
