@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -26,7 +27,7 @@ from tests.fakes.machine import tell
 from tests.fakes.openings import DAYS
 from tests.fakes.promises import check_promises, ends, left_behind, unwatched
 from tests.fakes.restorations import Restoration
-from tests.fakes.scenario import FIRST, KEY, Scenario
+from tests.fakes.scenario import FIRST, FOREVER, KEY, Scenario
 from tests.fakes.stage import Stage, happen
 from tests.fakes.stories import explore_with, restorations
 from tests.fakes.upkeep_events import Compact
@@ -311,6 +312,27 @@ def test_a_branch_that_another_file_needs_stays() -> None:
     deployment.ledger.save(done.step("ignored", "2026-03-01T13", state=State.IGNORED, cleaned=True))
     assert done.branch == waits.branch
     assert list(realign(deployment.adapters)) == []
+    assert waits.branch in deployment.catalog.references()
+
+
+def test_the_branch_of_a_lost_group_stays_while_a_member_waits_on_it() -> None:
+    """A file that is published again deletes no branch that another one may still be merged by."""
+    deployment = Scenario()
+    deployment.share(1)
+    landed = [deployment.land(key) for key in (KEY, OTHER)]
+    deployment.go()
+    deployment.fail("catalog.merge", times=FOREVER)
+    deployment.deliver()
+    deployment.journal.repair("catalog.merge")
+    waits, lost = (deployment.ingestion(each) for each in landed)
+    backup = Backup.of(deployment)
+    deployment.publish(lost)
+    deployment.settle()
+    backup.restore(deployment)
+    now = deployment.ingestion(waits)
+    deployment.ledger.save(replace(waits, revision=now.revision))
+    (done,) = realign(deployment.adapters)
+    assert (done.decision.ingestion.id, done.decision.branches) == (lost.id, ())
     assert waits.branch in deployment.catalog.references()
 
 
