@@ -311,7 +311,7 @@ def test_a_branch_that_another_file_needs_stays() -> None:
     done, waits = deployment.share_an_intent(deployment.wait_together(2))
     deployment.ledger.save(done.step("ignored", "2026-03-01T13", state=State.IGNORED, cleaned=True))
     assert done.branch == waits.branch
-    assert list(realign(deployment.adapters)) == []
+    assert list(realign(deployment.adapters).done) == []
     assert waits.branch in deployment.catalog.references()
 
 
@@ -331,7 +331,7 @@ def test_the_branch_of_a_lost_group_stays_while_a_member_waits_on_it() -> None:
     backup.restore(deployment)
     now = deployment.ingestion(waits)
     deployment.ledger.save(replace(waits, revision=now.revision))
-    (done,) = realign(deployment.adapters)
+    (done,) = realign(deployment.adapters).done
     assert (done.decision.ingestion.id, done.decision.branches) == (lost.id, ())
     assert waits.branch in deployment.catalog.references()
 
@@ -350,7 +350,7 @@ def test_a_file_that_is_replayed_meanwhile_keeps_its_new_branch() -> None:
         deployment.deliver()
 
     deployment.journal.strike_later("catalog.references", Fault(replayed), 1)
-    (done,) = realign(deployment.adapters)
+    (done,) = realign(deployment.adapters).done
     assert (done.overtaken, done.decision.kinds) == (True, (Kind.DELETE_BRANCHES,))
     assert deployment.ingestion(bad).branch in done.decision.branches
     assert deployment.ingestion(bad).branch in deployment.catalog.references()
@@ -425,7 +425,7 @@ def test_rows_of_an_unknown_report_are_left_alone() -> None:
     lost = deployment.ended()
     backup.restore(deployment)
     deployment.lake.lose(lost.report_key)
-    (done,) = realign(deployment.adapters)
+    (done,) = realign(deployment.adapters).done
     assert done.decision.kinds == (Kind.UNCLEAR,)
     assert "report is gone" in done.decision.why
     assert deployment.ingestion(lost) == lost
