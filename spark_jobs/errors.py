@@ -110,11 +110,16 @@ _UNKNOWN = (
     "MatchError",
     "ParquetCryptoRuntimeException",
 )
+TOO_MANY_DIGITS = "a decimal has more digits than its column declares"
 # Looked up first: these messages are clearer than the exception's, which may quote a row.
 _KNOWN = {
     "OutOfMemoryError": (
         "OUT_OF_MEMORY",
         "a cell, page or block of the file does not fit into memory: the file may be damaged",
+    ),
+    TOO_MANY_DIGITS: (
+        "CORRUPT_FILE",
+        f"{TOO_MANY_DIGITS}: declare the digits that the values have",
     ),
     "[MALFORMED_CSV_RECORD]": ("CORRUPT_FILE", "a row has more cells than Spark can read"),
     "ArrayIndexOutOfBoundsException: Index 20480": (

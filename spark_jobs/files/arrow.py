@@ -79,7 +79,7 @@ class ArrowFile:
         """
         group = self.metadata.row_group(number)
         start, end = _extent(group)
-        pages = _Pages(self.file.range(start, end - start), start)
+        pages = Pages(self.file.range(start, end - start), start)
         try:
             reader = pq.ParquetFile(
                 pa.PythonFile(pages, "r"),
@@ -113,7 +113,7 @@ def _read(reader: pq.ParquetFile, number: int, path: str) -> pa.ChunkedArray:
         raise _unreadable(error) from error
     if found.num_rows != reader.metadata.row_group(number).num_rows or found.num_columns != 1:
         raise Damaged("Arrow finds other rows or columns than the footer declares")
-    if pa.types.is_nested(found.schema.types[0]):
+    if pa.types.is_nested(type_ := found.schema.types[0]) or pa.types.is_decimal(type_):
         _require_valid(found, path)
     return found.column(0)
 
@@ -195,7 +195,7 @@ def _unreadable(error: Exception) -> MustRewrite:
     return MustRewrite(f"Arrow cannot read it ({type(error).__name__})")
 
 
-class _Pages(io.RawIOBase):
+class Pages(io.RawIOBase):
     """A part of a file, at the places that it has in the whole file."""
 
     def __init__(self, body: bytes, start: int) -> None:

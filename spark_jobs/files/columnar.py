@@ -12,14 +12,16 @@ from pyspark.sql.types import StructType
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from spark_jobs.errors import TOO_MANY_DIGITS
 from spark_jobs.files.cells import beyond_years
 from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_source
 from spark_jobs.files.text_lines import literal
 from spark_jobs.schema.compare import compare
-from spark_jobs.schema.rows import columns_of, landed
+from spark_jobs.schema.rows import columns_of, landed, type_of
 from spark_jobs.spark.jvm import java, java_session
 
 _DATES = (T.DateType, T.TimestampType, T.TimestampNTZType)
+_NARROW: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16}  # bits
 
 
 @dataclass(frozen=True)
@@ -77,17 +79,28 @@ def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -
     return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
 
 
-def _unfit(value: str, type_: T.DataType, depth: int = 0) -> str:
-    """Return the condition that a value is no value of its type, never null; "" if all are.
+def widened(type_: Any) -> Any:
+    """Return a type with 32 bits for each integer of 8 or 16, but in the keys of maps."""
+    match type_:
+        case T.StructType():
+            return T.StructType(
+                [T.StructField(f.name, widened(f.dataType), f.nullable) for f in type_]
+            )
+        case T.ArrayType():
+            return T.ArrayType(widened(type_.elementType), type_.containsNull)
+        case T.MapType():
+            return T.MapType(type_.keyType, widened(type_.valueType), type_.valueContainsNull)
+    return T.IntegerType() if type(type_) in _NARROW else type_
 
-    A text may be no UTF-8, which is damage that no checksum reveals. A date may be in no year that
-    others can read.
-    """
+
+def narrowed(value: str, type_: T.DataType) -> tuple[str, str]:
+    """Return a `widened` value as its own type, and the condition that this cannot hold it."""
+    return f"try_cast({value} AS {type_of(type_)})", _unfit(value, type_) or "false"
+
+
+def _unfit(value: str, type_: T.DataType, depth: int = 0) -> str:
+    """Return the condition that a value is no value of its type, never null; "" if all are."""
     each = f"x{depth}"
-    if isinstance(type_, T.StringType):
-        return f"coalesce(NOT is_valid_utf8({value}), false)"
-    if isinstance(type_, _DATES):
-        return f"coalesce({beyond_years(value)}, false)"
     if isinstance(type_, T.StructType):
         fields = (_unfit(f"{value}.{quoted(f.name)}", f.dataType, depth) for f in type_)
         return " OR ".join(filter(None, fields))
@@ -98,6 +111,27 @@ def _unfit(value: str, type_: T.DataType, depth: int = 0) -> str:
         keys = _unfit(f"map_keys({value})", T.ArrayType(type_.keyType), depth)
         values = _unfit(f"map_values({value})", T.ArrayType(type_.valueType), depth)
         return " OR ".join(filter(None, (keys, values)))
+    unfit = _unfit_leaf(value, type_)
+    return f"coalesce({unfit}, false)" if unfit else ""
+
+
+def _unfit_leaf(value: str, type_: T.DataType) -> str:
+    """Return the condition that a plain value is none of its type; "" if all are.
+
+    A text may be no UTF-8, which is damage that no checksum reveals. A date may be in no year that
+    others can read. A decimal of too many digits is an error: Spark's readers of rows refuse it.
+    """
+    if isinstance(type_, T.StringType):
+        return f"NOT is_valid_utf8({value})"
+    if isinstance(type_, _DATES):
+        return beyond_years(value)
+    if isinstance(type_, T.DecimalType):
+        most = f"{'9' * type_.precision}E-{type_.scale}BD"
+        too_many = f"{value} NOT BETWEEN -{most} AND {most}"  # abs would fail without a reason
+        return f"if({too_many}, raise_error({literal(TOO_MANY_DIGITS)}), false)"
+    if bits := _NARROW.get(type(type_)):
+        end = 1 << (bits - 1)
+        return f"{value} NOT BETWEEN {-end} AND {end - 1}"
     return ""
 
 

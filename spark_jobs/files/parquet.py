@@ -16,7 +16,8 @@ from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.errors import EngineFault, Quoting, explain
 from spark_jobs.files import columnar
-from spark_jobs.files.columnar import ConvertedColumn, typed_source
+from spark_jobs.files.columnar import ConvertedColumn, narrowed, typed_source, widened
+from spark_jobs.files.int96 import check_int96
 from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.spark import jvm
@@ -124,6 +125,8 @@ def _damaged(how: str) -> Permanent:
 
 
 _NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
+_UNSIGNED = re.compile(r"^ *\w+ int32 (.+) \(INTEGER\((8|16),false\)\)", re.MULTILINE)
+_TIMES_OF_DAY = re.compile(r"^ *\w+ int\w+ (.+) \(TIME\(", re.MULTILINE)
 # Otherwise Spark accepts pages with wrong checksums.
 _OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
 _BATCHES = "spark.sql.parquet.enableVectorizedReader"
@@ -147,9 +150,12 @@ def read_parquet(
     Raises Permanent CORRUPT_FILE, UNREADABLE_TYPE or a limit's code; Transient when storage does
     not respond.
     """
-    if check_parquet(parquet_footer(file), file.size, limits) <= limits.largest_by_rows:
+    footer = parquet_footer(file)
+    if check_parquet(footer, file.size, limits) <= limits.largest_by_rows:
         read_by_rows(spark)
-    return source_of(spark, [path], describe(spark, path, limits), contract)
+    described = describe(spark, path, limits)
+    check_int96(file, footer)
+    return source_of(spark, [path], described, contract)
 
 
 def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
@@ -159,8 +165,11 @@ def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
         try:
             described = reader.getFileMetaData()
             check_columns(described.getSchema().getColumns().size(), limits)
-            schema = columnar.spark_schema(spark, described.getSchema())
-            converted = _nanoseconds(str(described.getSchema()), schema)
+            text = str(described.getSchema())
+            _refuse_times_of_day(text)
+            declared = columnar.spark_schema(spark, described.getSchema())
+            schema = widened(declared)
+            converted = _nanoseconds(text, schema) | _narrow(text, declared)
             options = _OPTIONS | _calendar(described)
             declared_rows = reader.getRecordCount()
             check_levels(reader)
@@ -208,6 +217,33 @@ def _nanoseconds(described: str, schema: T.StructType) -> dict[str, ConvertedCol
         in_full = f"{message} ({', '.join(sorted(nested))})"
         raise Quoting("UNREADABLE_TYPE", message, in_full)
     return {name: _converted(quoted(name), zoned=zoned) for name, zoned in found.items()}
+
+
+def _narrow(described: str, declared: T.StructType) -> dict[str, ConvertedColumn]:
+    """Return the columns with integers of 8 or 16 bits, which Spark reads with 32 bits here.
+
+    Parquet stores 32 bits, and Spark would cut off what is too much.
+    """
+    unsigned = {name: 1 << int(bits) for name, bits in _UNSIGNED.findall(described)}
+    found = {}
+    for field in declared:
+        if widened(field.dataType) != field.dataType or field.name in unsigned:
+            column = quoted(field.name)
+            value, broken = narrowed(column, field.dataType)
+            if end := unsigned.get(field.name):
+                broken = f"coalesce({column} NOT BETWEEN 0 AND {end - 1}, false)"
+            found[field.name] = ConvertedColumn(value, broken)
+    return found
+
+
+def _refuse_times_of_day(described: str) -> None:
+    """Refuse a file with times of day, which no table has. Raises Permanent UNREADABLE_TYPE."""
+    if names := _TIMES_OF_DAY.findall(described):
+        message = (
+            "the Parquet file has times of day (TIME), which no table can have: write them as text,"
+            " or with their date as a timestamp"
+        )
+        raise Quoting("UNREADABLE_TYPE", message, f"{message} ({', '.join(sorted(names))})")
 
 
 def _converted(column: str, *, zoned: bool) -> ConvertedColumn:

@@ -35,8 +35,8 @@ ONE_FILE_A_TASK = {
 }
 # Field ids of parquet.thrift: FileMetaData, RowGroup, SchemaElement and KeyValue.
 _SCHEMA, _ROW_GROUPS, _PROPERTIES, _WRITER = 2, 4, 5, 6
-_ROWS, _REPETITION, _KEY = 3, 3, 1
-_REPEATED = 2
+_ROWS, _TYPE, _REPETITION, _KEY = 3, 1, 3, 1
+_REPEATED, _INT96 = 2, 3
 Files = Mapping[str, Bytes]  # by address
 
 
@@ -117,6 +117,8 @@ def _described(footer: Mapping[int, Any]) -> list[_Footer]:
     """Return what matters of a footer. Raises as a look-up in other values than expected."""
     if any(element.get(_REPETITION) == _REPEATED for element in footer[_SCHEMA]):
         return []  # its levels are checked one file at a time
+    if any(element.get(_TYPE) == _INT96 for element in footer[_SCHEMA]):
+        return []  # and so are these times
     names = frozenset(each[_KEY] for each in footer.get(_PROPERTIES, ()))
     shape = (repr(footer[_SCHEMA]), names, repr(footer.get(_WRITER)))
     return [_Footer(sum(group[_ROWS] for group in footer[_ROW_GROUPS]), shape)]

@@ -57,6 +57,30 @@ def renamed(name: bytes) -> bytes:
     return changed(rename)
 
 
+def declared(body: bytes, column: str, logical: Struct, converted: int, **more: int) -> bytes:
+    """Return a file that declares another logical type of a column for the same values.
+
+    `scale` and `precision` may be given as well.
+    """
+    before, metadata = footer(body)
+    (element,) = (each for each in metadata[2][1][1] if each[4][1] == column.encode())
+    element[6], element[10] = (_I32, converted), (_STRUCT, logical)
+    for name, id_ in {"scale": 7, "precision": 8}.items():
+        if name in more:
+            element[id_] = _I32, more[name]
+    return with_footer(before, metadata)
+
+
+def whole(bits: int, *, signed: bool) -> Struct:
+    """Return the logical type of integers with so many bits."""
+    return {10: (_STRUCT, {1: (3, bytes([bits])), 2: (1 if signed else 2, None)})}
+
+
+def digits(precision: int, scale: int) -> Struct:
+    """Return the logical type of decimals."""
+    return {5: (_STRUCT, {1: (_I32, scale), 2: (_I32, precision)})}
+
+
 def wide(columns: int) -> bytes:
     """Return a file with this number of columns and no row."""
 
