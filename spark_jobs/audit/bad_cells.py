@@ -139,7 +139,9 @@ def _of_whole_row(row: str, contract: Contract, width: int) -> str:
     if contract.format not in FLAT_FORMATS:
         return "not exactly one JSON object, with each key once"
     many = _cells(row, contract.options)
-    if many in (0, width):
+    if many == width:
+        return "a quote within a cell that does not begin with one"
+    if not many:
         return "another number of cells than the header, or a quote that is not closed"
     return f"{many:,} cell{'s' if many > 1 else ''}, but the header has {width:,}"
 

@@ -146,7 +146,7 @@ def _require_lines(body: bytes, options: Options) -> None:
 def _complete(options: Options) -> str:
     """Return an expression for lines that are complete rows, in RE2, which has linear time."""
     delimiter, quote = _signs(options)
-    cell = f"(?:{_quoted(options)}|[^{quote}{delimiter}\\r\\n][^{delimiter}\\r\\n]*)?"
+    cell = f"(?:{_quoted(options)}|[^{quote}{delimiter}\\r\\n]+)?"
     row = f"{cell}(?:{delimiter}{cell})*"
     return f"\\A(?:{row}\\r?\\n)*(?:{row})?\\z"
 

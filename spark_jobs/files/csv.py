@@ -17,7 +17,14 @@ from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files import text_lines
 from spark_jobs.files.cells import LONGEST_ROW, broken_cells, read_cell
-from spark_jobs.files.csv_rows import Options, Rows, count_rows, csv_reader
+from spark_jobs.files.csv_rows import (
+    Options,
+    Rows,
+    count_rows,
+    csv_reader,
+    quoted_cell,
+    row_pattern,
+)
 from spark_jobs.files.header_clues import clues
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.sniff import HEAD
@@ -40,12 +47,8 @@ def complete_line(options: Options) -> str:
     If all lines of a file match, no line end is within quotes, so that Spark can read the file line
     by line, in parallel. All parts are possessive, so matching takes linear time.
     """
-    delimiter, quote, escape = (
-        f"\\x{{{ord(options[name]):x}}}" for name in ("delimiter", "quote", "escape")
-    )
-    escaped = f"{quote}{quote}" if quote == escape else f"{escape}."
-    inside = f"[^{quote}{escape}]*+(?:{escaped}[^{quote}{escape}]*+)*+"
-    cell = f"(?:{quote}{inside}{quote}|(?!{quote})[^{delimiter}]*+)"
+    delimiter, quote = (re.escape(options[name]) for name in ("delimiter", "quote"))
+    cell = f"(?:{quoted_cell(options)}|(?!{quote})[^{delimiter}]*+)"
     return f"(?s)\\A{cell}(?:{delimiter}{cell})*+\\z"
 
 
@@ -152,13 +155,18 @@ def _by_lines(
 
 def line_measures(options: Options, first: str) -> dict[str, str]:
     """Return the aggregates that decide if each line of a file is a row; `first` is its header."""
-    has_quote = f"contains({LINE}, {literal(options['quote'])})"
-    is_open = f"{has_quote} AND NOT {LINE} RLIKE {literal(complete_line(options))}"
+    is_open = _has_quotes_unlike(complete_line(options), options)
     return {
         "lines": "count(*)",
         "open": f"count_if(({is_open}) OR contains({LINE}, '{_PARSER_END}'))",
         "first": f"count_if({LINE} = {literal(first)})",
     }
+
+
+def _has_quotes_unlike(pattern: str, options: Options) -> str:
+    """Return the condition that a line has a quote, and is not as a regular expression says."""
+    has_quote = f"contains({LINE}, {literal(options['quote'])})"
+    return f"{has_quote} AND NOT {LINE} RLIKE {literal(pattern)}"
 
 
 def count_of_lines(found: Mapping[str, int], first: str) -> int | None:
@@ -171,14 +179,20 @@ def count_of_lines(found: Mapping[str, int], first: str) -> int | None:
 def cells_of_lines(
     lines: DataFrame, options: Options, width: int, first: str, *kept: str
 ) -> DataFrame:
-    """Return the cells of lines that are rows each, with the columns `kept` of the lines."""
+    """Return the cells of lines that are rows each, with the columns `kept` of the lines.
+
+    A line with a quote within a cell that does not begin with one is bad: often a delimiter is
+    missing before the quote, so that all cells behind it would move.
+    """
     rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
     parser = {**_PARSER, **{name: options[name] for name in _PARSER_OPTIONS if name != "header"}}
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
+    stray = _has_quotes_unlike(f"(?s)\\A{row_pattern(options)}\\z", options)
+    sound = f"is_valid_utf8({LINE}) AND NOT ({stray})"
     parsed = f"from_csv({LINE}, '{_schema(width)}', map({arguments})) AS parsed"
     return rows.selectExpr(LINE, parsed, *kept).selectExpr(
         *[f"parsed.{name}" for name in _cells(width)],
-        f"if(is_valid_utf8({LINE}), parsed.{_BAD}, make_valid_utf8({LINE})) AS {_BAD}",
+        f"if({sound}, parsed.{_BAD}, make_valid_utf8({LINE})) AS {_BAD}",
         LINE,
         *kept,
     )

@@ -1,15 +1,15 @@
 """Count the rows of a CSV file without Spark's parser.
 
-They follow the grammar of RFC 4180 with two common extensions: a quote within an unquoted cell is a
-plain character, and empty lines are no rows.
+They follow the grammar of RFC 4180 with a common extension: empty lines are no rows.
 """
 
 import csv
 import io
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from lakegate.errors import Permanent
@@ -41,7 +41,8 @@ def count_rows(
     """Count a CSV file's rows by its quotes and line ends; `open_text` opens its bytes.
 
     Raises Permanent LINE_TOO_LONG if a line or a cell is longer than the limit, and CORRUPT_FILE if
-    a quote is not closed at the end of its cell: the rows after it are uncertain.
+    a quote is not closed at the end of its cell, or not opened at its beginning: the rows after it
+    are uncertain.
     """
     try:
         return Rows(*_count(open_text, options, "strict", limits), undecodable=False)
@@ -58,8 +59,9 @@ def _count(
     with open_text() as file:
         lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
         reader = csv_reader(lines, options, limits.longest_line)
+        sound = re.compile(f"{row_pattern(options)}[\r\n]*", re.DOTALL)
         try:
-            counted = Counter((bool(row), lines.end) for row in reader)
+            counted = Counter(lines.ended(row, sound) for row in reader)
             count = sum(number for (is_row, _), number in counted.items() if is_row)
             return count, frozenset(end for _, end in counted if end)
         except csv.Error as error:
@@ -79,13 +81,49 @@ class _Lines:
     text: io.TextIOWrapper
     limits: Limits
     end: str = ""
+    number: int = 0
+    _of_row: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[str]:
         while line := self.text.readline(self.limits.longest_line + 2):
             length = len(line.rstrip("\r\n"))
             check_line(length, self.limits)
             self.end = line[length:]
+            self.number += 1
+            self._of_row.append(line if self.number > 1 else line.removeprefix("\ufeff"))
             yield line
+
+    def ended(self, row: Sequence[str], sound: re.Pattern[str]) -> tuple[bool, str]:
+        """Return if the latest lines are a row, and their end. Raises Permanent CORRUPT_FILE."""
+        text = "".join(self._of_row)
+        self._of_row.clear()
+        if not sound.fullmatch(text):
+            message = (
+                f"line {self.number:,}: a quote stands within a cell that does not begin with one. "
+                "As cells of this file may contain line ends, it is unknown where rows begin: "
+                "put such a cell in quotes, and double the quotes in it"
+            )
+            raise Permanent("CORRUPT_FILE", message)
+        return bool(row), self.end
+
+
+def row_pattern(options: Options) -> str:
+    """Return a regular expression for a row, in Java and in Python, in linear time.
+
+    Quotes stand only around cells, or escaped within these.
+    """
+    delimiter, quote = (re.escape(options[name]) for name in ("delimiter", "quote"))
+    bare = f"[^{delimiter}{quote}]*+"
+    cell = f"(?:{quoted_cell(options)}|{bare})"
+    return f"{cell}(?:{delimiter}{cell})*+"
+
+
+def quoted_cell(options: Options) -> str:
+    """Return a regular expression for a cell in quotes, in Java and in Python."""
+    quote, escape = (re.escape(options[name]) for name in ("quote", "escape"))
+    escaped = f"{quote}{quote}" if quote == escape else f"{escape}."
+    inside = f"[^{quote}{escape}]*+(?:{escaped}[^{quote}{escape}]*+)*+"
+    return f"{quote}{inside}{quote}"
 
 
 def csv_reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:

@@ -30,6 +30,7 @@ _BINARY = {
     b"\xff\xfe": "text in UTF-16",
     b"\xfe\xff": "text in UTF-16",
 }
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _MARKUP = (b"<!doctype html", b"<html", b"<?xml")
 _MAGIC = {"parquet": _PARQUET, "orc": b"ORC", "avro": b"Obj\x01"}
 _NAMES = {"parquet": "Parquet", "orc": "ORC", "avro": "Avro"}
@@ -57,11 +58,17 @@ def check_binary(declared: str, head: bytes, tail: bytes) -> None:
 
 def check_text(declared: str, head: bytes, encoding: str) -> None:
     """Raise Permanent unless a file that begins with `head` may be text (csv, json)."""
-    wide = encoding.startswith("UTF-16")
-    described = "" if wide and head[:2] in (b"\xff\xfe", b"\xfe\xff") else kind_of(head)
+    code = f"NOT_{declared.upper()}"
+    wide, is_marked = encoding.startswith("UTF-16"), head.startswith(_MARKS)
+    described = "" if wide and is_marked else kind_of(head)
     if described and not (wide and described == "binary data"):
-        code = f"NOT_{declared.upper()}"
         raise Permanent(code, f"the contract says {declared}, but this is {described}")
+    if encoding == "UTF-16" and not is_marked:
+        message = (
+            "the contract says UTF-16, but the file does not begin with its byte order mark: write "
+            "the mark, or declare the encoding UTF-16LE or UTF-16BE"
+        )
+        raise Permanent(code, message)
 
 
 def is_gzip(head: bytes) -> bool:
@@ -73,11 +80,16 @@ def text_head(head: bytes, gzipped: bool) -> bytes:
     """Return the beginning of a file's text. Raises Permanent CORRUPT_FILE on invalid gzip."""
     if not gzipped:
         return head
+    text = b""
     try:
-        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(head, HEAD)
+        while head and len(text) < HEAD:  # a member of the file may be empty, or short
+            member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+            text += member.decompress(head, HEAD - len(text))
+            head = member.unused_data.lstrip(b"\0")
     except zlib.error as error:
         message = f"the name ends in .gz, but the file is not gzip: {error}"
         raise Permanent("CORRUPT_FILE", message) from error
+    return text
 
 
 def kind_of(head: bytes) -> str:

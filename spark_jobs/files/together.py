@@ -16,15 +16,10 @@ from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files import csv, json, parquet, sniff
-from spark_jobs.files.limits import (
-    Compact,
-    check_columns,
-    check_line,
-    check_parquet,
-    parquet_footer,
-)
+from spark_jobs.files.limits import check_columns, check_line, check_parquet, parquet_footer
 from spark_jobs.files.source import FILE, Bytes
 from spark_jobs.files.text_lines import check_gzip, read_lines
+from spark_jobs.files.thrift import Compact
 from spark_jobs.schema.compare import compare
 
 # A task reads one file: only then do its rows go to one data file of their own.

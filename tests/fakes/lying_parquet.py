@@ -110,6 +110,23 @@ def with_page(codec: str, unpacked: int) -> bytes:
     return with_footer(before + made, metadata)
 
 
+def old_lz4(values: list[int], *, framed: bool) -> bytes:
+    """Return a column `a` in Parquet's first LZ4 codec: framed as Hadoop does, or not at all."""
+    file = io.BytesIO()
+    pq.write_table(pa.table({"a": values}), file, compression="lz4", use_dictionary=False)
+    before, metadata = footer(file.getvalue())
+    (chunk,) = chunks(metadata)
+    page = io.BytesIO(before[chunk[9][1] :])
+    head = read_struct(page)
+    packed = page.read(head[3][1])
+    if framed:
+        packed = head[2][1].to_bytes(4, "big") + len(packed).to_bytes(4, "big") + packed
+    head[3] = _I32, len(packed)
+    made = written(head) + packed
+    chunk[4], chunk[9], chunk[7] = (_I32, 5), (_I64, len(before)), (_I64, len(made))
+    return with_footer(before + made, metadata)
+
+
 def changed(change: Callable[[Struct], None]) -> bytes:
     """Return the valid rows under a changed footer."""
     before, metadata = footer(parquet())

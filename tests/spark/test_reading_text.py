@@ -24,7 +24,7 @@ NOON = datetime(2013, 1, 1, 12, tzinfo=UTC).replace(tzinfo=None)
         (b"\xef\xbb\xbfid,name\r\n1,a\r\n\r\n2,b\r\n", [(1, "a"), (2, "b")], 0),
         (b'name,id\n"a\nb",1\n"",2\n', [("a\nb", 1), ("", 2)], 0),
         (b'id,name\n1,\n2,""\n"",x\n', [(1, None), (2, ""), (None, "x")], 0),
-        (b'id,name\n1,"a ""b"", c"\n2,5" pipe\n', [(1, 'a "b", c'), (2, '5" pipe')], 0),
+        (b'id,name\n1,"a ""b"", c"\n2,5" pipe\n', [(1, 'a "b", c')], 1),
         (b"id,name\n1\n2,b,c\n3,c\n", [(3, "c")], 2),
         (b"id,name\n1,caf\xe9\n2,\xef\xbf\xbd\n", [(2, "\ufffd")], 1),
         (b'id,name\n1,caf\xe9\n2,"b\nc"\n', [(2, "b\nc")], 1),
@@ -60,10 +60,42 @@ def test_a_quote_that_is_not_closed_swallows_nothing(reading: Reading, body: byt
 
 
 @pytest.mark.parametrize(
+    ("body", "options", "good"),
+    [
+        (b'id,name\n1,a\n2,5" pipe\n3,"b"\n', {}, [(1, "a"), (3, "b")]),
+        (b'id,name\n1,$78.07"All, Table"\n2,b\n', {}, [(2, "b")]),
+        (b'id,name\n1,a"b"\n2, "c"\n3,"5"" d"\n', {}, [(3, '5" d')]),
+        (b"id;name\n1;'a'\n2;it's\n3;\"b\n", {"delimiter": ";", "quote": "'", "escape": "'"},
+         [(1, "a"), (3, '"b')]),
+        (b'id,name\n1,a\\"b\n2,"c\\"d"\n', {"escape": "\\"}, [(2, 'c"d')]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_quote_within_an_unquoted_cell_makes_its_row_bad(
+    reading: Reading, body: bytes, options: dict[str, Any], good: list[Any], end: bytes
+) -> None:
+    """Quotes stand around cells; one elsewhere shows that a delimiter may be missing."""
+    found = reading(body.replace(b"\n", end), "csv", TWO, **options)
+    assert (found.rows, len(found.bad)) == (good, body.count(b"\n") - 1 - len(good))
+    assert found.promised == len(found.rows) + len(found.bad)
+    within = body + b'9,"two\nlines"\n'.replace(b'"', options.get("quote", '"').encode()).replace(
+        b",", options.get("delimiter", ",").encode()
+    )
+    assert reading(within, "csv", TWO, **options).code == "CORRUPT_FILE"
+
+
+@pytest.mark.parametrize("body", [b'id,name\n1,"b\n2,"d\n', b'id,name\n1,"say ""hi"""\n'])
+def test_quotes_are_escaped_only_as_the_contract_says(reading: Reading, body: bytes) -> None:
+    """A doubled quote, or one that a line end follows, is no text where a backslash escapes."""
+    assert reading(body, "csv", TWO, escape="\\").code == "CORRUPT_FILE"
+
+
+@pytest.mark.parametrize(
     ("body", "options", "rows"),
     [
         ("id,name\n1,é\n".encode("latin-1"), {"encoding": "ISO-8859-1"}, [(1, "é")]),
         ("id,name\n1,é\n".encode("utf-16"), {"encoding": "UTF-16"}, [(1, "é")]),
+        ("id,name\n1,é\n".encode("utf-16-le"), {"encoding": "UTF-16LE"}, [(1, "é")]),
         (b"1|NA\n2|\n3|''\n", {"header": False, "delimiter": "|", "nullValue": "NA", "quote": "'"},
          [(1, None), (2, None), (3, "")]),
         (b'id,name\n1,""\n2,\n', {"nullValue": ""}, [(1, None), (2, None)]),
@@ -76,6 +108,13 @@ def test_csv_is_read_as_its_options_say(
 ) -> None:
     """Encoding, delimiter, quote, escape and null value are the contract's."""
     assert reading(body, "csv", TWO, **options).rows == rows
+
+
+@pytest.mark.parametrize("written", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_utf_16_has_a_mark_or_a_named_order(reading: Reading, written: str) -> None:
+    """Without a byte order mark, no text is read as UTF-16: readers differ in its order."""
+    body = "id,name\n1,é\n".encode(written)
+    assert reading(body, "csv", TWO, encoding="UTF-16").code == "NOT_CSV"
 
 
 def test_tsv_is_csv_with_tabs(reading: Reading) -> None:
@@ -94,6 +133,9 @@ PACKED = gzip.compress(b"id,name\n1,a\n2,b\n", mtime=0)
         (PACKED + b"junk", "CORRUPT_FILE"),
         (PACKED[:14] + b"\xff\xff" + PACKED[16:], "CORRUPT_FILE"),
         (gzip.compress(b"", mtime=0), "EMPTY_OBJECT"),
+        (gzip.compress(b"", mtime=0) * 2, "EMPTY_OBJECT"),
+        (gzip.compress(b"", mtime=0) + PACKED, ""),
+        (gzip.compress(b"i", mtime=0) + gzip.compress(b"d,name\n1,a\n", mtime=0), ""),
         (gzip.compress(b"id,name\n" + bytes(70 << 20), mtime=0), "ZIP_BOMB"),
         (b"", "EMPTY_OBJECT"),
         (b"\n\n", "NO_HEADER"),

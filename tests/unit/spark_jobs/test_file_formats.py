@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from lakegate.errors import Permanent
 from spark_jobs.files.avro import count_rows as count_avro
 from spark_jobs.files.csv import complete_line, header
-from spark_jobs.files.csv_rows import Rows, count_rows
+from spark_jobs.files.csv_rows import Rows, count_rows, row_pattern
 from spark_jobs.files.sniff import check_binary, check_text
 from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text_lines import check_gzip
 
 OPTIONS = {"delimiter": ",", "quote": '"', "escape": '"', "encoding": "UTF-8"}
+_COMPLETE = complete_line(OPTIONS).removeprefix("(?s)\\A").removesuffix("\\z")
 CELLS = st.text(st.sampled_from('ab,"\n é'), max_size=6)
 
 
@@ -64,21 +65,23 @@ def test_undecodable_bytes_are_reported() -> None:
 )  # fmt: skip
 def test_a_line_is_a_complete_row_or_may_continue(line: str, whole: bool) -> None:
     """A line is a complete row only if none of its cells can continue in the next line."""
-    assert bool(re.search(_python(complete_line(OPTIONS)), line)) is whole
+    assert bool(re.match(_COMPLETE + r"\Z", line)) is whole
 
 
 @given(st.lists(st.text(st.sampled_from('a,"'), max_size=8), min_size=1, max_size=4))
-def test_complete_lines_are_as_many_rows(lines: list[str]) -> None:
-    """If every line is a complete row, there are as many rows as non-empty lines."""
-    whole = re.compile(_python(complete_line(OPTIONS)))
-    if all(whole.search(line) for line in lines):
-        assert rows_in("\n".join(lines).encode()).count == sum(map(bool, lines))
+def test_lines_that_are_rows_are_as_many_rows(lines: list[str]) -> None:
+    """If every line is a row, there are as many as lines that are not empty, and no other way."""
+    whole, complete = (re.compile(f"{text}\\Z") for text in (row_pattern(OPTIONS), _COMPLETE))
+    body = "\n".join(lines).encode()
+    if all(map(whole.match, lines)):
+        assert rows_in(body).count == sum(map(bool, lines))
+    elif all(map(complete.match, lines)):
+        assert code_of(lambda: rows_in(body)) == "CORRUPT_FILE"
 
 
-def _python(java: str) -> str:
-    """Translate Java's expression to Python: names of characters and of the end differ."""
-    named = re.sub(r"\\x\{([0-9a-f]+)\}", lambda m: re.escape(chr(int(m[1], 16))), java)
-    return named.replace(r"\z", r"\Z")
+def test_a_mark_before_a_quote_is_no_part_of_its_cell() -> None:
+    """A file that begins with a byte order mark and a quote is counted."""
+    assert rows_in(b'\xef\xbb\xbf"id"\n"1\n"\n').count == 2
 
 
 def test_a_header_is_the_first_row_that_is_there() -> None:

@@ -16,7 +16,6 @@ from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files.avro import count_rows as count_avro
 from spark_jobs.files.csv_rows import count_rows
 from spark_jobs.files.limits import (
-    Compact,
     check_array,
     check_columns,
     check_parquet,
@@ -27,6 +26,7 @@ from spark_jobs.files.parquet import count_begun
 from spark_jobs.files.sniff import check_text
 from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text_lines import Unpacked, check_gzip
+from spark_jobs.files.thrift import Compact
 from tests.fakes.lying_parquet import TERA, parquet, placed, promising
 from tests.unit.spark_jobs.test_file_formats import OPTIONS, code_of
 
@@ -97,7 +97,7 @@ def test_parquet_has_limits(refusal: Callable[..., str]) -> None:
 def test_any_footer_is_read_or_refused(text: bytes) -> None:
     """Reading any bytes as a footer ends, at worst with ValueError."""
     try:
-        for _ in Compact(text).items(4):
+        for _ in Compact(text).fields(4):
             pass
     except ValueError:
         pass

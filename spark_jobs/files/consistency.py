@@ -1,0 +1,129 @@
+"""Refuse a Parquet footer that contradicts itself. Pure.
+
+Readers believe different parts of a footer, so such a file has other rows for each of them, and
+Spark leaves rows out in silence.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from lakegate.errors import Permanent
+from spark_jobs.files.places import elements
+from spark_jobs.files.thrift import Compact
+
+# Field ids of parquet.thrift: FileMetaData, SchemaElement, RowGroup, ColumnChunk, ColumnMetaData.
+_SCHEMA, _ROWS, _ROW_GROUPS = 2, 3, 4
+_TYPE, _REPETITION = 1, 3
+_CHUNKS, _GROUP_ROWS, _GROUP_PACKED = 1, 3, 6
+_META = 3
+_META_TYPE, _PATH, _VALUES, _UNPACKED, _PACKED, _DATA, _DICTIONARY = 1, 3, 5, 6, 7, 9, 11
+_REPEATED = 2
+_MAGIC, _FOOTER_END = 4, 8  # bytes before the first page, and after the footer
+
+
+class _Leaf(NamedTuple):
+    """A column that has values: where it is in the schema, and if it has one in each row."""
+
+    path: list[bytes]
+    type: int
+    is_flat: bool
+
+
+class _Extent(NamedTuple):
+    """Where pages begin and end in the file."""
+
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=2)  # a file is checked before Arrow reads it, and again before Spark does
+def counted(footer: bytes, size: int) -> tuple[int, int]:
+    """Return the rows of a Parquet file of so many bytes, and the size of its uncompressed pages.
+
+    Raises Permanent CORRUPT_FILE if its footer is invalid or contradicts itself.
+    """
+    try:
+        return _counted(footer, size)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _damaged(f"its footer cannot be read: {error!r}") from error
+
+
+def _counted(footer: bytes, size: int) -> tuple[int, int]:
+    rows = unpacked = 0
+    leaves: list[_Leaf] = []
+    extents: list[_Extent] = []
+    declared = None
+    for id_, value in Compact(footer).fields(_ROW_GROUPS):
+        if id_ == _SCHEMA:
+            leaves = list(_leaves(value))
+        elif id_ == _ROWS:
+            declared = value
+        elif id_ == _ROW_GROUPS:
+            rows += value[_GROUP_ROWS]
+            unpacked += sum(chunk[_META][_UNPACKED] for chunk in value[_CHUNKS])
+            extents += _checked(value, leaves, size)
+    if rows != declared:
+        raise _damaged(f"its row groups have {rows:,} rows, but the file declares {declared:,}")
+    _require_apart(extents, size - len(footer) - _FOOTER_END)
+    return rows, unpacked
+
+
+def _leaves(schema: list[dict[int, Any]]) -> Iterator[_Leaf]:
+    """Yield the columns that have values, in the order in which each row group must have them."""
+    found = elements(schema)
+    repeated = {path for path, each in found if each.get(_REPETITION) == _REPEATED}
+    for path, element in found:
+        if _TYPE in element:
+            within = (path[:length] for length in range(1, len(path) + 1))
+            names = [name.encode() for name in path]
+            yield _Leaf(names, element[_TYPE], repeated.isdisjoint(within))
+
+
+def _checked(group: dict[int, Any], leaves: Sequence[_Leaf], size: int) -> Iterator[_Extent]:
+    """Yield where the pages of a row group are."""
+    chunks, rows = [chunk[_META] for chunk in group[_CHUNKS]], group[_GROUP_ROWS]
+    if [(chunk[_PATH], chunk[_META_TYPE]) for chunk in chunks] != [each[:2] for each in leaves]:
+        raise _damaged("a row group has other columns than its schema, or in another order")
+    for chunk, leaf in zip(chunks, leaves, strict=True):
+        if min(rows, chunk[_PACKED], chunk[_UNPACKED], chunk[_VALUES]) < 0:
+            raise _damaged("a size in its footer is negative")
+        if chunk[_VALUES] < rows or (leaf.is_flat and chunk[_VALUES] > rows):
+            raise _damaged(f"a column has {chunk[_VALUES]:,} values for {rows:,} rows")
+        if rows:
+            yield _extent(chunk)
+    if rows:
+        _require_within(group, chunks, size)
+
+
+def _extent(chunk: dict[int, Any]) -> _Extent:
+    start = min(filter(None, (chunk[_DATA], chunk.get(_DICTIONARY))))
+    end = start + chunk[_PACKED]
+    if not start <= chunk[_DATA] <= end:
+        raise _damaged("a column lies outside of its own pages")
+    return _Extent(start, end)
+
+
+def _require_within(group: dict[int, Any], chunks: list[dict[int, Any]], size: int) -> None:
+    """Refuse a row group of a size by which Spark places its middle outside of the file.
+
+    Spark reads a row group with the part of the file that has its middle, so it would skip it.
+    """
+    total = sum(chunk[_PACKED] for chunk in chunks)
+    said = group.get(_GROUP_PACKED, total)
+    if said != total and not 0 <= _extent(chunks[0]).start + said // 2 < size:
+        raise _damaged(f"a row group has {total:,} bytes, but declares {said:,}")
+
+
+def _require_apart(extents: list[_Extent], end: int) -> None:
+    """Refuse pages that overlap, or lie outside of the file's part for pages."""
+    ordered = sorted(each for each in extents if each.start < each.end)
+    if ordered and (ordered[0].start < _MAGIC or max(each.end for each in ordered) > end):
+        raise _damaged("a column lies outside of the file's pages")
+    if any(one.end > other.start for one, other in pairwise(ordered)):
+        raise _damaged("two columns lie at the same place")
+
+
+def _damaged(how: str) -> Permanent:
+    return Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {how}")
