@@ -19,6 +19,7 @@ from spark_jobs.files import columnar
 from spark_jobs.files.columnar import ConvertedColumn, narrowed, typed_source, widened
 from spark_jobs.files.int96 import check_int96
 from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
+from spark_jobs.files.old_lz4 import check_lz4
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.spark import jvm
 from spark_jobs.spark.jvm import class_name
@@ -155,6 +156,7 @@ def read_parquet(
         read_by_rows(spark)
     described = describe(spark, path, limits)
     check_int96(file, footer)
+    check_lz4(file, footer)
     return source_of(spark, [path], described, contract)
 
 

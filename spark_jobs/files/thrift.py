@@ -52,6 +52,11 @@ class Compact:
             self._value(item, 1)
             yield self._data[start : self._at]
 
+    @property
+    def position(self) -> int:
+        """Return how many bytes have been read."""
+        return self._at
+
     def end(self) -> None:
         """Raise ValueError if the data goes on."""
         if self._at < len(self._data):

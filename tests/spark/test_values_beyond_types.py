@@ -11,7 +11,7 @@ import pytest
 
 from lakegate.limits import DEFAULTS, Limits
 from tests.fakes.damaged_parquet import written
-from tests.fakes.lying_parquet import declared, digits, whole
+from tests.fakes.lying_parquet import declared, digits, old_lz4, whole
 from tests.spark.conftest import Read
 
 pytestmark = pytest.mark.spark
@@ -103,6 +103,14 @@ def test_old_times_lose_no_digit(reading: Reading, limits: Limits) -> None:
     assert read(old_times(1000, 1001)).code == "UNREADABLE_TYPE"
     assert len(read(old_times(1000, day=EPOCH + 10_000_000)).bad) == 1
     assert read(old_times(1000, day=(1 << 31) - 1)).code == "CORRUPT_FILE"
+
+
+def test_lz4_that_spark_cannot_unpack_is_refused_with_what_to_do(reading: Reading) -> None:
+    """Pages of the old codec are read as Hadoop frames them; any other framing is not supported."""
+    values = list(range(1000))
+    framed, bare = (old_lz4(values, framed=framed) for framed in (True, False))
+    assert reading(framed, "parquet", NUMBER).rows == [(value,) for value in values]
+    assert reading(bare, "parquet", NUMBER).code == "UNREADABLE_TYPE"
 
 
 def test_times_of_day_are_refused_with_what_to_do(reading: Reading) -> None:
