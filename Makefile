@@ -124,6 +124,7 @@ bench-upkeep: setup ## Time reads of many small files, and files that land besid
 fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare what is published
 	@.venv/bin/python -m benchmarks.damage
 	@.venv/bin/python -m benchmarks.damage --groups
+	@.venv/bin/python -m benchmarks.damage --lies
 
 package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 	@.venv/bin/python -m infra.package

@@ -1,7 +1,8 @@
 """Ingest damaged files as the job does and compare their rows.
 
-`python -m benchmarks.damage [--files N] [--seed N] [--only PART] [--batches | --groups]`: files of
-every format, damaged by a seed, or only those with a part in their name, such as nested. With
+`python -m benchmarks.damage [--files N] [--seed N] [--only PART] [--lies] [--batches | --groups]`:
+files of every format, damaged by a seed, or only those with a part in their name, such as nested.
+With `--lies` Parquet with one number changed in its footer or in a page's header, each once. With
 `--batches` Parquet is read like large files, with `--groups` it is ingested in groups, as by a
 shared run. Files that fit their table were registered as they are.
 """
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +35,7 @@ from lakegate.report import AuditReport, Verdict
 from spark_jobs.ingest import ingest
 from spark_jobs.one_pass.examined import WAY
 from spark_jobs.spark.jvm import JavaError
+from tests.fakes.lies import lies
 from tests.fakes.mutations import FLAT, Sample, mutated, samples
 
 _TABLE = "fuzz.rows"
@@ -65,6 +68,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=1200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="a part of the samples' names")
+    parser.add_argument("--lies", action="store_true")
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--batches", action="store_true")
     way.add_argument("--groups", action="store_true")
@@ -76,6 +80,8 @@ def main() -> None:
 
 def _one_by_one(options: argparse.Namespace) -> list[Outcome]:
     outcomes: list[Outcome] = []
+    if options.lies:
+        options.files = min(options.files, len(_lies(options)))
     while len(outcomes) < options.files:  # a reader that hangs takes its Spark with it
         outcomes += _until_one_hangs(options, len(outcomes))
     return outcomes
@@ -94,6 +100,20 @@ def _until_one_hangs(options: argparse.Namespace, done: int) -> list[Outcome]:
     return outcomes
 
 
+_Lie = tuple[str, str, bytes]  # the sample's name, the lie, and the file
+
+
+def _lies(options: argparse.Namespace) -> list[_Lie]:
+    """Return all files with one lie, in an order by the seed."""
+    every = [
+        (name, how, body)
+        for name, each in samples({}).items()
+        if options.only in name and each.format == "parquet"
+        for how, body in lies(each.body)
+    ]
+    return sorted(every, key=lambda lie: crc32(repr((options.seed, *lie[:2])).encode()))
+
+
 @dataclass(frozen=True)
 class _Trial:
     """The undamaged files and the rows that each of them has on its branch."""
@@ -102,29 +122,35 @@ class _Trial:
     undamaged: dict[str, Sample]
     rows: dict[str, list[str]]
     options: argparse.Namespace
+    lies: list[_Lie]
 
     @classmethod
     def of(cls, spark: SparkSession, home: Path, options: argparse.Namespace) -> "_Trial":
         every = samples(_avro(spark, home)).items()
+        only_parquet = options.batches or options.lies
         undamaged = {
             name: each
             for name, each in every
-            if options.only in name and (each.format == "parquet" or not options.batches)
+            if options.only in name and (each.format == "parquet" or not only_parquet)
         }
         rows = {name: _ingested(spark, each, each.body)[1] for name, each in undamaged.items()}
         if empty := [name for name, found in rows.items() if not found]:
             raise SystemExit(f"undamaged files were rejected: {empty}")
-        return cls(spark, undamaged, rows, options)
+        return cls(spark, undamaged, rows, options, _lies(options) if options.lies else [])
 
     def outcome(self, number: int) -> Outcome:
-        name = [*self.undamaged][number % len(self.undamaged)]
+        name, how, body = self.lies[number] if self.lies else self._damaged(number)
         sample = self.undamaged[name]
-        others = [each for each in self.undamaged.values() if each.format == sample.format]
-        how, body = mutated(sample, others, self.options.seed * 1_000_000 + number)
         code, found, registered = _ingested(self.spark, sample, body, batches=self.options.batches)
         end = _end(code) if code else _compared(sample, body, found, self.rows[name])
         print(f"{number:>5} {name}, {how}: {end} {code}", flush=True)
         return Outcome(name, number, how, end, code, registered)
+
+    def _damaged(self, number: int) -> _Lie:
+        name = [*self.undamaged][number % len(self.undamaged)]
+        sample = self.undamaged[name]
+        others = [each for each in self.undamaged.values() if each.format == sample.format]
+        return name, *mutated(sample, others, self.options.seed * 1_000_000 + number)
 
 
 def _end(code: str) -> str:
