@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lakegate.contract.model import Contract
 from spark_jobs.files.arrow_types import is_same, schema_of
-from spark_jobs.files.limits import Compact
 from spark_jobs.files.places import elements, fields
+from spark_jobs.files.thrift import Compact
 
 TEXTS = ("csv", "tsv", "json")  # which Arrow decodes in blocks
 LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as one is held in memory
@@ -20,9 +20,9 @@ MOST_VALUES = 64 << 20  # of a row group: in dictionaries and runs many take few
 # Field ids of parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, KeyValue,
 # SchemaElement.
 _SCHEMA, _ROWS, _ROW_GROUPS, _KEY_VALUES, _WRITER, _ENCRYPTION, _SIGNING_KEY = 2, 3, 4, 5, 6, 8, 9
-_CHUNKS, _GROUP_SIZE, _GROUP_ROWS = 1, 2, 3
+_CHUNKS, _GROUP_SIZE = 1, 2
 _FILE_PATH, _META, _COLUMN_KEY, _ENCRYPTED_META = 1, 3, 8, 9
-_META_PATH, _VALUES = 3, 5
+_VALUES = 5
 _KEY, _VALUE = 1, 2
 _CHILDREN = 5
 
@@ -40,8 +40,8 @@ def why_never(contract: Contract) -> str:
 def why_inexact(footer: bytes, found: pa.Schema, contract: Contract) -> str:
     """Return why Spark must read a Parquet file; "" if Arrow reads it as the contract says.
 
-    The file with this footer, in which Arrow has found a schema, is within the limits
-    (`check_parquet`).
+    The file with this footer, in which Arrow has found a schema, is within the limits and does not
+    contradict itself (`check_parquet`).
     """
     read = Compact(footer)
     try:
@@ -99,17 +99,11 @@ def _of_calendar(footer: dict[int, Any], contract: Contract) -> Iterator[str]:
 
 def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
     groups = footer[_ROW_GROUPS]
-    # Arrow finds a column by its place, other readers by its name.
     paths = [path for path, each in elements(footer[_SCHEMA]) if not each.get(_CHILDREN)]
     if len({".".join(path) for path in paths}) < len(paths):
         yield "two of its columns have the same path"
-    names = [[name.encode() for name in path] for path in paths]
-    if any([chunk[_META][_META_PATH] for chunk in group[_CHUNKS]] != names for group in groups):
-        yield "a row group has other columns than its schema"
     if not footer[_ROWS]:
         yield "it has no rows"
-    if sum(group[_GROUP_ROWS] for group in groups) != footer[_ROWS]:
-        yield "its footer counts its rows in two ways"
     if any(group[_GROUP_SIZE] > LARGEST_ROW_GROUP for group in groups):
         yield f"it has a row group of more than {LARGEST_ROW_GROUP:,} bytes"
     if any(sum(each[_META][_VALUES] for each in group[_CHUNKS]) > MOST_VALUES for group in groups):

@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files.consistency import counted
-from spark_jobs.files.thrift import Compact
 
 if TYPE_CHECKING:  # drafts of contracts read CSV without Spark
     from spark_jobs.files.source import Bytes
-
-__all__ = [
-    "FOOTER_END",
-    "Compact",
-    "check_array",
-    "check_columns",
-    "check_line",
-    "check_parquet",
-    "check_rows",
-    "parquet_footer",
-]
 
 FOOTER_END = 8  # bytes after the footer: its length, and the magic
 _USUAL_FOOTER = 64 * 1024  # bytes that one request reads, and most footers do not exceed

@@ -1,6 +1,8 @@
 """Nested columns of Parquet files, decoded leaf by leaf, and the damage that shows then."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 
 from spark_jobs.files.arrow import ArrowFile, Damaged, MustRewrite
 from spark_jobs.files.source import LocalFile
-from tests.fakes import lying_parquet, thrift
+from tests.fakes import damaged_parquet, lying_parquet, thrift
 from tests.fakes.amounts import SEED
 from tests.fakes.parquet_files import ROWS, footer_of, written
 
@@ -153,3 +155,14 @@ def test_any_lists_are_counted(decoded: Decoded) -> None:
         rows = [some(struct) for _ in range(random.randint(1, 9))]
         body = written(pa.table({"l": pa.array(rows, type_)}))
         assert decoded.of(body, "l")["l"].to_pylist() == rows
+
+
+def test_a_decimal_has_no_more_digits_than_declared(decoded: Decoded) -> None:
+    """A decimal of more digits than its type is left to Spark, which refuses it."""
+    for value in (99_999, 100_000, -100_000):
+        plain = damaged_parquet.written({"a": pa.array([value, None], pa.int32())})
+        logical = lying_parquet.digits(5, 2)
+        body = lying_parquet.declared(plain, "a", logical, 5, scale=2, precision=5)
+        fits = nullcontext() if value == 99_999 else pytest.raises(MustRewrite)
+        with fits:
+            assert decoded.of(body, "a")["a"].to_pylist() == [Decimal("999.99"), None]

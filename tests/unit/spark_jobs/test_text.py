@@ -136,7 +136,13 @@ _LEFT_CSV = [
     *("id,size\n", "id\n1\n", "id,size,more\n1,2,3\n", "id,size\nx,1\nid,size\n"),
     *("id,size\n1,2\r3,4\n", 'id,size\n"1,2\n', 'id,size\n"1"2,3\n', "size,id\n\n1,\0\n", "\n"),
     f"id,size\n1{',2' * 20_000}\n",
-    *('id,size\n1,"2\n3,"\n', "id,size\n\xe9,1\n", "id,size\nx,1\n+2,2\n"),
+    *(
+        'id,size\n1,2"3"\n',
+        'id,size\n1, "2"\n',
+        'id,size\n1,"2\n3,"\n',
+        "id,size\n\xe9,1\n",
+        "id,size\nx,1\n+2,2\n",
+    ),
 ]
 _LEFT_JSON = [
     *(f'{{"id":{value}}}' for value in ("[]", "{}", "9" * 19, '"1","id":"2"', '"1","x":2')),
