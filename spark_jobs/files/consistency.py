@@ -19,16 +19,18 @@ _TYPE, _REPETITION = 1, 3
 _CHUNKS, _GROUP_ROWS, _GROUP_PACKED = 1, 3, 6
 _META = 3
 _META_TYPE, _PATH, _VALUES, _UNPACKED, _PACKED, _DATA, _DICTIONARY = 1, 3, 5, 6, 7, 9, 11
-_REPEATED = 2
+_SIZES, _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 16, 1, 2, 3  # SizeStatistics
+_BYTE_ARRAY, _REQUIRED, _REPEATED = 6, 0, 2
 _MAGIC, _FOOTER_END = 4, 8  # bytes before the first page, and after the footer
 
 
 class _Leaf(NamedTuple):
-    """A column that has values: where it is in the schema, and if it has one in each row."""
+    """A column that has values: where it is in the schema, and the highest of its levels."""
 
     path: list[bytes]
     type: int
-    is_flat: bool
+    repetition: int
+    definition: int
 
 
 class _Extent(NamedTuple):
@@ -73,12 +75,13 @@ def _counted(footer: bytes, size: int) -> tuple[int, int]:
 def _leaves(schema: list[dict[int, Any]]) -> Iterator[_Leaf]:
     """Yield the columns that have values, in the order in which each row group must have them."""
     found = elements(schema)
-    repeated = {path for path, each in found if each.get(_REPETITION) == _REPEATED}
+    kinds = {path: each.get(_REPETITION, _REQUIRED) for path, each in found}
     for path, element in found:
         if _TYPE in element:
-            within = (path[:length] for length in range(1, len(path) + 1))
+            within = [kinds[path[:length]] for length in range(1, len(path) + 1)]
             names = [name.encode() for name in path]
-            yield _Leaf(names, element[_TYPE], repeated.isdisjoint(within))
+            optional = len(within) - within.count(_REQUIRED)
+            yield _Leaf(names, element[_TYPE], within.count(_REPEATED), optional)
 
 
 def _checked(group: dict[int, Any], leaves: Sequence[_Leaf], size: int) -> Iterator[_Extent]:
@@ -89,12 +92,22 @@ def _checked(group: dict[int, Any], leaves: Sequence[_Leaf], size: int) -> Itera
     for chunk, leaf in zip(chunks, leaves, strict=True):
         if min(rows, chunk[_PACKED], chunk[_UNPACKED], chunk[_VALUES]) < 0:
             raise _damaged("a size in its footer is negative")
-        if chunk[_VALUES] < rows or (leaf.is_flat and chunk[_VALUES] > rows):
+        if chunk[_VALUES] < rows or (not leaf.repetition and chunk[_VALUES] > rows):
             raise _damaged(f"a column has {chunk[_VALUES]:,} values for {rows:,} rows")
+        _require_levels(chunk.get(_SIZES, {}), leaf)
         if rows:
             yield _extent(chunk)
     if rows:
         _require_within(group, chunks, size)
+
+
+def _require_levels(sizes: dict[int, Any], leaf: _Leaf) -> None:
+    """Refuse counts of levels that a column does not have: Arrow ends the whole process on them."""
+    highest = {_REPETITIONS: leaf.repetition, _DEFINITIONS: leaf.definition}
+    if any(sizes.get(id_) and len(sizes[id_]) != most + 1 for id_, most in highest.items()):
+        raise _damaged("a column has counts of levels that it does not have")
+    if _TEXT_BYTES in sizes and leaf.type != _BYTE_ARRAY:
+        raise _damaged("a column without texts has the size of its texts")
 
 
 def _extent(chunk: dict[int, Any]) -> _Extent:

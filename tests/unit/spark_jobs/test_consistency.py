@@ -121,6 +121,11 @@ def _same_pages(metadata: Struct) -> None:
         one[id_] = other[id_]
 
 
+def _require_column(metadata: Struct) -> None:
+    """Declare a column that may be null as one that never is: its levels are others then."""
+    metadata[2][1][1][1][3] = _I32, 0
+
+
 def _of_chunk(id_: int, change: Callable[[int], int]) -> Callable[[Struct], None]:
     return lambda metadata: _number(id_, change)(next(chunks(metadata)))
 
@@ -147,6 +152,7 @@ LIES: dict[str, Callable[[Struct], None]] = {
     "two chunks swapped": _swap_chunks,
     "another type in the schema": _retype_schema,
     "another type in a chunk": _of_chunk(1, lambda _: 1),
+    "levels of an optional column": _require_column,
     "a value more": _of_chunk(5, lambda values: values + 1),
     "a value less": _of_chunk(5, lambda values: values - 1),
     "two chunks at one place": _same_pages,
