@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.errors import Quoting
-from spark_jobs.files.arrow import Pages
-from spark_jobs.files.footer import MAGIC, file_end
+from spark_jobs.files.arrow import MAGIC, Pages, file_end
 from spark_jobs.files.source import Bytes
 
 # Arrow must believe the columns' own description: a name of the same length hides its note.
