@@ -46,6 +46,12 @@ def file_end(footer: bytes) -> bytes:
     return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
+def metadata_of(footer: bytes) -> pq.FileMetaData:
+    """Return what a footer says, without Arrow's own note. Raises ArrowException, OSError."""
+    without_pages = MAGIC + file_end(footer.replace(_NOTE, _NO_NOTE))
+    return pq.read_metadata(io.BytesIO(without_pages))
+
+
 @dataclass(frozen=True)
 class ArrowFile:
     """A landed Parquet file; `footer` is the Thrift structure, without its length and the magic.
@@ -58,9 +64,8 @@ class ArrowFile:
     metadata: pq.FileMetaData = field(init=False)
 
     def __post_init__(self) -> None:
-        without_pages = MAGIC + file_end(self.footer.replace(_NOTE, _NO_NOTE))
         try:
-            object.__setattr__(self, "metadata", pq.read_metadata(io.BytesIO(without_pages)))
+            object.__setattr__(self, "metadata", metadata_of(self.footer))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
 

@@ -4,7 +4,6 @@ They have nanoseconds, and any day of 32 bits. Spark cuts off all but microsecon
 64 bits of these.
 """
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,11 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.errors import Quoting
-from spark_jobs.files.arrow import MAGIC, Pages, file_end
+from spark_jobs.files.arrow import Pages, metadata_of
 from spark_jobs.files.source import Bytes
 
-# Arrow must believe the columns' own description: a name of the same length hides its note.
-_NOTE, _NO_NOTE = b"ARROW:schema", b"_other_note_"
 _MOST_MILLISECONDS = (1 << 63) // 1000  # whose microseconds have 64 bits
 
 
@@ -27,9 +24,8 @@ def check_int96(file: Bytes, footer: bytes) -> None:
     Only columns of this type are read, one chunk at a time. Raises Permanent UNREADABLE_TYPE for
     too many digits, CORRUPT_FILE for a time that is out of range or cannot be decoded.
     """
-    plain = MAGIC + file_end(footer.replace(_NOTE, _NO_NOTE))
     try:
-        metadata = pq.read_metadata(io.BytesIO(plain))
+        metadata = metadata_of(footer)
         for group in range(metadata.num_row_groups):
             for path, pages in _chunks(file, metadata.row_group(group)):
                 _check(metadata, group, path, pages)
