@@ -55,8 +55,7 @@ def _sorted(values: pa.ChunkedArray, key: SortKey) -> np.ndarray[Any, Any]:
     """Return the places of values in the order of a key, of equal ones in their own order."""
     direction = "descending" if key.descending else "ascending"
     nulls = "at_start" if key.nulls_first else "at_end"
-    keys = [("values", direction)]
-    found = pc.sort_indices(pa.table({"values": values}), keys, null_placement=nulls)
+    found = pc.sort_indices(pa.table({"values": values}), [("values", direction, nulls)])
     places: np.ndarray[Any, Any] = found.to_numpy()
     return places
 
