@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.checks import Metric
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
-from lakegate.errors import LakegateError, Permanent
+from lakegate.errors import Permanent
 from lakegate.report import CheckResult
 from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
@@ -27,7 +27,7 @@ from spark_jobs.files.arrow import Damaged, MustRewrite
 from spark_jobs.files.source import BAD_ROW, FILE
 from spark_jobs.group_audit import SETTINGS, Passed, is_clean
 from spark_jobs.group_commit import Entered, Group, GroupTable, spec_like
-from spark_jobs.one_pass.examined import WAY, Examined
+from spark_jobs.one_pass.examined import WAY, Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg, jvm
 from spark_jobs.spark.session import another_session
@@ -138,7 +138,9 @@ def _audited(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | _Fai
         files = DataFiles.of(storage, layout(), contract, spec)
     except MustRewrite as why:
         return why
-    return Clean(storage, found, tuple(files.write(held.rows)))
+    written = files.write(held.rows)
+    require_all(found, written)
+    return Clean(storage, found, tuple(written))
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class _Table:
         self._of = spark, like, token
         self._contract = contract
         self._lock = Lock()
-        self._opened: tuple[SparkSession, GroupTable, Layout] | LakegateError | None = None
+        self._opened: tuple[SparkSession, GroupTable, Layout] | Exception | None = None
 
     @property
     def opened(self) -> GroupTable:
@@ -180,17 +182,17 @@ class _Table:
     def _open(self) -> tuple[SparkSession, GroupTable, Layout]:
         spark, like, token = self._of
         with self._lock:
-            if isinstance(self._opened, LakegateError):  # once for all files, as once is enough
+            if isinstance(self._opened, Exception):  # once for all files, as once is enough
                 raise self._opened
             if self._opened is None:
                 spec = spec_like(like.spec)
                 session = another_session(spark, spec, token)
                 try:
                     table = GroupTable.open(session, spec, self._contract, token)
-                except LakegateError as error:
+                    layout = layout_of(session, table.opened.table, self._contract)
+                except Exception as error:
                     self._opened = error
                     raise
-                layout = layout_of(session, table.opened.table, self._contract)
                 self._opened = session, table, layout
             return self._opened
 

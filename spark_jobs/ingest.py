@@ -25,7 +25,7 @@ from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.parquet import Engine
 from spark_jobs.files.source import Bytes
 from spark_jobs.nessie_branch import Branch
-from spark_jobs.one_pass.examined import WAY, Examined, Prepared
+from spark_jobs.one_pass.examined import WAY, Examined, Prepared, require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.one_pass.text import BadRows
 from spark_jobs.report import errored, report, write_quarantine
@@ -139,6 +139,7 @@ class _Ingestion:
             found = file.examined(DataFiles.of(self.storage, where, self.contract, self.spec))
             if found.rows.bad and self.spec.null_unreadable:
                 raise MustRewrite("its unparseable cells are to become null")
+            require_all(found, found.files)
             for check in self.contract.checks:
                 if check.quarantine and check.id not in found.measured:
                     raise MustRewrite(f"{check.id} may quarantine rows")

@@ -255,8 +255,10 @@ class Storage:
     def _range(self, wanted: str) -> bytes:
         if not self.size:
             return b""  # no range can be had of nothing
-        with translated(self.spec.landed.uri):
-            return bytes(self.s3.get_object(**self.source(), Range=wanted)["Body"].read())
+        landed = self.spec.landed
+        same = {"IfMatch": landed.etag} if landed.version == landed.etag else {}  # no versions
+        with translated(landed.uri):
+            return bytes(self.s3.get_object(**self.source(), **same, Range=wanted)["Body"].read())
 
 
 @dataclass(frozen=True)

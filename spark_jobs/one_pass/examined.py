@@ -73,6 +73,14 @@ class Prepared(Protocol):
         """
 
 
+def require_all(found: Examined, files: Sequence[Written]) -> None:
+    """Raise Permanent COUNT_MISMATCH unless data files hold all rows that were read."""
+    held = sum(file.rows for file in files)
+    if held != found.found.rows:
+        message = f"{found.found.rows:,} rows were read, but the data files hold {held:,}"
+        raise Permanent("COUNT_MISMATCH", message)
+
+
 def write(files: Sink | None, rows: Iterable[Rows]) -> tuple[Written, ...]:
     """Write all rows; without `files` read them only."""
     if files:
@@ -99,7 +107,7 @@ def together(
     """Return a file by its parts; `read` is how a text is read.
 
     `keys` are counted over all parts where they were not measured by these. Raises MustRewrite if a
-    row must stay out of the table, Permanent COUNT_MISMATCH if one is lost.
+    row must stay out of the table.
     """
     found = reduce(add, (each.found for each in parts))
     found = found if keys is None else replace(found, hashes=keys)
@@ -109,8 +117,4 @@ def together(
         if check.quarantine and check.id in measured and measured[check.id].value:
             raise MustRewrite(f"{check.id} quarantines rows")
     files = tuple(file for each in parts for file in each.files)
-    held = sum(file.rows for file in files)
-    if files and held != found.rows:
-        message = f"{found.rows:,} rows were read, but the data files hold {held:,}"
-        raise Permanent("COUNT_MISMATCH", message)
     return Examined(found, measured, files, bad)

@@ -40,8 +40,8 @@ def prepared(
     """Return the file, of which only the head or the footer was read.
 
     The parts of an object with more than `most_here` bytes, unpacked, are spread over the tasks of
-    `spark`, those of a smaller one over `threads`, by default one a core. Raises MustRewrite, and
-    LakegateError if it cannot be requested.
+    `spark`, those of a smaller one over `threads`, by default one a core. Raises MustRewrite, also
+    for a large one without Spark, and LakegateError if it cannot be requested.
     """
     if reason := why_never(contract):
         raise MustRewrite(reason)
@@ -50,13 +50,15 @@ def prepared(
         text = Text.open(landed, contract, limits)
         if landed.size <= most_here:
             return TextRows(text, most_here)
-        if spark is None or storage is None:
+        if spark is None or storage is None or text.gzipped:
             raise MustRewrite("it is too large for the driver")
         return SpreadText(text, spark, storage)
     file = _opened(landed, contract, limits)
-    if spark and storage and sum(sizes(file)) > most_here:
-        return SpreadRows(file, contract, spark, storage.spec)
-    return ParquetRows(file, contract, threads or os.cpu_count() or 1)
+    if sum(sizes(file)) <= most_here:
+        return ParquetRows(file, contract, threads or os.cpu_count() or 1)
+    if spark is None or storage is None:
+        raise MustRewrite("it is too large for the driver")
+    return SpreadRows(file, contract, spark, storage.spec)
 
 
 def _opened(landed: Bytes, contract: Contract, limits: Limits) -> ArrowFile:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 from pyspark.sql import SparkSession
 
+from lakegate.contract.checks import KEYED
 from lakegate.contract.model import Contract
+from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from spark_jobs.audit import arrow_keys
 from spark_jobs.audit.arrow_keys import Hashes
@@ -31,7 +33,7 @@ _BITS = 5  # of a hash, by which it has its bucket: so a task has a 32nd of all
 _Item = TypeVar("_Item")
 _Key: TypeAlias = tuple[str, ...]
 _Array: TypeAlias = NDArray[Any]
-_Found: TypeAlias = Part | MustRewrite
+_Found: TypeAlias = Part | MustRewrite | LakegateError
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,8 @@ def spread(
     done.persist(StorageLevel.DISK_ONLY)  # so that no part is read twice
     try:
         parts = _sound(done.map(_without_keys).collect())
-        return together(parts, contract, read, _counted(done))
+        is_keyed = any(check.basis.metric in KEYED for check in contract.checks)
+        return together(parts, contract, read, _counted(done) if is_keyed else {})
     except JavaError as error:
         raise MustRewrite("Spark's tasks cannot decode it") from error
     finally:
@@ -75,24 +78,24 @@ def spread(
 
 
 def _or_reason(work: Callable[[_Item], Part], item: _Item) -> _Found:
-    """Return a part, or why Spark must read it: a task cannot raise it."""
+    """Return a part, or why there is none: a task cannot raise it."""
     try:
         return work(item)
-    except MustRewrite as why:
+    except (MustRewrite, LakegateError) as why:
         return why
 
 
 def _sound(found: Iterable[_Found]) -> list[Part]:
     parts: list[Part] = []
     for each in found:
-        if isinstance(each, MustRewrite):
+        if not isinstance(each, Part):
             raise each
         parts.append(each)
     return parts
 
 
 def _without_keys(found: _Found) -> _Found:
-    if isinstance(found, MustRewrite):
+    if not isinstance(found, Part):
         return found
     return replace(found, found=replace(found.found, hashes={}))
 
@@ -113,7 +116,7 @@ def _counted(done: "RDD[_Found]") -> dict[_Key, Hashes]:
 
 def _buckets(part: _Found) -> Iterator[tuple[tuple[_Key, bool, int], _Array]]:
     """Yield the hashes of each key, equal ones in the same bucket."""
-    for key, hashes in ({} if isinstance(part, MustRewrite) else part.found.hashes).items():
+    for key, hashes in (part.found.hashes if isinstance(part, Part) else {}).items():
         for words in hashes.parts:
             mixed = words.copy()
             arrow_keys.mix(mixed)

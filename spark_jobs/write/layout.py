@@ -19,7 +19,7 @@ _ICEBERG_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz":
 _METRICS = "org.apache.iceberg.MetricsConfig"
 _CODEC, _LEVEL = "write.parquet.compression-codec", "write.parquet.compression-level"
 _LEVELS = {"zstd": 22, "gzip": 9, "brotli": 11}
-_ROW_GROUP, _TARGET = 128 << 20, 512 << 20  # bytes, as Iceberg has them without a property
+_ROW_GROUP, _TARGET, _SMALLEST = 128 << 20, 512 << 20, 1 << 20  # bytes
 _NAME = "name"
 
 
@@ -115,8 +115,8 @@ def layout_of(spark: SparkSession, table: Any, contract: Contract) -> Layout:
         order,
         properties.get(_CODEC, "zstd").lower(),
         _level(properties),
-        int(properties.get("write.parquet.row-group-size-bytes", _ROW_GROUP)),
-        int(properties.get("write.target-file-size-bytes", _TARGET)),
+        _size(properties, "write.parquet.row-group-size-bytes", _ROW_GROUP),
+        _size(properties, "write.target-file-size-bytes", _TARGET),
         _obstacle(properties, spec, order, others, contract),
     )
 
@@ -181,10 +181,17 @@ def _fits(place: Place, there: Mapping[str, _Found]) -> bool:
     return found.type == _ICEBERG_TYPES.get(place.type, place.type)
 
 
+def _size(properties: Mapping[str, str], name: str, usual: int) -> int:
+    """Return a size in bytes, as Iceberg has it without a sound property."""
+    text = properties.get(name, "")
+    return max(int(text), _SMALLEST) if text.isdecimal() else usual
+
+
 def _level(properties: Mapping[str, str]) -> int | None:
     """Return the level of the compression, as far as its codec has one; None for its usual one."""
     most = _LEVELS.get(properties.get(_CODEC, "zstd").lower())
-    return min(int(properties[_LEVEL]), most) if most and _LEVEL in properties else None
+    level = properties.get(_LEVEL, "")
+    return min(int(level), most) if most and level.isdecimal() else None
 
 
 def _obstacle(

@@ -18,9 +18,11 @@ import pyarrow.compute as pc
 from lakegate.contract.columns import Column
 from lakegate.contract.reading.layout import SortKey
 from spark_jobs.audit.arrow_values import within_structs
+from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.write.layout import Layout, PartitionField
 
 Columns = Mapping[str, Column]
+_MOST = 1000  # partitions of rows that are in memory: each becomes a data file
 _WIDTH = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
@@ -30,7 +32,7 @@ def arranged(
     """Yield the rows of each partition in the table's order, with the partition's values.
 
     The values are by their field ids, as Iceberg writes them in JSON. `columns` are the table's,
-    and those within them, by name.
+    and those within them, by name. Raises MustRewrite for very many partitions.
     """
     order = np.arange(rows.num_rows)
     for key in reversed(layout.order.keys):
@@ -40,6 +42,8 @@ def arranged(
     order = order[np.argsort(numbers, kind="stable")]
     starts = np.flatnonzero(np.diff(np.sort(numbers), prepend=-1))
     ordered = rows.take(pa.array(order))
+    if len(starts) > _MOST:
+        raise MustRewrite(f"its rows belong to more than {_MOST:,} partitions")
     for start, end in pairwise([*starts, rows.num_rows]):
         first = int(order[start])
         found = zip(layout.spec.fields, parts, strict=True)
