@@ -21,7 +21,7 @@ from cli.suggest.cells import Cells, refusal, refuse_bad_rows, table_of
 from cli.suggest.columns import CELLS, SHAPES, Outlier
 from lakegate.contract.reading.properties import name_problem
 from lakegate.limits import DEFAULTS
-from spark_jobs.files.csv_rows import csv_reader
+from spark_jobs.files.csv_rows import csv_reader, row_pattern
 
 _DELIMITERS = (",", ";", "\t", "|")
 _HEAD = 1 << 18  # characters that decide on the delimiter
@@ -106,31 +106,43 @@ def _agreement(head: str, options: Mapping[str, str]) -> tuple[bool, float, int]
 
 
 def _parsed(content: str, options: dict[str, str]) -> tuple[dict[str, str], _Rows]:
-    """Return the rows, and the options that read all of them: other quotes if need be."""
+    """Return the rows, and the options that read most of them: other quotes if need be."""
     absent = next((char for char in _UNQUOTED if char not in content), '"')
-    failed = None
+    failed: csv.Error | None = None
+    found: list[tuple[dict[str, str], _Rows]] = []
     for more in ({}, {"escape": "\\"}, {"quote": absent, "escape": absent}):
         try:
-            return options | more, _read(content, options | more)
+            found.append((options | more, _read(content, options | more)))
         except csv.Error as error:
             failed = failed or error
-    raise refusal(f"is no CSV: {failed}", "Close each quote where its cell ends.") from failed
+            continue
+        if not found[-1][1].bad:
+            return found[-1]
+    if not found:
+        raise refusal(f"is no CSV: {failed}", "Close each quote where its cell ends.") from failed
+    return min(found, key=lambda each: len(each[1].bad))
 
 
 def _read(content: str, options: Mapping[str, str]) -> _Rows:
-    lines = _Lines(content)
+    lines, sound = _Lines(content), re.compile(f"{row_pattern(options)}[\r\n]*", re.DOTALL)
     reader = csv_reader(lines, options, DEFAULTS.longest_line)
     rows = _Rows(next(filter(None, reader), []))
     width, before, is_damaged = len(rows.names), reader.line_num, "\ufffd" in content
     rows.widths[width] += 1
+    lines.take()
     for row in reader:
+        is_sound = sound.fullmatch(lines.take()) is not None
         first, before = before + 1, reader.line_num
         if not row:
             continue
         rows.spans_lines = rows.spans_lines or before > first
         rows.ends.add(lines.end)
         rows.widths[len(row)] += 1
-        if len(row) != width or (is_damaged and any("\ufffd" in cell for cell in row)):
+        if (
+            not is_sound
+            or len(row) != width
+            or (is_damaged and any("\ufffd" in cell for cell in row))
+        ):
             rows.bad.append(Outlier(first, options["delimiter"].join(row)))
         else:
             rows.cells.append(tuple(row))
@@ -145,11 +157,18 @@ class _Lines:
 
     content: str
     end: str = ""
+    row: str = ""
 
     def __iter__(self) -> Iterator[str]:
         for line in io.StringIO(self.content, newline=""):
             self.end = line[len(line.rstrip("\r\n")) :]
+            self.row += line
             yield line
+
+    def take(self) -> str:
+        """Return the lines since this was called before."""
+        row, self.row = self.row, ""
+        return row
 
 
 def _why_bad(rows: _Rows) -> tuple[str, str]:

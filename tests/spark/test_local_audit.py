@@ -73,37 +73,27 @@ def test_a_failure_is_annotated_at_its_line(audited: Audited, tmp_path: Path) ->
         assert f"::error file=a.yaml,line={line},title={name}::" in said
 
 
-def test_what_no_reader_foresees_is_told_of_its_file(
-    audited: Audited, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A file on which a reader's own code fails is errored with a reason; the next one passes."""
+def test_text_without_a_mark_is_told_of_its_file(audited: Audited, tmp_path: Path) -> None:
+    """UTF-16 without a mark is errored with what to do; the next file passes."""
     name, encoding = "- {name: name, logicalType: string}", "{encoding: UTF-16}"
     text = contract_text(name, settings=f"{CSV}- {{property: options, value: {encoding}}}\n")
     (tmp_path / "a.csv").write_bytes("id,name\n1,a\n".encode("utf-16-le"))
     report = audited(tmp_path / "a.csv", text)
     assert report.reason
-    assert (report.verdict, report.reason.code) == (Verdict.ERRORED, "UNFORESEEN")
-    assert "does not start with BOM" in report.reason.message
-    assert "in count_rows" in caplog.text
-    closed = audited(
-        tmp_path / "a.csv",
-        text.replace("Type: string", "Type: string, classification: confidential"),
-    )
-    assert closed.reason
-    assert "UnicodeError at csv_rows.py" in closed.reason.message
-    assert "BOM" not in closed.reason.message
+    assert (report.verdict, report.reason.code) == (Verdict.ERRORED, "NOT_CSV")
+    assert "UTF-16LE" in report.reason.message
     (tmp_path / "b.csv").write_bytes("id,name\n1,a\n".encode("utf-16"))
     assert audited(tmp_path / "b.csv", text).verdict is Verdict.PASSED
 
 
 def test_a_type_without_a_place_in_tables_is_told(audited: Audited, tmp_path: Path) -> None:
-    """A time of day is no text, and Spark's refusal to read it is the file's reason."""
+    """A time of day is no text, and what to write instead is the file's reason."""
     rows = pa.table({"id": [1], "name": pa.array([1], pa.time64("us"))})
     pa.parquet.write_table(rows, tmp_path / "a.parquet")
     report = audited(tmp_path / "a.parquet", contract_text("- {name: name, logicalType: string}"))
     assert report.reason
     assert report.reason.code == "UNREADABLE_TYPE"
-    assert "data type TIME is not supported" in report.reason.message
+    assert "times of day (TIME)" in report.reason.message
 
 
 def test_a_layout_is_tried_as_well(audited: Audited, tmp_path: Path) -> None:
