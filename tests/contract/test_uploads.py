@@ -159,3 +159,16 @@ def test_only_the_landed_bytes_are_streamed(s3: Any, keeps_versions: bool) -> No
     else:
         with pytest.raises(Permanent, match="OBJECT_GONE"), storage.open():
             pass
+
+
+@pytest.mark.parametrize("keeps_versions", [True, False])
+def test_parts_are_of_the_landed_bytes(s3: Any, keeps_versions: bool) -> None:
+    """A part of a file that was replaced is of the landed version, or is gone with it."""
+    storage = landed(s3, b"older", keeps_versions=keeps_versions)
+    assert (storage.range(1, 2), storage.head(2), storage.tail(2)) == (b"ld", b"ol", b"er")
+    put_again(storage)
+    if keeps_versions:
+        assert storage.range(1, 2) == b"ld"
+    else:
+        with pytest.raises(Permanent, match="OBJECT_GONE"):
+            storage.range(1, 2)

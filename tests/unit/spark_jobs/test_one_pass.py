@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,11 +12,12 @@ import pytest
 
 from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines
-from lakegate.errors import Transient
+from lakegate.errors import Permanent, Transient
 from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.source import LocalFile
 from spark_jobs.group_arrow import Judge, sort_out
+from spark_jobs.one_pass.examined import require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.write.files import DataFiles, Rows
 from tests.fakes.lakes import MemoryLake, data_files, layout_for
@@ -183,3 +185,28 @@ def test_files_and_row_groups_have_the_tables_sizes() -> None:
     lake, files = data_files(asked)
     (file,) = files.write(tables)
     assert (len(file.offsets), lake.rows(file).num_rows) == (1, 6 * rows)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_is_too_large_for_the_driver_is_left(landed: Any, packed: bool) -> None:
+    """Without Spark's tasks no file is decoded that unpacks to more than the driver may hold."""
+    text = b"id,name\n" + b"1,a\n" * 200
+    files = [
+        (landed(gzip.compress(text) if packed else text, "text"), contract("csv")),
+        (landed(parquet(*["a"] * 200), "parquet"), contract("parquet")),
+    ]
+    for file, asked in files:
+        prepared(file, asked, DEFAULTS)
+        with pytest.raises(MustRewrite, match="too large"):
+            prepared(file, asked, DEFAULTS, most_here=100).examined()
+
+
+def test_no_row_is_lost_in_silence(landed: Any) -> None:
+    """Data files with fewer rows than were read end the run."""
+    asked = contract("parquet")
+    _, files = data_files(asked)
+    found = prepared(landed(parquet("a", "b")), asked, DEFAULTS).examined(files)
+    require_all(found, found.files)
+    for held in ([], [replace(found.files[0], rows=1)]):
+        with pytest.raises(Permanent, match="2 rows were read, but the data files hold"):
+            require_all(found, held)

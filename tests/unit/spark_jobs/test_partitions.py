@@ -14,6 +14,7 @@ from pyiceberg.transforms import parse_transform
 
 from lakegate.contract.columns import Column
 from lakegate.contract.reading.layout import SortKey
+from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_types import type_of
 from spark_jobs.write.layout import Layout, Order, PartitionField, Spec
 from spark_jobs.write.partitions import arranged
@@ -138,3 +139,11 @@ def test_no_row_has_no_partition() -> None:
     """Without rows there is nothing to write."""
     rows = pa.table({"n": pa.array([], pa.int32())})
     assert _divided(rows, {"n": "int"}, by={"n": "bucket[3]"}) == []
+
+
+def test_very_many_partitions_are_for_spark() -> None:
+    """Rows that would become a thousand files and more are left to Spark."""
+    rows = pa.table({"n": pa.array(range(1001), pa.int32())})
+    assert len(_divided(rows.slice(1), {"n": "int"}, by={"n": "identity"})) == 1000
+    with pytest.raises(MustRewrite, match="partitions"):
+        _divided(rows, {"n": "int"}, by={"n": "identity"})
