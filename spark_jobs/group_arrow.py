@@ -117,7 +117,12 @@ def sort_out(
         found = list(threads.map(partial(_found, judge, layout), files))
     clean = [each for each in found if isinstance(each, Clean)]
     pairs = zip(files, found, strict=True)
-    return clean, [file for file, each in pairs if type(each) is MustRewrite]
+    return clean, [file for file, each in pairs if _is_left(each)]
+
+
+def _is_left(found: object) -> bool:
+    """Return if Spark may judge a file together with others: a damaged one says why alone."""
+    return isinstance(found, MustRewrite) and not isinstance(found, Damaged)
 
 
 def _found(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | _Failed | MustRewrite:

@@ -21,7 +21,7 @@ from spark_jobs.files.arrow_text import (
     Block,
     Cells,
     Decoded,
-    Rows,
+    TextRows,
     read_texts,
     table_of,
     text_of,
@@ -35,7 +35,7 @@ _MARK = b"\xef\xbb\xbf"
 _MOST_CELLS = 10_000
 
 
-def csv_rows(head: bytes, contract: Contract) -> Rows:
+def csv_rows(head: bytes, contract: Contract) -> TextRows:
     """Return how to decode a CSV file whose text begins with `head`. Raises MustRewrite."""
     options, found = contract.options, header_of(head, contract)
     comparison = compare([(name, "") for name in found.names], contract)
@@ -49,7 +49,7 @@ def csv_rows(head: bytes, contract: Contract) -> Rows:
     def broken(lines: DataFrame) -> DataFrame:
         return broken_lines(lines, found, contract.columns, options)
 
-    return Rows(b"\n", 1, 0, _Csv(contract, found).decode, broken, "line", found.names)
+    return TextRows(b"\n", 1, 0, _Csv(contract, found).decode, broken, "line", found.names)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from spark_jobs.files.arrow_text import (
     Block,
     Cells,
     Decoded,
-    Rows,
+    TextRows,
     declined,
     parsed_type,
     places_of,
@@ -53,7 +53,7 @@ _DOUBLE = re.compile(rb"[0-9.][eE]|[0-9.]{30}")
 _Mask = np.ndarray[Any, Any]
 
 
-def json_rows(head: bytes, contract: Contract) -> Rows:
+def json_rows(head: bytes, contract: Contract) -> TextRows:
     """Return how to decode a JSON file whose text begins with `head`. Raises MustRewrite."""
     in_array = is_array(head)
     if start_of(head)[:1] not in (b"{", b"["):
@@ -67,7 +67,7 @@ def json_rows(head: bytes, contract: Contract) -> Rows:
     def broken(rows: Any) -> Any:
         return typed_rows(rows, {}, contract.columns, PLACE, flat=True)[1]
 
-    return Rows(between, 1, 1, decode, broken, "item" if in_array else "line")
+    return TextRows(between, 1, 1, decode, broken, "item" if in_array else "line")
 
 
 @dataclass(frozen=True)

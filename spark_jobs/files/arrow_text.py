@@ -50,7 +50,7 @@ class Decoded:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TextRows:
     """The text between a file's rows, and the function that decodes a block of them.
 
     Rows are apart by `between`, of which the first `left` bytes belong to the row before it, and

@@ -18,7 +18,7 @@ from spark_jobs.audit.arrow_keys import Hashes
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.audit.tier_arrow import Pass
 from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import Rows as TextRows
+from spark_jobs.files.arrow_text import TextRows
 from spark_jobs.one_pass.text import BadPart, BadRows
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import Rows

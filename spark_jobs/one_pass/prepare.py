@@ -21,9 +21,9 @@ from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
 from spark_jobs.files.places import leaves
 from spark_jobs.files.source import Bytes
 from spark_jobs.one_pass.examined import Prepared
-from spark_jobs.one_pass.row_groups import ParquetRows, SpreadRows, sizes
+from spark_jobs.one_pass.row_groups import ParquetInDriver, ParquetInTasks, sizes
 from spark_jobs.one_pass.text import Text
-from spark_jobs.one_pass.text_rows import SpreadText, TextRows
+from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
 from spark_jobs.storage import Storage
 
 _MOST_HERE = 256 << 20  # bytes that the driver decodes itself
@@ -49,16 +49,16 @@ def prepared(
     if contract.format in TEXTS:
         text = Text.open(landed, contract, limits)
         if landed.size <= most_here:
-            return TextRows(text, most_here)
+            return TextInDriver(text, most_here)
         if spark is None or storage is None or text.gzipped:
             raise MustRewrite("it is too large for the driver")
-        return SpreadText(text, spark, storage)
+        return TextInTasks(text, spark, storage)
     file = _opened(landed, contract, limits)
     if sum(sizes(file)) <= most_here:
-        return ParquetRows(file, contract, threads or os.cpu_count() or 1)
+        return ParquetInDriver(file, contract, threads or os.cpu_count() or 1)
     if spark is None or storage is None:
         raise MustRewrite("it is too large for the driver")
-    return SpreadRows(file, contract, spark, storage.spec)
+    return ParquetInTasks(file, contract, spark, storage.spec)
 
 
 def _opened(landed: Bytes, contract: Contract, limits: Limits) -> ArrowFile:

@@ -27,7 +27,7 @@ _SMALLEST_PART = 32 << 20
 
 
 @dataclass(frozen=True)
-class ParquetRows:
+class ParquetInDriver:
     """The rows of a Parquet file, read by so many threads at once."""
 
     file: ArrowFile
@@ -43,7 +43,7 @@ class ParquetRows:
 
 
 @dataclass(frozen=True)
-class SpreadRows:
+class ParquetInTasks:
     """The rows of a large Parquet file, read by Spark's tasks."""
 
     file: ArrowFile

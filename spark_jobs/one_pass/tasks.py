@@ -22,7 +22,7 @@ from spark_jobs.audit import arrow_keys
 from spark_jobs.audit.arrow_keys import Hashes
 from spark_jobs.audit.keys import Keys
 from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import Rows
+from spark_jobs.files.arrow_text import TextRows
 from spark_jobs.one_pass.examined import Examined, Part, Sink, together
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.storage import Storage
@@ -62,7 +62,7 @@ def spread(
     work: Callable[[_Item], Part],
     items: Sequence[_Item],
     contract: Contract,
-    read: Rows | None = None,
+    read: TextRows | None = None,
 ) -> Examined:
     """Return a file by the work on its items; raises as `examined.together`."""
     done = spark.sparkContext.parallelize(items, len(items)).map(partial(_or_reason, work))

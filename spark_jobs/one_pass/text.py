@@ -25,7 +25,7 @@ from spark_jobs.files import sniff
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_csv import csv_rows
 from spark_jobs.files.arrow_json import json_rows
-from spark_jobs.files.arrow_text import Block, Decoded, Rows
+from spark_jobs.files.arrow_text import Block, Decoded, TextRows
 from spark_jobs.files.source import PLACE, Bytes, Unreadable
 from spark_jobs.files.text_lines import LINE, most_unpacked, uncompressed
 
@@ -77,7 +77,7 @@ class BadPart:
 class BadRows:
     """The unparseable rows of a text file, and how Spark's strict reader names their cells."""
 
-    read: Rows
+    read: TextRows
     part: BadPart
 
     @property
@@ -102,7 +102,7 @@ class BadRows:
         return Unreadable(broken, lambda: lines, self.read.unit, self.read.names)
 
 
-def rows_of(head: bytes, contract: Contract) -> Rows:
+def rows_of(head: bytes, contract: Contract) -> TextRows:
     """Return how to decode a file whose text begins with `head`. Raises MustRewrite."""
     for column in contract.columns:
         if not is_plain(column) or column.type == "binary" or column.written or column.zone:
@@ -142,7 +142,7 @@ class Text:
             return text
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> TextRows:
         """Return how to decode its rows. Raises MustRewrite."""
         return rows_of(self.head, self.contract)
 
@@ -200,7 +200,7 @@ def _left_to_spark() -> Iterator[None]:
         raise
 
 
-def blocks(text: BinaryIO, rows: Rows, most: int, longest_line: int) -> Iterator[Block]:
+def blocks(text: BinaryIO, rows: TextRows, most: int, longest_line: int) -> Iterator[Block]:
     """Yield a text in blocks that end where a row ends. Raises MustRewrite for a long one."""
     rest, read, is_first = b"", 0, True
     while chunk := text.read(_BLOCK):

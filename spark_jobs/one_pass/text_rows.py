@@ -26,7 +26,7 @@ _MOST_BAD = 16 << 20  # bytes of bad rows that a task returns
 
 
 @dataclass(frozen=True)
-class TextRows:
+class TextInDriver:
     """The rows of a text file of which at most `most` bytes come out."""
 
     text: Text
@@ -40,7 +40,7 @@ class TextRows:
 
 
 @dataclass(frozen=True)
-class SpreadText:
+class TextInTasks:
     """The rows of a large text file, read by Spark's tasks."""
 
     text: Text

@@ -163,11 +163,13 @@ class DataFiles:
 def _collected(rows: Iterable[Rows], least: int) -> Iterator[Rows]:
     """Yield all rows in tables of at least so many bytes, but for the last."""
     held: list[Rows] = []
+    size = 0
     for each in rows:
         held.append(each)
-        if sum(one.table.nbytes for one in held) >= least:
+        size += each.table.nbytes
+        if size >= least:
             yield reduce(add, held)
-            held = []
+            held, size = [], 0
     if any(each.table.num_rows for each in held):
         yield reduce(add, held)
 

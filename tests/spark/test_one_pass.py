@@ -13,7 +13,7 @@ from lakegate.report import Verdict
 from spark_jobs.one_pass.examined import WAY
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.one_pass.text import Text
-from spark_jobs.one_pass.text_rows import SpreadText, TextRows
+from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
 from spark_jobs.storage import Storage
 from spark_jobs.write.files import DataFiles
 from tests.fakes import lying_parquet
@@ -183,10 +183,10 @@ def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: 
     storage = Storage(spec, job.services.s3, None)
     text = Text.open(storage, asked := storage.contract(), spec.limits)
     lake, kept = data_files(asked)
-    here = TextRows(text, 1000).examined(kept)
+    here = TextInDriver(text, 1000).examined(kept)
     layout = layout_for(asked, folder=storage.address("tests/"))
     files = DataFiles.of(storage, layout, asked, spec)
-    there = SpreadText(text, job.warm_spark, storage, size).examined(files)
+    there = TextInTasks(text, job.warm_spark, storage, size).examined(files)
     assert (there.measured, there.rows) == (here.measured, here.rows)
     assert here.bad
     assert there.bad
