@@ -146,6 +146,18 @@ def chunks(metadata: Struct) -> Iterator[Any]:
     return (chunk[3][1] for group in groups(metadata) for chunk in group[1][1][1])
 
 
+def swapped(body: bytes) -> bytes:
+    """Return a file, without dictionaries, whose first two columns lie in the other order."""
+    before, metadata = footer(body)
+    for group in groups(metadata):
+        first, second = (chunk[3][1] for chunk in group[1][1][1][:2])
+        (at, one), (_, other) = ((each[9][1], each[7][1]) for each in (first, second))
+        pages = before[at : at + one + other]
+        before = before[:at] + pages[one:] + pages[:one] + before[at + one + other :]
+        second[9], first[9] = (_I64, at), (_I64, at + other)
+    return with_footer(before, metadata)
+
+
 def grafted(one: bytes, other: bytes, number: int) -> bytes:
     """Return a file with the pages of a column chunk, by its number, from another file."""
     pages, metadata = footer(one)

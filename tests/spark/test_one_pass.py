@@ -277,3 +277,16 @@ def test_a_check_that_fails_on_a_row_spares_the_other_files(job: Job, table: str
         Verdict.ERRORED,
         Verdict.PASSED,
     ]
+
+
+def test_columns_in_any_physical_order_can_be_deleted_from(
+    job: Job, contract: Contract, table: str
+) -> None:
+    """A file whose columns lie in another order is read by all, and a DELETE removes one row."""
+    body = lying_parquet.swapped(parquet(GOOD, use_dictionary=False))
+    report = job.ingest(body, contract(), table)
+    assert (report.verdict, _way(report)) == (Verdict.PASSED, WAY)
+    job.publish(report)
+    assert len(job.rows(table, "main")) == len(job.rows_by_pyiceberg(table)) == 3
+    job.session("main", "publisher").sql(f"DELETE FROM lake.{table} WHERE id = 2")
+    assert sorted(row["id"] for row in job.rows(table, "main")) == [1, 3]
