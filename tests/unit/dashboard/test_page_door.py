@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -103,7 +104,7 @@ def test_a_browser_is_opened_without_telling_others(tmp_path: Path, page: Served
     """
     note, script = tmp_path / "note", tmp_path / "browser.py"
     script.write_text(f"import sys; open({str(note)!r}, 'w').write(sys.argv[1])")
-    told = {"LAKEGATE_HOME": str(tmp_path), "BROWSER": f"{sys.executable} {script} %s"}
+    told = {"LAKEGATE_HOME": str(tmp_path), "BROWSER": f"{quote(sys.executable)} {script} %s"}
     with served(bare_environment() | told) as other:
         eventually(lambda: note.exists() and note.read_text())
         file = Path(note.read_text().removeprefix("file://"))
