@@ -106,22 +106,25 @@ def _name_resources() -> None:
     extract = iam_actions.extract_resource_arn
 
     def extract_named(service: str, *request: Any) -> str:
-        found = extract(service, *request)
+        found = str(extract(service, *request))
         *_, body, _query, region, account = request
         if service == "events":  # a rule of the default bus
-            return str(found).replace(":rule/default/", ":rule/")
-        form = {name: each[0] for name, each in parse_qs(body.decode("utf-8", "replace")).items()}
-        if service == "cloudformation" and (stack := _stack_of(form)):
+            return found.replace(":rule/default/", ":rule/")
+        if service == "cloudformation" and (stack := _stack_of(_form(body))):
             named = f"arn:aws:cloudformation:{region}:{account}:stack/{stack}/0"
             return stack if stack.startswith("arn:") else named
-        if service == "iam" and (role := form.get("RoleName")):
+        if service == "iam" and (role := _form(body).get("RoleName")):
             return f"arn:aws:iam::{account}:role/{role}"
         if service == "ssm" and (names := json.loads(body or b"{}").get("Names")):
             place = names[0] if len(names) == 1 else f"{commonpath(names)}/*"
             return f"arn:aws:ssm:{region}:{account}:parameter/{place.lstrip('/')}"
-        return str(found)
+        return found
 
     iam_actions.extract_resource_arn = extract_named
+
+
+def _form(body: bytes) -> Mapping[str, str]:
+    return {name: each[0] for name, each in parse_qs(body.decode("utf-8", "replace")).items()}
 
 
 def _stack_of(form: Mapping[str, str]) -> str:
