@@ -4,7 +4,7 @@
 files of every format, damaged by a seed, or only those with a part in their name, such as nested.
 With `--lies` Parquet with one number changed in its footer or in a page's header, each once. With
 `--batches` Parquet is read like large files, with `--groups` it is ingested in groups, as by a
-shared run. Files that fit their table were registered as they are.
+shared run. It says how many files Arrow wrote, and not Spark.
 """
 
 import argparse
@@ -50,8 +50,8 @@ _ENDS = ("stopped", "right", "alike", "wrong", "unreadable", "hung")
 class Outcome:
     """The result of one damaged file: one of `_ENDS`, and the code if it was stopped.
 
-    `registered` if its data file is a copy of it. A file is unreadable if its rows are on the
-    branch, and Spark cannot read them.
+    `by_arrow` if Arrow read and wrote it. A file is unreadable if its rows are on the branch, and
+    Spark cannot read them.
     """
 
     sample: str
@@ -59,7 +59,7 @@ class Outcome:
     damage: str
     end: str
     code: str = ""
-    registered: bool = False
+    by_arrow: bool = False
 
 
 def main() -> None:
@@ -141,10 +141,10 @@ class _Trial:
     def outcome(self, number: int) -> Outcome:
         name, how, body = self.lies[number] if self.lies else self._damaged(number)
         sample = self.undamaged[name]
-        code, found, registered = _ingested(self.spark, sample, body, batches=self.options.batches)
+        code, found, by_arrow = _ingested(self.spark, sample, body, batches=self.options.batches)
         end = _end(code) if code else _compared(sample, body, found, self.rows[name])
         print(f"{number:>5} {name}, {how}: {end} {code}", flush=True)
-        return Outcome(name, number, how, end, code, registered)
+        return Outcome(name, number, how, end, code, by_arrow)
 
     def _damaged(self, number: int) -> _Lie:
         name = [*self.undamaged][number % len(self.undamaged)]
@@ -166,7 +166,7 @@ def _compared(sample: Sample, body: bytes, found: list[str], intact: list[str]) 
 def _ingested(
     spark: SparkSession, sample: Sample, body: bytes, *, batches: bool = False
 ) -> tuple[str, list[str], bool]:
-    """Return why a file is not published, "" if it is; its rows; and whether it is registered."""
+    """Return why a file is not published, "" if it is; its rows; and whether Arrow wrote it."""
     limits = replace(DEFAULTS, longest_stall=_STALL)
     limits = replace(limits, largest_by_rows=1) if batches else limits
     contract = parse(sample.contract(_TABLE), "a damaged file")
@@ -183,12 +183,12 @@ def _ingested(
             return f"not translated: {error!r:.100}", [], False
         if report.verdict is not Verdict.PASSED:
             return report.reason.code if report.reason else "REJECTED", [], False
-        registered = _is_registered(report)
+        by_arrow = _is_by_arrow(report)
         try:
             rows = session.table(f"lake.{_TABLE}").withColumns(_numbers(sample)).collect()
         except JavaError:
-            return _UNREADABLE, [], registered
-        return "", _canonical(row.asDict(True) for row in rows), registered
+            return _UNREADABLE, [], by_arrow
+        return "", _canonical(row.asDict(True) for row in rows), by_arrow
 
 
 @dataclass(frozen=True)
@@ -210,9 +210,9 @@ class _Damaged:
         else:
             end = _compared(self.sample, self.body, found, _by_arrow(self.sample, self.sample.body))
         print(f"{self.number:>5} {self.name}, {self.how}: {end}", flush=True)
-        registered = report is not None and _is_registered(report)
+        by_arrow = report is not None and _is_by_arrow(report)
         code = "" if report else "LEFT_ALONE"
-        return Outcome(self.name, self.number, self.how, end, code, registered)
+        return Outcome(self.name, self.number, self.how, end, code, by_arrow)
 
 
 def _grouped(options: argparse.Namespace) -> list[Outcome]:
@@ -260,7 +260,7 @@ def _rows_by_file(bench: Bench, branch: str, sample: Sample) -> dict[str, list[s
     return {path: _canonical(each) for path, each in found.items()}
 
 
-def _is_registered(report: AuditReport) -> bool:
+def _is_by_arrow(report: AuditReport) -> bool:
     return report.engine.get("write") == WAY
 
 
@@ -308,12 +308,12 @@ def _avro(spark: SparkSession, home: Path) -> dict[str, bytes]:
 
 
 def _print(outcomes: list[Outcome]) -> None:
-    columns = (*_ENDS, "registered")
+    columns = (*_ENDS, "by_arrow")
     print(f"{'':29}" + "".join(f"{name:>11}" for name in columns))
     for name in [*dict.fromkeys(outcome.sample for outcome in outcomes), "all"]:
         those = [each for each in outcomes if name in (each.sample, "all")]
         counts = Counter(each.end for each in those)
-        counts["registered"] = sum(each.registered for each in those)
+        counts["by_arrow"] = sum(each.by_arrow for each in those)
         print(f"{name:29}" + "".join(f"{counts[column]:>11}" for column in columns))
     print(f"codes: {dict(Counter(each.code for each in outcomes if each.code).most_common())}")
 

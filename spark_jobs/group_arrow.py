@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock
 
-from pyspark.sql import Column as Expression
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -20,6 +19,7 @@ from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
 from lakegate.report import CheckResult
+from spark_jobs import provenance
 from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.audit.tier_files import FileMeasures
@@ -219,7 +219,9 @@ class _Table:
         of = {file.location: each.ingestion for each in clean for file in each.files}
         made = [data_file(session, layout, file) for each in clean for file in each.files]
         rows = iceberg.rows_of(session, table.opened.table, made)
-        named = rows.select("*", _by_location(of).alias(FILE), F.lit(None).alias(BAD_ROW))
+        named = rows.select(
+            "*", provenance.by_file("_file", of).alias(FILE), F.lit(None).alias(BAD_ROW)
+        )
         found = tier_files.measure(named, replace(self._contract, checks=tuple(left)), "")
         return {ingestion: each.measured for ingestion, each in found.items()}
 
@@ -235,9 +237,3 @@ class _Table:
             for each, found in passed
         ]
         return entered, audited_hash
-
-
-def _by_location(names: Mapping[str, str]) -> Expression:
-    """Return the name of a row's data file."""
-    pairs = [F.lit(each) for pair in names.items() for each in pair]
-    return F.element_at(F.create_map(*pairs), F.col("_file"))

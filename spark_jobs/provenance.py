@@ -45,7 +45,7 @@ def of_files(rows: DataFrame, provenance: Provenance, specs: Mapping[str, JobSpe
     found = {path: values_of(spec) for path, spec in specs.items()}
     values = {Origin.ROW: F.monotonically_increasing_id().bitwiseAND(F.lit(_IN_PARTITION)) + 1}
     for origin in set(Origin) - {Origin.ROW}:
-        values[origin] = _of_file({path: each[origin] for path, each in found.items()})
+        values[origin] = by_file(FILE, {path: each[origin] for path, each in found.items()})
     return _with(rows, provenance, values)
 
 
@@ -69,10 +69,10 @@ def values_of(spec: JobSpec) -> dict[Origin, str | None]:
     }
 
 
-def _of_file(values: Mapping[str, str | None]) -> Expression:
-    """Return the value of a row's file."""
+def by_file(column: str, values: Mapping[str, str | None]) -> Expression:
+    """Return the value for a row's file, whose address is in the column."""
     pairs = [F.lit(each) for pair in values.items() for each in pair]
-    return F.element_at(F.create_map(*pairs), F.col(FILE))
+    return F.element_at(F.create_map(*pairs), F.col(column))
 
 
 def _number(rows: DataFrame) -> Expression:

@@ -1,6 +1,5 @@
 """Columns of decoded Arrow data: their values, statistics and sums. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -9,21 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakegate.contract.columns import ITEM, KEY, VALUE, Column
+from spark_jobs.files.arrow_types import PLAIN, type_of
 
 FLOATING, INTEGERS = ("float", "double"), ("int", "bigint")
-# The Arrow types in which values are compared; a decimal's are its own.
-_TYPES: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.int32(),
-    "timestamp": pa.int64(),
-    "timestamp_ntz": pa.int64(),
-}
+_COMPARED_AS = {"date": pa.int32(), "timestamp": pa.int64(), "timestamp_ntz": pa.int64()}
 _LARGEST_SUM, _LARGEST_INTEGER = 10**38, 1 << 63
 
 
@@ -98,7 +86,7 @@ class Total:
 
 def is_plain(column: Column) -> bool:
     """Return if this is a column with a single value a row, in the table or in structs."""
-    return is_single(column) and (column.type in _TYPES or is_decimal(column))
+    return is_single(column) and (column.type in PLAIN or is_decimal(column))
 
 
 def is_single(column: Column) -> bool:
@@ -163,7 +151,7 @@ def _statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
 
 def arrow_type(column: Column) -> pa.DataType:
     """Return the type in which a plain column's values are compared."""
-    return pa.decimal128(*digits(column)) if is_decimal(column) else _TYPES[column.type]
+    return _COMPARED_AS.get(column.type, type_of(column))
 
 
 def is_decimal(column: Column) -> bool:

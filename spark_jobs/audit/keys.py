@@ -35,6 +35,12 @@ class Keys:
     repeated: int
     rows: int
 
+    def __add__(self, other: "Keys") -> "Keys":
+        """Return the counts over rows of both, which have no key in common."""
+        return Keys(
+            self.distinct + other.distinct, self.repeated + other.repeated, self.rows + other.rows
+        )
+
     @property
     def excess(self) -> int:
         """Return the number of rows beyond the first of each key."""

@@ -12,7 +12,7 @@ TIMES: Mapping[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
-_PLAIN: Mapping[str, pa.DataType] = {
+PLAIN: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "int": pa.int32(),
     "bigint": pa.int64(),
@@ -75,6 +75,6 @@ def _type(type_: Type, path: str, ids: Mapping[str, int]) -> pa.DataType:
     if type_.startswith("decimal("):
         precision, after = map(int, type_[len("decimal(") : -1].split(","))
         return pa.decimal128(precision, after)
-    if type_ not in _PLAIN:
+    if type_ not in PLAIN:
         raise ValueError(f"Iceberg has no type {type_}")
-    return _PLAIN[type_]
+    return PLAIN[type_]

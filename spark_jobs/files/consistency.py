@@ -49,7 +49,7 @@ def counted(footer: bytes, size: int) -> tuple[int, int]:
     try:
         return _counted(footer, size)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _damaged(f"its footer cannot be read: {error!r}") from error
+        raise damaged(f"its footer cannot be read: {error!r}") from error
 
 
 def _counted(footer: bytes, size: int) -> tuple[int, int]:
@@ -67,7 +67,7 @@ def _counted(footer: bytes, size: int) -> tuple[int, int]:
             unpacked += sum(chunk[_META][_UNPACKED] for chunk in value[_CHUNKS])
             extents += _checked(value, leaves, size)
     if rows != declared:
-        raise _damaged(f"its row groups have {rows:,} rows, but the file declares {declared:,}")
+        raise damaged(f"its row groups have {rows:,} rows, but the file declares {declared:,}")
     _require_apart(extents, size - len(footer) - _FOOTER_END)
     return rows, unpacked
 
@@ -88,12 +88,12 @@ def _checked(group: dict[int, Any], leaves: Sequence[_Leaf], size: int) -> Itera
     """Yield where the pages of a row group are."""
     chunks, rows = [chunk[_META] for chunk in group[_CHUNKS]], group[_GROUP_ROWS]
     if [(chunk[_PATH], chunk[_META_TYPE]) for chunk in chunks] != [each[:2] for each in leaves]:
-        raise _damaged("a row group has other columns than its schema, or in another order")
+        raise damaged("a row group has other columns than its schema, or in another order")
     for chunk, leaf in zip(chunks, leaves, strict=True):
         if min(rows, chunk[_PACKED], chunk[_UNPACKED], chunk[_VALUES]) < 0:
-            raise _damaged("a size in its footer is negative")
+            raise damaged("a size in its footer is negative")
         if chunk[_VALUES] < rows or (not leaf.repetition and chunk[_VALUES] > rows):
-            raise _damaged(f"a column has {chunk[_VALUES]:,} values for {rows:,} rows")
+            raise damaged(f"a column has {chunk[_VALUES]:,} values for {rows:,} rows")
         _require_levels(chunk.get(_SIZES, {}), leaf)
         if rows:
             yield _extent(chunk)
@@ -105,16 +105,16 @@ def _require_levels(sizes: dict[int, Any], leaf: _Leaf) -> None:
     """Refuse counts of levels that a column does not have: Arrow ends the whole process on them."""
     highest = {_REPETITIONS: leaf.repetition, _DEFINITIONS: leaf.definition}
     if any(sizes.get(id_) and len(sizes[id_]) != most + 1 for id_, most in highest.items()):
-        raise _damaged("a column has counts of levels that it does not have")
+        raise damaged("a column has counts of levels that it does not have")
     if _TEXT_BYTES in sizes and leaf.type != _BYTE_ARRAY:
-        raise _damaged("a column without texts has the size of its texts")
+        raise damaged("a column without texts has the size of its texts")
 
 
 def _extent(chunk: dict[int, Any]) -> _Extent:
     start = min(filter(None, (chunk[_DATA], chunk.get(_DICTIONARY))))
     end = start + chunk[_PACKED]
     if not start <= chunk[_DATA] <= end:
-        raise _damaged("a column lies outside of its own pages")
+        raise damaged("a column lies outside of its own pages")
     return _Extent(start, end)
 
 
@@ -126,17 +126,18 @@ def _require_within(group: dict[int, Any], chunks: list[dict[int, Any]], size: i
     total = sum(chunk[_PACKED] for chunk in chunks)
     said = group.get(_GROUP_PACKED, total)
     if said != total and not 0 <= _extent(chunks[0]).start + said // 2 < size:
-        raise _damaged(f"a row group has {total:,} bytes, but declares {said:,}")
+        raise damaged(f"a row group has {total:,} bytes, but declares {said:,}")
 
 
 def _require_apart(extents: list[_Extent], end: int) -> None:
     """Refuse pages that overlap, or lie outside of the file's part for pages."""
     ordered = sorted(each for each in extents if each.start < each.end)
     if ordered and (ordered[0].start < _MAGIC or max(each.end for each in ordered) > end):
-        raise _damaged("a column lies outside of the file's pages")
+        raise damaged("a column lies outside of the file's pages")
     if any(one.end > other.start for one, other in pairwise(ordered)):
-        raise _damaged("two columns lie at the same place")
+        raise damaged("two columns lie at the same place")
 
 
-def _damaged(how: str) -> Permanent:
+def damaged(how: str) -> Permanent:
+    """Return the error of a Parquet file that contradicts itself."""
     return Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {how}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
-from spark_jobs.files.consistency import counted
+from spark_jobs.files.consistency import counted, damaged
 
 if TYPE_CHECKING:  # drafts of contracts read CSV without Spark
     from spark_jobs.files.source import Bytes
@@ -56,7 +56,7 @@ def parquet_footer(file: "Bytes") -> bytes:
     end = file.tail(min(_USUAL_FOOTER, file.size))
     length = int.from_bytes(end[-FOOTER_END:][:4], "little")
     if length + FOOTER_END > file.size:
-        raise _damaged("its footer is longer than the file")
+        raise damaged("its footer is longer than the file")
     whole = end if length + FOOTER_END <= len(end) else file.tail(length + FOOTER_END)
     return whole[-length - FOOTER_END : -FOOTER_END]
 
@@ -76,7 +76,3 @@ def check_parquet(footer: bytes, size: int, limits: Limits) -> int:
         )
         raise Permanent("ZIP_BOMB", message)
     return unpacked
-
-
-def _damaged(how: str) -> Permanent:
-    return Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {how}")

@@ -12,11 +12,11 @@ from pyspark.sql import types as T
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.errors import EngineFault, Quoting, explain
 from spark_jobs.files import columnar
 from spark_jobs.files.columnar import ConvertedColumn, narrowed, typed_source, widened
+from spark_jobs.files.consistency import damaged
 from spark_jobs.files.int96 import check_int96
 from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
 from spark_jobs.files.old_lz4 import check_lz4
@@ -60,10 +60,10 @@ def _check(pages: Any, column: Any, rows: int) -> None:
             return
         begun, starts = count_begun(levels, page.getValueCount(), width)
         if is_first and not starts:
-            raise _damaged("a repeated column does not begin with a row")
+            raise damaged("a repeated column does not begin with a row")
         found, is_first = found + begun, False
     if found != rows:
-        raise _damaged(f"a repeated column has {found:,} rows, but its row group has {rows:,}")
+        raise damaged(f"a repeated column has {found:,} rows, but its row group has {rows:,}")
 
 
 def _levels(page: Any) -> bytes | None:
@@ -117,12 +117,8 @@ def _varint(levels: bytes, at: int) -> tuple[int, int]:
 def _exactly(levels: bytes, at: int, size: int) -> bytes:
     found = levels[at : at + size]
     if len(found) < size:
-        raise _damaged("a page has fewer levels than values")
+        raise damaged("a page has fewer levels than values")
     return found
-
-
-def _damaged(how: str) -> Permanent:
-    return Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {how}")
 
 
 _NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)

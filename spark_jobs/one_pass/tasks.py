@@ -106,7 +106,7 @@ def _counted(done: "RDD[_Found]") -> dict[_Key, Hashes]:
     found: dict[tuple[_Key, bool], list[Keys]] = {}
     for (key, is_exact, _), counts in buckets:
         found.setdefault((key, is_exact), []).append(counts)
-    sums = {of: reduce(_sum, counts) for of, counts in found.items()}
+    sums = {of: reduce(add, counts) for of, counts in found.items()}
     return {
         key: Hashes((), is_exact, counts)
         for (key, is_exact), counts in sums.items()
@@ -127,11 +127,3 @@ def _buckets(part: _Found) -> Iterator[tuple[tuple[_Key, bool, int], _Array]]:
 
 def _in_bucket(words: Iterable[_Array]) -> Keys:
     return arrow_keys.counts(np.sort(np.concatenate(list(words))))
-
-
-def _sum(one: Keys, other: Keys) -> Keys:
-    return Keys(*map(add, _three(one), _three(other)))
-
-
-def _three(keys: Keys) -> tuple[int, int, int]:
-    return keys.distinct, keys.repeated, keys.rows

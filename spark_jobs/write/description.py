@@ -47,8 +47,8 @@ def scan_task(file: Written, layout: Layout) -> str:
     return json.dumps(
         {
             "task-type": "file-scan-task",
-            "schema": json.loads(layout.spec.schema),
-            "spec": json.loads(layout.spec.text),
+            "schema": layout.schema,
+            "spec": layout.spec.written,
             "data-file": described,
             "start": 0,
             "length": file.size,

@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
-from spark_jobs.audit.arrow_values import ColumnStatistics, is_plain, statistics
+from spark_jobs.audit.arrow_values import FLOATING, ColumnStatistics, is_plain, statistics
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_types import schema_of
+from spark_jobs.files.places import places
 from spark_jobs.provenance import values_of
 from spark_jobs.write.description import Written, column_sizes, split_offsets
 from spark_jobs.write.layout import CODECS, Layout
@@ -134,19 +135,15 @@ class DataFiles:
 
         Without dictionaries of floats, in which Iceberg's filters tell 0.0 from -0.0.
         """
+        leaves = (place for place in places(self.contract.table_columns) if place.is_leaf)
         return {
             "compression": CODECS[self.layout.codec],
             "compression_level": self.layout.level,
-            "use_dictionary": [name for name, type_ in self._leaves if not _is_floating(type_)],
+            "use_dictionary": [p.path for p in leaves if p.type not in FLOATING],
             "store_schema": False,
             "store_decimal_as_integer": True,
             "write_page_checksum": True,
         }
-
-    @property
-    def _leaves(self) -> Iterator[tuple[str, pa.DataType]]:
-        for each in self._schema:
-            yield from _leaves(each.name, each.type)
 
     def _statistics(self, rows: Rows) -> dict[str, ColumnStatistics]:
         return {
@@ -179,23 +176,3 @@ def _slices(rows: pa.Table, most: int) -> Iterator[Rows]:
     step = -(-rows.num_rows // max(-(-rows.nbytes // most), 1))
     for start in range(0, rows.num_rows, step):
         yield Rows(rows.slice(start, step))
-
-
-def _leaves(path: str, type_: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """Yield the path in Parquet, and the type, of all values within a type."""
-    if pa.types.is_struct(type_):
-        inner = [(f"{path}.{each.name}", each.type) for each in type_]
-    elif pa.types.is_list(type_):
-        inner = [(f"{path}.list.element", type_.value_type)]
-    elif pa.types.is_map(type_):
-        group = f"{path}.key_value"
-        inner = [(f"{group}.key", type_.key_type), (f"{group}.value", type_.item_type)]
-    else:
-        yield path, type_
-        return
-    for each in inner:
-        yield from _leaves(*each)
-
-
-def _is_floating(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(type_))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -49,12 +49,11 @@ class PartitionField:
 
 @dataclass(frozen=True)
 class Spec:
-    """A partition spec of a table, and as Iceberg writes it in JSON with the table's schema."""
+    """A partition spec of a table, and `written` as Iceberg writes it in JSON."""
 
     id: int = 0
     fields: tuple[PartitionField, ...] = ()
-    text: str = '{"spec-id": 0, "fields": []}'
-    schema: str = '{"type": "struct", "schema-id": 0, "fields": []}'
+    written: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,16 +69,17 @@ class Layout:
     """How the files of a table are written.
 
     `ids` are the field ids of the contract's columns, and of those within them, by their places
-    (`files.places`). `fields` are those of which Iceberg keeps metrics. A new data file is in
-    `folder`, has rows of one partition of the `spec`, and is sorted by `order`. `level` is that of
-    the compression `codec`, None for its usual one. A row group has about `row_group` bytes, a file
-    about `target` ones. `obstacle` is the reason why Spark must write the table's files, "" without
-    one.
+    (`files.places`). `fields` are those of which Iceberg keeps metrics, `schema` is the table's as
+    Iceberg writes it in JSON. A new data file is in `folder`, has rows of one partition of the
+    `spec`, and is sorted by `order`. `level` is that of the compression `codec`, None for its usual
+    one. A row group has about `row_group` bytes, a file about `target` ones. `obstacle` is the
+    reason why Spark must write the table's files, "" without one.
     """
 
     ids: Mapping[str, int]
     fields: Mapping[str, Field]
     folder: str
+    schema: Mapping[str, Any] = field(default_factory=dict)
     spec: Spec = Spec()
     order: Order = Order()
     codec: str = "zstd"
@@ -91,34 +91,35 @@ class Layout:
 
 def layout_of(spark: SparkSession, table: Any, contract: Contract) -> Layout:
     """Return the layout of the branch's table, which has the contract's columns."""
-    metrics = java_class(spark, _METRICS).forTable(table)
-    there = {each.path.lower(): each for each in _in_struct(iceberg.written_schema(spark, table))}
+    schema, properties = iceberg.written_schema(spark, table), texts_of(table.properties())
+    there = {each.path.lower(): each for each in _in_struct(schema)}
     wanted = fields(contract.table_columns)
     found = {place.path: there[place.path.lower()] for place in wanted if _fits(place, there)}
-    kept = {
-        place.path: Field(
-            found[place.path].id,
-            found[place.path].type,
-            str(metrics.columnMode(found[place.path].name).toString()),
-        )
-        for place in wanted
-        if place.path in found and place.is_leaf
-    }
+    leaves = {place.path: found[place.path] for place in wanted if _is_kept(place, found)}
     others = [place.path for place in wanted if place.path not in found]
-    properties = texts_of(table.properties())
+    metrics = java_class(spark, _METRICS).forTable(table)
     spec, order = _spec(spark, table), _order(table)
+    codec = properties.get(_CODEC, "zstd").lower()
     return Layout(
-        {path: each.id for path, each in found.items()},
-        kept,
-        str(table.locationProvider().newDataLocation(_NAME)).removesuffix(_NAME),
-        spec,
-        order,
-        properties.get(_CODEC, "zstd").lower(),
-        _level(properties),
-        _size(properties, "write.parquet.row-group-size-bytes", _ROW_GROUP),
-        _size(properties, "write.target-file-size-bytes", _TARGET),
-        _obstacle(properties, spec, order, others, contract),
+        ids={path: each.id for path, each in found.items()},
+        fields={
+            path: Field(each.id, each.type, str(metrics.columnMode(each.name).toString()))
+            for path, each in leaves.items()
+        },
+        folder=str(table.locationProvider().newDataLocation(_NAME)).removesuffix(_NAME),
+        schema=schema,
+        spec=spec,
+        order=order,
+        codec=codec,
+        level=_level(codec, properties),
+        row_group=_size(properties, "write.parquet.row-group-size-bytes", _ROW_GROUP),
+        target=_size(properties, "write.target-file-size-bytes", _TARGET),
+        obstacle=_obstacle(codec, properties, spec, order, others, contract),
     )
+
+
+def _is_kept(place: Place, found: Mapping[str, Any]) -> bool:
+    return place.is_leaf and place.path in found
 
 
 def _spec(spark: SparkSession, table: Any) -> Spec:
@@ -132,8 +133,7 @@ def _spec(spark: SparkSession, table: Any) -> Spec:
         for each in items_of(spec.fields())
     ]
     parser = java_class(spark, "org.apache.iceberg.PartitionSpecParser")
-    written = json.dumps(iceberg.written_schema(spark, table))
-    return Spec(spec.specId(), tuple(fields), str(parser.toJson(spec)), written)
+    return Spec(spec.specId(), tuple(fields), json.loads(str(parser.toJson(spec))))
 
 
 def _order(table: Any) -> Order:
@@ -187,21 +187,21 @@ def _size(properties: Mapping[str, str], name: str, usual: int) -> int:
     return max(int(text), _SMALLEST) if text.isdecimal() else usual
 
 
-def _level(properties: Mapping[str, str]) -> int | None:
+def _level(codec: str, properties: Mapping[str, str]) -> int | None:
     """Return the level of the compression, as far as its codec has one; None for its usual one."""
-    most = _LEVELS.get(properties.get(_CODEC, "zstd").lower())
+    most = _LEVELS.get(codec)
     level = properties.get(_LEVEL, "")
     return min(int(level), most) if most and level.isdecimal() else None
 
 
 def _obstacle(
+    codec: str,
     properties: Mapping[str, str],
     spec: Spec,
     order: Order,
     others: Sequence[str],
     contract: Contract,
 ) -> str:
-    codec = properties.get(_CODEC, "zstd").lower()
     sources = (*(each.column for each in spec.fields), *(key.column for key in order.keys))
     odd = [name for name in sources if not _is_ordered(name, contract)]
     reasons = {

@@ -98,7 +98,7 @@ def test_a_column_may_have_no_metrics() -> None:
         "c": ColumnStatistics(2, 0, None, "x", "y"),
     }
     file = Written("s3://a/b", 99, 2, columns, {"a": 50, "b": 60, "c": 70}, (4,))
-    found = json.loads(scan_task(file, Layout({}, fields, "s3://a/", Spec(4))))["data-file"]
+    found = json.loads(scan_task(file, Layout({}, fields, "s3://a/", spec=Spec(4))))["data-file"]
     assert found["column-sizes"] == {"keys": [8, 9], "values": [60, 70]}
     assert found["null-value-counts"] == {"keys": [8, 9], "values": [1, 0]}
     assert found["nan-value-counts"] == {"keys": [], "values": []}
