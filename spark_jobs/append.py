@@ -213,7 +213,7 @@ def append(
     Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
     the branch has main's rows and these rows only, in overwritten partitions only these. Raises
     Permanent CORRUPT_FILE when the rows turn out to be unreadable; nothing is committed then.
-    Otherwise raises as `committed`.
+    Otherwise raises as `_committed`.
     """
     writer = rows.writeTo(table_name(contract.table))
     for option, value in options.items():
@@ -224,10 +224,10 @@ def append(
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
     opened.table.refresh()
-    return committed(opened, branch)
+    return _committed(opened, branch)
 
 
-def committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
+def _committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
     """Return the data files that the run's commit added, and the commit's hash.
 
     The table must show the commit: the branch is read last, so nothing can have come before it.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import islice
 from threading import Lock
 
 from pyspark.sql import SparkSession
@@ -231,9 +232,9 @@ class _Table:
         written = [file for each, _ in passed for file in each.files]
         of = session, table.opened, layout
         made, audited_hash = commit(*of, written, table.name, table.branch)
-        by_location = {str(file.location()): file for file in made}
+        left = iter(made)
         entered = [
-            Entered(each.storage, found, tuple(by_location[f.location] for f in each.files))
+            Entered(each.storage, found, tuple(islice(left, len(each.files))))
             for each, found in passed
         ]
         return entered, audited_hash

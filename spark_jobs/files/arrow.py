@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark_jobs.files.source import Bytes
+from spark_jobs.files.text_sizes import most_bytes
 
 _DAYS = (date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days + 1
 # The first day or moment of the year 1 and of the year 10000, by the type or the unit of values.
@@ -28,6 +29,7 @@ _YEARS: Mapping[object, tuple[int, int]] = {
 
 
 MAGIC = b"PAR1"
+MOST_TEXT = 512 << 20  # bytes of the texts of one row group
 # What a writer of Arrow's noted about its own schema: Arrow believes it rather than the columns'
 # own description. A name of the same length hides it, wherever it stands.
 _NOTE, _NO_NOTE = b"ARROW:schema", b"_other_note_"
@@ -84,7 +86,9 @@ class ArrowFile:
         """
         group = self.metadata.row_group(number)
         start, end = _extent(group)
-        pages = Pages(self.file.range(start, end - start), start)
+        body = self.file.range(start, end - start)
+        _require_bounded(group, memoryview(body), start)
+        pages = Pages(body, start)
         try:
             reader = pq.ParquetFile(
                 pa.PythonFile(pages, "r"),
@@ -94,6 +98,21 @@ class ArrowFile:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
         return pa.table({column: _column(reader, number, column) for column in columns})
+
+
+def _require_bounded(group: pq.RowGroupMetaData, body: memoryview, start: int) -> None:
+    """Raise MustRewrite if a row group's texts may not fit into memory: Spark reads row by row."""
+    left = MOST_TEXT
+    for chunk in map(group.column, range(group.num_columns)):
+        if chunk.physical_type == "BYTE_ARRAY":
+            at = _start(chunk) - start
+            pages = body[at : at + chunk.total_compressed_size]
+            try:
+                left -= most_bytes(pages, chunk.compression.lower(), left)
+            except ValueError as error:
+                raise MustRewrite(f"{chunk.path_in_schema}: {error}") from error
+        if left < 0:
+            raise MustRewrite(f"its column {chunk.path_in_schema} may have too much text")
 
 
 def _column(reader: pq.ParquetFile, number: int, column: str) -> pa.ChunkedArray:

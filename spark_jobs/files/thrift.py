@@ -15,7 +15,7 @@ _DEEPEST = 20
 class Compact:
     """Thrift's compact protocol, read from its beginning; raises ValueError on invalid data."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | memoryview) -> None:
         self._data = data
         self._at = 0
 
@@ -34,23 +34,6 @@ class Compact:
     def struct(self) -> dict[int, Any]:
         """Return the struct that begins here."""
         return {id_: self._value(kind, 1) for id_, kind in self._fields()}
-
-    def parts(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield each field of the struct that begins here: its id, its type, its value's bytes."""
-        for id_, type_ in self._fields():
-            start = self._at
-            self._value(type_, 1)
-            yield id_, type_, self._data[start : self._at]
-
-    def structs(self) -> Iterator[bytes]:
-        """Yield the bytes of each struct in the list that begins here."""
-        item, count = self._list()
-        for _ in range(count):
-            start = self._at
-            if item != _STRUCT:
-                raise ValueError("a list of structs has other items")
-            self._value(item, 1)
-            yield self._data[start : self._at]
 
     @property
     def position(self) -> int:
@@ -103,7 +86,7 @@ class Compact:
             raise ValueError("it ends too early") from None
 
     def _bytes(self, count: int) -> bytes:
-        found = self._data[self._at : self._at + count]
+        found = bytes(self._data[self._at : self._at + count])
         if len(found) < count:
             raise ValueError("it ends too early")
         self._at += count

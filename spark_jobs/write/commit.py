@@ -6,8 +6,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.errors import Permanent
-from spark_jobs.append import INGESTION, Opened, Target, committed
+from spark_jobs.append import INGESTION, Opened, Target
 from spark_jobs.errors import explain
+from spark_jobs.spark import iceberg
 from spark_jobs.spark.jvm import JavaError, java_class
 from spark_jobs.write.description import Written, scan_task
 from spark_jobs.write.layout import Layout
@@ -33,22 +34,31 @@ def commit(
 ) -> tuple[list[Any], str]:
     """Append the files in one commit that names the ingestion, or overwrite their partitions.
 
-    Returns them in order as the commit has them (`org.apache.iceberg.DataFile`), and the commit's
-    hash. Raises as `append.committed`, and Transient when the catalog refuses the commit.
+    Returns them in order (`org.apache.iceberg.DataFile`), and the commit's hash. Raises Transient
+    when the catalog refuses the commit or another writer committed on the branch, Permanent
+    COUNT_MISMATCH when the commit has other files or rows.
     """
     if overwrites and not files:
         return [], branch.own_commit(opened.at)
     table = opened.table  # which shows its own commit afterwards
+    made = [data_file(spark, where, file) for file in files]
     update = table.newReplacePartitions() if overwrites else table.newAppend()
-    for file in files:
-        made = data_file(spark, where, file)
-        update = update.addFile(made) if overwrites else update.appendFile(made)
+    for each in made:
+        update = update.addFile(each) if overwrites else update.appendFile(each)
     try:
         update.set(INGESTION, ingestion).commit()
     except JavaError as error:
         raise explain(error, "the file's rows cannot be committed") from error
-    added, audited_hash = committed(opened, branch)
-    by_location = {str(file.location()): file for file in added}
-    if by_location.keys() != {file.location for file in files}:
-        raise Permanent("COUNT_MISMATCH", "the commit has other files than were written")
-    return [by_location[file.location] for file in files], audited_hash
+    _require_all(table, files)
+    return made, branch.own_commit(opened.at)  # last, so that no other commit is overlooked
+
+
+def _require_all(table: Any, files: Sequence[Written]) -> None:
+    """Raise Permanent COUNT_MISMATCH unless a table's newest commit added these files."""
+    summary = iceberg.summary(table)
+    added = [int(summary.get(name, 0)) for name in ("added-data-files", "added-records")]
+    if added != [len(files), sum(file.rows for file in files)]:
+        message = (
+            f"the commit has {added[0]:,} data files of {added[1]:,} rows: others were written"
+        )
+        raise Permanent("COUNT_MISMATCH", message)
