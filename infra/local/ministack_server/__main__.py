@@ -226,6 +226,12 @@ def _cut_versions() -> None:
     s3._get_object = get_range  # noqa: SLF001
 
 
+def _keep_versions_on_disk() -> None:
+    """Hold no object in memory: a version's bytes are in its file, and are read from there."""
+    entry = s3._version_entry_from_record  # noqa: SLF001
+    s3._version_entry_from_record = lambda of, version, _body: entry(of, version, None)  # noqa: SLF001
+
+
 def _share_code(codes: Path) -> None:
     """Unpack each version of the functions' code once: for each worker it would take seconds."""
     unpacking = Lock()
@@ -256,6 +262,7 @@ async def _run() -> None:
     ministack_iam.complete()
     _take_numbers()
     _cut_versions()
+    _keep_versions_on_disk()
     _share_code(state.with_name("code"))
     _remember_sessions(state.with_name("sessions.jsonl"))
     journal = _Journal(state)
