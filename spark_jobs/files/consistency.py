@@ -20,7 +20,10 @@ _CHUNKS, _GROUP_ROWS, _GROUP_PACKED = 1, 3, 6
 _META = 3
 _META_TYPE, _PATH, _VALUES, _UNPACKED, _PACKED, _DATA, _DICTIONARY = 1, 3, 5, 6, 7, 9, 11
 _SIZES, _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 16, 1, 2, 3  # SizeStatistics
+_CODEC, _CONVERTED = 4, 6
 _BYTE_ARRAY, _REQUIRED, _REPEATED = 6, 0, 2
+# How many values parquet.thrift has: Arrow ends the whole process on some others.
+_TYPES, _REPETITION_TYPES, _CODECS, _CONVERTED_TYPES = 8, 3, 8, 22
 _MAGIC, _FOOTER_END = 4, 8  # bytes before the first page, and after the footer
 
 
@@ -77,7 +80,10 @@ def _leaves(schema: list[dict[int, Any]]) -> Iterator[_Leaf]:
     found = elements(schema)
     kinds = {path: each.get(_REPETITION, _REQUIRED) for path, each in found}
     for path, element in found:
+        _require_known(element.get(_REPETITION, _REQUIRED), _REPETITION_TYPES, "repetition")
+        _require_known(element.get(_CONVERTED, 0), _CONVERTED_TYPES, "converted type")
         if _TYPE in element:
+            _require_known(element[_TYPE], _TYPES, "type")
             within = [kinds[path[:length]] for length in range(1, len(path) + 1)]
             names = [name.encode() for name in path]
             optional = len(within) - within.count(_REQUIRED)
@@ -94,11 +100,17 @@ def _checked(group: dict[int, Any], leaves: Sequence[_Leaf], size: int) -> Itera
             raise damaged("a size in its footer is negative")
         if chunk[_VALUES] < rows or (not leaf.repetition and chunk[_VALUES] > rows):
             raise damaged(f"a column has {chunk[_VALUES]:,} values for {rows:,} rows")
+        _require_known(chunk[_CODEC], _CODECS, "compression")
         _require_levels(chunk.get(_SIZES, {}), leaf)
         if rows:
             yield _extent(chunk)
     if rows:
         _require_within(group, chunks, size)
+
+
+def _require_known(value: int, count: int, what: str) -> None:
+    if not 0 <= value < count:
+        raise damaged(f"a column has the {what} {value}, which Parquet does not know")
 
 
 def _require_levels(sizes: dict[int, Any], leaf: _Leaf) -> None:

@@ -163,6 +163,30 @@ LIES: dict[str, Callable[[Struct], None]] = {
 }
 
 
+def _of_schema(id_: int, value: int) -> Callable[[Struct], None]:
+    """Give the first column a value in the schema, and its chunks the same type."""
+
+    def lie(metadata: Struct) -> None:
+        metadata[2][1][1][1][id_] = _I32, value
+        for chunk in chunks(metadata) if id_ == 1 else ():
+            chunk[1] = _I32, value
+
+    return lie
+
+
+@pytest.mark.parametrize("value", [-1, (1 << 31) - 1, 99])
+@pytest.mark.parametrize("kind", ["type", "repetition", "converted type", "compression"])
+def test_kinds_that_parquet_does_not_have_are_refused(kind: str, value: int) -> None:
+    """Arrow ends the whole process on some numbers that stand for no kind at all."""
+    places = {"type": 1, "repetition": 3, "converted type": 6}
+    before, metadata = footer(honest())
+    lie = (
+        _of_chunk(4, lambda _: value) if kind == "compression" else _of_schema(places[kind], value)
+    )
+    lie(metadata)
+    assert f"the {kind} {value}, which" in refusal(with_footer(before, metadata))
+
+
 @pytest.mark.parametrize("lie", LIES)
 def test_a_footer_that_contradicts_itself_is_refused(lie: str) -> None:
     """A lie in any count, size, place, path or type that the footer gives twice is refused."""
