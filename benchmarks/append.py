@@ -1,17 +1,20 @@
 """Compare a plain Spark append with the complete ingestion of the same file.
 
-`python -m benchmarks.append [--rows N …] [--runs N] [--group N]`: in one warm Spark, in turn:
-Spark's own append of a Parquet file to main, that of pyiceberg with pyarrow, and the complete
-ingestion of that file: branch, job (read, enter, audit of five checks, report), merge, branch
-deleted. Then the ingestion of a group of files of the first size, beside appends of a tenth as
-many.
+`python -m benchmarks.append [--rows N …] [--runs N] [--group N] [--tables T …]`: in one warm Spark,
+in turn: Spark's own append of a Parquet file to main, that of pyiceberg with pyarrow, and the
+complete ingestion of that file: branch, job (read, write, audit of five checks, report), merge,
+branch deleted. Then the ingestion of a group of files of the first size, beside appends of a tenth
+as many. All this into a plain table, and into one with partitions by day, an order, provenance and
+a `rowExpression`, of whose columns Spark's append gets those of provenance as literals.
 """
 
 import argparse
+from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
 import numpy as np
+from pyspark.sql import functions as F
 
 from benchmarks.costs import Bench, Work, bench
 from benchmarks.landings import main as main_branch
@@ -20,8 +23,54 @@ from benchmarks.results import parquet, written
 from benchmarks.small_files import readings_contract
 from lakegate.landing import LandedObject
 
-_TABLE = "bench.readings"
-_CONTRACT = readings_contract(_TABLE, "parquet", unique=False)
+_DAYS = 30
+_DAY = """\
+      - name: day
+        logicalType: date
+        partitioned: true
+        partitionKeyPosition: 1
+        customProperties: [{property: partitionTransform, value: day}]
+        quality:
+          - id: day_by_kind
+            type: custom
+            engine: lakegate
+            implementation: {check: rowExpression, expression: "kind <> 'a' OR day IS NOT NULL"}
+"""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the benchmark, and the contract of its files."""
+
+    name: str
+    contract: str
+    has_days: bool = False
+
+    def file(self, rows: int) -> bytes:
+        random = np.random.default_rng(1)
+        columns = {
+            "id": np.arange(rows),
+            "sensor": [f"s{i}" for i in range(rows)],
+            "value": random.random(rows) * 1000,
+            "kind": random.choice(["a", "b", "c"], rows),
+        }
+        first = np.datetime64("2026-01-01")
+        days = {"day": first + np.arange(rows) * _DAYS // rows} if self.has_days else {}
+        return parquet(columns | days)
+
+
+def _real() -> str:
+    text = readings_contract("bench.real", "parquet", unique=False)
+    own = "customProperties: [{property: provenance, value: all}, "
+    own += "{property: sortOrder, value: [sensor]}, "
+    text = text.replace("customProperties: [", own, 1)
+    return text.replace("    properties:\n", f"    properties:\n{_DAY}", 1)
+
+
+_TABLES = {
+    "plain": _Table("bench.readings", readings_contract("bench.readings", "parquet", unique=False)),
+    "real": _Table("bench.real", _real(), has_days=True),
+}
 
 
 def main() -> None:
@@ -30,47 +79,60 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 5_000_000])
     parser.add_argument("--runs", type=int, default=7, help="counted runs of each")
     parser.add_argument("--group", type=int, default=100, help="files of the group")
+    parser.add_argument("--tables", nargs="+", choices=_TABLES, default=list(_TABLES))
     options = parser.parse_args()
+    done: list[dict[str, object]] = []
     with bench() as started:
-        done = [_compared(started, n, options.runs) for n in options.rows]
-        group = _group(started, options.rows[0], options.group, options.runs)
-        written("bench-append", [*done, group])
+        for each in (_TABLES[name] for name in options.tables):
+            done += [_compared(started, each, rows, options.runs) for rows in options.rows]
+            done.append(_group(started, each, options.rows[0], options.group, options.runs))
+        written("bench-append", done)
 
 
-def _compared(bench: Bench, rows: int, runs: int) -> dict[str, object]:
-    body = _file(rows)
-    landed = bench.running.land(f"bench/readings/{rows}.parquet", body)
-    version = bench.running.put_contract(_TABLE, _CONTRACT)
-    bench.publish(landed, _TABLE, version)  # makes the table
-    print(f"{rows:,} rows")
-    each: dict[str, Work] = {
-        "plain append": partial(bench.append, landed, _TABLE),
-        "pyiceberg": _by_pyiceberg(bench, landed),
-        "whole ingestion": partial(bench.publish, landed, _TABLE, version),
-    }
-    return {"rows": rows, "bytes": len(body), **bench.compared(each, runs)}
+def _compared(bench: Bench, table: _Table, rows: int, runs: int) -> dict[str, object]:
+    body = table.file(rows)
+    landed = bench.running.land(f"{table.name.replace('.', '/')}/{rows}.parquet", body)
+    version = bench.running.put_contract(table.name, table.contract)
+    bench.publish(landed, table.name, version)  # makes the table
+    print(f"{rows:,} rows into {table.name}")
+    peers: dict[str, Work] = {"plain append": partial(_append, bench, landed, table)}
+    if not table.has_days:
+        peers["pyiceberg"] = _by_pyiceberg(bench, landed, table)
+    ours = {"whole ingestion": partial(bench.publish, landed, table.name, version)}
+    found = bench.compared(peers | ours, runs)
+    return {"table": table.name, "rows": rows, "bytes": len(body), **found}
 
 
-def _by_pyiceberg(bench: Bench, landed: LandedObject) -> Work:
+def _append(bench: Bench, landed: LandedObject, table: _Table) -> None:
+    """Append the file to main by Spark alone."""
+    spark = bench.on("main")
+    rows = spark.read.parquet(f"s3a://{landed.bucket}/{landed.key}")
+    wanted = spark.table(f"lake.{table.name}").schema
+    more = {f.name: F.lit(None).cast(f.dataType) for f in wanted if f.name not in rows.columns}
+    rows.withColumns(more).writeTo(f"lake.{table.name}").append()
+
+
+def _by_pyiceberg(bench: Bench, landed: LandedObject, table: _Table) -> Work:
     """Return what appends the file to a table of its own, without a JVM and without an audit."""
     catalog = main_branch(bench.running.nessie_uri, bench.running.tokens["publisher"])
     schema = read(bench.running.s3, landed).schema
-    catalog.create_table(f"{_TABLE}_{landed.size}", schema)
-    table = catalog.load_table(f"{_TABLE}_{landed.size}")
-    return lambda: table.append(read(bench.running.s3, landed))
+    catalog.create_table(f"{table.name}_{landed.size}", schema)
+    own = catalog.load_table(f"{table.name}_{landed.size}")
+    return lambda: own.append(read(bench.running.s3, landed))
 
 
-def _group(bench: Bench, rows: int, files: int, runs: int) -> dict[str, object]:
+def _group(bench: Bench, table: _Table, rows: int, files: int, runs: int) -> dict[str, object]:
     """Return the costs of a group of files, beside those of appends of some of them."""
-    body, few = _file(rows), max(1, files // 10)
-    version = bench.running.put_contract(_TABLE, _CONTRACT)
-    landed = [bench.running.land(f"bench/readings/group/{n}.parquet", body) for n in range(files)]
-    print(f"{files} files of {rows:,} rows")
-    like = bench.running.spec(landed[0], version, _TABLE)
+    body, few = table.file(rows), max(1, files // 10)
+    version = bench.running.put_contract(table.name, table.contract)
+    folder = f"{table.name.replace('.', '/')}/group"
+    landed = [bench.running.land(f"{folder}/{n}.parquet", body) for n in range(files)]
+    print(f"{files} files of {rows:,} rows into {table.name}")
+    like = bench.running.spec(landed[0], version, table.name)
 
     def appends() -> None:
         for one in landed[:few]:
-            bench.append(one, _TABLE)
+            _append(bench, one, table)
 
     each: dict[str, Work] = {
         f"{few} plain appends": appends,
@@ -79,19 +141,8 @@ def _group(bench: Bench, rows: int, files: int, runs: int) -> dict[str, object]:
     found = bench.compared(each, runs)
     (ratio,) = cast("dict[str, float]", found["ratios"]).values()
     print(f"a file of the group / a plain append: {ratio * few / files:.3f}")
-    return {"rows": rows, "files": files, "a_file": ratio * few / files, **found}
-
-
-def _file(rows: int) -> bytes:
-    random = np.random.default_rng(1)
-    return parquet(
-        {
-            "id": np.arange(rows),
-            "sensor": [f"s{i}" for i in range(rows)],
-            "value": random.random(rows) * 1000,
-            "kind": random.choice(["a", "b", "c"], rows),
-        }
-    )
+    of_file = ratio * few / files
+    return {"table": table.name, "rows": rows, "files": files, "a_file": of_file, **found}
 
 
 if __name__ == "__main__":
