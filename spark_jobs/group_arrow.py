@@ -41,6 +41,7 @@ from spark_jobs.write.files import DataFiles, Rows
 from spark_jobs.write.layout import Layout, layout_of
 
 _THREADS = 2 + (os.cpu_count() or 1)  # some of which wait for S3
+_AT_ONCE = 64 << 20  # landed bytes of the files whose rows are in memory at once
 LayoutOf = Callable[[], Layout]
 
 
@@ -114,7 +115,8 @@ def sort_out(
     tell whether they pass; a file that did not pass, or is damaged, is in neither. Raises
     LakegateError.
     """
-    with ThreadPoolExecutor(_THREADS) as threads:
+    most = _AT_ONCE // max(file.size for file in files)
+    with ThreadPoolExecutor(max(1, min(most, _THREADS))) as threads:
         found = list(threads.map(partial(_found, judge, layout), files))
     clean = [each for each in found if isinstance(each, Clean)]
     pairs = zip(files, found, strict=True)
