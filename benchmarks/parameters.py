@@ -124,8 +124,9 @@ class Aws:
     `event` is from a change to its message in a queue (seconds, commonly reported). `cold` is how
     long a run waits for its workers, `warm` if workers are kept warm ("Pre-initialized capacity"
     says seconds; for cold workers AWS gives no figure, one to two minutes are reported).
-    `starts` is StartJobRun's requests a second and `account_vcpus` the account's vCPUs at a time
-    (Service Quotas shows both and raises them; 16 vCPUs is a new account's). `lambdas` is the
+    StartJobRun takes `starts` requests a second, and `starts_at_once` after a pause ("Endpoints and
+    quotas": 1 and 25). `account_vcpus` is the account's vCPUs at a time (16 is a new account's;
+    Service Quotas shows both limits and raises them). `lambdas` is the
     account's concurrent executions ("Lambda quotas": 1,000). `page` is how long DynamoDB reads a
     megabyte of an index, as each publish does to find others of its table, `listing` what S3 takes
     for a thousand versions and `lookup` what DynamoDB takes for a hundred items (guesses).
@@ -134,7 +135,8 @@ class Aws:
     event: float = 1.0
     cold: float = 75.0
     warm: float = 3.0
-    starts: float = 10.0
+    starts: float = 1.0
+    starts_at_once: int = 25
     account_vcpus: int = 16
     lambdas: int = 1000
     page: float = 0.03

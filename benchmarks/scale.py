@@ -202,7 +202,7 @@ def _job_limits() -> Iterator[Limit]:
         ("ConcurrentRuns at most", 1000, "share runs; a second application"),
     ):
         yield where, f"{runs:,} runs of {run:.0f} s", 60 * runs / run, advice
-    starts = f"{AWS.starts:.0f} a second (assumed)"
+    starts = f"{AWS.starts:.0f} a second, {AWS.starts_at_once} at once"
     yield "StartJobRun", starts, 60 * AWS.starts, "ask AWS for more; share runs"
 
 

@@ -2,8 +2,8 @@
 
 Arrivals -> upload queue -> on_upload -> a run of its own, or the work queue and a shared run
 -> job-run queue -> on_job_run -> main. Nessie and StartJobRun only have a rate: each is a server
-that takes one request after the other. Two publishers of one table take turns here; the real ones
-race, and one repeats its work.
+that takes one request after the other, StartJobRun many at once after a pause. Two publishers of
+one table take turns here; the real ones race, and one repeats its work.
 """
 
 import random
@@ -95,15 +95,18 @@ class Outcome:
 
 
 class Server:
-    """A server that takes one request after the other, each for a known time."""
+    """A server that takes one request after the other, each for a known time.
 
-    def __init__(self, env: simpy.Environment, speed: float = 1.0) -> None:
-        self._env, self._speed, self._free_at = env, speed, 0.0
+    After a pause it does `ahead` seconds of work at once.
+    """
+
+    def __init__(self, env: simpy.Environment, speed: float = 1.0, ahead: float = 0.0) -> None:
+        self._env, self._speed, self._ahead, self._free_at = env, speed, ahead, 0.0
 
     def serve(self, seconds: float) -> simpy.Event:
         """Return the event of the request's end, after all that came before it."""
         self._free_at = max(self._env.now, self._free_at) + seconds / self._speed
-        return self._env.timeout(self._free_at - self._env.now)
+        return self._env.timeout(max(0.0, self._free_at - self._ahead - self._env.now))
 
 
 def lognormal(rng: random.Random, mean: float) -> float:
@@ -141,7 +144,7 @@ class _Gate:
         self._rng, self._vary, self._shared = rng, partial(vary, rng), Shared()
         self._uploads, self._work, self._ended = (simpy.Store(self.env) for _ in range(3))
         self._nessie = Server(self.env, settings.nessie)
-        self._api = Server(self.env)
+        self._api = Server(self.env, ahead=aws.starts_at_once / aws.starts)
         self._runs = simpy.Resource(self.env, settings.at_once(aws))
         self._warm = settings.warm_runs
         self._up: set[int] = set()

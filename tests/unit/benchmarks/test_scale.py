@@ -31,6 +31,7 @@ from functions.adapters.ledger_items import to_item
 from functions.model.ingestion import State
 from functions.model.search import Search
 from functions.operations.forgotten import forgotten
+from infra.local.emr import limits
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import Deployment
 from tests.fakes.write_units import Index, Item, size, units
@@ -159,6 +160,11 @@ def test_the_settings_are_the_templates() -> None:
     assert template["ConcurrentRuns"] == settings.runs
     assert template["MaximumCpu"] == settings.vcpus
     assert template["QueueTimeoutMinutes"] == QUEUE_MINUTES
+
+
+def test_runs_start_as_fast_as_in_the_local_stack() -> None:
+    """The arithmetic's rate of StartJobRun is that of the stand-in for EMR Serverless."""
+    assert (Aws().starts, Aws().starts_at_once) == (limits.RATE, limits.BURST)
 
 
 def test_what_costs_by_the_hour_is_in_the_templates() -> None:

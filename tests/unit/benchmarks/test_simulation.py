@@ -104,6 +104,15 @@ def test_it_publishes_as_fast_as_the_narrowest_place_lets_through(
     assert len(outcome.latencies) / 900 == pytest.approx(a_second, rel=0.07)
 
 
+@pytest.mark.parametrize(("burst", "last"), [(25, 0), (64, 39)])
+def test_starts_are_taken_at_once_and_then_one_after_the_other(burst: int, last: int) -> None:
+    """Of a burst EMR Serverless starts 25 runs at once, and then one a second."""
+    load = Load(rate=burst, minutes=0.999, burst=burst, tables=10**9, failing=0, lost=0)
+    aws = replace(AWS, starts=1.0, event=0.0, cold=0.0)
+    outcome = one_burst(load, replace(OPEN, upload_batch=1), NO_TIME, aws)
+    assert max(outcome.latencies) == pytest.approx(last, abs=0.01)
+
+
 @pytest.mark.parametrize(("tables", "most", "least"), [(1, 31, 2), (10**9, 64, 64)])
 def test_files_of_one_table_share_commits(tables: int, most: int, least: int) -> None:
     """Files of one table that end at once share commits; those of many tables need one each."""
@@ -111,10 +120,15 @@ def test_files_of_one_table_share_commits(tables: int, most: int, least: int) ->
     assert least <= one_burst(load, OPEN).commits <= most
 
 
-def one_burst(load: Load, deployment: Settings, steps: Steps = Steps()) -> Outcome:  # noqa: B008
+def one_burst(
+    load: Load,
+    deployment: Settings,
+    steps: Steps = Steps(),  # noqa: B008
+    aws: Aws = AWS,
+) -> Outcome:
     """Return the outcome of a seed for which exactly one burst lands."""
     outcomes = (
-        simulate(load, deployment, steps, AWS, seed, until=7200, vary=exactly) for seed in range(9)
+        simulate(load, deployment, steps, aws, seed, until=7200, vary=exactly) for seed in range(9)
     )
     return next(outcome for outcome in outcomes if len(outcome.files) == load.burst)
 
