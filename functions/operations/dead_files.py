@@ -45,8 +45,11 @@ _HISTORY = "|".join(re.escape(table.name.replace(".", "/")) for table in TABLES)
 _OF_A_TABLE = re.compile(
     rf"{WAREHOUSE}(?:(?P<name>.+)_{UUID}|(?P<ops>{_HISTORY}))/(?P<kind>data|metadata)/.+", re.DOTALL
 )
-_RESULT = re.compile(rf"{WAREHOUSE}(?:{_HISTORY})/data/([0-9a-f]+-[0-9]+)-.*", re.DOTALL)
+_RESULT = re.compile(
+    rf"{WAREHOUSE}(?:{_HISTORY})/data/(?P<ingestion>[0-9a-f]+)-(?P<attempt>[0-9]+)-.*", re.DOTALL
+)
 _DIGEST = re.compile(r"(.*/)_key_digests/(.+)\.[0-9a-f]{8}-[0-9]+", re.DOTALL)
+NO_RUNS: Mapping[str, int] = {}
 _ADDRESS = re.compile(r"s3[an]?://[^/]+/(.*)", re.DOTALL)
 
 
@@ -98,16 +101,16 @@ def judge(
     stored: Iterable[StoredObject],
     alive: Collection[str],
     before: datetime,
-    unrecorded: Collection[str] = (),
+    recorded: Mapping[str, int] = NO_RUNS,
 ) -> DeadFiles:
     """Return the dead files among stored objects; those written before that time are due.
 
-    `alive` are keys, `unrecorded` the runs whose results are still to be recorded. An object that
-    is no file of a table is not judged.
+    `alive` are keys, and `recorded` maps an ingestion to its last attempt whose results are
+    recorded: those of other runs stay. An object that is no file of a table is not judged.
     """
     files = [each for each in stored if _OF_A_TABLE.fullmatch(each.key)]
     unread = [each for each in files if _data_file(each.key) not in alive]
-    dead = [each for each in unread if _run(each.key) not in unrecorded]
+    dead = [each for each in unread if not _is_awaited(each.key, recorded)]
     return DeadFiles(
         due=tuple(each for each in dead if each.modified < before),
         young=tuple(each for each in dead if each.modified >= before),
@@ -122,10 +125,13 @@ def _data_file(key: str) -> str:
     return f"{found[1]}{found[2]}" if found else key
 
 
-def _run(key: str) -> str:
-    """Return the run that wrote a data file of the history tables, "" for any other key."""
+def _is_awaited(key: str, recorded: Mapping[str, int]) -> bool:
+    """Return whether a run left it for the history tables, and may still be recorded.
+
+    So may the run of an ingestion that the ledger lacks: it may have lost it, and be restored.
+    """
     found = _RESULT.fullmatch(key)
-    return found[1] if found else ""
+    return bool(found and int(found["attempt"]) > recorded.get(found["ingestion"], 0))
 
 
 def _is_metadata(stored: StoredObject) -> bool:
@@ -259,7 +265,7 @@ class Readers:
 
     def judge(self, stored: Iterable[StoredObject]) -> DeadFiles:
         """Return the dead files among stored objects, as far as was looked by now."""
-        return judge(stored, self.alive, self.since, self._claims.unrecorded)
+        return judge(stored, self.alive, self.since, self._claims.recorded)
 
     def require(self, commit: str) -> None:
         """Raise Transient CATALOG_MOVED unless a look found the commit."""

@@ -8,7 +8,6 @@ from functions.adapters.all import Adapters
 from functions.model.ingestion import State
 from functions.model.upkeep_note import Look
 from lakegate import times
-from lakegate.audit_tables import run_id
 
 # The clocks of Nessie's servers, of S3 and of Lambdas may differ by this much.
 SKEW = timedelta(hours=1)
@@ -19,12 +18,12 @@ class Claims:
     """What the ledger says that is needed, whether a reference reaches it or not.
 
     `decided_on` are the commits that are compared if an ingestion is published: its base, and its
-    own. `unrecorded` are the runs whose results may still be recorded. `published` maps commits
-    that main must have to the key of a landed object.
+    own. `recorded` maps an ingestion's id to its last attempt whose results are recorded.
+    `published` maps commits that main must have to the key of a landed object.
     """
 
     decided_on: frozenset[str]
-    unrecorded: frozenset[str]
+    recorded: Mapping[str, int]
     published: Mapping[str, str]
 
 
@@ -36,12 +35,11 @@ def read_claims(adapters: Adapters, look: Look, first: datetime) -> Claims:
     """
     last = datetime.fromisoformat(look.at) if look.at else first
     earliest = times.text(last if look.is_accepted else last - SKEW)
-    decided_on, unrecorded, published = set[str](), set[str](), dict[str, str]()
+    decided_on, recorded, published = set[str](), dict[str, int](), dict[str, str]()
     for each in adapters.ledger.all():
         if not each.ended or each.is_open:
             decided_on.update(filter(None, (each.base_hash, each.audited_hash)))
-        attempts = range(each.recorded + 1, each.attempt + 1)
-        unrecorded.update(run_id(each.id, attempt) for attempt in attempts)
+        recorded[each.id] = each.recorded
         if each.state is State.PUBLISHED and each.merge_hash and each.ended_at >= earliest:
             published[each.merge_hash] = each.landed.key
-    return Claims(frozenset(decided_on), frozenset(unrecorded), published)
+    return Claims(frozenset(decided_on), recorded, published)

@@ -386,6 +386,20 @@ def test_results_that_are_not_recorded_stay(years: Years) -> None:
     assert not set(keys) & years.lake.data.keys()
 
 
+def test_results_of_a_run_that_the_ledger_lost_stay(years: Years) -> None:
+    """A run that the ledger does not know may be restored, and recorded then: its results stay."""
+    key = f"warehouse/ops/audit_results/data/{INGESTION.id}-1-0a.parquet"
+    years.store(key)
+    later(years, KEEP_DAYS + 1)
+    dead_files.delete(years.adapters)
+    assert key in years.lake.data
+    landed = replace(INGESTION.landed, landed_at=years.clock.now())
+    ended = replace(INGESTION, landed=landed, state=State.PUBLISHED, attempt=1, recorded=1)
+    years.adapters.ledger.begin(ended)
+    dead_files.delete(years.adapters)
+    assert key not in years.lake.data
+
+
 def test_a_first_look_deletes_nothing(years: Years) -> None:
     """Without a note of the last look, as older releases left it, the look is only noted."""
     note = years.adapters.ledger.upkeep()
