@@ -42,6 +42,7 @@ from tests.fakes.rows import ROWS_A_FILE, rows_in
 
 _MOST_MANIFESTS = 8
 TABLE, VIEW = "ICEBERG_TABLE", "ICEBERG_VIEW"
+WAREHOUSE = "s3://lake/warehouse/"
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,8 @@ class CatalogBackup:
 class FakeCatalog:
     """The catalog in memory; main has its first commit unless it is virgin.
 
-    `store` is called with the addresses of the files that a commit has written.
+    `store` is called with the addresses of the files that a commit has written. `named` are those
+    of the data files that any commit ever named.
     """
 
     def __init__(self, clock: FakeClock, *, virgin: bool = False) -> None:
@@ -128,6 +130,7 @@ class FakeCatalog:
         self._older: dict[str, frozenset[str]] = {}
         self._cut: dict[str, dict[str, FakeTable]] = {}  # the tables at commits without parents
         self._made = 0
+        self.named: set[str] = set()
         self._born = clock.now()
         self.store: Callable[[Iterable[str]], None] = lambda addresses: None
         if not virgin:
@@ -232,10 +235,10 @@ class FakeCatalog:
         """Restore an earlier state of main's table, as an administrator may."""
         self._add(MAIN, f"put back {name}", "writer", {}, {name: self.table(at, name)})
 
-    def append(self, branch: str, name: str, *files: str) -> None:
+    def append(self, branch: str, name: str, *files: str, registers: bool = False) -> None:
         """Add to the current table as Iceberg's append does, even after another writer's change."""
         current = self.table(branch, name) or FakeTable(f"uuid of {branch}")
-        self.commit(branch, name, current.append(*files))
+        self.commit(branch, name, current.append(*files), registers=registers)
 
     def own_commit(self, branch: str, before: str) -> str:
         """See spark_jobs.nessie_branch.Branch.own_commit."""
@@ -357,17 +360,19 @@ class FakeCatalog:
         """
         number = self._made
         metadata = f"{_location(name, table.uuid)}/metadata/{number}.json"
-        before = self._states.get(table.metadata, table)
+        before = self._states.get(table.metadata, FakeTable(table.uuid))
         is_longer = set(before.files) <= set(table.files)
         is_short = len(table.manifests) < _MOST_MANIFESTS
         kept = table.manifests if is_longer and is_short else ()
         manifests = (*kept, f"{number}-m0.avro") if table.kind == TABLE else ()
         written = replace(table, metadata=metadata, manifests=manifests)
         self._states[metadata] = written
-        new = () if registers else (file for file in table.files if file not in before.files)
+        added = (file for file in table.files if file not in before.files)
+        addresses = [data_address(name, written, file) for file in added]
+        self.named.update(addresses)
         folder = metadata.rpartition("/")[0]
-        addresses = (data_address(name, written, file) for file in new)
-        self.store([metadata, *(f"{folder}/{each}" for each in manifests[-1:]), *addresses])
+        new = () if registers else addresses
+        self.store([metadata, *(f"{folder}/{each}" for each in manifests[-1:]), *new])
         return written
 
     def _add(
@@ -489,7 +494,7 @@ class FakeTables:
         )
         is_known = f"{location}/metadata/{table.manifests[-1]}" in known
         is_read = not missing and not is_known
-        data = frozenset(f"{place}/data/{file}" for place, file in places if is_read)
+        data = frozenset(_address(place, file) for place, file in places if is_read)
         return TableFiles(location, (data, manifests, frozenset(), frozenset({metadata})), missing)
 
     def _is_gone(self, address: str) -> bool:
@@ -590,11 +595,18 @@ def _id(column: str) -> int:
 
 def data_address(name: str, table: FakeTable, file: str) -> str:
     """Return the address of a data file of a table."""
-    return f"{_location(name, table.folder(file))}/data/{file}"
+    return _address(_location(name, table.folder(file)), file)
+
+
+def _address(location: str, file: str) -> str:
+    """Return the address of a data file below a location; one that a run recorded has its own."""
+    path, is_recorded, _ = file.rpartition("|")
+    is_own = is_recorded and path.startswith(WAREHOUSE) and "#" not in path
+    return path if is_own else f"{location}/data/{file}"
 
 
 def _location(name: str, table_uuid: str) -> str:
-    return f"s3://lake/warehouse/{name.replace('.', '/')}_{_folder(table_uuid)}"
+    return f"{WAREHOUSE}{name.replace('.', '/')}_{_folder(table_uuid)}"
 
 
 @cache

@@ -10,6 +10,7 @@ from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.upkeep import Comparison, Fingerprint
 from tests.fakes.catalog import FakeCatalog
+from tests.fakes.job import write_files
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.rows import AND, ROWS_A_FILE, rewritten, rows_in, sources_in
 from tests.fakes.storage import FakeLake
@@ -27,7 +28,7 @@ def run_compaction(
         if spec.audited_hash:
             lake.put_text(spec.report_key, _compared(spec, catalog).to_json().encode())
         elif catalog.head(spec.branch) == spec.base_hash:
-            _rewrite(spec, catalog, loses)
+            _rewrite(spec, catalog, lake, loses)
     except (UnknownBranch, Transient, Permanent) as error:
         jobs.end(run, RunState.FAILED, error.message)
     else:
@@ -39,7 +40,7 @@ def is_small(file: str) -> bool:
     return rows_in(file) == ROWS_A_FILE and not file.endswith("|False")
 
 
-def _rewrite(spec: JobSpec, catalog: FakeCatalog, loses: int) -> None:
+def _rewrite(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, loses: int) -> None:
     table = catalog.table(spec.branch, spec.table)
     if table is None:
         raise Permanent("TABLE_GONE", f"there is no table {spec.table} to compact")
@@ -48,7 +49,9 @@ def _rewrite(spec: JobSpec, catalog: FakeCatalog, loses: int) -> None:
         return
     kept = tuple(file for file in table.files if file not in small)
     new = rewritten(small[: len(small) - loses], spec.ingestion)
-    catalog.commit(spec.branch, spec.table, replace(table, files=kept).append(new))
+    compacted = replace(table, files=kept).append(new)
+    write_files(lake, spec.table, compacted, compacted.added)
+    catalog.commit(spec.branch, spec.table, compacted, registers=True)
 
 
 def _compared(spec: JobSpec, catalog: FakeCatalog) -> Comparison:

@@ -1,4 +1,4 @@
-"""The promise of deletion: no file is missing that somebody can read."""
+"""The promise of deletion: of what somebody can read no file is missing, of the rest none stays."""
 
 from tests.fakes.catalog import FakeCatalog, data_address
 from tests.fakes.deployment import TABLE, Deployment
@@ -28,6 +28,29 @@ def listed(catalog: FakeCatalog, at: str) -> set[str]:
     tables = catalog.tables_at(at).items()
     data = {data_address(name, table, file) for name, table in tables for file in table.files}
     return data | {table.metadata for _, table in tables}
+
+
+def orphans(deployment: Deployment) -> set[str]:
+    """Return the addresses of the data files that a job wrote, and that no commit ever named."""
+    return _data_files(deployment) - deployment.catalog.named
+
+
+def check_only_needed_left(deployment: Deployment) -> None:
+    """Raise AssertionError unless the lake has exactly the data files that somebody can read.
+
+    That is so once nothing has happened for days but upkeep.
+    """
+    catalog = deployment.catalog
+    open_ = [each for each in deployment.ledger.all() if each.is_open]
+    decided = {at for each in open_ for at in (each.base_hash, each.audited_hash)}
+    heads = [*catalog.references().values(), *filter(catalog.knows, decided)]
+    needed = {each for head in heads for each in listed(catalog, head) if "/data/" in each}
+    found = _data_files(deployment)
+    assert found == needed, f"left: {sorted(found - needed)}, missing: {sorted(needed - found)}"
+
+
+def _data_files(deployment: Deployment) -> set[str]:
+    return {f"s3://lake/{key}" for key in deployment.lake.data if "/data/" in key}
 
 
 def _is_whole(deployment: Deployment, head: str, gone: set[str]) -> None:

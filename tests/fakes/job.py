@@ -1,6 +1,6 @@
 """The scripted job: the effects of a run on its branch and its report, without Spark."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from functions.adapters.emr import RunState
@@ -13,7 +13,7 @@ from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Baseline, CheckResult, DataFile, Reason, Status, Verdict
-from tests.fakes.catalog import FakeCatalog, FakeTable
+from tests.fakes.catalog import FakeCatalog, FakeTable, data_address
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.rows import ROWS_A_FILE, merge, rewritten, rows_in
 from tests.fakes.schema import validate_report
@@ -170,6 +170,7 @@ def run_job(
         return
     text = replace(report, finished_at=finished_at or report.finished_at).to_json(indent=None)
     validate_report(text)
+    write_records(lake, report)
     report = lake.put_report(spec.report_key, text)
     passed = report.verdict is Verdict.PASSED
     state = _EXITS.get(script, RunState.SUCCESS if passed else RunState.FAILED)
@@ -231,8 +232,8 @@ def _found(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     agreed = lake.contract_at(spec.contract_key, spec.contract_version).contract
     mode = agreed.write_mode
     if mode.merges:
-        return _merge(spec, catalog, mode)
-    return _overwrite(spec, catalog) if mode else _append(spec, catalog)
+        return _merge(spec, catalog, lake, mode)
+    return (_overwrite if mode else _append)(spec, catalog, lake)
 
 
 def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
@@ -282,7 +283,7 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     changed = replace(table, files=()).append(*written, data_file(spec))
     rows = _rows(table)
     effect = Effect(rows, rows + ROWS, added=ROWS, removed=0)
-    catalog.commit(spec.branch, spec.table, changed)
+    _commit(spec, catalog, lake, changed)
     audited = catalog.own_commit(spec.branch, spec.base_hash)
     return replace(passed_report(spec, audited), effect=effect, files=())
 
@@ -306,31 +307,54 @@ def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTab
     return replace(passed, effect=effect, files=(), rows_written=0)
 
 
-def _append(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
+def _append(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     """Append in the steps of spark_jobs.append, between which others may write on the branch."""
     _require_unshared(spec, catalog)
-    catalog.append(spec.branch, spec.table, data_file(spec))
+    append(catalog, lake, spec.branch, spec.table, data_file(spec))
     return passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
 
 
-def _overwrite(spec: JobSpec, catalog: FakeCatalog) -> AuditReport:
+def append(catalog: FakeCatalog, lake: FakeLake, branch: str, name: str, *files: str) -> None:
+    """Write data files, and then append them to a table on a branch."""
+    table = catalog.table(branch, name) or FakeTable(f"uuid of {branch}")
+    write_files(lake, name, table, files)
+    catalog.append(branch, name, *files, registers=True)
+
+
+def write_files(lake: FakeLake, name: str, table: FakeTable, files: Iterable[str]) -> None:
+    """Write data files of a table into the lake; nothing names them before the commit."""
+    lake.store([data_address(name, table, file) for file in files])
+
+
+def write_records(lake: FakeLake, report: AuditReport) -> None:
+    """Write the files for the tables of history into the lake, before the report names them."""
+    lake.store([file.path for single in report.singles for file in single.records])
+
+
+def _commit(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable) -> None:
+    """Write the data files that a state of the table adds, and then commit it."""
+    write_files(lake, spec.table, table, table.added)
+    catalog.commit(spec.branch, spec.table, table, registers=True)
+
+
+def _overwrite(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     """Put the file's rows in the place of all others: each file has the same partition."""
     _require_unshared(spec, catalog)
     table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
     before = _rows(table)
-    catalog.commit(spec.branch, spec.table, replace(table, files=()).append(data_file(spec)))
+    _commit(spec, catalog, lake, replace(table, files=()).append(data_file(spec)))
     report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
     return replace(report, effect=Effect(before, ROWS, added=ROWS, removed=before))
 
 
-def _merge(spec: JobSpec, catalog: FakeCatalog, mode: WriteMode) -> AuditReport:
+def _merge(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, mode: WriteMode) -> AuditReport:
     """Put the file's rows in the place of those with the same keys."""
     _require_unshared(spec, catalog)
     table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
     mark = f"{spec.ingestion}-{spec.attempt}"
     done = merge(table.files, data_file(spec), mark, latest=bool(mode.latest_by))
     merged = replace(table, files=done.left).append(*done.new)
-    catalog.commit(spec.branch, spec.table, merged)
+    _commit(spec, catalog, lake, merged)
     report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
     added = done.inserted + done.updated
     effect = Effect(_rows(table), _rows(merged), added, done.updated, done.updated)

@@ -12,6 +12,7 @@ from lakegate.landing import fresh_branch
 from tests.fakes.deployment import Deployment
 from tests.fakes.promises import check_promises, left_behind
 from tests.fakes.stage import File, Stage, Story, happen
+from tests.fakes.upkeep_events import clean_up_orphans
 
 _DECIDED = ("published", "rejected SUPERSEDED", "ignored SUPERSEDED")
 
@@ -40,6 +41,7 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
     assert not stage.replaced, f"merged, and what it replaced is still there: {stage.replaced}"
     _leaves_nothing_behind(stage)
     _went_by_the_contract_in_force(stage)
+    stage.had_orphans = clean_up_orphans(stage.deployment)
     return stage
 
 

@@ -28,7 +28,7 @@ from tests.fakes.job import passed
 from tests.fakes.machine import tell
 from tests.fakes.processes import Process
 from tests.fakes.stage import File, Stage, Story
-from tests.fakes.upkeep_events import A_DAY, CleanUp
+from tests.fakes.upkeep_events import CleanUp
 
 # Few enough for a story to reach the last attempt.
 MOST_ATTEMPTS = 2
@@ -227,7 +227,7 @@ def _publish(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _expire(stage: Stage, nth: int) -> Callable[[], object]:
-    stage.deployment.clock.pass_(A_DAY)
+    stage.pass_day()
     return lambda: list(expire(stage.deployment.adapters, 0))
 
 
@@ -258,7 +258,7 @@ def _compact(stage: Stage, nth: int) -> Callable[[], object]:
 
 def _clean_up(stage: Stage, nth: int) -> Callable[[], object]:
     CleanUp(1).happen(stage)
-    stage.deployment.clock.pass_(A_DAY)
+    stage.pass_day()
     return lambda: upkeep(stage.deployment.adapters)
 
 

@@ -18,7 +18,16 @@ from lakegate.report import AuditReport, Verdict, to_lines
 from spark_jobs.taken_files import Means
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.faults import ProcessDied
-from tests.fakes.job import Keys, Script, data_file, judge_alone, judge_found, passed_report
+from tests.fakes.job import (
+    Keys,
+    Script,
+    append,
+    data_file,
+    judge_alone,
+    judge_found,
+    passed_report,
+    write_records,
+)
 from tests.fakes.storage import FakeLake
 
 
@@ -104,7 +113,7 @@ class Judges:
         branch = group_branch(first.table, self.token().zfill(16))
         base = FakeBranch(self.catalog, branch).create()
         own = [replace(spec, branch=branch, base_hash=base) for spec in specs]
-        self.catalog.append(branch, first.table, *map(data_file, own))
+        append(self.catalog, self.lake, branch, first.table, *map(data_file, own))
         audited = self.catalog.own_commit(branch, base)
         group = tuple(spec.ingestion for spec in specs)
         stored = [self._put(spec, self._clean(spec, audited, group)) for spec in own]
@@ -135,6 +144,7 @@ class Judges:
         return self.scripts[spec.ingestion]
 
     def _put(self, spec: JobSpec, report: AuditReport) -> AuditReport:
+        write_records(self.lake, report)
         return self.lake.put_report(spec.report_key, report.to_json(indent=None))
 
 

@@ -14,6 +14,8 @@ from tests.fakes.faults import Fault, When, die, unavailable
 from tests.fakes.job import Script
 from tests.fakes.processes import Process, pause
 
+A_DAY = (24 * 60 + 1) * 60.0  # from one run of the daily function to the next, a minute late
+
 
 class File(Enum):
     """A landed file: the script of its job run, and its final state."""
@@ -99,7 +101,8 @@ class Stage:
     ids of ingestions that a command decided. `replaced` are branches that still existed when their
     successor was merged. `forgotten` counts the ledger items and job runs that were lost.
     `cut_under` maps each fresh branch to the contract version in force when it was created.
-    `backup` is the backup of the catalog that can be restored.
+    `backup` is the backup of the catalog that can be restored. `had_orphans` says in the end if a
+    job had left data files that it never committed.
     """
 
     deployment: Deployment = field(default_factory=Deployment)
@@ -118,6 +121,7 @@ class Stage:
     processes: list[Process] = field(default_factory=list)
     cut_under: dict[str, int] = field(default_factory=dict)
     backup: Backup | None = None
+    had_orphans: bool = False
 
     def __post_init__(self) -> None:
         """Add a contract for a second table, and watch each merge and each new branch."""
@@ -153,6 +157,13 @@ class Stage:
     def hung(self) -> bool:
         """Return whether a process hung while others continued."""
         return bool(self.processes) or any(kind.effect is None for _, kind in self.struck)
+
+    def pass_day(self, share: float = 1) -> None:
+        """Let a day pass, or a share of it; EMR ends the job runs that are up."""
+        for process in self.under_way:
+            if process.call.startswith("job_"):
+                process.kill()
+        self.deployment.clock.pass_(A_DAY * share)
 
     @property
     def under_way(self) -> list[Process]:
