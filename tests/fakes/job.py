@@ -283,7 +283,7 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     changed = replace(table, files=()).append(*written, data_file(spec))
     rows = _rows(table)
     effect = Effect(rows, rows + ROWS, added=ROWS, removed=0)
-    _commit(spec, catalog, lake, changed)
+    _commit(spec, catalog, lake, table, changed)
     audited = catalog.own_commit(spec.branch, spec.base_hash)
     return replace(passed_report(spec, audited), effect=effect, files=())
 
@@ -331,9 +331,12 @@ def write_records(lake: FakeLake, report: AuditReport) -> None:
     lake.store([file.path for single in report.singles for file in single.records])
 
 
-def _commit(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable) -> None:
-    """Write the data files that a state of the table adds, and then commit it."""
-    write_files(lake, spec.table, table, table.added)
+def _commit(
+    spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, before: FakeTable, table: FakeTable
+) -> None:
+    """Write the data files that a state of the table has more than before, and then commit it."""
+    new = [file for file in table.files if file not in before.files]
+    write_files(lake, spec.table, table, new)
     catalog.commit(spec.branch, spec.table, table, registers=True)
 
 
@@ -342,7 +345,7 @@ def _overwrite(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditRepo
     _require_unshared(spec, catalog)
     table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
     before = _rows(table)
-    _commit(spec, catalog, lake, replace(table, files=()).append(data_file(spec)))
+    _commit(spec, catalog, lake, table, replace(table, files=()).append(data_file(spec)))
     report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
     return replace(report, effect=Effect(before, ROWS, added=ROWS, removed=before))
 
@@ -354,7 +357,7 @@ def _merge(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, mode: WriteMode)
     mark = f"{spec.ingestion}-{spec.attempt}"
     done = merge(table.files, data_file(spec), mark, latest=bool(mode.latest_by))
     merged = replace(table, files=done.left).append(*done.new)
-    _commit(spec, catalog, lake, merged)
+    _commit(spec, catalog, lake, table, merged)
     report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
     added = done.inserted + done.updated
     effect = Effect(_rows(table), _rows(merged), added, done.updated, done.updated)
