@@ -96,6 +96,7 @@ class Deployment:
     """One deployment with a contract for shop.orders, which claims the keys under shop/orders/."""
 
     loses_events = False
+    takes_results = True
     drivers_time = ""
     compactions_lose = 0  # the rows of so many data files
     upserts_since = ""  # the head of main then
@@ -369,14 +370,17 @@ class Deployment:
             return {}
 
     def settle(self) -> None:
-        """Run everything until nothing is left to do. Raise AssertionError if it never ends."""
+        """Run everything until nothing is left to do. Raise AssertionError if it never ends.
+
+        Results may be left if they cannot be recorded.
+        """
         for _ in range(_MOST_ROUNDS):
             while self._messages:
                 self.deliver()
                 self.run_jobs()
             self.ledger.behind.clear()  # no index is for as long as the grace time
             self.queues.show()  # nor does a run that hangs keep what it has in hand
-            if self._is_at_rest():
+            if self._is_at_rest() and not (self.takes_results and self._has_results()):
                 return
             self.sweep()
             self.run_jobs()
@@ -476,8 +480,6 @@ class Deployment:
         known = {ingestion.id for ingestion in self.ledger.all()}
         return (
             not any(self.ledger.unfinished("9999"))
-            and not any(self.ledger.needs_recording())
-            and not self.catalog.branches(f"publish/{RESULTS.name}/")
             and not (self.settings.shared_runs and self.work.size())
             and not self.ledger.compactions().under_way
             and all(ingestion_id(landed) in known for landed in self.arrivals())
@@ -485,6 +487,11 @@ class Deployment:
             and not self.dead_job_runs.waiting()
             and not self.dead_alerts.waiting()
         )
+
+    def _has_results(self) -> bool:
+        """Return whether results are left to record."""
+        branches = self.catalog.branches(f"publish/{RESULTS.name}/")
+        return bool(branches) or any(self.ledger.needs_recording())
 
 
 def _id(known: Known) -> str:

@@ -19,6 +19,7 @@ class Process:
         self.ended = False
         self._work = work
         self._faults: Iterable[Fault] = ()
+        self._died = False
         self._error: BaseException | None = None
         self._going, self._standing = threading.Lock(), threading.Lock()
         self._going.acquire()
@@ -28,6 +29,7 @@ class Process:
     def go(self, *faults: Fault) -> None:
         """Make its call, which meets these faults, and continue to the next one or the end."""
         self._faults = faults
+        self._died |= any(fault.effect is die for fault in faults)
         self._going.release()
         self._standing.acquire()
         if self._error:
@@ -38,13 +40,25 @@ class Process:
         while not self.ended:
             self.go()
 
+    def reach(self, *calls: str) -> bool:
+        """Continue until it is about to make these calls, one after the other; return if it is."""
+        for call in calls:
+            while not self.ended and self.call != call:
+                self.go()
+        return not self.ended
+
     def kill(self) -> None:
         """End it at its present call."""
         while not self.ended:
             self.go(Fault(die))
 
     def stand(self, call: str) -> Iterable[Fault]:
-        """Wait before a call; return the faults that strike at it."""
+        """Wait before a call; return the faults that strike at it.
+
+        Raise ProcessDied if it died before, as what it does in the end is not done then.
+        """
+        if self._died:
+            raise ProcessDied
         self.call = call
         self._standing.release()
         self._going.acquire()

@@ -31,7 +31,7 @@ from tests.fakes.rows import rows_of_source, sources_in
 
 def check_promises(deployment: Deployment) -> None:
     """Raise AssertionError unless nothing is lost, doubled, unaudited on main or not notified."""
-    _nothing_is_lost(deployment)
+    check_all_ended(deployment)
     published = [i for i in deployment.ledger.all() if i.state is State.PUBLISHED]
     _exactly_the_published_is_on_main(deployment, published)
     _no_key_is_on_main_twice(deployment)
@@ -94,7 +94,8 @@ def left_behind(deployment: Deployment) -> list[str]:
     return [name for name in there if name not in kept | deployment.others.forged]
 
 
-def _nothing_is_lost(deployment: Deployment) -> None:
+def check_all_ended(deployment: Deployment) -> None:
+    """Raise AssertionError unless all that landed has its final state, which people know."""
     landed = {ingestion_id(landed) for landed in deployment.arrivals()}
     ended = {i.id for i in deployment.ledger.all() if i.ended and not i.unfinished}
     assert landed == ended, f"not ended, or never landed: {landed ^ ended}"

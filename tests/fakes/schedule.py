@@ -6,7 +6,7 @@ it makes some calls, or a fault strikes its next one, regardless of the others.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
@@ -22,26 +22,12 @@ from functions.pipeline.intake import retract
 from lakegate.change import retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
-from tests.fakes.deployment import SETTINGS, Deployment
+from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import passed
-from tests.fakes.machine import tell
 from tests.fakes.processes import Process
-from tests.fakes.stage import File, Stage, Story
+from tests.fakes.stage import File, Stage
 from tests.fakes.upkeep_events import CleanUp
-
-# Few enough for a story to reach the last attempt.
-MOST_ATTEMPTS = 2
-
-
-def play(story: Story) -> Stage:
-    """Tell a story in a deployment with few attempts. Raise AssertionError as `tell` does."""
-    deployment = Deployment(replace(SETTINGS, max_branches=MOST_ATTEMPTS))
-    stage = tell(story, Stage(deployment, excused={"errored TOO_MANY_ATTEMPTS"}))
-    most = MOST_ATTEMPTS + stage.forgotten  # whose attempts look like others
-    for each in deployment.ledger.all():
-        assert each.attempt - each.tries_from <= most, f"tried too often: {each}"
-    return stage
 
 
 class Work(Enum):
@@ -122,12 +108,16 @@ class Break:
 
     def happen(self, stage: Stage) -> None:
         """Strike the call, then continue the process to its next one."""
-        process = _nth(stage, self.nth)
-        if not process or not _can_meet(process.call, self.trouble):
-            return
+        if process := _nth(stage, self.nth):
+            strike(stage, process, self.trouble)
+
+
+def strike(stage: Stage, process: Process, trouble: Trouble) -> None:
+    """Strike the next call of a process, if such a fault may, and continue the process."""
+    if _can_meet(process.call, trouble):
         if process.call.startswith("job_"):
             stage.excused |= {File.CRASHING.end, File.CONTRADICTED.end}
-        process.go(_FAULTS[self.trouble](stage))
+        process.go(_FAULTS[trouble](stage))
 
 
 def _failing(work: Callable[[], object]) -> None:

@@ -1,11 +1,13 @@
 """Stories of many processes at once (tests/fakes/schedule.py), drawn by hypothesis."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from functions.adapters.emr import RunState
-from tests.fakes.deployment import OTHER_TABLE, TABLE
+from tests.fakes.aims import RECORDING, Aim, Ops, Step
+from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE, Deployment
 from tests.fakes.disorder import Declare, Lag, Skew, Undo
 from tests.fakes.events import (
     CHANGES,
@@ -24,6 +26,7 @@ from tests.fakes.events import (
     Time,
 )
 from tests.fakes.forgeries import Forge, Forgery
+from tests.fakes.machine import tell
 from tests.fakes.openings import (
     A_CHANGE,
     A_GROUP_LOSES_A_MEMBER,
@@ -37,10 +40,24 @@ from tests.fakes.openings import (
     WAITING_TOGETHER,
 )
 from tests.fakes.restorations import Restoration
-from tests.fakes.schedule import Begin, Break, Finish, Go, Trouble, Work, play
+from tests.fakes.schedule import Begin, Break, Finish, Go, Trouble, Work
 from tests.fakes.stage import File, Stage, Story
 from tests.fakes.stories import Events, explore_with, flat, weighted
 from tests.fakes.upkeep_events import CleanUp
+
+# Few enough for a story to reach the last attempt.
+MOST_ATTEMPTS = 2
+
+
+def play(story: Story) -> Stage:
+    """Tell a story in a deployment with few attempts. Raise AssertionError as `tell` does."""
+    deployment = Deployment(replace(SETTINGS, max_branches=MOST_ATTEMPTS))
+    stage = tell((*story, Ops.TAKEN), Stage(deployment, excused={"errored TOO_MANY_ATTEMPTS"}))
+    most = MOST_ATTEMPTS + stage.forgotten  # whose attempts look like others
+    for each in deployment.ledger.all():
+        assert each.attempt - each.tries_from <= most, f"tried too often: {each}"
+    return stage
+
 
 _NTH = st.integers(0, 3)
 _FILES = st.sampled_from(
@@ -57,6 +74,32 @@ TWO_SHARED_RUNS: Story = (
     Begin(Work.JOB),
 )
 KEYED: Story = (Contract("merges rows"), Land(), Time.REST, Land(), Deliver(), Land(KEYS[1]))
+_DIES = st.sampled_from([None, *Trouble])
+AIMED_AT_RESULTS = st.builds(
+    Aim,
+    st.sampled_from(RECORDING),
+    st.sampled_from([Work.MESSAGE, Work.SWEEP]),
+    _NTH,
+    _DIES,
+)
+AIMED_AT_FILES = st.builds(Aim, st.just(Step.WRITTEN), st.just(Work.JOB), _NTH, _DIES)
+RESULTS: Story = (
+    *A_TABLE,
+    Land(KEYS[0], File.REJECTED),
+    Land(KEYS[1]),
+    Deliver(),
+    Deliver(),
+    Aim(Step.ENTERED, Work.MESSAGE),
+    Ops.REFUSED,
+)
+FILES_WITHOUT_A_COMMIT: Story = (
+    *A_TABLE,
+    Land(),
+    Deliver(),
+    Aim(Step.WRITTEN, Work.JOB, 0, Trouble.DIES_AFTER),
+    *SHARED,
+    Aim(Step.WRITTEN, Work.JOB, 0, Trouble.DIES_AFTER),
+)
 COMPACTED: Story = (
     *A_TABLE,
     Land(),
@@ -81,6 +124,8 @@ OPENINGS = {
     "two shared runs": TWO_SHARED_RUNS,
     "rows with keys": KEYED,
     "a compaction": COMPACTED,
+    "results": RESULTS,
+    "files without a commit": FILES_WITHOUT_A_COMMIT,
 }
 # All but "replaces versions", with which the ledger may not lose an entry.
 _CONTRACTS = [each for each in CONTRACTS if each != "replaces versions"]
@@ -90,6 +135,9 @@ _EVENTS: dict[Events, int] = {
     st.builds(Begin, st.sampled_from(_ORDINARY), _NTH): 12,
     st.builds(Begin, st.sampled_from([each for each in Work if each is not Work.REALIGN]), _NTH): 4,
     st.builds(Break, _NTH, st.sampled_from(Trouble)): 6,
+    AIMED_AT_RESULTS: 2,
+    AIMED_AT_FILES: 1,
+    st.sampled_from(Ops): 1,
     st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, None, b"same"])): 4,
     st.builds(Lag, _NTH, st.integers(0, 3)): 2,
     st.builds(Declare, _NTH, st.sampled_from([RunState.FAILED, RunState.CANCELLED])): 1,

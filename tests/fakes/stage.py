@@ -102,7 +102,8 @@ class Stage:
     successor was merged. `forgotten` counts the ledger items and job runs that were lost.
     `cut_under` maps each fresh branch to the contract version in force when it was created.
     `backup` is the backup of the catalog that can be restored. `had_orphans` says in the end if a
-    job had left data files that it never committed.
+    job had left data files that it never committed. `aimed` counts the steps that processes were
+    brought to.
     """
 
     deployment: Deployment = field(default_factory=Deployment)
@@ -122,6 +123,7 @@ class Stage:
     cut_under: dict[str, int] = field(default_factory=dict)
     backup: Backup | None = None
     had_orphans: bool = False
+    aimed: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         """Add a contract for a second table, and watch each merge and each new branch."""

@@ -22,7 +22,8 @@ from tests.fakes.machine import tell
 from tests.fakes.openings import BEYOND
 from tests.fakes.promises import check_promises, ends
 from tests.fakes.scenario import KEY, Scenario
-from tests.fakes.schedule import Begin, Work, play
+from tests.fakes.schedule import Begin, Work
+from tests.fakes.schedules import play
 from tests.fakes.stage import File, Kind
 from tests.unit.pipeline.test_crashes import READS, STORIES, Story, told
 

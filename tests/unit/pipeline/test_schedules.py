@@ -8,6 +8,7 @@ on, and any call fails, or seems to. `play` repeats a failing story. To try othe
 """
 
 from collections import Counter
+from zlib import crc32
 
 import pytest
 
@@ -15,8 +16,8 @@ from tests.fakes.amounts import SCHEDULES, SEED
 from tests.fakes.disorder import Undo
 from tests.fakes.events import KEYS, Contract, Deliver, Land, LoseEntry, Time
 from tests.fakes.openings import A_GROUP_LOSES_A_MEMBER, WAITING_TOGETHER
-from tests.fakes.schedule import Begin, Go, Work, play
-from tests.fakes.schedules import OPENINGS, explore, explore_restorations
+from tests.fakes.schedule import Begin, Go, Work
+from tests.fakes.schedules import OPENINGS, explore, explore_restorations, play
 from tests.fakes.stage import Stage, Story
 
 
@@ -37,8 +38,8 @@ def test_main_set_back_below_a_late_branch_breaks_no_promise() -> None:
 
 
 @pytest.mark.timeout(3600)  # it takes long to shorten a failing story
-@pytest.mark.parametrize("opening", OPENINGS.values(), ids=OPENINGS)
-def test_every_promise_is_kept_in_any_order(opening: Story) -> None:
+@pytest.mark.parametrize("name", OPENINGS)
+def test_every_promise_is_kept_in_any_order(name: str) -> None:
     """Every story comes to rest with every promise kept, in any order of calls."""
     print(f"again: LAKEGATE_SEED={SEED} LAKEGATE_SCHEDULES={SCHEDULES}")
     told: Counter[str] = Counter()
@@ -47,7 +48,7 @@ def test_every_promise_is_kept_in_any_order(opening: Story) -> None:
         told["stories"] += 1
         told["processes"] += len(stage.processes)
 
-    explore(SCHEDULES, SEED, count, openings=[opening])
+    explore(SCHEDULES, crc32(f"{SEED} {name}".encode()), count, openings=[OPENINGS[name]])
     assert told["stories"] >= SCHEDULES
     assert told["processes"] > SCHEDULES
 
