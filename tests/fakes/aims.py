@@ -13,9 +13,9 @@ _EVER = float("inf")
 
 
 class Step(Enum):
-    """A step, by the calls that lead to it: the last of them is about to be made."""
+    """A step, by how the calls begin that lead to it: the last of them is about to be made."""
 
-    WRITTEN = ("job_lake.store",)  # a job's data files, which are committed afterwards
+    WRITTEN = ("job_lake.store", "job_catalog.")  # a job's data files, which it is to commit
     TO_RECORD = (_RECORDING, "catalog.create_branch")
     ENTERED = (_RECORDING, "tables.enter")
     RECORDED = (_RECORDING, "tables.enter", "catalog.merge")

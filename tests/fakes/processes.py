@@ -41,9 +41,12 @@ class Process:
             self.go()
 
     def reach(self, *calls: str) -> bool:
-        """Continue until it is about to make these calls, one after the other; return if it is."""
+        """Continue until it is about to make calls that begin so, one after the other.
+
+        Return whether it is: it may end earlier.
+        """
         for call in calls:
-            while not self.ended and self.call != call:
+            while not self.ended and not self.call.startswith(call):
                 self.go()
         return not self.ended
 

@@ -96,9 +96,14 @@ FILES_WITHOUT_A_COMMIT: Story = (
     *A_TABLE,
     Land(),
     Deliver(),
-    Aim(Step.WRITTEN, Work.JOB, 0, Trouble.DIES_AFTER),
+    Aim(Step.WRITTEN, Work.JOB, 0, Trouble.DIES_BEFORE),
     *SHARED,
-    Aim(Step.WRITTEN, Work.JOB, 0, Trouble.DIES_AFTER),
+    Aim(Step.WRITTEN, Work.JOB, 0, Trouble.DIES_BEFORE),
+    CleanUp(),
+    *map(Land, KEYS[:2]),
+    Deliver(),
+    Begin(Work.CLEAN_UP),
+    Aim(Step.WRITTEN, Work.JOB),
 )
 COMPACTED: Story = (
     *A_TABLE,
