@@ -217,8 +217,9 @@ class LoseRun:
 class LoseEntry:
     """The ledger loses an ingestion.
 
-    It does not happen after a backup of the catalog, as its restoration would lose the traces. It
-    does not happen where versions replace each other, because an unknown version is not
+    It does not happen after a backup of the catalog, as its restoration would lose the traces; nor
+    while a decision to publish is under way, of which nothing else knows before main does. It does
+    not happen where versions replace each other, because an unknown version is not
     replaced. It does not happen to a batch whose contracts now refuse batches: started again it
     ends errored before the sweep can restore it, and its first branch stays
     (docs/adr/0009-ledger-rebuild.md).
@@ -232,7 +233,7 @@ class LoseEntry:
         if known and not stage.replaces_versions and not stage.backup:
             lost = stage.deployment.ledger.get(known[self.nth % len(known)])
             is_batch = bool(batch_name(lost.landed.key))
-            if is_batch and stage.refuses_batches:
+            if (is_batch and stage.refuses_batches) or (lost.approval and not lost.ended):
                 return
             stage.deployment.ledger.lose(lost.id)
             stage.deployment.ledger.forget_search()
