@@ -11,7 +11,9 @@ prefix, and whether the copies are still in the landing bucket:
                                      has expired, the bytes of what was published
 
 Few of its files are in flight at a time: files that land meanwhile need not wait behind all of
-them. A table has one backfill at a time: two would copy the same files.
+them. A table has one backfill at a time: two would copy the same files. One that hung for longer
+than its claim can do no harm when it goes on: the ledger takes of two copies of a source only one,
+and S3 copies a file only over what its key had.
 """
 
 import time
@@ -37,6 +39,7 @@ from lakegate.landing import LandedObject, hidden_rule, ignore_rule, ingestion_i
 
 _PARALLEL = 8  # copies at a time
 _LEASE = timedelta(minutes=15)  # more than copying one round of files takes
+_NO_COPY = Brought("", "")
 _PAUSE = 1.0  # seconds between two looks at the ledger
 
 
@@ -178,12 +181,16 @@ def _claim(adapters: Adapters, request: Backfill, holder: str) -> None:
     try:
         adapters.ledger.claim(_lease(request), holder, now, until)
     except Moved as taken:
-        minutes = _LEASE.seconds // 60
-        message = (
-            f"another backfill of {request.table} is under way, and two would copy files twice\n"
-            f"Wait for its end; if it was killed, repeat the command in {minutes} minutes"
-        )
-        raise LakegateError("BACKFILL_RUNS", message) from taken
+        raise _busy(request) from taken
+
+
+def _busy(request: Backfill) -> LakegateError:
+    minutes = _LEASE.seconds // 60
+    message = (
+        f"another backfill of {request.table} is under way, and two would copy files twice\n"
+        f"Wait for its end; if it was killed, repeat the command in {minutes} minutes"
+    )
+    return LakegateError("BACKFILL_RUNS", message)
 
 
 def _brought(
@@ -191,12 +198,13 @@ def _brought(
 ) -> Iterator[Progress]:
     sources = adapters.landing.sources(request.bucket, request.prefix)
     progress = Progress()
-    with ThreadPoolExecutor(1 if request.in_order else _PARALLEL) as pool:
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        each_of = map if request.in_order else pool.map
         while True:
             claim()
             room = request.at_once - len(progress.in_flight)
             some = list(islice(sources, room))
-            handled = list(pool.map(partial(_handle, adapters, request), some))
+            handled = list(each_of(partial(_handle, adapters, request), some))
             progress = progress.with_files(handled)
             progress = progress.looked(read(adapters.ledger, sorted(progress.in_flight)))
             yield progress
@@ -215,18 +223,19 @@ def _handle(adapters: Adapters, request: Backfill, source: Source) -> Handled:
     if known and known.mark == source.mark and (found := _ingested(adapters, known)):
         step = Step.PUBLISHED if found.state is State.PUBLISHED else Step.BROUGHT
         return Handled(source, key, step, found.landed)
+    begun = replace(known or _NO_COPY, mark=source.mark, key=key)
     try:
         landed, mark = adapters.landing.brought(key)
     except Missing:
         has_ended = bool(known and known.version)  # the ledger would know what became of it
         expired = None if has_ended else _published(adapters, source, key)
-        return expired or _copied(adapters, request, source, key)
+        return expired or _copied(adapters, request, source, begun, None)
     if mark == source.mark:
-        _remember(adapters, request, source, landed)
+        _remember(adapters, request, source, begun, landed)
         return Handled(source, key, Step.BROUGHT, landed)
     if not (known and mark):
         return Handled(source, key, Step.TAKEN)
-    return _copied(adapters, request, source, key)
+    return _copied(adapters, request, source, begun, landed)
 
 
 def _ingested(adapters: Adapters, copy: Brought) -> Ingestion | None:
@@ -250,17 +259,47 @@ def _published(adapters: Adapters, source: Source, key: str) -> Handled | None:
     return Handled(source, key, Step.TAKEN) if found else None
 
 
-def _copied(adapters: Adapters, request: Backfill, source: Source, key: str) -> Handled:
-    """Copy a file; the ledger knows of it before, so that no other key gets it after a crash."""
-    adapters.ledger.save_brought(request.table, source.uri, Brought(source.mark, key))
+def _copied(
+    adapters: Adapters,
+    request: Backfill,
+    source: Source,
+    begun: Brought,
+    over: LandedObject | None,
+) -> Handled:
+    """Copy a file over what its key has; the ledger knows of it before.
+
+    So no other key gets it after a crash, nor by a backfill that hung for longer than its claim.
+    """
+    begun = _saved(adapters, request, source, replace(begun, version="", etag="", size=0))
     try:
-        landed = adapters.landing.bring(source, key)
+        landed = adapters.landing.bring(source, begun.key, over)
     except (Missing, Overwritten):
+        return _refused(adapters, source, begun.key)
+    _remember(adapters, request, source, begun, landed)
+    return Handled(source, begun.key, Step.COPIED, landed)
+
+
+def _refused(adapters: Adapters, source: Source, key: str) -> Handled:
+    """Return what became of a file that S3 did not copy: another backfill may have brought it."""
+    try:
+        landed, mark = adapters.landing.brought(key)
+    except Missing:
         return Handled(source, key, Step.CHANGED)
-    _remember(adapters, request, source, landed)
-    return Handled(source, key, Step.COPIED, landed)
+    if mark != source.mark:
+        return Handled(source, key, Step.CHANGED)
+    return Handled(source, key, Step.BROUGHT, landed)
 
 
-def _remember(adapters: Adapters, request: Backfill, source: Source, landed: LandedObject) -> None:
-    copy = Brought(source.mark, landed.key, landed.version, landed.etag, landed.size)
-    adapters.ledger.save_brought(request.table, source.uri, copy)
+def _remember(
+    adapters: Adapters, request: Backfill, source: Source, begun: Brought, landed: LandedObject
+) -> None:
+    version, etag, size = landed.version, landed.etag, landed.size
+    _saved(adapters, request, source, replace(begun, version=version, etag=etag, size=size))
+
+
+def _saved(adapters: Adapters, request: Backfill, source: Source, copy: Brought) -> Brought:
+    """Save the copy. Raises LakegateError BACKFILL_RUNS if another backfill was faster."""
+    try:
+        return adapters.ledger.save_brought(request.table, source.uri, copy)
+    except Moved as moved:
+        raise _busy(request) from moved

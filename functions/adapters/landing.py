@@ -11,7 +11,7 @@ from typing import Any
 from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
-from functions.adapters.s3 import body_of, translated
+from functions.adapters.s3 import Missing, Overwritten, body_of, translated
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, object_version
@@ -19,6 +19,7 @@ from lakegate.landing import LandedObject, object_version
 _LONGEST_MANIFEST = 64 << 10
 _PAGE = 1000  # the most that S3 lists at once
 _NOW = "9999"  # as a time
+_LARGEST_AT_ONCE = (1 << 30) - 1  # bytes
 _COPYING = TransferConfig(multipart_threshold=1 << 30, multipart_chunksize=1 << 28)
 _MARK = "lakegate-source"  # the metadata field of a copy that identifies its source
 
@@ -135,26 +136,39 @@ class Landing:
                         etag = found["ETag"].strip('"')
                         yield Source(bucket, found["Key"], etag, found["Size"])
 
-    def bring(self, source: Source, key: str) -> LandedObject:
+    def bring(self, source: Source, key: str, over: LandedObject | None = None) -> LandedObject:
         """Copy an object from another bucket, within S3; return the landed object.
 
         The copy carries the source's mark. Raises Overwritten if the source is not as listed any
-        more, and Missing.
+        more, or if the key has not what `over` is, None for nothing; and Missing.
         """
+        self._require(key, over)  # S3 looks once more, at both, as it copies
+        told: dict[str, Any] = {
+            "CopySourceIfMatch": f'"{source.etag}"',
+            "Metadata": {_MARK: source.mark},
+            "MetadataDirective": "REPLACE",
+            "TaggingDirective": "REPLACE",  # to read tags takes another right
+        }
+        place = {"Bucket": source.bucket, "Key": source.key}
         with translated(source.uri):
-            self._client.copy(
-                {"Bucket": source.bucket, "Key": source.key},
-                self.bucket,
-                key,
-                ExtraArgs={
-                    "CopySourceIfMatch": f'"{source.etag}"',
-                    "Metadata": {_MARK: source.mark},
-                    "MetadataDirective": "REPLACE",
-                    "TaggingDirective": "REPLACE",  # to read tags takes another right
-                },
-                Config=_COPYING,
-            )
+            self._client.head_object(**place, IfMatch=told["CopySourceIfMatch"])
+            if source.size > _LARGEST_AT_ONCE:  # by parts, which S3 puts together in any case
+                self._client.copy(place, self.bucket, key, ExtraArgs=told, Config=_COPYING)
+            else:
+                only = {"IfMatch": f'"{over.etag}"'} if over else {"IfNoneMatch": "*"}
+                self._client.copy_object(
+                    Bucket=self.bucket, Key=key, CopySource=place, **told, **only
+                )
         return self.brought(key)[0]
+
+    def _require(self, key: str, over: LandedObject | None) -> None:
+        """Raise Overwritten if a key has not what `over` is."""
+        try:
+            there = self.brought(key)[0].etag
+        except Missing:
+            there = ""
+        if there != (over.etag if over else ""):
+            raise Overwritten("OVERWRITTEN", f"{key} was overwritten meanwhile")
 
     def brought(self, key: str) -> tuple[LandedObject, str]:
         """Return a key's newest version and its source's mark, "" if `bring` did not copy it.

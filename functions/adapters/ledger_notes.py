@@ -152,12 +152,15 @@ class Notes:
     def brought(self, table: str, source: str) -> Brought | None:
         """Return a table's last copy of a source object (`s3://bucket/key`); None without one."""
         kept = self._kept(_brought(table, source))
-        return Brought.from_json(kept["known"]) if kept else None
+        if not kept:
+            return None
+        known = Brought.from_json(kept["known"])
+        return replace(known, revision=int(kept.get("revision", 0)))  # older releases kept none
 
-    def save_brought(self, table: str, source: str, copy: Brought) -> None:
-        """Replace it; only the one backfill that a table has at a time does so."""
-        with translated(UNAVAILABLE):
-            self._table.put_item(Item={"id": _brought(table, source), "known": copy.to_json()})
+    def save_brought(self, table: str, source: str, copy: Brought) -> Brought:
+        """Save it; return it with its new revision. Raise Moved if another backfill did."""
+        self._put_revision(_brought(table, source), {"known": copy.to_json()}, copy.revision)
+        return replace(copy, revision=copy.revision + 1)
 
     def claim(self, name: str, holder: str, now: str, until: str) -> None:
         """Claim a piece of work for a holder until then. Raise Moved if another one has it."""

@@ -12,6 +12,7 @@ class Brought:
 
     `mark` identifies the state of the source, and `key` is where its copies land, now and later.
     `version`, `etag` and `size` are the copy's; without a version the copy was only begun.
+    `revision` counts saves.
     """
 
     mark: str
@@ -19,14 +20,17 @@ class Brought:
     version: str = ""
     etag: str = ""
     size: int = 0
+    revision: int = 0
 
     def as_landed(self, bucket: str) -> LandedObject:
         """Return the copy as the landed object that it is in the landing bucket."""
         return LandedObject(bucket, self.key, self.version, self.etag, self.size)
 
     def to_json(self) -> str:
-        """Return it as the ledger keeps it."""
-        return json.dumps(asdict(self))
+        """Return all but the revision, which the ledger keeps beside it."""
+        kept = asdict(self)
+        del kept["revision"]
+        return json.dumps(kept)
 
     @classmethod
     def from_json(cls, text: str) -> "Brought":

@@ -84,6 +84,22 @@ def test_a_source_that_changed_is_not_copied(places: Places) -> None:
         places.landing.brought("shop/orders/1.csv")
 
 
+def test_a_key_is_replaced_only_as_it_was_known(places: Places) -> None:
+    """What another has put under the key meanwhile stays, and the copy is refused."""
+    key = "shop/orders/1.csv"
+    places.put("a/1.csv", b"id\n1\n")
+    (source,) = places.landing.sources(places.other, "a/")
+    first = places.landing.bring(source, key)
+    with pytest.raises(Overwritten):
+        places.landing.bring(source, key)
+    own = places.landing.put(key, b"id\n2\n")
+    with pytest.raises(Overwritten):
+        places.landing.bring(source, key, first)
+    assert places.landing.brought(key) == (own, "")
+    again = places.landing.bring(source, key, own)
+    assert places.landing.brought(key) == (again, source.mark)
+
+
 def test_a_missing_bucket_is_named(s3: Any) -> None:
     """A bucket that is not there raises an error with its name."""
     with pytest.raises(Transient, match="no-such-bucket"):

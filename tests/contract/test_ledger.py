@@ -347,16 +347,26 @@ def test_a_source_has_one_copy_for_each_table(ledger: AnyLedger) -> None:
     """A copy is kept by table and source, whatever the source's name, and is no ingestion."""
     source = f"s3://old/{'ü' * 900}.csv"
     begun = Brought("mark", "shop/orders/ü.csv")
-    ended = replace(begun, version="v1", etag="e", size=5)
     assert ledger.brought("shop.orders", source) is None
-    ledger.save_brought("shop.orders", source, begun)
-    assert ledger.brought("shop.orders", source) == begun
-    ledger.save_brought("shop.orders", source, ended)
-    assert ledger.brought("shop.orders", source) == ended
+    saved = ledger.save_brought("shop.orders", source, begun)
+    assert ledger.brought("shop.orders", source) == saved == replace(begun, revision=1)
+    ended = replace(saved, version="v1", etag="e", size=5)
+    assert ledger.save_brought("shop.orders", source, ended) == replace(ended, revision=2)
+    assert ledger.brought("shop.orders", source) == replace(ended, revision=2)
     assert ledger.brought("shop.returns", source) is None
     assert ledger.brought("shop.orders", f"{source}2") is None
     assert ids(ledger.all()) == []
     assert ledger.versions(ended.as_landed("landing")) == []
+
+
+def test_a_copy_that_another_backfill_saved_is_not_replaced(ledger: AnyLedger) -> None:
+    """Of two that know the same, or nothing, of a source only one saves its copy."""
+    first, other = Brought("mark", "a.csv"), Brought("mark", "b.csv")
+    saved = ledger.save_brought("shop.orders", "s3://old/a.csv", first)
+    for late in (other, replace(other, revision=2)):
+        with pytest.raises(Moved):
+            ledger.save_brought("shop.orders", "s3://old/a.csv", late)
+    assert ledger.brought("shop.orders", "s3://old/a.csv") == saved
 
 
 def test_the_known_are_distinguished_from_the_unknown(ledger: AnyLedger) -> None:

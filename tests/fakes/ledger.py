@@ -178,9 +178,13 @@ class FakeLedger:
         """See Ledger.brought."""
         return self._brought.get((table, source))
 
-    def save_brought(self, table: str, source: str, copy: Brought) -> None:
+    def save_brought(self, table: str, source: str, copy: Brought) -> Brought:
         """See Ledger.save_brought."""
-        self._brought[table, source] = copy
+        known = self.brought(table, source)
+        if copy.revision != (known.revision if known else 0):
+            raise Moved([f"brought {source}"])
+        self._brought[table, source] = replace(copy, revision=copy.revision + 1)
+        return self._brought[table, source]
 
     def forget_copies(self) -> None:
         """Forget what backfills brought, as an older release kept none of it."""

@@ -1,7 +1,7 @@
 """The two buckets in memory, with versions."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
@@ -36,7 +36,7 @@ _FIRST_SEQUENCER = 14  # "E", "F", "10": as texts they are in another order
 
 
 class FakeLanding:
-    """A landing bucket that keeps every version."""
+    """A landing bucket that keeps every version; `announce` is told of each copy."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -47,6 +47,7 @@ class FakeLanding:
         self._marks: dict[tuple[str, str], str] = {}
         self.bucket = "landing"
         self.page_size = 1000
+        self.announce: Callable[[LandedObject], object] = lambda landed: None
 
     def landed(self) -> Iterator[LandedObject]:
         """See Landing.landed."""
@@ -99,8 +100,11 @@ class FakeLanding:
             if found == bucket and key.startswith(prefix) and not key.endswith("/"):
                 yield Source(bucket, key, _etag(body), len(body))
 
-    def bring(self, source: Source, key: str) -> LandedObject:
+    def bring(self, source: Source, key: str, over: LandedObject | None = None) -> LandedObject:
         """See Landing.bring."""
+        found = self.newest(key).get(key)
+        if (found.etag if found else "") != (over.etag if over else ""):
+            raise Overwritten("OVERWRITTEN", f"{key} was overwritten meanwhile")
         body = self._elsewhere.get((source.bucket, source.key))
         if body is None:
             raise Missing("MISSING_OBJECT", f"there is no object {source.uri}")
@@ -108,14 +112,19 @@ class FakeLanding:
             raise Overwritten("OVERWRITTEN", f"{source.uri} was overwritten meanwhile")
         landed = self.put(key, body)
         self._marks[key, landed.version] = source.mark
+        self.announce(landed)
         return landed
+
+    def mark(self, landed: LandedObject) -> str:
+        """Return the mark of a copy's source, "" for what `bring` did not copy."""
+        return self._marks.get((landed.key, landed.version), "")
 
     def brought(self, key: str) -> tuple[LandedObject, str]:
         """See Landing.brought."""
         found = self.newest(key).get(key)
         if found is None:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
-        return replace(found, landed_at=""), self._marks.get((key, found.version), "")
+        return replace(found, landed_at=""), self.mark(found)
 
     def delete(self, key: str) -> None:
         """Delete a key as a user does: its versions stay, behind a delete marker."""

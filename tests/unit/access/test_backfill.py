@@ -1,6 +1,7 @@
 """Existing files come through the gate, each once, however often a backfill is repeated."""
 
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -267,6 +268,26 @@ def test_a_table_has_one_backfill_at_a_time(deployment: Deployment) -> None:
     assert _run(deployment).ended == {State.PUBLISHED: 3}
     del first  # which ends it
     assert _run(deployment).steps == {Step.PUBLISHED: 3, Step.IGNORED: 1}
+
+
+@pytest.mark.parametrize("prefix", ["orders/", "orders/2024/", ""])
+@pytest.mark.parametrize("call", ["ledger.brought", "ledger.save_brought", "landing.bring"])
+def test_a_backfill_that_hung_for_long_copies_no_file_twice(
+    deployment: Deployment, call: str, prefix: str
+) -> None:
+    """While it hung another one brought its files: it finds them, or is refused."""
+
+    def hang() -> None:
+        deployment.clock.pass_(1000)
+        assert _run(deployment, prefix).ended[State.PUBLISHED] >= 2
+
+    deployment.journal.strike(call, Fault(hang, "before", 1))
+    request = Backfill(TABLE, _OLD, "orders/", _TARGET, in_order=True)
+    with suppress(LakegateError):
+        list(backfill(deployment.adapters, request, deployment.settle))
+    assert _run(deployment).left == ()
+    keys = Counter(each.key for each in deployment.landing.landed())
+    assert len(keys) == keys.total() == 3
 
 
 def test_hidden_folders_are_left_out(deployment: Deployment) -> None:
