@@ -1,7 +1,7 @@
 """Lakegate over fakes: files land, messages are delivered and repeated, jobs and the sweep run."""
 
 import json
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -126,7 +126,8 @@ class Deployment:
         self.keys: dict[str, frozenset[str]] = {}
         self.drivers: Counter[str] = Counter()
         self.hung: set[str] = set()
-        self._scripts: dict[str, Script] = {}
+        self._scripts: defaultdict[str, Script] = defaultdict(lambda: passed)
+        self.landing.announce = self._announce
         self._messages: deque[_Message] = deque()
         self._sent: list[_Message] = []
         self._tokens = 0
@@ -139,8 +140,7 @@ class Deployment:
         unique = f"{key}, object {sum(1 for _ in self.landing.landed())}".encode()
         landed = self.landing.put(key, unique if body is None else body)
         self._scripts[ingestion_id(landed)] = script
-        if not self.loses_events:
-            self.send_upload(landed)
+        self._announce(landed)
         return landed
 
     def batch(self, name: str, files: Mapping[str, str], script: Script = passed) -> LandedObject:
@@ -427,6 +427,10 @@ class Deployment:
         self._tokens += 1
         return f"{self._tokens:06x}"
 
+    def _announce(self, landed: LandedObject) -> None:
+        if not self.loses_events:
+            self.send_upload(landed)
+
     def _uploads_waiting(self) -> int:
         return sum(message.work is upload for message in self._messages)
 
@@ -447,7 +451,7 @@ class Deployment:
         if self.drivers[run] > 1:  # the other one may end the run
             self.hung.add(self.jobs.spec(run).report_key)
         spec = self.jobs.spec(run)
-        script = self._scripts.get(spec.ingestion, passed)
+        script = self._scripts[spec.ingestion]
         catalog, lake = self.catalog, self.lake
         if in_steps:
             catalog = self.journal.watched("job_catalog", catalog)

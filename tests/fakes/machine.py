@@ -9,6 +9,7 @@ from collections import Counter
 from functions.model.ingestion import ALERTED, State
 from functions.operations.expire import expire
 from lakegate.landing import fresh_branch
+from tests.fakes.backfills import check_backfills
 from tests.fakes.deployment import Deployment
 from tests.fakes.promises import check_promises, left_behind
 from tests.fakes.stage import File, Stage, Story, happen
@@ -35,6 +36,7 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
     if any(ingestion.branches_to_delete for ingestion in stage.deployment.ledger.all()):
         list(expire(stage.deployment.adapters, 30))  # completes a discard that failed
         stage.deployment.settle()
+    check_backfills(stage)
     check_promises(stage.deployment)
     _ends_as_it_should(stage)
     _runs_once_an_attempt(stage.deployment)

@@ -22,6 +22,7 @@ from functions.pipeline.intake import retract
 from lakegate.change import retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
+from tests.fakes.backfills import REQUESTS, bring
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, die, unavailable
 from tests.fakes.job import passed
@@ -47,6 +48,7 @@ class Work(Enum):
     RETRACT = "a command asks that the rows of a published file are removed"
     COMPACT = "the schedule starts compactions"
     REALIGN = "a command realigns the ledger with a restored catalog"
+    BACKFILL = "a command brings existing files of another bucket, for a while"
     CLEAN_UP = "two days pass, and upkeep deletes dead files, at the second one beside others"
 
 
@@ -200,7 +202,7 @@ def _command(
 def _mend(stage: Stage, nth: int) -> Callable[[], object]:
     seen = [i for i in stage.deployment.ledger.all() if i.state in ALERTED]
     for each in seen[nth % len(seen) :][:1] if seen else ():
-        file = stage.files[each.id]
+        file = stage.files.get(each.id, File.GOOD)  # a backfill brought the others
         if file not in (File.EMPTY, File.UNCLAIMED):
             stage.deployment.script(each.landed, passed)
             stage.files[each.id] = File.GOOD
@@ -222,6 +224,7 @@ def _expire(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
+    stage.forgotten += 1  # what a run is about to judge looks lost, and begins another attempt
     return lambda: list(rebuild_ledger.rebuild(stage.deployment.adapters))
 
 
@@ -252,6 +255,10 @@ def _clean_up(stage: Stage, nth: int) -> Callable[[], object]:
     return lambda: upkeep(stage.deployment.adapters)
 
 
+def _backfill(stage: Stage, nth: int) -> Callable[[], object]:
+    return lambda: bring(stage, REQUESTS[nth % len(REQUESTS)])
+
+
 _replay = _command(lambda deployment, seen: failed.replay(deployment.adapters, seen, by="Ann"))
 _published = _command(
     lambda deployment, seen: failed.publish_anyway(deployment.adapters, seen, "Ann", "it is known")
@@ -270,6 +277,7 @@ _WORK: dict[Work, Callable[[Stage, int], Callable[[], object]]] = {
     Work.REBUILD: _rebuild,
     Work.RETRACT: _retract,
     Work.COMPACT: _compact,
+    Work.BACKFILL: _backfill,
     Work.CLEAN_UP: _clean_up,
     Work.REALIGN: _realign,
 }

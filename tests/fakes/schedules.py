@@ -6,7 +6,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from functions.adapters.emr import RunState
-from tests.fakes.aims import RECORDING, Aim, Ops, Step
+from tests.fakes.aims import BRINGING, RECORDING, Aim, Ops, Step
+from tests.fakes.backfills import NAMES, TARGET, Expire, Source
 from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE, Deployment
 from tests.fakes.disorder import Declare, Lag, Skew, Undo
 from tests.fakes.events import (
@@ -83,6 +84,7 @@ AIMED_AT_RESULTS = st.builds(
     _DIES,
 )
 AIMED_AT_FILES = st.builds(Aim, st.just(Step.WRITTEN), st.just(Work.JOB), _NTH, _DIES)
+AIMED_AT_COPIES = st.builds(Aim, st.sampled_from(BRINGING), st.just(Work.BACKFILL), _NTH, _DIES)
 RESULTS: Story = (
     *A_TABLE,
     Land(KEYS[0], File.REJECTED),
@@ -115,6 +117,12 @@ COMPACTED: Story = (
     Time.COURSE,
     Begin(Work.CLEAN_UP),
 )
+A_BACKFILL: Story = (
+    *A_TABLE,
+    *map(Source, NAMES),
+    Aim(Step.COPIED, Work.BACKFILL),
+    Begin(Work.BACKFILL, 2),
+)
 OPENINGS = {
     "nothing": NOTHING,
     "a table": A_TABLE,
@@ -130,6 +138,7 @@ OPENINGS = {
     "rows with keys": KEYED,
     "a compaction": COMPACTED,
     "results": RESULTS,
+    "a backfill": A_BACKFILL,
     "files without a commit": FILES_WITHOUT_A_COMMIT,
 }
 # All but "replaces versions", with which the ledger may not lose an entry.
@@ -143,6 +152,13 @@ _EVENTS: dict[Events, int] = {
     AIMED_AT_RESULTS: 2,
     AIMED_AT_FILES: 1,
     st.sampled_from(Ops): 1,
+    st.one_of(
+        st.builds(Begin, st.just(Work.BACKFILL), _NTH),
+        AIMED_AT_COPIES,
+        st.builds(Source, st.sampled_from(NAMES)),
+        st.builds(Land, st.sampled_from([f"{TARGET}{name}" for name in NAMES[:3]]), _FILES),
+        st.builds(Expire),
+    ): 2,
     st.builds(Land, st.sampled_from(KEYS), _FILES, st.sampled_from([None, None, b"same"])): 4,
     st.builds(Lag, _NTH, st.integers(0, 3)): 2,
     st.builds(Declare, _NTH, st.sampled_from([RunState.FAILED, RunState.CANCELLED])): 1,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from access.backfill import Backfill
 from lakegate.landing import branch_name
 from tests.fakes import job
 from tests.fakes.backups import Backup
@@ -103,7 +104,8 @@ class Stage:
     `cut_under` maps each fresh branch to the contract version in force when it was created.
     `backup` is the backup of the catalog that can be restored. `had_orphans` says in the end if a
     job had left data files that it never committed. `aimed` counts the steps that processes were
-    brought to.
+    brought to. `sources` counts the files that were put into another bucket, and `backfills` are
+    the commands that were given to bring them.
     """
 
     deployment: Deployment = field(default_factory=Deployment)
@@ -124,6 +126,8 @@ class Stage:
     backup: Backup | None = None
     had_orphans: bool = False
     aimed: Counter[str] = field(default_factory=Counter)
+    sources: int = 0
+    backfills: dict[Backfill, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Add a contract for a second table, and watch each merge and each new branch."""
