@@ -224,7 +224,9 @@ def _expire(stage: Stage, nth: int) -> Callable[[], object]:
 
 
 def _rebuild(stage: Stage, nth: int) -> Callable[[], object]:
-    stage.forgotten += 1  # what a run is about to judge looks lost, and begins another attempt
+    # What a shared run has judged, and not told yet, looks lost, and begins another attempt.
+    stage.forgotten += 1
+    stage.deployment.work.sent_twice = True
     return lambda: list(rebuild_ledger.rebuild(stage.deployment.adapters))
 
 
