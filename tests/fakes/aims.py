@@ -16,8 +16,8 @@ class Step(Enum):
     """A step, by how the calls begin that lead to it: the last of them is about to be made."""
 
     WRITTEN = ("job_lake.store", "job_catalog.")  # a job's data files, which it is to commit
-    CLAIMED = ("ledger.claim", "ledger.brought")  # the table, by a backfill
-    BEGUN = ("ledger.save_brought", "landing.bring")  # the copy of a backfill's file
+    LISTED = ("ledger.brought", "ledger.save_brought")  # a file that a backfill is to copy
+    BEGUN = ("ledger.save_brought", "landing.bring")
     COPIED = ("landing.bring", "ledger.save_brought")
     TO_RECORD = (_RECORDING, "catalog.create_branch")
     ENTERED = (_RECORDING, "tables.enter")
@@ -26,7 +26,7 @@ class Step(Enum):
     NOTED = (_RECORDING, "lake.baselines", "ledger.save_all")
 
 
-BRINGING = [Step.CLAIMED, Step.BEGUN, Step.COPIED]
+BRINGING = [Step.LISTED, Step.BEGUN, Step.COPIED]
 RECORDING = [step for step in Step if step not in (Step.WRITTEN, *BRINGING)]
 
 

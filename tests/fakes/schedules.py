@@ -117,12 +117,12 @@ COMPACTED: Story = (
     Time.COURSE,
     Begin(Work.CLEAN_UP),
 )
-A_BACKFILL: Story = (
-    *A_TABLE,
-    *map(Source, NAMES),
-    Aim(Step.COPIED, Work.BACKFILL),
-    Begin(Work.BACKFILL, 2),
-)
+_EXISTING: Story = (*A_TABLE, *map(Source, NAMES))
+A_BACKFILL: Story = (*_EXISTING, Aim(Step.COPIED, Work.BACKFILL), Begin(Work.BACKFILL, 2))
+# Its claim ends while it hangs, and another one begins.
+_ANOTHER: Story = (CleanUp(1), Begin(Work.BACKFILL, 2), Go(0, 20))
+A_LATE_BACKFILL: Story = (*_EXISTING, Aim(Step.LISTED, Work.BACKFILL), *_ANOTHER)
+A_LATE_COPY: Story = (*_EXISTING, Aim(Step.BEGUN, Work.BACKFILL), *_ANOTHER)
 OPENINGS = {
     "nothing": NOTHING,
     "a table": A_TABLE,
@@ -139,6 +139,8 @@ OPENINGS = {
     "a compaction": COMPACTED,
     "results": RESULTS,
     "a backfill": A_BACKFILL,
+    "a late backfill": A_LATE_BACKFILL,
+    "a late copy": A_LATE_COPY,
     "files without a commit": FILES_WITHOUT_A_COMMIT,
 }
 # All but "replaces versions", with which the ledger may not lose an entry.
