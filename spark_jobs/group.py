@@ -4,24 +4,20 @@ A group is a fast path for files that pass cleanly. Every other file has no repo
 ingests it alone, so that it is reported as if there were no group.
 
     fetch the small files
-    → have Arrow audit and write those that it can (group_arrow)
-    → have Spark audit and append the others (group_append)
+    → have Arrow audit and write those that it can, and commit them together (group_arrow)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
 from pyspark.sql import SparkSession
 
-from lakegate.contract.model import Contract
 from lakegate.contract.sharing import why_alone
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport
 from lakegate.text import one_line
-from spark_jobs.group_append import append_together
 from spark_jobs.group_arrow import write_together
-from spark_jobs.group_commit import Group
 from spark_jobs.storage import Storage, held
 
 _THREADS = 8
@@ -43,20 +39,11 @@ def ingest_group(
     table = files[0].spec.table
     try:
         contract = files[0].contract()
-        groups = () if why_alone(contract) else _groups(spark, files, contract, token)
-        return tuple(report for group in groups for report in group.store())
+        group = None if why_alone(contract) else write_together(spark, files, contract, token)
+        return tuple(group.store()) if group else ()
     except Permanent as error:  # each file alone tells why
         print(one_line(f"{len(files)} files of {table} are ingested alone: {error.message}"))
         return ()
-
-
-def _groups(
-    spark: SparkSession, files: Sequence[Storage], contract: Contract, token: str
-) -> Iterator[Group]:
-    groups, others = write_together(spark, files, contract, token)
-    yield from groups
-    if not contract.layout.partitions:  # by which a landed file has several data files
-        yield from append_together(spark, others, contract, token)
 
 
 def _fetched(storages: Sequence[Storage]) -> list[Storage]:

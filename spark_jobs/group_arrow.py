@@ -7,6 +7,7 @@ and a group of which none passes has no branch.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
@@ -15,19 +16,18 @@ from threading import Lock
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract.checks import Metric
+from lakegate.contract.checks import OF_ROWS, Metric
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
-from lakegate.report import CheckResult
+from lakegate.report import CheckResult, Status, Verdict
 from spark_jobs import provenance
 from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.audit.tier_files import FileMeasures
-from spark_jobs.files.arrow import Damaged, MustRewrite
+from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.source import BAD_ROW, FILE
-from spark_jobs.group_audit import SETTINGS, Passed, is_clean
-from spark_jobs.group_commit import Entered, Group, GroupTable, spec_like
+from spark_jobs.group_commit import Entered, Group, GroupTable, Passed, spec_like
 from spark_jobs.one_pass.examined import WAY, Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg, jvm
@@ -42,6 +42,7 @@ from spark_jobs.write.layout import Layout, layout_of
 
 _THREADS = 2 + (os.cpu_count() or 1)  # some of which wait for S3
 _AT_ONCE = 64 << 20  # landed bytes of the files whose rows are in memory at once
+_TASKS = "2"  # of a query, as the files are small
 LayoutOf = Callable[[], Layout]
 
 
@@ -64,11 +65,6 @@ class Clean:
         return None if results is None else Passed(self.found.rows.read, results)
 
 
-@dataclass(frozen=True)
-class _Failed:
-    """A file that did not pass: alone it says why."""
-
-
 @dataclass
 class _Held:
     """Rows in memory, in their order."""
@@ -83,72 +79,65 @@ class _Held:
 
 def write_together(
     spark: SparkSession, files: Sequence[Storage], contract: Contract, token: str
-) -> tuple[list[Group], list[Storage]]:
-    """Return the group of the files that passed cleanly, if any did, and those left to Spark.
-
-    Raises LakegateError.
-    """
+) -> Group | None:
+    """Return the group of the files that passed cleanly, None if none did. Raises LakegateError."""
     meter, table = Meter(spark), _Table(spark, files[0], contract, token)
     judge = Judge(contract, cache(files[0].baselines))
     with meter.step("audit"):
-        clean, left = sort_out(files, judge, table.layout)
-        try:
-            more = table.measured(clean)
-        except jvm.JavaError:  # a row on which a check fails: Spark finds its file
-            return [], [*left, *(each.storage for each in clean)]
-        judged = [(each, each.passed(judge, more.get(each.ingestion, {}))) for each in clean]
+        clean = _answered(table, sort_out(files, judge, table.layout))
+        judged = [(each, each.passed(judge, more)) for each, more in clean]
     passed = [(each, found) for each, found in judged if found]
     if not passed:
-        return [], left
+        return None
     with meter.step("append"):
         entered, audited_hash = table.committed(passed)
-    group = Group(table.opened, contract, audited_hash, meter, entered, {"write": WAY})
-    return [group], left
+    return Group(table.opened, contract, audited_hash, meter, entered, {"write": WAY})
 
 
-def sort_out(
-    files: Sequence[Storage], judge: "Judge", layout: LayoutOf
-) -> tuple[list[Clean], list[Storage]]:
-    """Audit the files, and write those that pass cleanly as data files of a table.
+def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Clean]:
+    """Audit the files; write and return those that pass cleanly as data files of a table.
 
-    The `layout` is asked for once one passed. Returns these, and the files of which only Spark can
-    tell whether they pass; a file that did not pass, or is damaged, is in neither. Raises
-    LakegateError.
+    The `layout` is asked for once one passed. Raises LakegateError.
     """
     most = _AT_ONCE // max(file.size for file in files)
     with ThreadPoolExecutor(max(1, min(most, _THREADS))) as threads:
         found = list(threads.map(partial(_found, judge, layout), files))
-    clean = [each for each in found if isinstance(each, Clean)]
-    pairs = zip(files, found, strict=True)
-    return clean, [file for file, each in pairs if _is_left(each)]
+    return [each for each in found if each]
 
 
-def _is_left(found: object) -> bool:
-    """Return if Spark may judge a file together with others: a damaged one says why alone."""
-    return isinstance(found, MustRewrite) and not isinstance(found, Damaged)
+def _found(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | None:
+    """Return a file that passed; None for one that alone says why not. Raises Transient."""
+    explaining = explained("the file cannot be examined", judge.contract)
+    with suppress(Permanent), explaining, suppress(MustRewrite):
+        return _audited(judge, layout, storage)
+    return None
 
 
-def _found(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | _Failed | MustRewrite:
-    """Return a file's verdict, or why Arrow cannot tell it. Raises Transient."""
-    try:
-        with explained("the file cannot be examined", judge.contract):
-            return _audited(judge, layout, storage)
-    except Permanent as why:
-        return Damaged(why.message)
-
-
-def _audited(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | _Failed | MustRewrite:
+def _audited(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | None:
     held, contract, spec = _Held(), judge.contract, storage.spec
-    try:
-        found = prepared(storage, contract, spec.limits, threads=1).examined(held)
-        if judge.results(found.rows, found.measured) is None:
-            return _Failed()
-        files = DataFiles.of(storage, layout(), contract, spec)
-    except MustRewrite as why:
-        return why
+    found = prepared(storage, contract, spec.limits, threads=1).examined(held)
+    if judge.results(found.rows, found.measured) is None:
+        return None
+    files = DataFiles.of(storage, layout(), contract, spec)
     written = files.write(held.rows)
     require_all(found, written)
     return Clean(storage, found, tuple(written))
+
+
+def _answered(
+    table: "_Table", clean: Sequence[Clean]
+) -> list[tuple[Clean, Mapping[str, Measured]]]:
+    """Return the files with the measures that Arrow did not give, but none on which a check fails.
+
+    Such a file is found by halves. Raises LakegateError.
+    """
+    try:
+        more = table.measured(clean)
+    except jvm.JavaError:
+        half = len(clean) // 2
+        parts = (clean[:half], clean[half:]) if half else ()
+        return [each for part in parts for each in _answered(table, part)]
+    return [(each, more.get(each.ingestion, {})) for each in clean]
 
 
 @dataclass(frozen=True)
@@ -169,6 +158,18 @@ class Judge:
         keys = (check.id for check in known if check.metric is Metric.DUPLICATE)
         repeats = any(measured[id_].value for id_ in keys)
         return results if is_clean(FileMeasures(rows, measured, repeats), results) else None
+
+
+def is_clean(found: FileMeasures, results: Sequence[CheckResult]) -> bool:
+    """Return if a file passed cleanly: its report needs no row of it.
+
+    It has no unparseable row and no row to quarantine, no key twice, and every check holds, or
+    warns of something else than rows.
+    """
+    outcome, _ = verdict.verdict(results)
+    of_rows = [each for each in results if each.status is Status.WARN and each.metric in OF_ROWS]
+    odd = found.rows.bad or found.rows.quarantined or found.repeats or of_rows
+    return outcome is Verdict.PASSED and not odd
 
 
 class _Table:
@@ -215,8 +216,7 @@ class _Table:
         if not left:
             return {}
         session, table, layout = self._open()
-        for name, value in SETTINGS.items():
-            session.conf.set(name, value)
+        session.conf.set("spark.sql.shuffle.partitions", _TASKS)
         for check in left:
             tier_scan.check_own_sql(session, check)
         of = {file.location: each.ingestion for each in clean for file in each.files}

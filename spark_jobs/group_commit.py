@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
 from lakegate.landing import group_branch, group_reports_key
-from lakegate.report import AuditReport, Step, Verdict, to_lines
+from lakegate.report import AuditReport, CheckResult, Step, Verdict, to_lines
 from spark_jobs.append import Opened, open_table
-from spark_jobs.group_audit import Passed
 from spark_jobs.nessie_branch import Branch
 from spark_jobs.report import report, with_results
 from spark_jobs.spark import iceberg
@@ -52,6 +51,14 @@ class GroupTable:
     def name(self) -> str:
         """Return the name of the group's commit."""
         return self.spec.branch.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A file that passed cleanly: its rows, and the result of each check."""
+
+    rows: int
+    results: tuple[CheckResult, ...]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from lakegate.contract.reading.provenance import Origin, Provenance
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from spark_jobs.errors import explain
-from spark_jobs.files.source import FILE
 from spark_jobs.spark.jvm import JavaError
 
 # `monotonically_increasing_id` is a partition's number, and below it a row's number in it from 0.
@@ -33,19 +32,6 @@ def of_one_file(rows: DataFrame, provenance: Provenance, spec: JobSpec) -> DataF
     values: dict[Origin, Expression] = {o: F.lit(value) for o, value in values_of(spec).items()}
     if Origin.ROW in provenance.names:
         values[Origin.ROW] = _number(rows)
-    return _with(rows, provenance, values)
-
-
-def of_files(rows: DataFrame, provenance: Provenance, specs: Mapping[str, JobSpec]) -> DataFrame:
-    """Return the rows of many files with the columns of provenance.
-
-    A row names its file's address in `FILE`, by which `specs` are found. A task has all rows of one
-    file, in its order, and no others.
-    """
-    found = {path: values_of(spec) for path, spec in specs.items()}
-    values = {Origin.ROW: F.monotonically_increasing_id().bitwiseAND(F.lit(_IN_PARTITION)) + 1}
-    for origin in set(Origin) - {Origin.ROW}:
-        values[origin] = by_file(FILE, {path: each[origin] for path, each in found.items()})
     return _with(rows, provenance, values)
 
 

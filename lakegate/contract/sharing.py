@@ -1,6 +1,6 @@
 """Ways to ingest the files of a contract: in a group, alone in a shared run, in a run of its own.
 
-A group is audited and appended together. All files of a group have one contract.
+A group is audited and appended together, by Arrow. All files of a group have one contract.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,6 @@ from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 
 _FORMATS = ("parquet", "csv", "tsv", "json")
-_ENCODINGS = ("UTF-8", "ISO-8859-1")
 _ALONE = {
     Metric.ORPHAN: "looks its keys up in a table",
     Metric.QUERY: "is a query",
@@ -29,7 +28,8 @@ def why_alone(contract: Contract) -> str:
         f"files of the format {contract.format} are opened one at a time": (
             contract.format not in _FORMATS
         ),
-        f"files in {encoding} are read one at a time": encoding not in _ENCODINGS,
+        f"files in {encoding} are read one at a time": encoding != "UTF-8",
+        "its contract has write: spark": contract.write == "spark",
     }
     found = next((why for why, holds in reasons.items() if holds), "")
     return found or _first(contract, lambda check: True)

@@ -65,7 +65,7 @@ def json_rows(head: bytes, contract: Contract) -> TextRows:
     decode = _Json(contract, between, in_array).decode
 
     def broken(rows: Any) -> Any:
-        return typed_rows(rows, {}, contract.columns, PLACE, flat=True)[1]
+        return typed_rows(rows, {}, contract.columns, PLACE)[1]
 
     return TextRows(between, 1, 1, decode, broken, "item" if in_array else "line")
 

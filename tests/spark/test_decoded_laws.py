@@ -71,7 +71,7 @@ def test_objects_are_decoded_like_their_variants(spark: SparkSession) -> None:
     found = {n: decoded(asked, text) for n, text in enumerate(lines)}
     taken = {n: table for n, table in found.items() if table is not None}
     fast = as_texts(by_arrow(spark, taken), columns)
-    strict = shown(typed_rows(frame(spark, lines), {}, columns, FILE, flat=False)[0])
+    strict = shown(typed_rows(frame(spark, lines), {}, columns, FILE)[0])
     wrong = [f"{lines[n]}: {row}, {strict[n]}" for n, row in fast.items() if strict[n][1:] != row]
     assert not wrong, "\n".join(wrong[:20])
     assert all(strict[n][0] is None for n in fast)

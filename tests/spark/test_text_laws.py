@@ -1,11 +1,9 @@
-"""The fast ways to read text mean what the strict ones mean, for random files."""
+"""Random texts, for what reads them."""
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,11 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract, parse
-from lakegate.errors import Permanent
-from spark_jobs.files import json_array
 from spark_jobs.files.cells import read_text
-from spark_jobs.files.json import keys_by_file, typed_rows
-from spark_jobs.files.source import FILE, LocalFile
+from spark_jobs.files.source import FILE
 from spark_jobs.files.text_lines import LINE
 from tests.fakes.amounts import RUNS, SEED
 from tests.spark.conftest import Job
@@ -29,7 +24,6 @@ from tests.spark.measuring import contract_of, reading_session
 pytestmark = pytest.mark.spark
 
 _LINES = 2 * RUNS
-_ARRAYS = 12
 _TEXTS = [cell.text for cell in CELLS] + list(LINE_ENDS)
 _BARE = [
     *(
@@ -107,115 +101,6 @@ def shown(rows: DataFrame) -> dict[int, tuple[Any, ...]]:
     sql = [f"if({bad} IS NULL, CAST({quoted(name)} AS STRING), NULL)" for name in names]
     found = rows.selectExpr(file, bad, *sql).collect()
     return {row[0]: tuple(row)[1:] for row in found}
-
-
-def test_flat_objects_are_read_like_their_variants(spark: SparkSession) -> None:
-    """A row has the same values, or is bad, whichever way it is read."""
-    random = Random(SEED)  # noqa: S311 - no secret
-    lines = [text for text in (line(random) for _ in range(_LINES)) if not repeats(text)]
-    lines += [
-        '{"m\\"s":"5","s":5}',
-        '{"s":"5"}',
-        '{"s": "true"}',
-        '{"s":5}',
-        '{"more":"s","s":5}',
-    ]
-    columns, rows = contract().columns, frame(spark, lines)
-    fast, strict = (
-        shown(typed_rows(rows, {}, columns, FILE, flat=flat)[0]) for flat in (True, False)
-    )
-    wrong = [
-        f"{text}: {fast[n]}, {strict[n]}" for n, text in enumerate(lines) if fast[n] != strict[n]
-    ]
-    assert not wrong, "\n".join(wrong[:20])
-    assert len(lines) * 0.2 < sum(row[0] is None for row in strict.values()) < len(lines) * 0.8
-
-
-def repeats(text: str) -> bool:
-    """Return if an object has a key twice."""
-    try:
-        pairs = json.loads(text, object_pairs_hook=list)
-    except ValueError:
-        return False
-    keys = [pair[0] for pair in pairs]
-    return len(set(keys)) < len(keys)
-
-
-def test_keys_are_those_of_strict_objects(spark: SparkSession) -> None:
-    """Only a line that is exactly one object, without a repeated key, has keys."""
-    random = Random(SEED + 1)  # noqa: S311 - no secret
-    lines = [line(random) for _ in range(_LINES)]
-    found = {row[FILE]: row for row in keys_by_file(frame(spark, lines), 99)}
-    whole = f"try_parse_json(concat('[', {LINE}, ',0]'))"
-    first = f"if(try_variant_get({whole}, '$[1]', 'int') = 0"
-    first += f" AND try_variant_get({whole}, '$[2]', 'variant') IS NULL"
-    first += f", try_variant_get({whole}, '$[0]', 'map<string,variant>'), NULL)"
-    strict = (
-        frame(spark, lines).selectExpr(FILE, f"array_sort(map_keys({first})) AS keys").collect()
-    )
-    wrong = [
-        f"{lines[n]}: {found[n]['keys']}, {keys}"
-        for n, keys in ((row[FILE], row["keys"] or []) for row in strict)
-        if found[n]["keys"] != ([] if is_half(lines[n]) else keys) or found[n]["rows"] != 1
-    ]
-    assert not wrong, "\n".join(wrong[:20])
-
-
-def is_half(text: str) -> bool:
-    """Return if an object has half of a surrogate pair in it."""
-    try:
-        json.dumps(json.loads(text), ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    except ValueError:
-        pass
-    return False
-
-
-def arrays(random: Random) -> Iterator[str]:
-    """Yield random arrays, some of them damaged."""
-    for _ in range(_ARRAYS):
-        between = random.choice((",", ", ", ",\n  ", "\r\n,"))
-        texts = [random.choice(_TEXTS) + "},{" * (random.random() < 0.1) for _ in range(30)]
-        items = [json.dumps({"id": n, "s": text}) for n, text in enumerate(texts)]
-        items[3] = random.choice((items[3], '{"id":3,"s":[{"s":1},{"s":2}]}', "{}", "null"))
-        text = (
-            random.choice(("[", "\ufeff[\n ")) + between.join(items) + random.choice(("]", "\n]\n"))
-        )
-        yield text
-        at = random.randrange(len(text))
-        yield text[:at] + random.choice(_DAMAGE) + text[at + random.randint(0, 2) :]
-
-
-def test_an_array_that_is_split_has_the_items_of_an_array(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Pieces that are objects each are the array's items; no damaged array has only such pieces."""
-    split = Counter[bool]()
-    for n, text in enumerate(arrays(Random(SEED + 2))):  # noqa: S311 - no secret
-        file = tmp_path / f"{n}.json"
-        file.write_bytes(text.encode())
-        pieces = json_array.split(spark, str(file), LocalFile(file), file.read_bytes())
-        found = [row[LINE] for row in pieces.collect()] if pieces else []
-        whole = bool(found) and all(map(is_object, found))
-        split[whole] += 1
-        if whole:
-            assert sorted(found) == sorted(items(spark, file)), text
-    assert min(split[True], split[False]) > _ARRAYS // 4
-
-
-def is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
-
-
-def items(spark: SparkSession, file: Path) -> list[str]:
-    try:
-        return [row[LINE] for row in json_array.items_of(spark, str(file)).collect()]
-    except Permanent as error:
-        return [error.code]
 
 
 def whole_number(text: str, bits: int) -> str | None:

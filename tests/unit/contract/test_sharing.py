@@ -35,6 +35,7 @@ def test_plain_contracts_share(format_: str) -> None:
         ({}, [], {"extraColumns": "add"}, "may add columns"),
         ({}, [], {"format": "avro"}, "format avro"),
         ({}, [], {"format": "csv", "options": {"encoding": "UTF-16"}}, "in UTF-16"),
+        ({}, [], {"write": "spark"}, "write: spark"),
         ({}, [], {"onNewVersion": "replace"}, "replaces the rows"),
         ({}, [], {"onDuplicate": "hold"}, "known bytes"),
         ({}, [], {"transform": "SELECT id FROM file"}, "transform"),

@@ -169,7 +169,7 @@ class Held:
 
 def no_json() -> None:
     unused: Any = None
-    read_json(unused, "a.json", OPEN, unused, HEADLESS, DEFAULTS)
+    read_json(unused, "a.json", OPEN, HEADLESS, DEFAULTS)
 
 
 def a_key_with_quotes() -> None:

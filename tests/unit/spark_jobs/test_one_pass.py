@@ -110,21 +110,20 @@ def test_what_unpacks_to_too_much_is_left(landed: Any) -> None:
     assert "too large" in why_left(file, asked, Limits(largest_unpacked=most - 1))
 
 
-def audited_together(asked: Contract, *files: Any) -> tuple[list[Any], list[Any]]:
-    """Return the files that passed cleanly, and those that Spark may judge."""
+def passed_together(asked: Contract, *files: Any) -> list[Any]:
+    """Return the files that passed cleanly."""
     judge = Judge(asked, lambda: Baselines(""))
-    clean, left = sort_out(files, judge, lambda: layout_for(asked))
-    return [each.storage for each in clean], left
+    return [each.storage for each in sort_out(files, judge, lambda: layout_for(asked))]
 
 
 def test_files_of_a_group_are_sorted_out(landed: Any) -> None:
-    """A file that Arrow does not read is for Spark; one that failed is for nobody here."""
+    """A file that failed is not in the group, nor one that Arrow does not read."""
     asked = contract("csv", custom("stddev", column="id", mustBeLessThan=5))
     unanswered = landed(b"id,name\n1,a\n2,b\n")
-    assert audited_together(asked, unanswered) == ([unanswered], [])
+    assert passed_together(asked, unanswered) == [unanswered]
     good, bad = landed(b"id,name\n1,a\n", "good"), landed(b"id,name\n1,a\nx,b\n", "bad")
     odd = landed(b"id,more\n1,a\n", "odd")
-    assert audited_together(contract("csv"), good, bad, odd) == ([good], [odd])
+    assert passed_together(contract("csv"), good, bad, odd) == [good]
 
 
 def test_what_passed_is_written(landed: Any) -> None:
