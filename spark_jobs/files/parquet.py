@@ -1,7 +1,7 @@
 """Read Parquet through the library that Spark itself uses."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -153,7 +153,11 @@ def read_parquet(
     described = describe(spark, path, limits)
     check_int96(file, footer)
     check_lz4(file, footer)
-    return source_of(spark, [path], described, contract)
+    reader = spark.read.schema(described.schema).options(**described.options)
+    read = partial(reader.parquet, path)
+    return typed_source(
+        spark, described.schema, read, described.converted, described.rows, contract
+    )
 
 
 def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
@@ -176,17 +180,6 @@ def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
     except jvm.JavaError as error:
         raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
     return Described(schema, converted, options, declared_rows)
-
-
-def source_of(
-    spark: SparkSession, paths: Sequence[str], described: Described, contract: Contract
-) -> Source:
-    """Return the rows of the files at `paths`, which are all described alike."""
-    reader = spark.read.schema(described.schema).options(**described.options)
-    read = partial(reader.parquet, *paths)
-    return typed_source(
-        spark, described.schema, read, described.converted, described.rows, contract
-    )
 
 
 def read_by_rows(spark: SparkSession) -> None:

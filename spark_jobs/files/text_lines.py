@@ -23,7 +23,7 @@ _MARK = 3  # bytes of a byte order mark, which is no part of the first line
 BY_BYTES = ("UTF-8", "ISO-8859-1")
 
 
-def read_lines(spark: SparkSession, path: str | list[str], encoding: str) -> DataFrame:
+def read_lines(spark: SparkSession, path: str, encoding: str) -> DataFrame:
     """Return the lines that are not empty, in the column `LINE`; `encoding` is one of `BY_BYTES`.
 
     Bytes that are not UTF-8 stay as they are; `is_valid_utf8` finds them.
