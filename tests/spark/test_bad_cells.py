@@ -150,7 +150,10 @@ BEFORE, AFTER = ('{"id": 1}',) * 1500, '{"id": 9, "amount": "two"}'
 def test_places_are_counted_over_all_parts_of_a_file(
     job: Job, tmp_path: Path, body: str, format_: str, places: tuple[str, ...]
 ) -> None:
-    """In a file that is read in several parts, a line's number counts those of the parts before."""
+    """In a file that is read in several parts, a line's number counts those of the parts before.
+
+    An array is read as a whole.
+    """
     spark = job.warm_spark.newSession()
     spark.conf.set("spark.sql.files.maxPartitionBytes", "4096")
     spark.conf.set("spark.sql.files.openCostInBytes", "0")
@@ -158,7 +161,7 @@ def test_places_are_counted_over_all_parts_of_a_file(
     file.write_text(body)
     agreed = parse(contract("public", format_), "orders")
     source = open_source(spark, file.as_uri(), agreed, LocalFile(file))
-    assert source.rows.rdd.getNumPartitions() > 5
+    assert body.startswith("[") or source.rows.rdd.getNumPartitions() > 5
     named = [(cell.place, cell.column, cell.value) for cell in bad_cells(source, agreed)]
     assert named == [(place, "amount", "two") for place in places]
 
