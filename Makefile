@@ -125,6 +125,7 @@ fuzz-files: setup ## Ingest 1,000 damaged files of every format, and compare wha
 	@.venv/bin/python -m benchmarks.damage
 	@.venv/bin/python -m benchmarks.damage --groups
 	@.venv/bin/python -m benchmarks.damage --lies
+	@.venv/bin/python -m benchmarks.lies
 
 package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 	@.venv/bin/python -m infra.package
