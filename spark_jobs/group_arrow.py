@@ -62,7 +62,8 @@ class Clean:
     def passed(self, judge: "Judge", more: Mapping[str, Measured]) -> Passed | None:
         """Return its result with `more` measures, None if it does not pass cleanly with them."""
         results = judge.results(self.found.rows, {**self.found.measured, **more})
-        return None if results is None else Passed(self.found.rows.read, results)
+        found = self.found
+        return None if results is None else Passed(found.rows.read, results, found.changes)
 
 
 @dataclass

@@ -55,10 +55,11 @@ class GroupTable:
 
 @dataclass(frozen=True)
 class Passed:
-    """A file that passed cleanly: its rows, and the result of each check."""
+    """A file that passed cleanly: its rows, each check's result, and how its columns differ."""
 
     rows: int
     results: tuple[CheckResult, ...]
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Group:
             rows_read=file.passed.rows,
             rows_written=file.passed.rows,
             files=tuple(map(iceberg.data_file, file.files)),
-            schema_changes=self.table.opened.changes,
+            schema_changes=(*file.passed.changes, *self.table.opened.changes),
             steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
             engine={"spark": spark_version, **self.engine},
             group=tuple(each.storage.spec.ingestion for each in self.files),

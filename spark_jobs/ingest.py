@@ -25,9 +25,9 @@ from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.parquet import Engine
 from spark_jobs.files.source import Bytes
 from spark_jobs.nessie_branch import Branch
+from spark_jobs.one_pass.apart import Unparseable
 from spark_jobs.one_pass.examined import WAY, Examined, Prepared, require_all
 from spark_jobs.one_pass.prepare import prepared
-from spark_jobs.one_pass.text import BadRows
 from spark_jobs.report import errored, report, write_quarantine
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.session import another_session
@@ -53,24 +53,25 @@ class LandedFile(Bytes, Lake, Protocol):
         """Return the measures of the table's published runs."""
 
 
-WriteQuarantine = Callable[[DataFrame | BadRows, str, Any], tuple[DataFile, ...]]
+WriteQuarantine = Callable[[DataFrame | Unparseable, str, Any], tuple[DataFile, ...]]
 
 
 @dataclass(frozen=True)
 class _Appended:
     """The rows of a file on its branch, and all that the audit needs; `observed` is by check id.
 
-    `source` is the opened file if Spark read it, else `bad` are its unparseable rows; `effect` is
-    that of overwriting partitions.
+    `source` is the opened file if Spark read it, else its rows that are not on the branch; these
+    are `unparseable` if they cannot be out for another reason. `effect` is that of overwriting
+    partitions.
     """
 
     table: Opened
     run: Run
     rows: RowCounts
     observed: Mapping[str, Measured]
-    source: Source | None = None
+    source: Source
     effect: Effect | None = None
-    bad: BadRows | None = None
+    unparseable: Unparseable | None = None
 
 
 def ingest(
@@ -117,9 +118,11 @@ class _Ingestion:
 
     def by_arrow(self) -> _Appended:
         """Read, measure and write the file with Arrow. Raises MustRewrite."""
-        spec, spark, contract = self.spec, self.spark, self.contract
+        spec, spark = self.spec, self.spark
         with self.meter.step("open"):
-            file = prepared(self.storage, contract, spec.limits, spark)
+            known = with_undeclared(spark, self.contract)
+            file = prepared(self.storage, known, spec.limits, spark)
+        contract = file.contract
         with self.meter.step("append"):
             table = open_table(spark, spec, self.branch, contract)
             before = self._rows_before(table, contract)
@@ -129,27 +132,29 @@ class _Ingestion:
             files, audited_hash = commit(
                 *of, found.files, spec.ingestion, self.branch, overwrites=overwrites
             )
-            run = self._run(table, files, audited_hash)
+            run = self._run(contract, table, files, audited_hash)
             effect = self._effect(before, run)
         self.engine.notes["write"] = WAY
-        return _Appended(table, run, found.rows, found.measured, effect=effect, bad=found.bad)
+        source = replace(found.apart.source(spark), changes=found.changes)
+        measured = {**found.measured, **found.apart.measured(source.rows, found.rows.read)}
+        unparseable = found.apart.unparseable
+        return _Appended(table, run, found.rows, measured, source, effect, unparseable)
 
     def _examined(self, file: Prepared, where: Layout) -> Examined:
         try:
-            found = file.examined(DataFiles.of(self.storage, where, self.contract, self.spec))
+            found = file.examined(DataFiles.of(self.storage, where, file.contract, self.spec))
             if found.rows.bad and self.spec.null_unreadable:
                 raise MustRewrite("its unparseable cells are to become null")
             require_all(found, found.files)
-            for check in self.contract.checks:
-                if check.quarantine and check.id not in found.measured:
-                    raise MustRewrite(f"{check.id} may quarantine rows")
         except MustRewrite:  # the table is opened again, and must be as main has it
             self.branch.reset(self.spec.base_hash)
             raise
         return found
 
-    def _run(self, table: Opened, files: Sequence[Any], audited_hash: str) -> Run:
-        of = self.spark, self.spec, self.branch.token, self.contract
+    def _run(
+        self, contract: Contract, table: Opened, files: Sequence[Any], audited_hash: str
+    ) -> Run:
+        of = self.spark, self.spec, self.branch.token, contract
         return Run(*of, table.table, tuple(files), audited_hash, table.main_at)
 
     def by_spark(self, path: str, write_quarantine: WriteQuarantine | None) -> AuditReport:
@@ -192,14 +197,13 @@ class _Ingestion:
     ) -> AuditReport:
         """Answer the checks that are still open, and return the report."""
         run, rows, source, meter = appended.run, appended.rows, appended.source, self.meter
-        unreadable = appended.bad.unreadable(self.spark) if appended.bad and rows.bad else None
         with meter.step("quarantine"):
             write = write_quarantine if rows.quarantined else None
             records = _quarantined(appended, write, meter) if write else ()
         with meter.step("audit"):
             results = tiers.audit(run, rows, appended.observed, self.storage.baselines)
         with meter.step("samples"):
-            results = with_samples(results, run, source or unreadable)
+            results = with_samples(results, run, source)
         outcome, reason = verdict.verdict(results)
         found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
         written = _written(appended)
@@ -233,11 +237,11 @@ class _Ingestion:
 
 def _quarantined(appended: _Appended, write: WriteQuarantine, meter: Meter) -> tuple[DataFile, ...]:
     """Write the quarantined rows; return the files, which must hold all of them."""
-    run, rows, source = appended.run, appended.rows, appended.source
-    rows_out: DataFrame | BadRows | None = appended.bad
-    if source:
-        rows_out = append.quarantined_rows(source.rows, run.contract, nulled=rows.nulled)
-    files = write(rows_out, meter.started_at, run.table) if rows_out else ()
+    run, rows = appended.run, appended.rows
+    out: DataFrame | Unparseable | None = appended.unparseable
+    if out is None:
+        out = append.quarantined_rows(appended.source.rows, run.contract, nulled=rows.nulled)
+    files = write(out, meter.started_at, run.table)
     held = sum(file.rows for file in files)
     if held != rows.quarantined:
         message = f"{rows.quarantined:,} rows were quarantined, but the files hold {held:,}"
@@ -247,7 +251,6 @@ def _quarantined(appended: _Appended, write: WriteQuarantine, meter: Meter) -> t
 
 def _written(appended: _Appended) -> dict[str, Any]:
     run, rows, source = appended.run, appended.rows, appended.source
-    changes = source.changes if source else ()
     return {
         "audited_hash": run.audited_hash,
         "rows_read": rows.read,
@@ -256,8 +259,8 @@ def _written(appended: _Appended) -> dict[str, Any]:
         "rows_nulled": rows.bad if rows.nulled else 0,
         "rows_written": rows.written,
         "files": tuple(map(iceberg.data_file, run.files)),
-        "source_rows": source.source_rows if source else 0,
-        "schema_changes": (*changes, *appended.table.changes),
+        "source_rows": source.source_rows,
+        "schema_changes": (*source.changes, *appended.table.changes),
         "effect": appended.effect,
     }
 

@@ -23,7 +23,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.refusals import RightMissing
 from lakegate.report import READABLE, AuditReport, DataFile, Reason, Verdict
 from spark_jobs.errors import explain
-from spark_jobs.one_pass.text import BadRows
+from spark_jobs.files.text_lines import LINE
+from spark_jobs.one_pass.apart import Unparseable
 from spark_jobs.spark import jvm
 from spark_jobs.spark.iceberg import data_file
 from spark_jobs.spark.jvm import java_class
@@ -151,7 +152,7 @@ def with_results(storage: Storage, report: AuditReport) -> AuditReport:
 
 
 def write_quarantine(
-    storage: Storage, rows: DataFrame | BadRows, started_at: str, table: Any
+    storage: Storage, rows: DataFrame | Unparseable, started_at: str, table: Any
 ) -> tuple[DataFile, ...]:
     """Write rows that stay out of `table`: `row` as text, and `reasons`, the ids of checks.
 
@@ -159,7 +160,7 @@ def write_quarantine(
     """
     spec = storage.spec
     same = {**of_run(spec.ingestion, spec.attempt, spec.table, spec.landed.uri)}
-    if isinstance(rows, BadRows):
+    if isinstance(rows, list):
         moment = {"run_ts": datetime.fromisoformat(started_at)}
         return (_put_unreadable(storage, rows, {**same, **moment, "reasons": [READABLE]}),)
     columns = [F.lit(value).alias(name) for name, value in same.items()]
@@ -172,12 +173,12 @@ def write_quarantine(
         raise explain(error, "the rows for quarantine cannot be written") from error
 
 
-def _put_unreadable(storage: Storage, rows: BadRows, same: Mapping[str, Any]) -> DataFile:
+def _put_unreadable(storage: Storage, rows: Unparseable, same: Mapping[str, Any]) -> DataFile:
     """Write the texts of unparseable rows to a file, each with the same values beside it."""
     schema, out = _arrow_schema(QUARANTINE), BytesIO()
     options = {"compression": "zstd", "store_schema": False, "use_dictionary": list(same)}
     with pq.ParquetWriter(out, schema, **options) as writer:
-        for texts in rows.texts:
+        for texts in (each[LINE] for each in rows):
             columns = [
                 texts if name == "row" else pa.repeat(pa.scalar(same[name], type_), len(texts))
                 for name, type_ in zip(schema.names, schema.types, strict=True)
@@ -185,7 +186,7 @@ def _put_unreadable(storage: Storage, rows: BadRows, same: Mapping[str, Any]) ->
             writer.write_table(pa.table(columns, schema=schema))
     body, key = out.getvalue(), f"{_prefix(QUARANTINE, storage)}.parquet"
     storage.put(key, body)
-    return DataFile(storage.address(key), rows.count, len(body))
+    return DataFile(storage.address(key), sum(map(len, rows)), len(body))
 
 
 def _arrow_schema(table: HistoryTable) -> pa.Schema:

@@ -159,7 +159,8 @@ def passed(contract: Contract, file: Path) -> AuditReport | None:
         return None  # Spark finds the rows
     told = {"verdict": Verdict.PASSED, "checks": (*results, *skipped), "started_at": began}
     rows = {"rows_read": found.rows.read, "rows_written": found.rows.written}
-    return report(spec, None, here, engine={"write": WAY}, **told, **rows)
+    columns = {"schema_changes": found.changes}
+    return report(spec, None, here, engine={"write": WAY}, **told, **rows, **columns)
 
 
 def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:

@@ -25,6 +25,7 @@ from spark_jobs.audit.arrow_values import (
     Values,
     arrow_type,
     digits,
+    missing,
     trues,
     without_negative_zero,
 )
@@ -143,19 +144,32 @@ def _patterns(rule: Rule) -> list[str]:
 
 def count(check: Check, values: Values) -> int:
     """Return how many rows a check of `OF_ROWS` counts, one that `is_countable`."""
-    rule, array = check.values, values.array
+    if check.metric is Metric.NULL:
+        return values.nulls
+    found = counted(check, values)
+    return 0 if found is None else trues(found)
+
+
+def counted(check: Check, values: Values) -> pa.ChunkedArray | None:
+    """Return a mask of the rows that such a check counts, where it is true; None if it has none."""
+    masks = list(_counted(check, values))
+    return reduce(pc.or_, masks) if masks else None
+
+
+def _counted(check: Check, values: Values) -> Iterator[pa.ChunkedArray]:
+    rule = check.values
     match check.metric:
         case Metric.NULL:
-            return values.nulls
+            yield missing(values.array, values.around)
         case Metric.MISSING:
-            texts = [text for text in rule.missing_values if text is not None]
-            nulls = values.nulls if None in rule.missing_values else 0
-            return nulls + (trues(_is_in(values, texts)) if texts else 0)
+            if texts := [text for text in rule.missing_values if text is not None]:
+                yield _is_in(values, texts)
+            if None in rule.missing_values:
+                yield missing(values.array, values.around)
         case Metric.UNDECODED:
-            return trues(pc.match_substring_regex(array, _UNDECODED))
+            yield pc.match_substring_regex(values.array, _UNDECODED)
         case _:
-            masks = list(_broken(values, rule))
-            return trues(reduce(pc.or_, masks)) if masks else 0
+            yield from _broken(values, rule)
 
 
 def _broken(values: Values, rule: Rule) -> Iterator[pa.ChunkedArray]:

@@ -44,18 +44,18 @@ class ColumnStatistics:
 class Values:
     """A column's values, with dates as days and timestamps as microseconds since 1970.
 
-    In `outside` rows it is null because a struct around it is.
+    `around` is the struct around it, if there is one.
     """
 
     column: Column
     array: pa.ChunkedArray
     statistics: ColumnStatistics
-    outside: int = 0
+    around: pa.ChunkedArray | None = None
 
     @property
     def nulls(self) -> int:
         """Return the number of nulls, each of which a struct around it holds."""
-        return self.statistics.nulls - self.outside
+        return self.statistics.nulls - (self.around.null_count if self.around is not None else 0)
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,20 @@ def is_single(column: Column) -> bool:
     return not {ITEM, KEY, VALUE} & {*column.steps[1:]}
 
 
-def within_structs(column: Column, array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Return a single column within its table's column.
-
-    Also returns in how many rows it is null because a struct around it is.
-    """
-    outside = 0
+def within_structs(
+    column: Column, array: pa.ChunkedArray
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
+    """Return a single column within its table's column, and the struct around it, if any."""
+    around = None
     for step in column.steps[1:]:
-        outside, array = array.null_count, pc.struct_field(array, [step])
-    return array, outside
+        around, array = array, pc.struct_field(array, [step])
+    return array, around
+
+
+def missing(array: pa.ChunkedArray, around: pa.ChunkedArray | None) -> pa.ChunkedArray:
+    """Return a mask of the nulls that are there themselves: a struct around them is, too."""
+    nulls = pc.is_null(array)
+    return nulls if around is None else pc.and_(nulls, pc.is_valid(around))
 
 
 def statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
@@ -113,14 +118,21 @@ def statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
 
 def read_values(column: Column, array: pa.ChunkedArray) -> Values | None:
     """Return a column's values; None if some are no valid UTF-8."""
-    array, outside = within_structs(column, array)
-    if column.type == "string":
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid:
-            return None
+    array, around = within_structs(column, array)
+    if not is_decodable(array):
+        return None
     plain = array.cast(arrow_type(column))
-    return Values(column, plain, _statistics(column, plain), outside)
+    return Values(column, plain, _statistics(column, plain), around)
+
+
+def is_decodable(array: pa.ChunkedArray) -> bool:
+    """Return if texts are valid UTF-8, as all other values are."""
+    try:
+        if pa.types.is_string(array.type):
+            array.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def is_addable(column: Column) -> bool:

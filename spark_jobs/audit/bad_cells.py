@@ -68,10 +68,8 @@ class Secrecy:
         return self.everything or bool({name, *near} & self.columns)
 
 
-def bad_cells(read: Source | Unreadable, contract: Contract) -> tuple[BadCell, ...]:
+def bad_cells(read: Source, contract: Contract) -> tuple[BadCell, ...]:
     """Return the first cells that could not be read; a few of them, whatever the file's size."""
-    if isinstance(read, Unreadable):
-        return _of_rows(read, contract)
     if read.unreadable:
         return _of_rows(read.unreadable, contract)
     return tuple(_by_bad_row(read, contract))

@@ -15,7 +15,6 @@ from spark_jobs.audit import check_sql
 from spark_jobs.audit.bad_cells import bad_cells
 from spark_jobs.audit.run import Run
 from spark_jobs.files.open import Source
-from spark_jobs.files.source import Unreadable
 
 _ROWS = 3
 _COLUMNS = 8
@@ -24,13 +23,11 @@ _MOST_CHECKS = 20
 Samples = tuple[Mapping[str, str | None], ...]
 
 
-def with_samples(
-    results: Sequence[CheckResult], run: Run, read: Source | Unreadable | None
-) -> tuple[CheckResult, ...]:
+def with_samples(results: Sequence[CheckResult], run: Run, read: Source) -> tuple[CheckResult, ...]:
     """Return the results; the first failed checks have sample rows where the contract allows it.
 
     Of unparseable rows the cells at fault are named, whose values may be hidden. `read` is the file
-    if Spark read it, else its unparseable rows, if it has any.
+    if Spark read it, else its rows that are not in the table.
     """
     checks = {check.id: check for check in run.contract.checks}
     shown = [r.id for r in results if r.status in (Status.FAIL, Status.WARN)][:_MOST_CHECKS]
@@ -42,14 +39,12 @@ def with_samples(
     )
 
 
-def _samples(
-    result: CheckResult, check: Check | None, run: Run, read: Source | Unreadable | None
-) -> Samples:
-    if read and result.id == READABLE:
+def _samples(result: CheckResult, check: Check | None, run: Run, read: Source) -> Samples:
+    if result.id == READABLE:
         return tuple(cell.sample for cell in bad_cells(read, run.contract))
-    if not run.contract.allow_samples or check is None or check.metric not in OF_ROWS:
+    if not (run.contract.allow_samples and check and check.metric in OF_ROWS and result.counted):
         return ()
-    rows = read.rows if isinstance(read, Source) and check.quarantine else run.rows
+    rows = read.rows if check.quarantine else run.rows
     return _broken_rows(rows, check, run.contract, in_table=not check.quarantine)
 
 

@@ -6,11 +6,13 @@ can be pickled and added to those over other rows of the file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from functools import lru_cache, reduce
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import Column
@@ -31,9 +33,10 @@ _Sum = TypeVar("_Sum", int, Total, Hashes, ColumnStatistics)
 class Pass:
     """The findings over some rows of a file: a row group, several of them, or all.
 
-    `counts` are the counted rows by check id, `totals` the sums by column, `hashes` those of keys
-    by their columns, `columns` the statistics by column. `undecodable` are the string columns that
-    are not valid UTF-8, of which nothing else is known.
+    `rows` are those for its table; so many others are `quarantined`, of which only the checks that
+    do so know. `counts` are the counted rows by check id, `totals` the sums by column, `hashes`
+    those of keys by their columns, `columns` the statistics by column. `undecodable` are the string
+    columns that are not valid UTF-8, of which nothing else is known.
     """
 
     rows: int
@@ -42,6 +45,7 @@ class Pass:
     hashes: Mapping[tuple[str, ...], Hashes]
     columns: Mapping[str, ColumnStatistics]
     undecodable: frozenset[str] = frozenset()
+    quarantined: int = 0
 
     def __add__(self, other: "Pass") -> "Pass":
         return Pass(
@@ -51,7 +55,18 @@ class Pass:
             _added(self.hashes, other.hashes),
             _added(self.columns, other.columns),
             self.undecodable | other.undecodable,
+            self.quarantined + other.quarantined,
         )
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The rows of a table to write, with their places in it and the findings, and all others."""
+
+    rows: pa.Table
+    places: np.ndarray[Any, Any]
+    found: Pass
+    quarantined: pa.Table
 
 
 def answerable(check: Check, contract: Contract) -> bool:
@@ -95,7 +110,10 @@ def measure(table: pa.Table, contract: Contract) -> Pass:
                 for c in asked
                 if c.metric in OF_ROWS
             },
-            **{c.id: _nulls(contract.column(c.columns[0]), table) for c in groups},
+            **{
+                c.id: arrow_values.trues(_nulls(contract.column(c.columns[0]), table))
+                for c in groups
+            },
         },
         {name: arrow_values.total(known[name]) for name in added},
         {key: arrow_keys.hashes([known[name].array for name in key]) for key in keyed},
@@ -104,10 +122,36 @@ def measure(table: pa.Table, contract: Contract) -> Pass:
     )
 
 
-def _nulls(column: Column, table: pa.Table) -> int:
-    """Return in how many rows a struct, list or map is null, and what it lies in is not."""
-    values, outside = arrow_values.within_structs(column, table[column.top])
-    return int(values.null_count - outside)
+def divided(table: pa.Table, contract: Contract) -> Divided:
+    """Return a table as `measure`, without the rows that checks quarantine.
+
+    Such a row counts for these checks, and for no others.
+    """
+    found, every = measure(table, contract), np.arange(table.num_rows)
+    counting = [c for c in contract.checks if c.quarantine and found.counts.get(c.id)]
+    if not counting:
+        return Divided(table, every, found, table.slice(0, 0))
+    mask = reduce(pc.or_kleene, (_counted(check, table, contract) for check in counting))
+    mask = pc.fill_null(mask, False)
+    out, rows = table.filter(mask), table.filter(pc.invert(mask))
+    kept = measure(rows, contract)
+    counts = {**kept.counts, **{check.id: found.counts[check.id] for check in counting}}
+    found = replace(kept, counts=counts, quarantined=len(out))
+    return Divided(rows, every[~mask.to_numpy()], found, out)
+
+
+def _counted(check: Check, table: pa.Table, contract: Contract) -> pa.ChunkedArray:
+    """Return a mask of the rows that a check counts, one that has counted some."""
+    column = contract.column(check.columns[0])
+    if _is_of_group(check, contract):
+        return _nulls(column, table)
+    values = arrow_values.read_values(column, table[column.top])
+    return None if values is None else arrow_rules.counted(check, values)
+
+
+def _nulls(column: Column, table: pa.Table) -> pa.ChunkedArray:
+    """Return a mask of the rows in which a struct, list or map is null, but not what is around."""
+    return arrow_values.missing(*arrow_values.within_structs(column, table[column.top]))
 
 
 def measures(found: Pass, contract: Contract) -> dict[str, Measured]:
@@ -127,7 +171,8 @@ def _measured(found: Pass, check: Check, contract: Contract) -> Measured | None:
         return Measured(found.rows, found.rows, Tier.ARROW)
     if check.metric in OF_ROWS:
         counted = found.counts.get(check.id)
-        return None if counted is None else Measured(counted, found.rows, Tier.ARROW)
+        of = found.rows + (found.quarantined if check.quarantine else 0)
+        return None if counted is None else Measured(counted, of, Tier.ARROW)
     total = found.totals.get(check.columns[0])
     if total is None or not total.is_sure:
         return None

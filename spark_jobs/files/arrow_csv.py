@@ -5,7 +5,7 @@ bad, and so is one with a bad cell.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from spark_jobs.files.arrow_text import (
     text_of,
 )
 from spark_jobs.files.arrow_types import schema_of
-from spark_jobs.files.csv import Header, broken_lines, header_of
+from spark_jobs.files.csv import Header, header_of, typed_lines
 from spark_jobs.files.csv_rows import Options
 from spark_jobs.schema.compare import compare
 
@@ -39,17 +39,19 @@ def csv_rows(head: bytes, contract: Contract) -> TextRows:
     """Return how to decode a CSV file whose text begins with `head`. Raises MustRewrite."""
     options, found = contract.options, header_of(head, contract)
     comparison = compare([(name, "") for name in found.names], contract)
-    if comparison.findings or comparison.changes or not found.names:
-        raise MustRewrite("its columns are not exactly the contract's")
+    if comparison.findings or not found.names:
+        raise MustRewrite("its columns are not those that the contract allows")
     if options["encoding"] != "UTF-8" or options["quote"] != options["escape"]:
         raise MustRewrite("Spark alone reads its encoding or its escapes")
     if any(not "\t" <= options[name] <= "~" for name in ("delimiter", "quote")):
         raise MustRewrite("Spark alone reads its delimiter or its quotes")
 
-    def broken(lines: DataFrame) -> DataFrame:
-        return broken_lines(lines, found, contract.columns, options)
+    def strictly(lines: DataFrame) -> tuple[DataFrame, DataFrame]:
+        return typed_lines(lines, found, comparison.columns, options)
 
-    return TextRows(b"\n", 1, 0, _Csv(contract, found).decode, broken, "line", found.names)
+    own = replace(contract, columns=comparison.columns)
+    decode = _Csv(own, found).decode
+    return TextRows(b"\n", 1, 0, decode, strictly, lambda _: comparison, "line", found.names)
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,10 @@ class _Csv:
             return Decoded(schema_of(self.contract.columns).empty_table(), units)
         texts, wrong = self._texts(body)
         found = {name.lower(): texts[name] for name in self.header.names}
+        absent = pa.nulls(len(texts), pa.string())
         table, bad = table_of(
-            self.contract, lambda column: _cells(found[column.name.lower()], column, options)
+            self.contract,
+            lambda column: _cells(found.get(column.name.lower(), absent), column, options),
         )
         if wrong is None and bad is None:
             return Decoded(table, units)

@@ -13,14 +13,16 @@ any guess that is wrong.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
+from pyspark.sql import DataFrame
 
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
@@ -43,6 +45,7 @@ from spark_jobs.files.arrow_text import (
 from spark_jobs.files.arrow_types import TIMES, schema_of
 from spark_jobs.files.json import is_array, start_of, typed_rows
 from spark_jobs.files.source import PLACE
+from spark_jobs.schema.compare import Comparison, compare
 
 _MARK = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
@@ -50,6 +53,7 @@ _APART = re.compile(rb"\}([ \t]*\r?\n[ \t]*)\{")
 _COMMA = re.compile(rb"\}([ \t\r\n]*,[ \t\r\n]*)\{")
 # A decimal in a way that other parsers make a double of.
 _DOUBLE = re.compile(rb"[0-9.][eE]|[0-9.]{30}")
+_LONG = re.compile(rb"[0-9.]{300}")  # digits of which Spark's parser refuses some more
 _Mask = np.ndarray[Any, Any]
 
 
@@ -60,14 +64,21 @@ def json_rows(head: bytes, contract: Contract) -> TextRows:
         raise MustRewrite("it begins with neither an object nor an array")
     if any(column.type == "float" for column in contract.columns):
         raise MustRewrite("Spark alone reads numbers of the type float")
+    if any(column.type != "string" for column in contract.columns if not column.is_declared):
+        raise MustRewrite("Spark alone reads a column that the contract lacks and that is no text")
     found = (_COMMA if in_array else _APART).search(head)
     between = found[0] if found else b"},{" if in_array else b"}\n{"
     decode = _Json(contract, between, in_array).decode
 
-    def broken(rows: Any) -> Any:
-        return typed_rows(rows, {}, contract.columns, PLACE)[1]
+    def strictly(rows: DataFrame) -> tuple[DataFrame, DataFrame]:
+        return typed_rows(rows, {}, contract.columns, PLACE)
 
-    return TextRows(between, 1, 1, decode, broken, "item" if in_array else "line")
+    def compared(keys: Iterable[str]) -> Comparison:
+        columns = [column.name for column in contract.columns]
+        names = (*sorted({*keys} - {*columns}), *columns)
+        return compare([(name, "") for name in names], contract)
+
+    return TextRows(between, 1, 1, decode, strictly, compared, "item" if in_array else "line")
 
 
 @dataclass(frozen=True)
@@ -80,19 +91,19 @@ class _Json:
         """Return a block's rows. Raises MustRewrite."""
         body = self._objects(block)
         places = body.count(self.between)
-        self._require_plain(body, places)
+        self._require_objects(body, places)
         whole = body.replace(self.between, b"}\n{") if self.in_array else body
         spread = whole.count(b"\n") > places
         before = 0 if self.in_array else _lines_before(block)
         try:
-            found = _parsed(whole, places + 1, _own_types(self.contract), spread=spread)
+            found = _parsed(whole, places + 1, self.contract, spread=spread)
         except MustRewrite:
             rows = self._rows(block, body, whole, spread=spread)
             good, bad, present = _Groups(rows, whole, self.contract, spread).decoded()
         else:
             good, bad = _typed(found, self.contract)
             rows = None if bad is None else self._rows(block, body, whole, spread=spread)
-            present = _present(found)
+            present = _present(found, self.contract)
         if bad is None:
             return Decoded(good, before + places + 1, present=present)
         ranks = np.flatnonzero(bad)
@@ -112,7 +123,7 @@ class _Json:
             body = body[:-1].rstrip(_BLANKS) if self.in_array else body
         return body
 
-    def _require_plain(self, body: bytes, places: int) -> None:
+    def _require_objects(self, body: bytes, places: int) -> None:
         """Raise MustRewrite unless a text is of objects that are apart in the same way."""
         if not (body.startswith(b"{") and body.endswith(b"}")) or b"\0" in body:
             raise MustRewrite("its text is not of objects alone")
@@ -145,24 +156,24 @@ def _lines_before(block: Block) -> int:
     return block.body[: len(block.body) - len(start_of(block.body))].count(b"\n")
 
 
-def _own_types(contract: Contract) -> dict[str, pa.DataType]:
-    """Return how Arrow parses good values: dates and times as texts."""
-    return {
-        column.name: pa.string() if column.type in TIMES else parsed_type(column)
-        for column in contract.columns
-    }
-
-
-def _parsed(body: bytes, count: int, types: Mapping[str, pa.DataType], *, spread: bool) -> pa.Table:
+def _parsed(
+    body: bytes,
+    count: int,
+    contract: Contract,
+    other: Mapping[str, pa.DataType] = MappingProxyType({}),
+    *,
+    spread: bool,
+) -> pa.Table:
     """Return the values of so many objects, which may be `spread` over several lines each.
 
-    Raises MustRewrite: Arrow refuses a key that comes twice, one that is no column, and a value of
-    another kind than its type.
+    Dates and times are texts; some columns have `other` types. Raises MustRewrite: Arrow refuses a
+    key that comes twice, one that may not be there, and a value of another kind than its type.
     """
+    types = {c.name: pa.string() if c.type in TIMES else parsed_type(c) for c in contract.columns}
     parsing = pa.json.ParseOptions(
-        explicit_schema=pa.schema(list(types.items())),
+        explicit_schema=pa.schema(list({**types, **other}.items())),
         newlines_in_values=spread,
-        unexpected_field_behavior="error",
+        unexpected_field_behavior="infer" if contract.extra_columns == "drop" else "error",
     )
     reading = pa.json.ReadOptions(use_threads=False, block_size=len(body) + 1)
     try:
@@ -171,6 +182,7 @@ def _parsed(body: bytes, count: int, types: Mapping[str, pa.DataType], *, spread
         raise MustRewrite("it has values or keys that Arrow does not read") from error
     if found.num_rows != count:
         raise MustRewrite("its objects are not apart in the same way")
+    _require_plain(found.select([name for name in found.column_names if name not in types]), body)
     return found
 
 
@@ -190,8 +202,22 @@ def _cells(values: Any, column: Column) -> Cells:
     return within(Cells(values), column)
 
 
-def _present(found: pa.Table) -> frozenset[str]:
-    return frozenset(n for n in found.column_names if found[n].null_count < found.num_rows)
+def _require_plain(extra: pa.Table, body: bytes) -> None:
+    """Raise MustRewrite if parsers differ in the values of keys that are no columns."""
+    for values in extra.columns:
+        is_number = pa.types.is_floating(values.type)
+        if pa.types.is_nested(values.type) or (
+            is_number and (_LONG.search(body) or trues(pc.invert(pc.is_finite(values))))
+        ):
+            raise MustRewrite("it has keys whose values only Spark reads")
+
+
+def _present(found: pa.Table, contract: Contract) -> frozenset[str]:
+    columns = {column.name for column in contract.columns}
+    rows = found.num_rows
+    return frozenset(
+        n for n in found.column_names if n not in columns or found[n].null_count < rows
+    )
 
 
 # Values of another kind than their column's, which are bad. Each kind has the beginning by which it
@@ -206,7 +232,9 @@ _MOST_GROUPS = 64
 
 
 def _other_kinds(column: Column) -> list[_Kind]:
-    """Return the kinds of values that are bad in a column of JSON."""
+    """Return the kinds of values that are bad in a column of JSON, where it has a type at all."""
+    if not column.is_declared:
+        return []
     match column.type:
         case "string" | "date" | "timestamp" | "timestamp_ntz":
             return [_NUMBER, _TRUTH]
@@ -254,10 +282,11 @@ class _Groups:
         good = schema_of(self.contract.columns).empty_table()
         bad, present = np.zeros(len(self.rows), bool), frozenset[str]()
         for mask, kinds in self._groups():
-            types = _own_types(self.contract) | {c.name: type_ for c, (_, type_) in kinds.items()}
+            other = {column.name: type_ for column, (_, type_) in kinds.items()}
             count = int(np.count_nonzero(mask))
-            found = _parsed(self._text(mask, count), count, types, spread=self.spread)
-            present |= _present(found)
+            text = self._text(mask, count)
+            found = _parsed(text, count, self.contract, other, spread=self.spread)
+            present |= _present(found, self.contract)
             for column in kinds:
                 _require_bad(found[column.name], column)
             if kinds:
@@ -293,7 +322,7 @@ class _Groups:
         key = f"\\Q{json.dumps(column.name, ensure_ascii=False)}\\E[ \t\r\n]*:[ \t\r\n]*"
         any_kind = key + "(" + "|".join(begin for begin, _ in kinds) + ")"
         guessed = np.zeros(len(self.rows), np.int64)
-        if not trues(pc.match_substring_regex(self.rows, any_kind)):
+        if not kinds or not trues(pc.match_substring_regex(self.rows, any_kind)):
             return guessed
         for number, (begin, _) in enumerate(kinds, 1):
             fits = pc.match_substring_regex(self.rows, key + f"({begin})")

@@ -6,7 +6,7 @@ a usual way, and bad only if Spark's readers accept no such text. Any other text
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -21,6 +21,7 @@ from lakegate.contract.model import Contract
 from spark_jobs.audit.arrow_values import FLOATING, is_decimal, trues
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_types import schema_of, type_of
+from spark_jobs.schema.compare import Comparison
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Decoded:
 
     The block has so many `units`, lines or items; `places` are those of the bad rows, and `ranks`
     are theirs among all rows, from 0. Of the columns in `present` some row, good or bad, has a
-    value.
+    value; keys in it that are no columns are in some row.
     """
 
     good: pa.Table
@@ -54,15 +55,18 @@ class TextRows:
     """The text between a file's rows, and the function that decodes a block of them.
 
     Rows are apart by `between`, of which the first `left` bytes belong to the row before it, and
-    the last `right` bytes to the next one. `broken` is Spark's way to name what is bad: it returns
-    the unparseable ones of some rows, as `source.Unreadable` does, which has `unit` and `names`.
+    the last `right` bytes to the next one. `strictly` is how Spark's own reader reads some rows by
+    their lines: it returns all, with `source.BAD_ROW`, and the unparseable ones, as
+    `source.Unreadable` does, which has `unit` and `names`. `compared` compares with the contract's
+    columns those of the file, to which all keys of its objects are added.
     """
 
     between: bytes
     left: int
     right: int
     decode: Callable[[Block], Decoded]
-    broken: Callable[[DataFrame], DataFrame]
+    strictly: Callable[[DataFrame], tuple[DataFrame, DataFrame]]
+    compared: Callable[[Iterable[str]], Comparison]
     unit: str
     names: tuple[str, ...] = ()
 

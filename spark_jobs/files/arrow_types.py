@@ -37,6 +37,24 @@ def type_of(column: Column) -> pa.DataType:
     return schema_of([column]).types[0]
 
 
+def sql_type(type_: pa.DataType) -> Type:
+    """Return the type of Iceberg's whose values these are. Raises ValueError without one."""
+    if pa.types.is_struct(type_):
+        if len({each.name.lower() for each in type_}) < type_.num_fields:
+            raise ValueError("Iceberg has no struct with a field twice")
+        return Struct(tuple((each.name, sql_type(each.type)) for each in type_))
+    if pa.types.is_map(type_):
+        return Map(sql_type(type_.key_type), sql_type(type_.item_type))
+    if pa.types.is_list(type_):
+        return Array(sql_type(type_.value_type))
+    if pa.types.is_decimal128(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    found = next((name for name, plain in PLAIN.items() if plain == type_), "")
+    if not found:
+        raise ValueError(f"Iceberg has no type {type_}")
+    return found
+
+
 def is_same(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Return if values have the same type, whatever the items of lists and maps are called."""
     if pa.types.is_struct(wanted):

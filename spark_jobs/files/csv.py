@@ -136,7 +136,7 @@ def read_csv(
     def bad() -> DataFrame:
         if cells:
             lines = every().where(f"{LINE} <> ''")
-            return broken_lines(lines, found, comparison.columns, options)
+            return typed_lines(lines, found, comparison.columns, options)[1]
         return typed_rows(every(), names, comparison.columns, options, PLACE)[1]
 
     unreadable = Unreadable(bad, every, "line" if cells else "row", tuple(names))
@@ -198,12 +198,12 @@ def cells_of_lines(
     )
 
 
-def broken_lines(
+def typed_lines(
     lines: DataFrame, header: Header, columns: Sequence[Column], options: Options
-) -> DataFrame:
-    """Return the unparseable ones of lines that are rows each, with `PLACE`, as `typed_rows`."""
+) -> tuple[DataFrame, DataFrame]:
+    """Return lines that are rows each as `typed_rows`, with their `PLACE`."""
     placed = cells_of_lines(lines, options, len(header.names), header.first, PLACE)
-    return typed_rows(placed, header.names, columns, options, PLACE)[1]
+    return typed_rows(placed, header.names, columns, options, PLACE)
 
 
 def _by_quotes(

@@ -1,6 +1,7 @@
 """Decide if Arrow reads a landed file as exactly what its contract declares. Pure.
 
 Nothing is converted: what Spark's reader would read in another way, or convert, is left to it.
+Columns that the file has more or less are as the contract says.
 """
 
 from collections.abc import Iterator
@@ -9,13 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from lakegate.contract.model import Contract
-from spark_jobs.files.arrow_types import is_same, schema_of
+from spark_jobs.files.arrow_types import is_same, schema_of, sql_type
 from spark_jobs.files.places import elements, fields
 from spark_jobs.files.thrift import Compact
+from spark_jobs.schema.compare import Comparison, compare, undeclared
 
 TEXTS = ("csv", "tsv", "json")  # which Arrow decodes in blocks
 LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as one is held in memory
 MOST_VALUES = 64 << 20  # of a row group: in dictionaries and runs many take few bytes
+_OTHERS = "its columns are not those that the contract allows"
 
 # Field ids of parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, KeyValue,
 # SchemaElement.
@@ -35,6 +38,11 @@ _SPARK, _LEGACY = b"org.apache.spark.version", b"org.apache.spark.legacyDateTime
 def why_never(contract: Contract) -> str:
     """Return why Spark must write the rows of all files of a contract; "" if it need not."""
     return next(_of_contract(contract), "")
+
+
+def compared(found: pa.Schema, contract: Contract) -> Comparison:
+    """Compare the columns of a Parquet file with the contract's. Raises as `sql_type`."""
+    return compare([(each.name, str(sql_type(each.type))) for each in found], contract)
 
 
 def why_inexact(footer: bytes, found: pa.Schema, contract: Contract) -> str:
@@ -59,14 +67,12 @@ def _of_contract(contract: Contract) -> Iterator[str]:
         yield f"its format is {contract.format}"
     if contract.transform:
         yield "its contract has a transform"
-    if contract.extra_columns == "add":
-        yield "its contract adds columns to the table"
 
 
 def _of_footer(footer: dict[int, Any], found: pa.Schema, contract: Contract) -> Iterator[str]:
     yield from _of_encryption(footer)
     yield from _of_columns(found, contract)
-    yield from _of_calendar(footer, contract)
+    yield from _of_calendar(footer, found)
     yield from _of_row_groups(footer)
 
 
@@ -81,19 +87,27 @@ def _of_encryption(footer: dict[int, Any]) -> Iterator[str]:
 
 
 def _of_columns(found: pa.Schema, contract: Contract) -> Iterator[str]:
-    if sorted(found.names) != sorted(column.name for column in contract.columns):
-        yield "its columns are not exactly the contract's"
-    for wanted, column in zip(schema_of(contract.columns), contract.columns, strict=True):
+    names = {name.lower(): name for name in found.names}
+    there = [column for column in contract.columns if column.name.lower() in names]
+    if not 0 < len(found.names) == len(names) or {c.name for c in there} - {*found.names}:
+        yield _OTHERS
+    for wanted, column in zip(schema_of(there), there, strict=True):
         if not is_same(found.field(wanted.name).type, wanted.type):
             yield f"its column {column.name} is not {column.type} as Iceberg has it"
+    try:
+        if compared(found, contract).findings:
+            yield _OTHERS
+    except ValueError as error:
+        yield f"only Spark converts one of its columns: {error}"
 
 
-def _of_calendar(footer: dict[int, Any], contract: Contract) -> Iterator[str]:
+def _of_calendar(footer: dict[int, Any], found: pa.Schema) -> Iterator[str]:
     notes = {each[_KEY]: each.get(_VALUE, b"") for each in footer.get(_KEY_VALUES, ())}
     by_spark, writer = notes.get(_SPARK, b""), footer.get(_WRITER, b"")
     unsure = not by_spark and (not writer or writer.startswith(_OLD_WRITERS))
     legacy = _LEGACY in notes or by_spark.startswith((b"1.", b"2."))
-    if (unsure or legacy) and any(place.type in _DAYS for place in fields(contract.columns)):
+    columns = tuple(undeclared(each.name, sql_type(each.type)) for each in found)
+    if (unsure or legacy) and any(place.type in _DAYS for place in fields(columns)):
         yield "its writer may have counted days by the Julian calendar"
 
 

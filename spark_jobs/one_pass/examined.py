@@ -16,14 +16,14 @@ from lakegate.errors import Permanent
 from spark_jobs.audit import tier_arrow
 from spark_jobs.audit.arrow_keys import Hashes
 from spark_jobs.audit.run import Measured, RowCounts
-from spark_jobs.audit.tier_arrow import Pass
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.audit.tier_arrow import Divided, Pass
 from spark_jobs.files.arrow_text import TextRows
-from spark_jobs.one_pass.text import BadPart, BadRows
+from spark_jobs.one_pass.apart import Apart, RowsApart
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import Rows
 from spark_jobs.write.origins import ROW
 
+_MOST_APART = 64 << 20  # bytes of rows that Spark gets from the driver
 WAY = "written by Arrow"  # how a file came into its table, for the report
 
 
@@ -36,34 +36,40 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Part:
-    """The findings over the rows of a part of a file, their data files, and a text's bad rows."""
+    """The findings over the rows of a part of a file, their data files, and the rows in none."""
 
     found: Pass
     files: tuple[Written, ...]
-    bad: BadPart | None = None
+    apart: Apart
 
 
 @dataclass(frozen=True)
 class Examined:
     """A file whose rows Arrow has read: the findings over all of them, and their data files.
 
-    `bad` are the rows of a text that are not in these, as they cannot be read.
+    `apart` are the rows that are not in these, `changes` sentences about columns that differ.
     """
 
     found: Pass
     measured: Mapping[str, Measured]
     files: tuple[Written, ...]
-    bad: BadRows | None = None
+    apart: RowsApart
+    changes: tuple[str, ...] = ()
 
     @property
     def rows(self) -> RowCounts:
-        """Return the file's row counts: those that cannot be read are quarantined, and no other."""
-        bad = self.bad.count if self.bad else 0
-        return RowCounts(self.found.rows + bad, bad, quarantined=bad)
+        """Return the file's row counts."""
+        bad = sum(map(len, self.apart.part.texts))
+        apart = bad + self.found.quarantined
+        return RowCounts(self.found.rows + apart, bad, apart)
 
 
 class Prepared(Protocol):
     """A file that Arrow can read, as far as its head or its footer tells."""
+
+    @property
+    def contract(self) -> Contract:
+        """Return the contract with the columns to write: the file may add some."""
 
     def examined(self, files: Sink | None = None) -> Examined:
         """Read all rows, measure them, and give them to `files` if there are any.
@@ -89,13 +95,15 @@ def write(files: Sink | None, rows: Iterable[Rows]) -> tuple[Written, ...]:
     return ()
 
 
-def measured_rows(
-    table: pa.Table, found: Pass, numbers: np.ndarray[Any, Any], contract: Contract
-) -> Rows:
-    """Return rows with their statistics, and their numbers in the file if the contract asks."""
-    wanted = Origin.ROW in contract.provenance.names
-    table = table.append_column(ROW, pa.array(numbers)) if wanted else table
-    return Rows(table, found.columns)
+def measured_rows(divided: Divided, numbers: np.ndarray[Any, Any], contract: Contract) -> Rows:
+    """Return the rows to write with their statistics, and their numbers if the contract asks.
+
+    `numbers` are those of all rows in the file.
+    """
+    table = divided.rows
+    if Origin.ROW in contract.provenance.names:
+        table = table.append_column(ROW, pa.array(numbers[divided.places]))
+    return Rows(table, divided.found.columns)
 
 
 def together(
@@ -106,15 +114,13 @@ def together(
 ) -> Examined:
     """Return a file by its parts; `read` is how a text is read.
 
-    `keys` are counted over all parts where they were not measured by these. Raises MustRewrite if a
-    row must stay out of the table.
+    `keys` are counted over all parts where they were not measured by these. Raises MustRewrite if
+    very many rows are to be quarantined.
     """
     found = reduce(add, (each.found for each in parts))
     found = found if keys is None else replace(found, hashes=keys)
-    bad = BadRows(read, reduce(add, (each.bad or BadPart() for each in parts))) if read else None
-    measured = tier_arrow.measures(found, contract)
-    for check in contract.checks:
-        if check.quarantine and check.id in measured and measured[check.id].value:
-            raise MustRewrite(f"{check.id} quarantines rows")
+    apart = RowsApart(contract, reduce(add, (each.apart for each in parts)), read)
+    if apart.unparseable is None:
+        apart.part.require_at_most(_MOST_APART)
     files = tuple(file for each in parts for file in each.files)
-    return Examined(found, measured, files, bad)
+    return Examined(found, tier_arrow.measures(found, contract), files, apart)

@@ -9,21 +9,23 @@ in no table then.
 """
 
 import os
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
+from spark_jobs.audit.tier_arrow import answerable
 from spark_jobs.files.arrow import ArrowFile, MustRewrite
-from spark_jobs.files.exact import TEXTS, why_inexact, why_never
+from spark_jobs.files.exact import TEXTS, compared, why_inexact, why_never
 from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
-from spark_jobs.files.places import leaves
 from spark_jobs.files.source import Bytes
 from spark_jobs.one_pass.examined import Prepared
 from spark_jobs.one_pass.row_groups import ParquetInDriver, ParquetInTasks, sizes
 from spark_jobs.one_pass.text import Text
 from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
+from spark_jobs.schema.compare import Comparison
 from spark_jobs.storage import Storage
 
 _MOST_HERE = 256 << 20  # bytes that the driver decodes itself
@@ -43,7 +45,7 @@ def prepared(
     `spark`, those of a smaller one over `threads`, by default one a core. Raises MustRewrite, also
     for a large one without Spark, and LakegateError if it cannot be requested.
     """
-    if reason := why_never(contract):
+    if reason := why_never(contract) or _why_unsure(contract):
         raise MustRewrite(reason)
     storage = landed if spark and isinstance(landed, Storage) else None
     if contract.format in TEXTS:
@@ -53,24 +55,31 @@ def prepared(
         if spark is None or storage is None or text.gzipped:
             raise MustRewrite("it is too large for the driver")
         return TextInTasks(text, spark, storage)
-    file = _opened(landed, contract, limits)
+    file, comparison = _opened(landed, contract, limits)
+    contract = replace(contract, columns=comparison.columns)
     if sum(sizes(file)) <= most_here:
-        return ParquetInDriver(file, contract, threads or os.cpu_count() or 1)
+        threads = threads or os.cpu_count() or 1
+        return ParquetInDriver(file, contract, comparison.changes, threads)
     if spark is None or storage is None:
         raise MustRewrite("it is too large for the driver")
-    return ParquetInTasks(file, contract, spark, storage.spec)
+    return ParquetInTasks(file, contract, comparison.changes, spark, storage.spec)
 
 
-def _opened(landed: Bytes, contract: Contract, limits: Limits) -> ArrowFile:
-    """Return a Parquet file that Arrow reads as the contract says."""
+def _why_unsure(contract: Contract) -> str:
+    """Return why Arrow cannot tell which rows are to be quarantined; "" if it can."""
+    left = (c.id for c in contract.checks if c.quarantine and not answerable(c, contract))
+    return next((f"only Spark knows which rows {id_} quarantines" for id_ in left), "")
+
+
+def _opened(landed: Bytes, contract: Contract, limits: Limits) -> tuple[ArrowFile, Comparison]:
+    """Return a Parquet file that Arrow reads as the contract says, and how its columns differ."""
     try:
         footer = parquet_footer(landed)
         check_parquet(footer, landed.size, limits)
-        check_columns(len(leaves(contract.columns)), limits)
         file = ArrowFile(landed, footer)
-        reason = why_inexact(footer, file.schema, contract)
+        check_columns(len(file.metadata.schema), limits)
+        if reason := why_inexact(footer, file.schema, contract):
+            raise MustRewrite(reason)
+        return file, compared(file.schema, contract)
     except (Permanent, ValueError) as error:  # Spark's reader says what is wrong
         raise MustRewrite(str(error)) from error
-    if reason:
-        raise MustRewrite(reason)
-    return file

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import accumulate
 from operator import add
@@ -15,9 +15,11 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
-from spark_jobs.audit import tier_arrow
-from spark_jobs.audit.tier_arrow import Pass
+from spark_jobs.audit import arrow_values, tier_arrow
+from spark_jobs.audit.tier_arrow import Divided, Pass
 from spark_jobs.files.arrow import ArrowFile, MustRewrite
+from spark_jobs.files.arrow_types import schema_of
+from spark_jobs.one_pass.apart import Apart
 from spark_jobs.one_pass.examined import Examined, Part, Sink, measured_rows, together, write
 from spark_jobs.one_pass.tasks import TaskFiles, spread
 from spark_jobs.write.files import Rows
@@ -32,6 +34,7 @@ class ParquetInDriver:
 
     file: ArrowFile
     contract: Contract
+    changes: tuple[str, ...] = ()
     threads: int = os.cpu_count() or 1
 
     def examined(self, files: Sink | None = None) -> Examined:
@@ -39,7 +42,7 @@ class ParquetInDriver:
         work = partial(_part, self.file, self.contract, files)
         with ThreadPoolExecutor(self.threads) as threads:
             parts = list(threads.map(work, _parts(self.file, at_least=self.threads)))
-        return together(parts, self.contract)
+        return replace(together(parts, self.contract), changes=self.changes)
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class ParquetInTasks:
 
     file: ArrowFile
     contract: Contract
+    changes: tuple[str, ...]
     spark: SparkSession
     spec: JobSpec
 
@@ -55,7 +59,8 @@ class ParquetInTasks:
         """Read all rows: see `examined.Prepared`."""
         own = TaskFiles.like(files, self.spec, self.contract)
         work = partial(_in_task, own, self.file.footer)
-        return spread(self.spark, work, _parts(self.file), self.contract)
+        found = spread(self.spark, work, _parts(self.file), self.contract)
+        return replace(found, changes=self.changes)
 
 
 def sizes(file: ArrowFile) -> list[int]:
@@ -70,26 +75,41 @@ def _in_task(own: TaskFiles, footer: bytes, groups: Sequence[int]) -> Part:
 
 def _part(file: ArrowFile, contract: Contract, files: Sink | None, groups: Sequence[int]) -> Part:
     passes: list[Pass] = []
-    names = [column.name for column in contract.columns]
+    apart = Apart()
     starts = [0, *accumulate(group.num_rows for group in _row_groups(file))]
 
     def rows() -> Iterator[Rows]:
         for number in groups:
-            table = file.row_group(number, names)
-            passes.append(found := _measured(table, contract))
-            numbers = np.arange(table.num_rows) + starts[number] + 1
-            yield measured_rows(table, found, numbers, contract)
+            table = file.row_group(number, file.schema.names)
+            divided = _divided(table, contract)
+            passes.append(divided.found)
+            numbers = np.arange(table.num_rows) + starts[number]
+            apart.add(divided, numbers)
+            yield measured_rows(divided, numbers + 1, contract)
 
     written = write(files, rows())
-    return Part(reduce(add, passes), written)
+    return Part(reduce(add, passes), written, apart)
 
 
-def _measured(table: pa.Table, contract: Contract) -> Pass:
-    """Return the findings over some rows, before they are written. Raises MustRewrite."""
-    found = tier_arrow.measure(table, contract)
-    if found.undecodable:
-        raise MustRewrite(f"{', '.join(sorted(found.undecodable))} is not UTF-8")
-    return found
+def _divided(table: pa.Table, contract: Contract) -> Divided:
+    """Return some rows with the findings, before they are written. Raises MustRewrite."""
+    divided = tier_arrow.divided(_completed(table, contract), contract)
+    extra = set(table.column_names) - {column.name for column in contract.columns}
+    undecodable = {name for name in extra if not arrow_values.is_decodable(table[name])}
+    if names := divided.found.undecodable | undecodable:
+        raise MustRewrite(f"{', '.join(sorted(names))} is not UTF-8")
+    return divided
+
+
+def _completed(table: pa.Table, contract: Contract) -> pa.Table:
+    """Return rows with the contract's columns; those that they lack are null."""
+    there, wanted = set(table.column_names), schema_of(contract.columns)
+    return pa.table(
+        {
+            each.name: table[each.name] if each.name in there else pa.nulls(len(table), each.type)
+            for each in wanted
+        }
+    )
 
 
 def _row_groups(file: ArrowFile) -> Iterator[Any]:

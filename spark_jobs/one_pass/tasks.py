@@ -29,6 +29,7 @@ from spark_jobs.storage import Storage
 from spark_jobs.write.files import DataFiles
 from spark_jobs.write.layout import Layout
 
+_MOST_APART = 16 << 20  # bytes of rows that stay out of the table, which a task returns
 _BITS = 5  # of a hash, by which it has its bucket: so a task has a 32nd of all
 _Item = TypeVar("_Item")
 _Key: TypeAlias = tuple[str, ...]
@@ -80,9 +81,11 @@ def spread(
 def _or_reason(work: Callable[[_Item], Part], item: _Item) -> _Found:
     """Return a part, or why there is none: a task cannot raise it."""
     try:
-        return work(item)
+        part = work(item)
+        part.apart.require_at_most(_MOST_APART)
     except (MustRewrite, LakegateError) as why:
         return why
+    return part
 
 
 def _sound(found: Iterable[_Found]) -> list[Part]:

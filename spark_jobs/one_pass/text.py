@@ -5,101 +5,27 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from io import BytesIO
-from itertools import islice
 from typing import BinaryIO, TypeVar
-
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.audit import tier_arrow
 from spark_jobs.audit.arrow_values import is_plain
-from spark_jobs.audit.bad_cells import MOST_NAMED
-from spark_jobs.audit.tier_arrow import Pass
+from spark_jobs.audit.tier_arrow import Divided
 from spark_jobs.files import sniff
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_csv import csv_rows
 from spark_jobs.files.arrow_json import json_rows
 from spark_jobs.files.arrow_text import Block, Decoded, TextRows
-from spark_jobs.files.source import PLACE, Bytes, Unreadable
-from spark_jobs.files.text_lines import LINE, most_unpacked, uncompressed
+from spark_jobs.files.source import Bytes
+from spark_jobs.files.text_lines import most_unpacked, uncompressed
 
 _BLOCK = 4 << 20
 _Item = TypeVar("_Item")
 _Done = TypeVar("_Done")
-
-
-@dataclass
-class BadPart:
-    """The unparseable rows of a part of a text file, each as it stands there.
-
-    `first` are a few of them by their places in the part, which has so many `units`, lines or
-    items. Of the columns in `present` some row, good or bad, has a value.
-    """
-
-    texts: list[pa.Array] = field(default_factory=list)
-    first: dict[int, str] = field(default_factory=dict)
-    present: frozenset[str] = frozenset()
-    units: int = 0
-
-    def add(self, block: Decoded) -> None:
-        """Add those of the next block."""
-        left = MOST_NAMED - len(self.first)
-        pairs = zip(block.places[:left], block.bad[:left], strict=True)
-        first = {int(place): text.as_py() for place, text in pairs}
-        texts = [block.bad] if len(block.bad) else []
-        self.texts += texts
-        self.first |= {self.units + at: text for at, text in first.items()}
-        self.present |= block.present
-        self.units += block.units
-
-    def __add__(self, after: "BadPart") -> "BadPart":
-        moved = {self.units + place: text for place, text in after.first.items()}
-        return BadPart(
-            self.texts + after.texts,
-            {**self.first, **moved},
-            self.present | after.present,
-            self.units + after.units,
-        )
-
-    @property
-    def count(self) -> int:
-        """Return the number of bad rows."""
-        return sum(map(len, self.texts))
-
-
-@dataclass(frozen=True)
-class BadRows:
-    """The unparseable rows of a text file, and how Spark's strict reader names their cells."""
-
-    read: TextRows
-    part: BadPart
-
-    @property
-    def count(self) -> int:
-        """Return the number of bad rows."""
-        return self.part.count
-
-    @property
-    def texts(self) -> list[pa.Array]:
-        """Return each bad row as it stands in the file."""
-        return self.part.texts
-
-    def unreadable(self, spark: SparkSession) -> Unreadable:
-        """Return the first bad rows, whose cells Spark's strict reader names."""
-        first = dict(islice(self.part.first.items(), MOST_NAMED))
-        rows = pa.table({LINE: list(first.values()), PLACE: list(first)})
-        lines = spark.createDataFrame(rows).coalesce(1)  # all are taken by one job
-
-        def broken() -> DataFrame:
-            return self.read.broken(lines)
-
-        return Unreadable(broken, lambda: lines, self.read.unit, self.read.names)
 
 
 def rows_of(head: bytes, contract: Contract) -> TextRows:
@@ -115,13 +41,17 @@ def rows_of(head: bytes, contract: Contract) -> TextRows:
 
 @dataclass(frozen=True)
 class Text:
-    """A landed text file that Arrow decodes; `head` is the beginning of its text."""
+    """A landed text file that Arrow decodes; `head` is the beginning of its text.
+
+    The `contract` has the columns to write.
+    """
 
     landed: Bytes
     contract: Contract
     limits: Limits
     head: bytes
     gzipped: bool
+    rows: TextRows
 
     @classmethod
     def open(cls, landed: Bytes, contract: Contract, limits: Limits) -> "Text":
@@ -136,15 +66,13 @@ class Text:
             gzipped = sniff.is_gzip(head)
             text_head = sniff.text_head(head, gzipped=gzipped)
             sniff.check_text(contract.format, text_head, contract.options.get("encoding", "UTF-8"))
-            text = cls(landed, contract, limits, text_head, gzipped)
-            if len(contract.columns) > limits.most_columns or landed.size > text.most:
+            rows = rows_of(text_head, contract)
+            own = replace(contract, columns=rows.compared(()).columns)
+            text = cls(landed, own, limits, text_head, gzipped, rows)
+            width = max(len(rows.names), len(own.columns))
+            if width > limits.most_columns or landed.size > text.most:
                 raise MustRewrite("it is too large")
             return text
-
-    @cached_property
-    def rows(self) -> TextRows:
-        """Return how to decode its rows. Raises MustRewrite."""
-        return rows_of(self.head, self.contract)
 
     @property
     def most(self) -> int:
@@ -157,8 +85,8 @@ class Text:
         ratio = int(self.contract.options["maxCompressionRatio"])
         return min(most, most_unpacked(self.landed.size, ratio, self.limits))
 
-    def all_blocks(self, most: int) -> Iterator[tuple[Decoded, Pass]]:
-        """Yield the rows of each block in order, with the findings over its good ones.
+    def all_blocks(self, most: int) -> Iterator[tuple[Decoded, Divided]]:
+        """Yield the rows of each block in order, and how its good ones are divided.
 
         Raises as `open`, and MustRewrite for more than `most` bytes of text.
         """
@@ -166,7 +94,7 @@ class Text:
             longest = self.limits.longest_line
             yield from self._decoded(blocks(text, self.rows, min(most, self.most), longest))
 
-    def blocks_within(self, start: int, end: int) -> Iterator[tuple[Decoded, Pass]]:
+    def blocks_within(self, start: int, end: int) -> Iterator[tuple[Decoded, Divided]]:
         """Yield the same of a part that begins and ends between rows."""
         with BytesIO(self.landed.range(start, end - start)) as text:
             found = blocks(text, self.rows, end - start, self.limits.longest_line)
@@ -180,13 +108,13 @@ class Text:
                 for each in found
             )
 
-    def _decoded(self, found: Iterable[Block]) -> Iterator[tuple[Decoded, Pass]]:
+    def _decoded(self, found: Iterable[Block]) -> Iterator[tuple[Decoded, Divided]]:
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             yield from _ahead(threads, self._measured, found)
 
-    def _measured(self, block: Block) -> tuple[Decoded, Pass]:
+    def _measured(self, block: Block) -> tuple[Decoded, Divided]:
         decoded = self.rows.decode(block)
-        return decoded, tier_arrow.measure(decoded.good, self.contract)
+        return decoded, tier_arrow.divided(decoded.good, self.contract)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Read a text file by blocks of rows, in the driver or by Spark's tasks."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 
@@ -11,25 +11,36 @@ from pyspark.sql import SparkSession
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.provenance import Origin
 from lakegate.limits import Limits
-from spark_jobs.audit.tier_arrow import Pass
+from spark_jobs.audit.tier_arrow import Divided, Pass
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_text import Decoded
+from spark_jobs.one_pass.apart import Apart
 from spark_jobs.one_pass.examined import Examined, Part, Sink, measured_rows, together, write
 from spark_jobs.one_pass.tasks import TaskFiles, spread
-from spark_jobs.one_pass.text import BadPart, Text
+from spark_jobs.one_pass.text import Text, rows_of
 from spark_jobs.storage import Storage
 from spark_jobs.write.files import Rows
 
 _PART = 64 << 20  # bytes of text that a task holds
 _LOOK = 1 << 20  # bytes in which a row ends
-_MOST_BAD = 16 << 20  # bytes of bad rows that a task returns
 
 
 @dataclass(frozen=True)
-class TextInDriver:
-    """The rows of a text file of which at most `most` bytes come out."""
+class _OfText:
+    """A text file, and the contract with the columns to write."""
 
     text: Text
+
+    @property
+    def contract(self) -> Contract:
+        """Return the contract with the columns to write."""
+        return self.text.contract
+
+
+@dataclass(frozen=True)
+class TextInDriver(_OfText):
+    """The rows of a text file of which at most `most` bytes come out."""
+
     most: int
 
     def examined(self, files: Sink | None = None) -> Examined:
@@ -40,10 +51,9 @@ class TextInDriver:
 
 
 @dataclass(frozen=True)
-class TextInTasks:
+class TextInTasks(_OfText):
     """The rows of a large text file, read by Spark's tasks."""
 
-    text: Text
     spark: SparkSession
     storage: Storage
     part: int = _PART
@@ -61,11 +71,9 @@ class TextInTasks:
 
 def _in_task(own: TaskFiles, head: bytes, limits: Limits, within: tuple[int, int]) -> Part:
     storage, files = own.open()
-    text = Text(storage, own.contract, limits, head, gzipped=False)
-    part = _part(text.blocks_within(*within), own.contract, files)
-    if part.bad and sum(each.nbytes for each in part.bad.texts) > _MOST_BAD:
-        raise MustRewrite("it has very many rows that cannot be read")
-    return part
+    rows = rows_of(head, own.contract)
+    text = Text(storage, own.contract, limits, head, gzipped=False, rows=rows)
+    return _part(text.blocks_within(*within), own.contract, files)
 
 
 def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
@@ -86,32 +94,35 @@ def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
     return found if start == text.landed.size else [*found, (start, text.landed.size)]
 
 
-def _part(blocks: Iterable[tuple[Decoded, Pass]], contract: Contract, files: Sink | None) -> Part:
+def _part(
+    blocks: Iterable[tuple[Decoded, Divided]], contract: Contract, files: Sink | None
+) -> Part:
     passes: list[Pass] = []
-    bad = BadPart()
+    apart = Apart()
 
     def good() -> Iterator[Rows]:
-        before = 0
-        for block, found in blocks:
-            passes.append(found)
-            bad.add(block)
+        for block, divided in blocks:
+            passes.append(divided.found)
             count = len(block.good) + len(block.bad)
-            numbers = np.delete(np.arange(count), block.ranks) + before + 1
-            before += count
-            yield measured_rows(block.good, found, numbers, contract)
+            numbers = np.delete(np.arange(count), block.ranks) + apart.rows
+            apart.add(divided, numbers)
+            apart.add_text(block)
+            yield measured_rows(divided, numbers + 1, contract)
 
     written = write(files, good())
-    return Part(reduce(add, passes), written, bad)
+    return Part(reduce(add, passes), written, apart)
 
 
 def _required(found: Examined, text: Text) -> Examined:
-    """Return a text that may enter its table. Raises MustRewrite."""
-    contract = text.contract
+    """Return a text that may enter its table, with its changes. Raises MustRewrite."""
+    contract, present = text.contract, found.apart.part.present
+    comparison = text.rows.compared(present)
     if not found.rows.read:
         raise MustRewrite("it has no rows")
-    if found.rows.bad and any(check.quarantine for check in contract.checks):
-        raise MustRewrite("its bad rows may be quarantined for other reasons, too")
+    names = present.union(column.name for column in contract.columns)
+    if comparison.findings or len(names) > text.limits.most_columns:
+        raise MustRewrite("it has keys that only Spark tells apart")
     for column in contract.columns if contract.format == "json" else ():
-        if column.required and column.name not in (found.bad.part.present if found.bad else ()):
+        if column.required and column.name not in present:
             raise MustRewrite(f"its column {column.name} has no values")
-    return found
+    return replace(found, changes=comparison.changes)

@@ -18,6 +18,7 @@ from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.source import LocalFile
+from spark_jobs.files.text_lines import LINE
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark.session import session_settings
 from tests.fakes.lakes import data_files
@@ -117,10 +118,9 @@ def rows_by_arrow(
         found = prepared(LocalFile(file), contract, limits).examined(files)
     except MustRewrite:
         return None
-    assert found.bad
     rows = [row for each in found.files for row in lake.rows(each).to_pylist()]
     good = [tuple(map(_as_spark, row.values())) for row in rows]
-    return good, [text for texts in found.bad.texts for text in texts.to_pylist()]
+    return good, [text for texts in found.apart.part.texts for text in texts[LINE].to_pylist()]
 
 
 def _as_spark(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Files that Arrow reads and writes, and those that Spark does."""
 
+import json
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -8,9 +9,12 @@ import boto3
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from lakegate.report import Verdict
-from spark_jobs.one_pass.examined import WAY
+from spark_jobs.append import quarantined_rows
+from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.one_pass.examined import WAY, Examined
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.one_pass.text import Text
 from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
@@ -151,24 +155,31 @@ def test_damage_that_spark_overlooks_is_an_error(job: Job, table: str) -> None:
 
 
 def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str) -> None:
-    """The row groups of a large file are measured and written in Spark's tasks."""
-    body = parquet({**GOOD, "id": [1, 2, 2]}, row_group_size=1)
-    spec = job.spec(job.services.land(f"{table}/large", body), contract(), table)
+    """The row groups of a large file are measured, divided and written in Spark's tasks."""
+    columns = {**GOOD, "id": [1, 2, 2], "amount": [0.0, 101.0, None], "more": ["x", "y", "z"]}
+    body = parquet(columns, row_group_size=1)
+    settings = options(quarantine={"maxRows": 1}, extraColumns="drop")
+    text = json.dumps(json.loads(contract(amount=options(onBadRow="quarantine"))) | settings)
+    spec = job.spec(job.services.land(f"{table}/large", body), text, table)
     storage = Storage(spec, job.services.s3, boto3.client("secretsmanager"))
     asked = storage.contract()
     here = prepared(storage, asked, spec.limits).examined()
     layout = layout_for(asked, folder=storage.address("tests/"))
     files = DataFiles.of(storage, layout, asked, spec)
     there = prepared(storage, asked, spec.limits, job.warm_spark, most_here=0).examined(files)
-    assert there.measured == here.measured
+    assert (there.measured, there.changes) == (here.measured, here.changes)
+    assert "more (string)" in there.changes[0]
     written = [pq.read_table(BytesIO(storage.object(each.location))) for each in there.files]
-    assert pa.concat_tables(written)["id"].to_pylist() == [1, 2, 2]
+    assert pa.concat_tables(written)["id"].to_pylist() == [1, 2]
+    assert there.apart.part == here.apart.part
+    (out,) = _quarantined(there, job.warm_spark)
+    assert out["reasons"] == ["amount.invalidValues"]
 
 
 _LOGICAL = {"id": "integer", "name": "string"}
 _TEXTS = {
-    "csv": 'id,name\r\n1,"a, b"\r\nx,c\r\n\r\n2,ä\r\n3\r\n4,""\r\n',
-    "json": '{"id":1,"name":"a"}\n{"id":"x"}\n{"name":"ä","id":2}\n{"id":3}\n{"id":4}\n',
+    "csv": 'id,x,name\r\n1,,"a, b"\r\nx,,c\r\n\r\n2,,ä\r\n3\r\n-1,,z\r\n4,1,""\r\n',
+    "json": '{"id":1,"name":"a"}\n{"id":"x"}\n{"name":"ä","id":2}\n{"id":3,"x":1}\n{"id":-4}\n',
 }
 
 
@@ -176,8 +187,12 @@ _TEXTS = {
 @pytest.mark.parametrize("format_", _TEXTS)
 def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: int) -> None:
     """The parts of a large text are read and written in Spark's tasks as in the driver."""
-    columns = [{"name": n, "logicalType": type_, "unique": True} for n, type_ in _LOGICAL.items()]
-    asked_text = contract_of(columns, [{"metric": "rowCount", "mustBe": 1}], table, format=format_)
+    columns: list[Any] = [
+        {"name": n, "logicalType": type_, "unique": True} for n, type_ in _LOGICAL.items()
+    ]
+    columns[0] |= {"logicalTypeOptions": {"minimum": 0}, **options(onBadRow="quarantine")}
+    of: Any = {"format": format_, "extraColumns": "drop", "quarantine": {"maxRows": 9}}
+    asked_text = contract_of(columns, [{"metric": "rowCount", "mustBe": 1}], table, **of)
     landed = job.services.land(f"{table}/large", _TEXTS[format_].encode())
     spec = job.spec(landed, asked_text, table)
     storage = Storage(spec, job.services.s3, None)
@@ -188,13 +203,34 @@ def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: 
     files = DataFiles.of(storage, layout, asked, spec)
     there = TextInTasks(text, job.warm_spark, storage, size).examined(files)
     assert (there.measured, there.rows) == (here.measured, here.rows)
-    assert here.bad
-    assert there.bad
-    assert there.bad.part.first == here.bad.part.first
-    assert there.bad.part.present == here.bad.part.present
+    assert (there.changes, here.changes) == (
+        ("column x of the file is not in the contract: left out",),
+    ) * 2
+    for part in ("rows", "first", "present", "units"):
+        assert getattr(there.apart.part, part) == getattr(here.apart.part, part)
+    told = _quarantined(there, job.warm_spark)
+    assert told == _quarantined(here, job.warm_spark)
+    assert len(told) == there.rows.quarantined == there.rows.bad + 1
     written = [pq.read_table(BytesIO(storage.object(each.location))) for each in there.files]
     assert pa.concat_tables(written).to_pylist() == lake.rows(here.files[0]).to_pylist()
     assert (len(written) > 1) is (size < 1000)
+
+
+def test_tasks_hand_over_few_rows(job: Job, table: str) -> None:
+    """A file of whose part very many rows stay out is for Spark, as the driver would hold them."""
+    columns = [{"name": n, "logicalType": type_} for n, type_ in _LOGICAL.items()]
+    asked = contract_of(columns, [{"metric": "rowCount", "mustBe": 1}], table, format="csv")
+    body = b"id,name\n" + (b"x," + b"n" * 1000 + b"\n") * (17 << 10)
+    spec = job.spec(job.services.land(f"{table}/large", body), asked, table)
+    storage = Storage(spec, job.services.s3, None)
+    text = Text.open(storage, storage.contract(), spec.limits)
+    with pytest.raises(MustRewrite, match="very many of its rows stay out"):
+        TextInTasks(text, job.warm_spark, storage).examined()
+
+
+def _quarantined(found: Examined, spark: SparkSession) -> list[Any]:
+    apart = found.apart
+    return quarantined_rows(apart.source(spark).rows, apart.contract).collect()
 
 
 def _spelt(number: int) -> bytes:

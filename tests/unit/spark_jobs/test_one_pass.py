@@ -14,6 +14,7 @@ from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent, Transient
 from lakegate.limits import DEFAULTS, Limits
+from spark_jobs.audit.run import RowCounts
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.source import LocalFile
 from spark_jobs.group_arrow import Judge, sort_out
@@ -43,10 +44,15 @@ class Landed(LocalFile):
         return Baselines("")
 
 
-def contract(format_: str, *quality: dict[str, Any], **of_name: Any) -> Contract:
-    """Return the contract of a number and a name, with these rules of the whole object."""
+def contract(format_: str, *quality: dict[str, Any], **given: Any) -> Contract:
+    """Return the contract of a number and a name, with these rules of the whole object.
+
+    What is `given` are settings, or else keys of the name.
+    """
+    of = {key: value for key, value in given.items() if key.endswith("Columns")}
+    of_name = {key: value for key, value in given.items() if key not in of}
     columns = [declared("id", "bigint"), {**declared("name", "string"), **of_name}]
-    text = contract_of(columns, [_SOME, *quality], format=format_, quarantine=_MANY)
+    text = contract_of(columns, [_SOME, *quality], format=format_, quarantine=_MANY, **of)
     return parse(text, "a test")
 
 
@@ -77,21 +83,46 @@ def why_left(landed: Landed, asked: Contract, limits: Limits = DEFAULTS) -> str:
     return ""
 
 
-def test_rows_are_kept_out_by_spark_alone(landed: Any) -> None:
-    """A file is left if a check that quarantines rows finds one."""
-    short = {"logicalTypeOptions": {"maxLength": 3}, **_APART}
-    file = landed(parquet("a", "abc"))
-    assert why_left(file, contract("parquet", **short)) == ""
-    assert "quarantines" in why_left(landed(parquet("abcd")), contract("parquet", **short))
+_SHORT = {"logicalTypeOptions": {"maxLength": 3}, **_APART}
 
 
-def test_rows_are_kept_out_for_one_reason_at_once(landed: Any) -> None:
-    """A text with unreadable rows is left if others could be quarantined by a check, too."""
-    short = {"logicalTypeOptions": {"maxLength": 3}, **_APART}
-    text, good = landed(b"id,name\n1,a\nx,b\n"), landed(b"id,name\n1,a\n", "good")
-    assert why_left(good, contract("csv", **short)) == ""
-    assert why_left(text, contract("csv")) == ""
-    assert "other reasons" in why_left(text, contract("csv", **short))
+@pytest.mark.parametrize(("format_", "body"), [("parquet", b""), ("csv", b"x,b\n")])
+def test_rows_that_break_a_rule_stay_out(landed: Any, format_: str, body: bytes) -> None:
+    """A check that quarantines rows counts all rows, and every other check those that are left."""
+    asked = contract(format_, **_SHORT, unique=True)
+    names = ["abcd", "a", "abcd", "b", "c"]
+    text = b"id,name\n" + "".join(f"{n},{name}\n" for n, name in enumerate(names)).encode() + body
+    lake, files = data_files(asked)
+    file = landed(text if format_ == "csv" else parquet(*names))
+    found = prepared(file, asked, DEFAULTS).examined(files)
+    bad = 1 if body else 0
+    assert found.rows == RowCounts(5 + bad, bad, 2 + bad)
+    measured = {id_: (each.value, each.rows) for id_, each in found.measured.items()}
+    assert measured["name.invalidValues"] == (2, 5)
+    assert measured["name.duplicateValues"] == (0, 3)
+    (written_,) = found.files
+    assert lake.rows(written_)["id"].to_pylist() == [1, 3, 4]
+    assert [row["id"] for each in found.apart.part.broken for row in each.to_pylist()] == [0, 2]
+
+
+def test_a_rule_that_only_spark_knows_quarantines_by_spark(landed: Any) -> None:
+    """A file is left at once if Arrow cannot tell which of its rows may enter the table."""
+    own = {**custom("rowExpression", expression="id > 0"), **_APART, "id": "own"}
+    asked = contract("csv", own)
+    assert (
+        why_left(landed(b"id,name\n1,a\n"), asked) == "only Spark knows which rows own quarantines"
+    )
+
+
+def test_a_file_with_very_many_rows_to_quarantine_is_left(landed: Any) -> None:
+    """Rows that stay out are in memory until they are written, so there may not be very many."""
+    asked = contract("parquet", **_SHORT)
+    for count, why in ((7, ""), (8, "very many of its rows stay out of its table")):
+        rows = pa.table(
+            {"id": pa.array(range(count), pa.int64()), "name": ["x" * (8 << 20)] * count}
+        )
+        body = written(rows, use_dictionary=False, compression="zstd", row_group_size=1)
+        assert why_left(landed(body), asked) == why
 
 
 def test_a_text_that_is_no_text_is_left(landed: Any) -> None:
@@ -99,6 +130,77 @@ def test_a_text_that_is_no_text_is_left(landed: Any) -> None:
     asked = contract("parquet")
     assert why_left(landed(parquet("a", "é")), asked) == ""
     assert why_left(landed(parquet("a", b"\xff\xfe")), asked) == "name is not UTF-8"
+
+
+def test_a_text_that_is_left_out_is_text(landed: Any) -> None:
+    """A file is left if a column that stays out of the table is not UTF-8, as Spark finds that."""
+    asked, ids = contract("parquet", extraColumns="drop"), pa.array([1], pa.int64())
+    for text, why in ((b"\xc3\xa9", ""), (b"\xff", "more is not UTF-8")):
+        more = pa.array([text]).view(pa.string())
+        body = written(pa.table({"id": ids, "name": ["a"], "more": more}))
+        assert why_left(landed(body), asked) == why
+
+
+_POLICIES = {
+    "drop": ([{"id": 1, "name": "a"}, {"id": 2, "name": None}], "left out"),
+    "add": (
+        [{"id": 1, "name": "a", "more": "007"}, {"id": 2, "name": None, "more": None}],
+        "added",
+    ),
+}
+
+
+@pytest.mark.parametrize("policy", _POLICIES)
+def test_columns_of_a_text_are_left_out_or_added(landed: Any, policy: str) -> None:
+    """A column that the contract lacks stays out, or comes last, as text."""
+    rows, change = _POLICIES[policy]
+    asked = contract("csv", extraColumns=policy)
+    file = prepared(landed(b"more,id,name\n007,1,a\n,2,\n"), asked, DEFAULTS)
+    lake, files = data_files(file.contract)
+    found = file.examined(files)
+    assert lake.rows(found.files[0]).to_pylist() == rows
+    assert [change in each for each in found.changes] == [True]
+
+
+def test_a_column_that_a_file_lacks_is_null(landed: Any) -> None:
+    """With `missingColumns: null` the rows have null in it, of its type."""
+    asked = contract("csv", missingColumns="null")
+    lake, files = data_files(asked)
+    found = prepared(landed(b"name\na\n"), asked, DEFAULTS).examined(files)
+    assert lake.rows(found.files[0]).to_pylist() == [{"id": None, "name": "a"}]
+    assert found.changes == ("column id is not in the file: its rows have null",)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ('"m":1,"k":"x"', ""),
+        ('"m":null', ""),
+        ('"m":[]', "keys whose values"),
+        ('"m":{"a":1}', "keys whose values"),
+        ('"m":NaN', "keys whose values"),
+        (f'"m":0.{"0" * 300}1', "keys whose values"),
+        ('"m":1,"m":2', "does not read"),
+        ('"ID":2', "only Spark tells apart"),
+        ('"m":1,"M":2', "only Spark tells apart"),
+    ],
+)
+def test_keys_are_left_out_if_spark_would_read_the_object(landed: Any, more: str, why: str) -> None:
+    """An object with other keys is Arrow's where no parser could find it to be bad."""
+    asked = contract("json", extraColumns="drop")
+    found = why_left(landed(f'{{"id":1,"name":"a",{more}}}\n'.encode()), asked)
+    assert why in found
+    assert bool(why) == bool(found)
+
+
+def test_many_keys_are_left_to_spark(landed: Any) -> None:
+    """The limit of columns counts those that are left out."""
+    file, asked = landed(b'{"id":1,"name":"a","m":1}'), contract("json", extraColumns="drop")
+    assert why_left(file, asked, Limits(most_columns=3)) == ""
+    assert why_left(file, asked, Limits(most_columns=2))
+    text, asked = landed(b"id,name,m\n1,a,1\n", "text"), contract("csv", extraColumns="drop")
+    assert why_left(text, asked, Limits(most_columns=3)) == ""
+    assert why_left(text, asked, Limits(most_columns=2))
 
 
 def test_what_unpacks_to_too_much_is_left(landed: Any) -> None:
@@ -124,6 +226,11 @@ def test_files_of_a_group_are_sorted_out(landed: Any) -> None:
     good, bad = landed(b"id,name\n1,a\n", "good"), landed(b"id,name\n1,a\nx,b\n", "bad")
     odd = landed(b"id,more\n1,a\n", "odd")
     assert passed_together(contract("csv"), good, bad, odd) == [good]
+    long = landed(b"id,name\n1,abcd\n2,a\n", "long")
+    assert passed_together(contract("csv", **_SHORT), good, long) == [good]
+    rule = {"metric": "invalidValues", "arguments": {"maxLength": 3}, "mustBeLessThan": 5, **_APART}
+    allowing = contract("csv", quality=[rule])
+    assert passed_together(allowing, good, long) == [good]
 
 
 def test_what_passed_is_written(landed: Any) -> None:
