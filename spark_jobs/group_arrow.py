@@ -158,10 +158,10 @@ class Judge:
         results = tiers.compare_with_history(results, asked, measured, self.baselines)
         keys = (check.id for check in known if check.metric is Metric.DUPLICATE)
         repeats = any(measured[id_].value for id_ in keys)
-        return results if is_clean(FileMeasures(rows, measured, repeats), results) else None
+        return results if is_clean(FileMeasures(rows, measured, repeats), results, asked) else None
 
 
-def is_clean(found: FileMeasures, results: Sequence[CheckResult]) -> bool:
+def is_clean(found: FileMeasures, results: Sequence[CheckResult], contract: Contract) -> bool:
     """Return if a file passed cleanly: its report needs no row of it.
 
     It has no unparseable row and no row to quarantine, no key twice, and every check holds, or
@@ -169,7 +169,8 @@ def is_clean(found: FileMeasures, results: Sequence[CheckResult]) -> bool:
     """
     outcome, _ = verdict.verdict(results)
     of_rows = [each for each in results if each.status is Status.WARN and each.metric in OF_ROWS]
-    odd = found.rows.bad or found.rows.quarantined or found.repeats or of_rows
+    out = any(found.measured[c.id].value for c in contract.checks if c.quarantine)
+    odd = found.rows.bad or out or found.repeats or of_rows
     return outcome is Verdict.PASSED and not odd
 
 
@@ -226,7 +227,7 @@ class _Table:
         named = rows.select(
             "*", provenance.by_file("_file", of).alias(FILE), F.lit(None).alias(BAD_ROW)
         )
-        found = tier_files.measure(named, replace(self._contract, checks=tuple(left)), "")
+        found = tier_files.measure(named, replace(self._contract, checks=tuple(left)))
         return {ingestion: each.measured for ingestion, each in found.items()}
 
     def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:

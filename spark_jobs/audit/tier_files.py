@@ -19,13 +19,13 @@ from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.audit.tier_scan import MAX_AGGREGATES
 from spark_jobs.files.source import BAD_ROW, FILE
 
-_ROWS, _BAD, _QUARANTINED = "rows", "bad_rows", "quarantined"
+_ROWS, _BAD = "rows", "bad_rows"
 Found = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class FileMeasures:
-    """One file's row counts, and the measure of each check by its id.
+    """One file's row counts, without what checks quarantine, and each check's measure by its id.
 
     `repeats` says that a key occurs more than once.
     """
@@ -35,16 +35,16 @@ class FileMeasures:
     repeats: bool = False
 
 
-def measure(rows: DataFrame, contract: Contract, quarantine: str) -> dict[str, FileMeasures]:
+def measure(rows: DataFrame, contract: Contract) -> dict[str, FileMeasures]:
     """Return the measures of each file with rows, by its address in `FILE`.
 
-    `quarantine` is the condition for rows to quarantine, "" where none can be. Raises one of
-    `JavaError` where a file cannot be read, or a condition of the contract cannot be evaluated.
+    Raises one of `JavaError` where a file cannot be read, or a condition of the contract cannot be
+    evaluated.
     """
     scanned = sorted(filter(tier_scan.is_measured, contract.checks), key=lambda c: c.columns)
     keyed = sorted(filter(_is_keyed, contract.checks), key=lambda check: len(check.columns))
     first = scanned[:MAX_AGGREGATES]
-    counts = _by_file(rows, [*_counts(quarantine), *tier_scan.aggregates(first, contract)])
+    counts = _by_file(rows, [*_counts(), *tier_scan.aggregates(first, contract)])
     # A pass of its own: with distinct keys, Spark would add up the others in another order.
     keys_of = _by_file(rows, list(_key_counts(keyed, contract))) if keyed else {}
     found = {
@@ -62,18 +62,14 @@ def _by_file(rows: DataFrame, asked: Sequence[Expression]) -> dict[str, Found]:
     return {row[FILE]: row.asDict() for row in rows.groupBy(FILE).agg(*asked).collect()}
 
 
-def _counts(quarantine: str) -> list[Expression]:
-    return [
-        F.count(F.lit(1)).alias(_ROWS),
-        F.count_if(F.col(BAD_ROW).isNotNull()).alias(_BAD),
-        F.count_if(F.expr(quarantine or "false")).alias(_QUARANTINED),
-    ]
+def _counts() -> list[Expression]:
+    return [F.count(F.lit(1)).alias(_ROWS), F.count(BAD_ROW).alias(_BAD)]
 
 
 def _measures(
     found: Found, contract: Contract, scanned: Sequence[Check], keyed: Sequence[Check]
 ) -> FileMeasures:
-    rows = RowCounts(found[_ROWS], found[_BAD], found[_QUARANTINED])
+    rows = RowCounts(found[_ROWS], found[_BAD], found[_BAD])
     everything = Measured(rows.read, rows.read, Tier.SCAN)
     counted = {c.id: everything for c in contract.checks if _counts_all(c)}
     keys_found = dict(_of_keys(found, keyed))

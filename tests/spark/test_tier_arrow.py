@@ -297,7 +297,7 @@ def _compare(
     """
     contract = _contract(random)
     tables = [_table(random, random.choice((1, 2, 5, 30, 60))) for _ in range(_FILES)]
-    truth = tier_files.measure(_rows(spark, tables, place), contract, "")
+    truth = tier_files.measure(_rows(spark, tables, place), contract)
     for n, table in enumerate(tables):
         found = tier_arrow.measures(_passed(random, table, contract), contract)
         expected = truth[str(n)].measured
