@@ -10,13 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import islice
 from threading import Lock
+from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from lakegate.contract.checks import OF_ROWS, Metric
+from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
@@ -24,9 +23,8 @@ from lakegate.report import CheckResult, Status, Verdict
 from spark_jobs import provenance
 from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
-from spark_jobs.audit.tier_files import FileMeasures
 from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.source import BAD_ROW, FILE
+from spark_jobs.files.source import FILE
 from spark_jobs.group_commit import Entered, Group, GroupTable, Passed, spec_like
 from spark_jobs.one_pass.examined import WAY, Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
@@ -35,7 +33,7 @@ from spark_jobs.spark.session import another_session
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 from spark_jobs.unforeseen import explained
-from spark_jobs.write.commit import commit, data_file
+from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles, Rows
 from spark_jobs.write.layout import Layout, layout_of
@@ -156,12 +154,15 @@ class Judge:
         asked = replace(self.contract, checks=known)
         results = verdict.judge(asked, rows, measured)
         results = tiers.compare_with_history(results, asked, measured, self.baselines)
-        keys = (check.id for check in known if check.metric is Metric.DUPLICATE)
-        repeats = any(measured[id_].value for id_ in keys)
-        return results if is_clean(FileMeasures(rows, measured, repeats), results, asked) else None
+        return results if _is_clean(rows, results, known, measured) else None
 
 
-def is_clean(found: FileMeasures, results: Sequence[CheckResult], contract: Contract) -> bool:
+def _is_clean(
+    rows: RowCounts,
+    results: Sequence[CheckResult],
+    checks: Sequence[Check],
+    measured: Mapping[str, Measured],
+) -> bool:
     """Return if a file passed cleanly: its report needs no row of it.
 
     It has no unparseable row and no row to quarantine, no key twice, and every check holds, or
@@ -169,8 +170,8 @@ def is_clean(found: FileMeasures, results: Sequence[CheckResult], contract: Cont
     """
     outcome, _ = verdict.verdict(results)
     of_rows = [each for each in results if each.status is Status.WARN and each.metric in OF_ROWS]
-    out = any(found.measured[c.id].value for c in contract.checks if c.quarantine)
-    odd = found.rows.bad or out or found.repeats or of_rows
+    named = [c.id for c in checks if c.quarantine or c.metric is Metric.DUPLICATE]
+    odd = rows.bad or of_rows or any(measured[id_].value for id_ in named)
     return outcome is Verdict.PASSED and not odd
 
 
@@ -182,6 +183,7 @@ class _Table:
         self._contract = contract
         self._lock = Lock()
         self._opened: tuple[SparkSession, GroupTable, Layout] | Exception | None = None
+        self._files: dict[str, tuple[Any, ...]] = {}
 
     @property
     def opened(self) -> GroupTable:
@@ -207,7 +209,14 @@ class _Table:
                 self._opened = session, table, layout
             return self._opened
 
-    def measured(self, clean: Sequence[Clean]) -> dict[str, Mapping[str, Measured]]:
+    def _data_files(self, clean: Clean) -> tuple[Any, ...]:
+        """Return a file's data files as Iceberg has them, which are described once."""
+        if clean.ingestion not in self._files:
+            session, _, layout = self._open()
+            self._files[clean.ingestion] = tuple(data_files(session, layout, clean.files))
+        return self._files[clean.ingestion]
+
+    def measured(self, clean: Sequence[Clean]) -> Mapping[str, Mapping[str, Measured]]:
         """Return the measures of the checks that Arrow did not answer, by ingestion.
 
         One query reads all files. Raises Permanent where the contract's own SQL is refused, and one
@@ -217,28 +226,20 @@ class _Table:
         left = [c for c in checks if any(c.id not in each.found.measured for each in clean)]
         if not left:
             return {}
-        session, table, layout = self._open()
+        session, table, _ = self._open()
         session.conf.set("spark.sql.shuffle.partitions", _TASKS)
         for check in left:
             tier_scan.check_own_sql(session, check)
         of = {file.location: each.ingestion for each in clean for file in each.files}
-        made = [data_file(session, layout, file) for each in clean for file in each.files]
+        made = [file for each in clean for file in self._data_files(each)]
         rows = iceberg.rows_of(session, table.opened.table, made)
-        named = rows.select(
-            "*", provenance.by_file("_file", of).alias(FILE), F.lit(None).alias(BAD_ROW)
-        )
-        found = tier_files.measure(named, replace(self._contract, checks=tuple(left)))
-        return {ingestion: each.measured for ingestion, each in found.items()}
+        named = rows.select("*", provenance.by_file("_file", of).alias(FILE))
+        return tier_files.measure(named, replace(self._contract, checks=tuple(left)))
 
     def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""
-        session, table, layout = self._open()
-        written = [file for each, _ in passed for file in each.files]
-        of = session, table.opened, layout
-        made, audited_hash = commit(*of, written, table.name, table.branch)
-        left = iter(made)
-        entered = [
-            Entered(each.storage, found, tuple(islice(left, len(each.files))))
-            for each, found in passed
-        ]
-        return entered, audited_hash
+        entered = [Entered(each.storage, found, self._data_files(each)) for each, found in passed]
+        made = [file for each in entered for file in each.files]
+        rows = sum(each.found.found.rows for each, _ in passed)
+        table = self.opened
+        return entered, commit(table.opened, made, rows, table.name, table.branch)

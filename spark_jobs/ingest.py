@@ -35,7 +35,7 @@ from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.storage import Storage
 from spark_jobs.unforeseen import explained, reading
-from spark_jobs.write.commit import commit
+from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.files import DataFiles, Lake
 from spark_jobs.write.layout import Layout, layout_of
 
@@ -128,9 +128,14 @@ class _Ingestion:
             before = self._rows_before(table, contract)
             where = layout_of(spark, table.table, contract)
             found = self._examined(file, where)
-            of, overwrites = (spark, table, where), contract.write_mode.overwrites
-            files, audited_hash = commit(
-                *of, found.files, spec.ingestion, self.branch, overwrites=overwrites
+            files = data_files(spark, where, found.files)
+            audited_hash = commit(
+                table,
+                files,
+                found.found.rows,
+                spec.ingestion,
+                self.branch,
+                overwrites=contract.write_mode.overwrites,
             )
             run = self._run(contract, table, files, audited_hash)
             effect = self._effect(before, run)

@@ -1,7 +1,6 @@
 """Measure every check for many files in one pass: the aggregates of the other tiers, by file."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -15,28 +14,16 @@ from lakegate.contract.expectations import Unit
 from lakegate.contract.model import Contract
 from lakegate.report import Tier
 from spark_jobs.audit import check_sql, keys, tier_scan
-from spark_jobs.audit.run import Measured, RowCounts
+from spark_jobs.audit.run import Measured
 from spark_jobs.audit.tier_scan import MAX_AGGREGATES
-from spark_jobs.files.source import BAD_ROW, FILE
+from spark_jobs.files.source import FILE
 
-_ROWS, _BAD = "rows", "bad_rows"
+_ROWS = "rows"
 Found = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class FileMeasures:
-    """One file's row counts, without what checks quarantine, and each check's measure by its id.
-
-    `repeats` says that a key occurs more than once.
-    """
-
-    rows: RowCounts
-    measured: Mapping[str, Measured]
-    repeats: bool = False
-
-
-def measure(rows: DataFrame, contract: Contract) -> dict[str, FileMeasures]:
-    """Return the measures of each file with rows, by its address in `FILE`.
+def measure(rows: DataFrame, contract: Contract) -> dict[str, dict[str, Measured]]:
+    """Return each check's measure by its id, for each file with rows by its address in `FILE`.
 
     Raises one of `JavaError` where a file cannot be read, or a condition of the contract cannot be
     evaluated.
@@ -44,7 +31,8 @@ def measure(rows: DataFrame, contract: Contract) -> dict[str, FileMeasures]:
     scanned = sorted(filter(tier_scan.is_measured, contract.checks), key=lambda c: c.columns)
     keyed = sorted(filter(_is_keyed, contract.checks), key=lambda check: len(check.columns))
     first = scanned[:MAX_AGGREGATES]
-    counts = _by_file(rows, [*_counts(), *tier_scan.aggregates(first, contract)])
+    every = F.count(F.lit(1)).alias(_ROWS)
+    counts = _by_file(rows, [every, *tier_scan.aggregates(first, contract)])
     # A pass of its own: with distinct keys, Spark would add up the others in another order.
     keys_of = _by_file(rows, list(_key_counts(keyed, contract))) if keyed else {}
     found = {
@@ -54,7 +42,7 @@ def measure(rows: DataFrame, contract: Contract) -> dict[str, FileMeasures]:
     for start in range(MAX_AGGREGATES, len(scanned), MAX_AGGREGATES):
         more = scanned[start : start + MAX_AGGREGATES]
         for file, each in _by_file(rows, list(tier_scan.aggregates(more, contract))).items():
-            found[file] = _with(found[file], more, each)
+            found[file] |= tier_scan.read(more, each, counts[file][_ROWS], Tier.SCAN)
     return found
 
 
@@ -62,25 +50,13 @@ def _by_file(rows: DataFrame, asked: Sequence[Expression]) -> dict[str, Found]:
     return {row[FILE]: row.asDict() for row in rows.groupBy(FILE).agg(*asked).collect()}
 
 
-def _counts() -> list[Expression]:
-    return [F.count(F.lit(1)).alias(_ROWS), F.count(BAD_ROW).alias(_BAD)]
-
-
 def _measures(
     found: Found, contract: Contract, scanned: Sequence[Check], keyed: Sequence[Check]
-) -> FileMeasures:
-    rows = RowCounts(found[_ROWS], found[_BAD], found[_BAD])
-    everything = Measured(rows.read, rows.read, Tier.SCAN)
-    counted = {c.id: everything for c in contract.checks if _counts_all(c)}
-    keys_found = dict(_of_keys(found, keyed))
-    duplicates = (c.id for c in keyed if c.basis.metric is Metric.DUPLICATE)
-    repeats = any(keys_found[id_].value for id_ in duplicates)
-    return _with(FileMeasures(rows, counted | keys_found, repeats), scanned, found)
-
-
-def _with(file: FileMeasures, scanned: Sequence[Check], found: Found) -> FileMeasures:
-    more = tier_scan.read(scanned, found, file.rows.read, Tier.SCAN)
-    return replace(file, measured={**file.measured, **more})
+) -> dict[str, Measured]:
+    rows = found[_ROWS]
+    counted = {c.id: Measured(rows, rows, Tier.SCAN) for c in contract.checks if _counts_all(c)}
+    scan = tier_scan.read(scanned, found, rows, Tier.SCAN)
+    return {**counted, **dict(_of_keys(found, keyed)), **scan}
 
 
 def _counts_all(check: Check) -> bool:

@@ -16,49 +16,45 @@ from spark_jobs.write.layout import Layout
 _SCAN_TASKS = "org.apache.iceberg.ScanTaskParser"
 
 
-def data_file(spark: SparkSession, where: Layout, file: Written) -> Any:
-    """Return a written file as a table's `org.apache.iceberg.DataFile`."""
-    task = scan_task(file, where)
-    return java_class(spark, _SCAN_TASKS).fromJson(task, True).file()
+def data_files(spark: SparkSession, where: Layout, files: Sequence[Written]) -> list[Any]:
+    """Return written files as the table has them (`org.apache.iceberg.DataFile`), in order."""
+    parser = java_class(spark, _SCAN_TASKS)
+    return [parser.fromJson(scan_task(file, where), True).file() for file in files]
 
 
 def commit(
-    spark: SparkSession,
     opened: Opened,
-    where: Layout,
-    files: Sequence[Written],
+    files: Sequence[Any],
+    rows: int,
     ingestion: str,
     branch: Target,
     *,
     overwrites: bool = False,
-) -> tuple[list[Any], str]:
-    """Append the files in one commit that names the ingestion, or overwrite their partitions.
+) -> str:
+    """Append `data_files` in one commit that names the ingestion, or overwrite their partitions.
 
-    Returns them in order (`org.apache.iceberg.DataFile`), and the commit's hash. Raises Transient
-    when the catalog refuses the commit or another writer committed on the branch, Permanent
-    COUNT_MISMATCH when the commit has other files or rows.
+    They have so many `rows`. Returns the commit's hash. Raises Transient when the catalog refuses
+    the commit or another writer committed on the branch, Permanent COUNT_MISMATCH when the commit
+    has other files or rows.
     """
     if overwrites and not files:
-        return [], branch.own_commit(opened.at)
+        return branch.own_commit(opened.at)
     table = opened.table  # which shows its own commit afterwards
-    made = [data_file(spark, where, file) for file in files]
     update = table.newReplacePartitions() if overwrites else table.newAppend()
-    for each in made:
+    for each in files:
         update = update.addFile(each) if overwrites else update.appendFile(each)
     try:
         update.set(INGESTION, ingestion).commit()
     except JavaError as error:
         raise explain(error, "the file's rows cannot be committed") from error
-    _require_all(table, files)
-    return made, branch.own_commit(opened.at)  # last, so that no other commit is overlooked
+    _require_added(table, len(files), rows)
+    return branch.own_commit(opened.at)  # last, so that no other commit is overlooked
 
 
-def _require_all(table: Any, files: Sequence[Written]) -> None:
-    """Raise Permanent COUNT_MISMATCH unless a table's newest commit added these files."""
+def _require_added(table: Any, files: int, rows: int) -> None:
+    """Raise Permanent COUNT_MISMATCH unless a table's newest commit added so many."""
     summary = iceberg.summary(table)
     added = [int(summary.get(name, 0)) for name in ("added-data-files", "added-records")]
-    if added != [len(files), sum(file.rows for file in files)]:
-        message = (
-            f"the commit has {added[0]:,} data files of {added[1]:,} rows: others were written"
-        )
+    if added != [files, rows]:
+        message = f"the commit has {added[0]:,} data files of {added[1]:,} rows, not all that exist"
         raise Permanent("COUNT_MISMATCH", message)

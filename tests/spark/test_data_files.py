@@ -26,7 +26,7 @@ from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.session import open_session
 from spark_jobs.storage import Storage
-from spark_jobs.write.commit import commit
+from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles
 from spark_jobs.write.layout import Layout, layout_of
@@ -95,8 +95,8 @@ class Lake:
     def commit(self, *bodies: bytes) -> list[Any]:
         """Append the rows of files in one commit; return the data files as the table has them."""
         files = [file for body in bodies for file in self.written(body)]
-        of = self.spark, self.now, self.layout
-        made, _ = commit(*of, files, "an ingestion", self.branch)
+        made = data_files(self.spark, self.layout, files)
+        commit(self.now, made, sum(file.rows for file in files), "an ingestion", self.branch)
         return made
 
     def append(self, body: bytes, folder: Path) -> Any:
@@ -329,9 +329,10 @@ def test_a_large_file_is_put_in_parts(lake: Lake) -> None:
 def test_another_writer_is_noticed(lake: Lake) -> None:
     """A commit of another writer meanwhile is an error of the run, not of the file."""
     files, before = lake.written(by_arrow()["format 2.6"]), lake.now
+    made, rows = data_files(lake.spark, lake.layout, files), sum(file.rows for file in files)
     lake.commit(by_arrow()["format 2.6"])
     with pytest.raises(Transient, match="BRANCH_SHARED"):
-        commit(lake.spark, before, lake.layout, files, "an ingestion", lake.branch)
+        commit(before, made, rows, "an ingestion", lake.branch)
 
 
 _OBSTACLES: Mapping[str, Callable[[Table], Any]] = {
