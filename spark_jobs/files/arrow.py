@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -71,7 +72,7 @@ class ArrowFile:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(error) from error
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Return the types of the columns. Raises MustRewrite for one that Arrow does not have."""
         try:

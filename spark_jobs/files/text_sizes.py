@@ -46,7 +46,7 @@ def most_bytes(pages: memoryview, codec: str, enough: int) -> int:
         largest = sum(page.size for page in dictionaries)
         if bound + entries * largest > enough and largest <= _LARGEST_DICTIONARY:
             largest = max((_longest(page, codec) for page in dictionaries), default=0)
-    except (LookupError, TypeError, StructError, OSError, pa.ArrowException) as error:
+    except (LookupError, TypeError, StructError) as error:
         raise ValueError(f"a page cannot be read: {error!r}") from error
     return bound + entries * largest
 
@@ -84,7 +84,7 @@ def _longest(page: _Page, codec: str) -> int:
     while at < page.size:
         (length,) = length_at(data, at)
         longest = max(longest, length)
-        at += 4 + length
+        at += _LENGTH.size + length
     return longest
 
 

@@ -28,7 +28,7 @@ from spark_jobs.files.arrow_text import Decoded, TextRows
 from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
 from spark_jobs.files.text_lines import LINE
 
-_Numbers: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.int64]
 Unparseable: TypeAlias = list[pa.Table]  # each row as it stands in its file, in `LINE`
 
 
@@ -50,7 +50,7 @@ class Apart:
     present: frozenset[str] = frozenset()
     units: int = 0
 
-    def add(self, divided: Divided, numbers: _Numbers) -> None:
+    def add(self, divided: Divided, numbers: Numbers) -> None:
         """Add the rows that a check quarantines, of those with these numbers in the part."""
         if len(divided.quarantined):
             places = pa.array(np.delete(numbers, divided.places))

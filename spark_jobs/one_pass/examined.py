@@ -1,13 +1,12 @@
 """What is found in a file in one pass over its rows, and in each part of it."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
 
 from lakegate.contract.model import Contract
@@ -18,7 +17,7 @@ from spark_jobs.audit.arrow_keys import Hashes
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.audit.tier_arrow import Divided, Pass
 from spark_jobs.files.arrow_text import TextRows
-from spark_jobs.one_pass.apart import Apart, RowsApart
+from spark_jobs.one_pass.apart import Apart, Numbers, RowsApart
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import Rows
 from spark_jobs.write.origins import ROW
@@ -87,7 +86,26 @@ def require_all(found: Examined, files: Sequence[Written]) -> None:
         raise Permanent("COUNT_MISMATCH", message)
 
 
-def write(files: Sink | None, rows: Iterable[Rows]) -> tuple[Written, ...]:
+def part_of(
+    found: Iterable[tuple[Divided, Numbers]], apart: Apart, contract: Contract, files: Sink | None
+) -> Part:
+    """Return a part of a file, whose rows are written as they are found; `apart` gets all others.
+
+    Each table comes with its rows' numbers from 0: in the file, or in a part without provenance.
+    """
+    passes: list[Pass] = []
+
+    def rows() -> Iterator[Rows]:
+        for divided, numbers in found:
+            passes.append(divided.found)
+            apart.add(divided, numbers)
+            yield _measured_rows(divided, numbers + 1, contract)
+
+    written = _written(files, rows())
+    return Part(reduce(add, passes), written, apart)
+
+
+def _written(files: Sink | None, rows: Iterable[Rows]) -> tuple[Written, ...]:
     """Write all rows; without `files` read them only."""
     if files:
         return tuple(files.write(rows))
@@ -95,7 +113,7 @@ def write(files: Sink | None, rows: Iterable[Rows]) -> tuple[Written, ...]:
     return ()
 
 
-def measured_rows(divided: Divided, numbers: np.ndarray[Any, Any], contract: Contract) -> Rows:
+def _measured_rows(divided: Divided, numbers: Numbers, contract: Contract) -> Rows:
     """Return the rows to write with their statistics, and their numbers if the contract asks.
 
     `numbers` are those of all rows in the file.

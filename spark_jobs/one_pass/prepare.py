@@ -47,22 +47,22 @@ def prepared(
     """
     if reason := why_never(contract) or _why_unsure(contract):
         raise MustRewrite(reason)
-    storage = landed if spark and isinstance(landed, Storage) else None
+    tasks = (spark, landed.spec) if spark and isinstance(landed, Storage) else None
     if contract.format in TEXTS:
         text = Text.open(landed, contract, limits)
         if landed.size <= most_here:
             return TextInDriver(text, most_here)
-        if spark is None or storage is None or text.gzipped:
+        if tasks is None or text.gzipped:
             raise MustRewrite("it is too large for the driver")
-        return TextInTasks(text, spark, storage)
+        return TextInTasks(text, *tasks)
     file, comparison = _opened(landed, contract, limits)
     contract = replace(contract, columns=comparison.columns)
     if sum(sizes(file)) <= most_here:
         threads = threads or os.cpu_count() or 1
         return ParquetInDriver(file, contract, comparison.changes, threads)
-    if spark is None or storage is None:
+    if tasks is None:
         raise MustRewrite("it is too large for the driver")
-    return ParquetInTasks(file, contract, comparison.changes, spark, storage.spec)
+    return ParquetInTasks(file, contract, comparison.changes, *tasks)
 
 
 def _why_unsure(contract: Contract) -> str:

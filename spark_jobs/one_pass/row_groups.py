@@ -4,9 +4,8 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import accumulate
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ from pyspark.sql import SparkSession
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
 from spark_jobs.audit import arrow_values, tier_arrow
-from spark_jobs.audit.tier_arrow import Divided, Pass
+from spark_jobs.audit.tier_arrow import Divided
 from spark_jobs.files.arrow import ArrowFile, MustRewrite
 from spark_jobs.files.arrow_types import schema_of
-from spark_jobs.one_pass.apart import Apart
-from spark_jobs.one_pass.examined import Examined, Part, Sink, measured_rows, together, write
+from spark_jobs.one_pass.apart import Apart, Numbers
+from spark_jobs.one_pass.examined import Examined, Part, Sink, part_of, together
 from spark_jobs.one_pass.tasks import TaskFiles, spread
-from spark_jobs.write.files import Rows
 
 _PART = 128 << 20  # bytes of row groups, uncompressed, that become one data file
 _SMALLEST_PART = 32 << 20
@@ -74,21 +72,15 @@ def _in_task(own: TaskFiles, footer: bytes, groups: Sequence[int]) -> Part:
 
 
 def _part(file: ArrowFile, contract: Contract, files: Sink | None, groups: Sequence[int]) -> Part:
-    passes: list[Pass] = []
-    apart = Apart()
+    names = file.schema.names
     starts = [0, *accumulate(group.num_rows for group in _row_groups(file))]
 
-    def rows() -> Iterator[Rows]:
+    def found() -> Iterator[tuple[Divided, Numbers]]:
         for number in groups:
-            table = file.row_group(number, file.schema.names)
-            divided = _divided(table, contract)
-            passes.append(divided.found)
-            numbers = np.arange(table.num_rows) + starts[number]
-            apart.add(divided, numbers)
-            yield measured_rows(divided, numbers + 1, contract)
+            table = file.row_group(number, names)
+            yield _divided(table, contract), np.arange(table.num_rows) + starts[number]
 
-    written = write(files, rows())
-    return Part(reduce(add, passes), written, apart)
+    return part_of(found(), Apart(), contract, files)
 
 
 def _divided(table: pa.Table, contract: Contract) -> Divided:

@@ -2,24 +2,22 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 
 import numpy as np
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.provenance import Origin
+from lakegate.jobspec import JobSpec
 from lakegate.limits import Limits
-from spark_jobs.audit.tier_arrow import Divided, Pass
+from spark_jobs.audit.tier_arrow import Divided
 from spark_jobs.files.arrow import MustRewrite
 from spark_jobs.files.arrow_text import Decoded
-from spark_jobs.one_pass.apart import Apart
-from spark_jobs.one_pass.examined import Examined, Part, Sink, measured_rows, together, write
+from spark_jobs.one_pass.apart import Apart, Numbers
+from spark_jobs.one_pass.examined import Examined, Part, Sink, part_of, together
 from spark_jobs.one_pass.tasks import TaskFiles, spread
 from spark_jobs.one_pass.text import Text, rows_of
-from spark_jobs.storage import Storage
-from spark_jobs.write.files import Rows
 
 _PART = 64 << 20  # bytes of text that a task holds
 _LOOK = 1 << 20  # bytes in which a row ends
@@ -55,7 +53,7 @@ class TextInTasks(_OfText):
     """The rows of a large text file, read by Spark's tasks."""
 
     spark: SparkSession
-    storage: Storage
+    spec: JobSpec
     part: int = _PART
 
     def examined(self, files: Sink | None = None) -> Examined:
@@ -63,7 +61,7 @@ class TextInTasks(_OfText):
         text = self.text
         if Origin.ROW in text.contract.provenance.names:
             raise MustRewrite("its rows are numbered, and it is too large for the driver")
-        own = TaskFiles.like(files, self.storage.spec, text.contract)
+        own = TaskFiles.like(files, self.spec, text.contract)
         work = partial(_in_task, own, text.head, text.limits)
         ranges = _ranges(text, self.part)
         return _required(spread(self.spark, work, ranges, text.contract, text.rows), text)
@@ -97,20 +95,16 @@ def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
 def _part(
     blocks: Iterable[tuple[Decoded, Divided]], contract: Contract, files: Sink | None
 ) -> Part:
-    passes: list[Pass] = []
     apart = Apart()
 
-    def good() -> Iterator[Rows]:
+    def found() -> Iterator[tuple[Divided, Numbers]]:
         for block, divided in blocks:
-            passes.append(divided.found)
             count = len(block.good) + len(block.bad)
             numbers = np.delete(np.arange(count), block.ranks) + apart.rows
-            apart.add(divided, numbers)
             apart.add_text(block)
-            yield measured_rows(divided, numbers + 1, contract)
+            yield divided, numbers
 
-    written = write(files, good())
-    return Part(reduce(add, passes), written, apart)
+    return part_of(found(), apart, contract, files)
 
 
 def _required(found: Examined, text: Text) -> Examined:

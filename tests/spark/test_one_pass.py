@@ -201,7 +201,7 @@ def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: 
     here = TextInDriver(text, 1000).examined(kept)
     layout = layout_for(asked, folder=storage.address("tests/"))
     files = DataFiles.of(storage, layout, asked, spec)
-    there = TextInTasks(text, job.warm_spark, storage, size).examined(files)
+    there = TextInTasks(text, job.warm_spark, storage.spec, size).examined(files)
     assert (there.measured, there.rows) == (here.measured, here.rows)
     assert (there.changes, here.changes) == (
         ("column x of the file is not in the contract: left out",),
@@ -225,7 +225,7 @@ def test_tasks_hand_over_few_rows(job: Job, table: str) -> None:
     storage = Storage(spec, job.services.s3, None)
     text = Text.open(storage, storage.contract(), spec.limits)
     with pytest.raises(MustRewrite, match="very many of its rows stay out"):
-        TextInTasks(text, job.warm_spark, storage).examined()
+        TextInTasks(text, job.warm_spark, storage.spec).examined()
 
 
 def _quarantined(found: Examined, spark: SparkSession) -> list[Any]:
