@@ -14,9 +14,9 @@ from lakegate.errors import LakegateError
 from lakegate.limits import DEFAULTS
 from spark_jobs.files.arrow import ArrowFile, MustRewrite
 from spark_jobs.files.limits import check_parquet, parquet_footer
+from tests.fakes.in_memory import InMemory
 from tests.fakes.lies import lies
 from tests.fakes.mutations import samples
-from tests.unit.spark_jobs.test_hostile_files import Packed
 
 _LONGEST = 20  # seconds
 
@@ -60,7 +60,7 @@ def _status(body: bytes) -> int:
 
 
 def _read(body: bytes) -> None:
-    landed = Packed(body)
+    landed = InMemory(body)
     footer = parquet_footer(landed)
     check_parquet(footer, landed.size, DEFAULTS)
     file = ArrowFile(landed, footer)

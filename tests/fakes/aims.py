@@ -50,7 +50,7 @@ class Aim:
 
 
 class Ops(Enum):
-    """Whether the tables of results take anything."""
+    """A change of what the tables of results take."""
 
     REFUSED = "from now on nothing can be recorded"
     TAKEN = "from now on it can be again"

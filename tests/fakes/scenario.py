@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from functions.adapters.emr import RunState
@@ -114,6 +115,13 @@ class Scenario(Deployment):
         with suppress(Transient):
             self.publish(landed[0])
         return [self.ingestion(each) for each in landed]
+
+    def commit_odd_column(self, on: Ingestion) -> str:
+        """Give the table a column on an ingestion's branch that main's lacks; return the commit."""
+        table = self.catalog.table(on.audited_hash, TABLE)
+        assert table
+        odd = replace(table.with_columns("id@1", "odd@2"), added=table.added)
+        return self.catalog.commit(on.branch, TABLE, odd)
 
     def end_run(self, known: Known, state: RunState, details: str = "") -> None:
         """End its job run without a driver; EMR announces it."""

@@ -195,6 +195,11 @@ def test_rows_are_quarantined_alike(job: Job, table: str, body: bytes, quarantin
     assert report.rows_rejected == quarantined
 
 
+def _objects(opened: str, objects: list[str]) -> bytes:
+    """Return objects as one array, or one a line."""
+    return (f"[{', '.join(objects)}]" if opened else "\n".join(objects)).encode()
+
+
 @pytest.mark.parametrize("opened", ["", "["], ids=["lines", "array"])
 def test_objects_are_quarantined_alike(job: Job, table: str, opened: str) -> None:
     """Objects stay out as JSON of the contract's columns, or as they stand in the file."""
@@ -205,10 +210,10 @@ def test_objects_are_quarantined_alike(job: Job, table: str, opened: str) -> Non
         '{"id":3,"size":-1,"day":20261124}',
         '{"name":"n3"}',
     ]
-    body = f"[{', '.join(objects)}]" if opened else "\n".join(objects)
+    body = _objects(opened, objects)
     of: Any = {"format": "json", "quarantine": _ALLOWED}
     columns = [each for each in _GUARDED if each["name"] != "price"]
-    assert both_ways(job, table, body.encode(), columns, **of).rows_rejected == 4
+    assert both_ways(job, table, body, columns, **of).rows_rejected == 4
 
 
 def _stored(**columns: Any) -> bytes:
@@ -392,9 +397,9 @@ def test_other_keys_are_left_out_alike(job: Job, table: str, opened: str) -> Non
         '{"id":3,"name":"x","":true}',
         '{"id":"y","name":"n","rare":1.5}',
     ]
-    body = f"[{', '.join(objects)}]" if opened else "\n".join(objects)
+    body = _objects(opened, objects)
     of: Any = {"format": "json", "quarantine": _ALLOWED, "extraColumns": "drop"}
-    report = both_ways(job, table, body.encode(), _NAMED, **of)
+    report = both_ways(job, table, body, _NAMED, **of)
     assert (report.rows_written, len(report.schema_changes)) == (2, 5)
 
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -83,10 +82,7 @@ def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Scenario) 
     """Only the files that main's table cannot take make their job run again."""
     landed = deployment.wait_together(3)
     strange = deployment.ingestion(landed[1])
-    table = deployment.catalog.table(strange.audited_hash, TABLE)
-    assert table
-    odd = replace(table.with_columns("id@1", "odd@2"), added=table.added)
-    hash_ = deployment.catalog.commit(strange.branch, TABLE, odd)
+    hash_ = deployment.commit_odd_column(strange)
     deployment.ledger.save(strange.step("x", "2026-03-01T13", audited_hash=hash_))
     deployment.publish(landed[0])
     assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED, State.PUBLISHED]

@@ -74,10 +74,7 @@ def test_what_cannot_be_registered_keeps_its_branch(deployment: Scenario) -> Non
     """A waiting file that the table cannot take is left as it is, with its intent."""
     landed = deployment.wait_together(2)
     strange = deployment.ingestion(landed[1])
-    table = deployment.catalog.table(strange.audited_hash, TABLE)
-    assert table
-    odd = replace(table.with_columns("id@1", "odd@2"), added=table.added)
-    hash_ = deployment.catalog.commit(strange.branch, TABLE, odd)
+    hash_ = deployment.commit_odd_column(strange)
     deployment.ledger.save(strange.but(audited_hash=hash_))
     deployment.publish(landed[0])
     assert deployment.states(*landed) == [State.PUBLISHED, State.AUDITED]

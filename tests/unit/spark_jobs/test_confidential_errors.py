@@ -2,10 +2,8 @@
 
 import gzip
 import json
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
-from io import BytesIO
-from typing import Any, BinaryIO
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 
@@ -23,6 +21,7 @@ from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undec
 from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import Struct
 from spark_jobs.unforeseen import explained
+from tests.fakes.in_memory import InMemory
 
 HEADLESS = b"Jane Doe,jane@example.org,DE89370400440532013000\nJohn Roe,john@example.org,DE11\n"
 OWN = ("Jane", "jane", "DE89")
@@ -157,16 +156,6 @@ def test_a_transforms_file_is_concealed_as_its_result() -> None:
     assert of_any_columns(OPEN).quotes_files
 
 
-@dataclass(frozen=True)
-class Held:
-    """A file's bytes in memory."""
-
-    body: bytes
-
-    def open(self) -> AbstractContextManager[BinaryIO]:
-        return nullcontext(BytesIO(self.body))
-
-
 def no_json() -> None:
     unused: Any = None
     read_json(unused, "a.json", OPEN, HEADLESS, DEFAULTS)
@@ -177,7 +166,7 @@ def a_key_with_quotes() -> None:
 
 
 def text_after_gzip() -> None:
-    damaged: Any = Held(gzip.compress(b"name\n") + b"Jane")
+    damaged: Any = InMemory(gzip.compress(b"name\n") + b"Jane")
     with uncompressed(damaged, gzipped=True) as text:
         text.read()
 

@@ -12,9 +12,9 @@ import pytest
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS
 from spark_jobs.files.limits import check_parquet, parquet_footer
+from tests.fakes.in_memory import InMemory
 from tests.fakes.lying_parquet import chunks, groups, swapped
 from tests.fakes.thrift import Struct, footer, with_footer
-from tests.unit.spark_jobs.test_hostile_files import Packed
 
 _I32, _I64 = 5, 6
 ROWS = pa.table(
@@ -37,7 +37,7 @@ def honest(**options: Any) -> bytes:
 
 def refusal(body: bytes) -> str:
     """Return why a file is refused, "" if it is taken."""
-    landed = Packed(body)
+    landed = InMemory(body)
     try:
         check_parquet(parquet_footer(landed), landed.size, DEFAULTS)
     except Permanent as error:

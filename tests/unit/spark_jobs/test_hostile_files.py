@@ -27,6 +27,7 @@ from spark_jobs.files.sniff import check_text
 from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text_lines import Unpacked, check_gzip
 from spark_jobs.files.thrift import Compact
+from tests.fakes.in_memory import InMemory
 from tests.fakes.lying_parquet import TERA, parquet, placed, promising
 from tests.unit.spark_jobs.test_file_formats import OPTIONS, code_of
 
@@ -162,27 +163,8 @@ def test_broken_gzip_is_refused(packed: Callable[..., Unpacked], body: bytes) ->
 def test_the_longest_line_is_found(lines: list[bytes], end: int) -> None:
     """The longest line of a compressed text is found, with any line ends and chunks."""
     members = [gzip.compress(line + bytes([end])) for line in lines]
-    found = check_gzip(Packed(b"".join(members) or gzip.compress(b"")), 200)
+    found = check_gzip(InMemory(b"".join(members) or gzip.compress(b"")), 200)
     assert found.longest_line == max(map(len, lines), default=0)
-
-
-class Packed:
-    """A file's bytes in memory."""
-
-    def __init__(self, body: bytes) -> None:
-        self.body, self.size = body, len(body)
-
-    def head(self, length: int) -> bytes:
-        return self.body[:length]
-
-    def range(self, start: int, length: int) -> bytes:
-        return self.body[start : start + length]
-
-    def tail(self, length: int) -> bytes:
-        return self.body[-length:]
-
-    def open(self) -> io.BytesIO:
-        return io.BytesIO(self.body)
 
 
 @pytest.mark.parametrize(
