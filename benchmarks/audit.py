@@ -20,11 +20,11 @@ from benchmarks.results import parquet, written
 from lakegate.landing import LandedObject
 from spark_jobs.audit import tiers
 from spark_jobs.audit.run import Measured, Run
+from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import open_session
-from spark_jobs.storage import Storage
 
 _STATUSES = ("NEW", "PAID", "SHIPPED", "DONE")
 _EMAIL, _CODE = "^[^@ ]+@[^@ ]+$", "^[A-Z]{2}-[0-9]+$"

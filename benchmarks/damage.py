@@ -32,8 +32,8 @@ from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
 from lakegate.limits import DEFAULTS
 from lakegate.report import AuditReport, Verdict
-from spark_jobs.ingest import ingest
 from spark_jobs.one_pass.examined import WAY
+from spark_jobs.run.ingest import ingest
 from spark_jobs.spark.jvm import JavaError
 from tests.fakes.lies import lies
 from tests.fakes.mutations import FLAT, Sample, mutated, samples

@@ -12,8 +12,8 @@ import traceback
 
 from lakegate.errors import LakegateError
 from lakegate.limits import DEFAULTS
-from spark_jobs.files.arrow import ArrowFile, MustRewrite
-from spark_jobs.files.limits import check_parquet, parquet_footer
+from spark_jobs.files.arrow.consistency import check_parquet, parquet_footer
+from spark_jobs.files.arrow.parquet import ArrowFile, MustRewrite
 from tests.fakes.in_memory import InMemory
 from tests.fakes.lies import lies
 from tests.fakes.mutations import samples

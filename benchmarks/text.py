@@ -24,7 +24,7 @@ from benchmarks.small_files import Kind, readings_contract
 from lakegate.contract.model import parse
 from lakegate.limits import DEFAULTS
 from lakegate.report import Verdict
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.open import LocalFile, open_source
 from spark_jobs.one_pass.prepare import prepared
 from tests.spark.measuring import reading_session

@@ -12,14 +12,14 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import Verdict
 from lakegate.shared_run import SharedRun
 from lakegate.text import one_line
-from spark_jobs.attempt import carry_out, wait_for_token
-from spark_jobs.compact import compact
-from spark_jobs.probe import probe
-from spark_jobs.serving import connect
-from spark_jobs.shared_run import serve
+from spark_jobs.changes.compact import compact
+from spark_jobs.lake.storage import Storage
+from spark_jobs.run.attempt import carry_out, wait_for_token
+from spark_jobs.run.probe import probe
+from spark_jobs.shared.serve import serve
+from spark_jobs.shared.serving import connect
+from spark_jobs.shared.work_queue import SqsQueues
 from spark_jobs.spark.session import open_session
-from spark_jobs.storage import Storage
-from spark_jobs.work_queue import SqsQueues
 
 EXIT_CODES = {Verdict.PASSED: 0, Verdict.REJECTED: 3, Verdict.ERRORED: 4}
 

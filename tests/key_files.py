@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from lakegate.report import DataFile
-from spark_jobs.audit.key_columns import KeyColumns
-from spark_jobs.storage import Storage
+from spark_jobs.audit.keys.key_columns import KeyColumns
+from spark_jobs.lake.storage import Storage
 
 FOLDER = "warehouse/tests/rows_0a1b2c3d-1/data"
 NAN = math.nan

@@ -1,6 +1,6 @@
 """Read a CSV sample as the job reads it: its options, and each cell as text.
 
-Python's parser is the one by which the job counts a file's rows (spark_jobs/files/csv.py).
+Python's parser is the one by which the job counts a file's rows (spark_jobs/files/text/csv.py).
 """
 
 import codecs
@@ -21,7 +21,7 @@ from cli.suggest.cells import Cells, refusal, refuse_bad_rows, table_of
 from cli.suggest.columns import CELLS, SHAPES, Outlier
 from lakegate.contract.reading.properties import name_problem
 from lakegate.limits import DEFAULTS
-from spark_jobs.files.csv_rows import csv_reader, row_pattern
+from spark_jobs.files.text.csv_rows import csv_reader, row_pattern
 
 _DELIMITERS = (",", ";", "\t", "|")
 _HEAD = 1 << 18  # characters that decide on the delimiter

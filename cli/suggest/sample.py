@@ -15,7 +15,7 @@ from cli.suggest.columns import ColumnProfile, Outlier, columns_of
 from cli.suggest.csv import decoded, read_csv
 from cli.suggest.json import read_json
 from lakegate.errors import LakegateError, Permanent
-from spark_jobs.files.sniff import check_binary, is_gzip, kind_of
+from spark_jobs.files.text.sniff import check_binary, is_gzip, kind_of
 
 _HEAD = 64 * 1024
 _LONGEST = 200

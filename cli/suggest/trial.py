@@ -1,7 +1,7 @@
 """Try a draft on its own sample, before a person sees it.
 
 The job judges files in Spark. Here duckdb does it, by conditions that mean the same: those for
-cells are the job's (spark_jobs/files/cells.py), and those for checks are `access.check_sql`.
+cells are the job's (spark_jobs/files/text/cells.py), and those for checks are `access.check_sql`.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
 _ZONE = "( ?(Z|UTC|[+-](0[0-9]|1[0-8])(:?[0-9]{2})?))?"
 _NO_NUMBER = "nan|[+-]?inf|[+-]?infinity"
-# A cell that is a value of a type, as spark_jobs/files/cells.py decides it.
+# A cell that is a value of a type, as spark_jobs/files/text/cells.py decides it.
 _FORMS: Mapping[str, str] = {
     "boolean": "(?i)true|false|t|f|yes|no|y|n|1|0",
     "int": "[-+]?[0-9]+",

@@ -36,15 +36,15 @@ from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.files.open import LocalFile
-from spark_jobs.files.sniff import is_gzip
-from spark_jobs.ingest import ingest
+from spark_jobs.files.text.sniff import is_gzip
+from spark_jobs.lake.storage import plain_name
 from spark_jobs.one_pass.examined import WAY
 from spark_jobs.one_pass.prepare import prepared
-from spark_jobs.report import errored, report
+from spark_jobs.run.ingest import ingest
 from spark_jobs.spark.session import CATALOG, closed, session_settings
 from spark_jobs.spark.step_metrics import now
-from spark_jobs.storage import plain_name
-from spark_jobs.unforeseen import explained
+from spark_jobs.spark.unforeseen import explained
+from spark_jobs.write.report import errored, report
 
 _SETTINGS = {
     **SPARK_SETTINGS,

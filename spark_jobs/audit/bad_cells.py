@@ -14,7 +14,7 @@ from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
 from lakegate.diagnosis import HIDDEN, BadCell
 from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
-from spark_jobs.files.text_lines import collected
+from spark_jobs.files.text.text_lines import collected
 
 MOST_NAMED = 10  # in a file
 _WIDEST = 200

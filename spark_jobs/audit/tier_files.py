@@ -13,7 +13,8 @@ from lakegate.contract.checks import Check, Metric
 from lakegate.contract.expectations import Unit
 from lakegate.contract.model import Contract
 from lakegate.report import Tier
-from spark_jobs.audit import check_sql, keys, tier_scan
+from spark_jobs.audit import check_sql, tier_scan
+from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.run import Measured
 from spark_jobs.audit.tier_scan import MAX_AGGREGATES
 from spark_jobs.files.source import FILE

@@ -18,8 +18,8 @@ from lakegate.errors import Permanent
 from lakegate.report import Tier
 from spark_jobs.audit import check_sql, tier_statistics
 from spark_jobs.audit.run import Measured, Run
-from spark_jobs.errors import BAD_VALUE, explain
 from spark_jobs.spark import jvm, sql_parser
+from spark_jobs.spark.errors import BAD_VALUE, explain
 
 # With more aggregates Spark's generated code is too large for the JVM to compile well.
 MAX_AGGREGATES = 60

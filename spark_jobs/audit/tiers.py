@@ -22,7 +22,8 @@ from lakegate.contract.model import Contract
 from lakegate.diagnosis import HIDDEN
 from lakegate.drift import FEWEST, Baselines, baseline, comparable, deviation
 from lakegate.report import Baseline, CheckResult, Tier
-from spark_jobs.audit import tier_keys, tier_scan, tier_statistics, verdict
+from spark_jobs.audit import tier_scan, tier_statistics, verdict
+from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.run import Measured, RowCounts, Run
 
 Answer = Callable[[Run, Iterable[Check]], Mapping[str, Measured]]

@@ -12,20 +12,20 @@ from pyspark.sql import types as T
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
-from spark_jobs.errors import Quoting, explain, masked
-from spark_jobs.files import sniff
-from spark_jobs.files.avro import read_avro
-from spark_jobs.files.csv import read_csv
-from spark_jobs.files.json import is_array, read_json
+from spark_jobs.files.columnar.avro import read_avro
+from spark_jobs.files.columnar.orc import read_orc
+from spark_jobs.files.columnar.parquet import read_parquet
 from spark_jobs.files.limits import check_array, check_line
-from spark_jobs.files.orc import read_orc
-from spark_jobs.files.parquet import read_parquet
 from spark_jobs.files.source import BAD_ROW, Bytes, LocalFile, Source, refused_source
-from spark_jobs.files.text_lines import BY_BYTES, Unpacked, check_gzip, check_lines
+from spark_jobs.files.text import sniff
+from spark_jobs.files.text.csv import read_csv
+from spark_jobs.files.text.json import is_array, read_json
+from spark_jobs.files.text.text_lines import BY_BYTES, Unpacked, check_gzip, check_lines
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns
 from spark_jobs.schema.diagnosis import Finding
 from spark_jobs.schema.rows import columns_of, landed
 from spark_jobs.spark import jvm, sql_parser
+from spark_jobs.spark.errors import Quoting, explain, masked
 
 __all__ = ["BAD_ROW", "Bytes", "LocalFile", "Source", "open_source"]
 

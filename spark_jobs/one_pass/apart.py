@@ -20,16 +20,15 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.report import Tier
 from spark_jobs.audit import tier_scan
+from spark_jobs.audit.arrow.tier_arrow import Divided
 from spark_jobs.audit.bad_cells import MOST_NAMED
 from spark_jobs.audit.run import Measured
-from spark_jobs.audit.tier_arrow import Divided
-from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import Decoded, TextRows
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import Decoded, TextRows, Unparseable
 from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
-from spark_jobs.files.text_lines import LINE
+from spark_jobs.files.text.text_lines import LINE
 
 Numbers: TypeAlias = NDArray[np.int64]
-Unparseable: TypeAlias = list[pa.Table]  # each row as it stands in its file, in `LINE`
 
 
 @dataclass

@@ -12,11 +12,11 @@ import pyarrow as pa
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.provenance import Origin
 from lakegate.errors import Permanent
-from spark_jobs.audit import tier_arrow
-from spark_jobs.audit.arrow_keys import Hashes
+from spark_jobs.audit.arrow import tier_arrow
+from spark_jobs.audit.arrow.tier_arrow import Divided, Pass
+from spark_jobs.audit.keys.arrow_keys import Hashes
 from spark_jobs.audit.run import Measured, RowCounts
-from spark_jobs.audit.tier_arrow import Divided, Pass
-from spark_jobs.files.arrow_text import TextRows
+from spark_jobs.files.arrow.text import TextRows
 from spark_jobs.one_pass.apart import Apart, Numbers, RowsApart
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import Rows

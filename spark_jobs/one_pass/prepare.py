@@ -16,17 +16,18 @@ from pyspark.sql import SparkSession
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
-from spark_jobs.audit.tier_arrow import answerable
-from spark_jobs.files.arrow import ArrowFile, MustRewrite
-from spark_jobs.files.exact import TEXTS, compared, why_inexact, why_never
-from spark_jobs.files.limits import check_columns, check_parquet, parquet_footer
+from spark_jobs.audit.arrow.tier_arrow import answerable
+from spark_jobs.files.arrow.consistency import check_parquet, parquet_footer
+from spark_jobs.files.arrow.exact import TEXTS, compared, why_inexact, why_never
+from spark_jobs.files.arrow.parquet import ArrowFile, MustRewrite
+from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import Bytes
+from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import Prepared
 from spark_jobs.one_pass.row_groups import ParquetInDriver, ParquetInTasks, sizes
 from spark_jobs.one_pass.text import Text
 from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
 from spark_jobs.schema.compare import Comparison
-from spark_jobs.storage import Storage
 
 _MOST_HERE = 256 << 20  # bytes that the driver decodes itself
 

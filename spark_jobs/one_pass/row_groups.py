@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
-from spark_jobs.audit import arrow_values, tier_arrow
-from spark_jobs.audit.tier_arrow import Divided
-from spark_jobs.files.arrow import ArrowFile, MustRewrite
-from spark_jobs.files.arrow_types import schema_of
+from spark_jobs.audit.arrow import tier_arrow
+from spark_jobs.audit.arrow.tier_arrow import Divided
+from spark_jobs.files.arrow import values as arrow_values
+from spark_jobs.files.arrow.parquet import ArrowFile, MustRewrite
+from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.one_pass.apart import Apart, Numbers
 from spark_jobs.one_pass.examined import Examined, Part, Sink, part_of, together
 from spark_jobs.one_pass.tasks import TaskFiles, spread

@@ -18,14 +18,14 @@ from lakegate.contract.checks import KEYED
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
-from spark_jobs.audit import arrow_keys
-from spark_jobs.audit.arrow_keys import Hashes
-from spark_jobs.audit.keys import Keys
-from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import TextRows
+from spark_jobs.audit.keys import arrow_keys
+from spark_jobs.audit.keys.arrow_keys import Hashes
+from spark_jobs.audit.keys.counts import Keys
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import TextRows
+from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import Examined, Part, Sink, together
 from spark_jobs.spark.jvm import JavaError
-from spark_jobs.storage import Storage
 from spark_jobs.write.files import DataFiles
 from spark_jobs.write.layout import Layout
 

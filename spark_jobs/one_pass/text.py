@@ -12,16 +12,16 @@ from typing import BinaryIO, TypeVar
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
-from spark_jobs.audit import tier_arrow
-from spark_jobs.audit.arrow_values import is_plain
-from spark_jobs.audit.tier_arrow import Divided
-from spark_jobs.files import sniff
-from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_csv import csv_rows
-from spark_jobs.files.arrow_json import json_rows
-from spark_jobs.files.arrow_text import Block, Decoded, TextRows
+from spark_jobs.audit.arrow import tier_arrow
+from spark_jobs.audit.arrow.tier_arrow import Divided
+from spark_jobs.files.arrow.csv import csv_rows
+from spark_jobs.files.arrow.json import json_rows
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import Block, Decoded, TextRows
+from spark_jobs.files.arrow.values import is_plain
 from spark_jobs.files.source import Bytes
-from spark_jobs.files.text_lines import most_unpacked, uncompressed
+from spark_jobs.files.text import sniff
+from spark_jobs.files.text.text_lines import most_unpacked, uncompressed
 
 _BLOCK = 4 << 20
 _Item = TypeVar("_Item")

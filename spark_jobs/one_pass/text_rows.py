@@ -11,9 +11,9 @@ from lakegate.contract.model import Contract
 from lakegate.contract.reading.provenance import Origin
 from lakegate.jobspec import JobSpec
 from lakegate.limits import Limits
-from spark_jobs.audit.tier_arrow import Divided
-from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import Decoded
+from spark_jobs.audit.arrow.tier_arrow import Divided
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import Decoded
 from spark_jobs.one_pass.apart import Apart, Numbers
 from spark_jobs.one_pass.examined import Examined, Part, Sink, part_of, together
 from spark_jobs.one_pass.tasks import TaskFiles, spread

@@ -11,9 +11,9 @@ from lakegate.contract.columns import KEY, Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
 from lakegate.diagnosis import WrongColumns
-from spark_jobs.errors import mask_names
 from spark_jobs.schema.diagnosis import Finding, diagnose
 from spark_jobs.schema.differences import Difference, Kind, differences
+from spark_jobs.schema.masking import mask_names
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
 # Undeclared columns: which of them a table can hold, and with which type

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from lakegate.contract.columns import ITEM, KEY, VALUE, quoted
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
-from spark_jobs.errors import mask_names
 from spark_jobs.schema.compare import required_places
 from spark_jobs.schema.differences import Difference, Kind, differences
+from spark_jobs.schema.masking import mask_names
 from spark_jobs.schema.types import Struct, parse
 
 # Types that Iceberg widens (specification, "Schema evolution"), besides decimals of one scale.

@@ -1,6 +1,6 @@
 """Open the Spark session of one run, with the catalog of its branch only."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from pyspark.sql import SparkSession
@@ -13,6 +13,8 @@ from spark_jobs.spark import jvm, sql_parser
 CATALOG = "lake"
 REST_CATALOG = "org.apache.iceberg.rest.RESTCatalog"
 _HIDDEN = ".token"
+# Returns the session for a job spec and the job's token.
+OpenSession = Callable[[JobSpec, str], SparkSession]
 
 
 def open_session(spec: JobSpec, token: str) -> SparkSession:

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.contract.reading.layout import Partition, SortKey, TableLayout
-from spark_jobs.errors import explain
+from spark_jobs.spark.errors import explain
 from spark_jobs.spark.jvm import JavaError, items_of, java_class, texts_of
 
 _EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"

@@ -6,10 +6,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.errors import Permanent
-from spark_jobs.append import INGESTION, Opened, Target
-from spark_jobs.errors import explain
 from spark_jobs.spark import iceberg
+from spark_jobs.spark.errors import explain
 from spark_jobs.spark.jvm import JavaError, java_class
+from spark_jobs.write.append import INGESTION, Opened, Target
 from spark_jobs.write.description import Written, scan_task
 from spark_jobs.write.layout import Layout
 

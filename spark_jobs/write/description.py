@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from spark_jobs.audit.arrow_values import ColumnStatistics
+from spark_jobs.files.arrow.values import ColumnStatistics
 from spark_jobs.write.layout import Field, Layout
 
 

@@ -18,15 +18,15 @@ import pyarrow.parquet as pq
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
-from spark_jobs.audit.arrow_values import FLOATING, ColumnStatistics, is_plain, statistics
-from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_types import schema_of
-from spark_jobs.files.places import places
-from spark_jobs.provenance import values_of
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.places import places
+from spark_jobs.files.arrow.types import schema_of
+from spark_jobs.files.arrow.values import FLOATING, ColumnStatistics, is_plain, statistics
 from spark_jobs.write.description import Written, column_sizes, split_offsets
 from spark_jobs.write.layout import CODECS, Layout
 from spark_jobs.write.origins import with_origins
 from spark_jobs.write.partitions import arranged
+from spark_jobs.write.provenance import values_of
 
 _MOST_HELD = 64 << 20  # bytes of the rows that become a row group
 _ARRANGED = 256 << 20  # bytes of rows that are divided by partitions and sorted at once

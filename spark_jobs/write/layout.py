@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.layout import SortKey
-from spark_jobs.audit.arrow_values import FLOATING, is_plain
-from spark_jobs.files.places import Place, fields
+from spark_jobs.files.arrow.places import Place, fields
+from spark_jobs.files.arrow.values import FLOATING, is_plain
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.jvm import items_of, java_class, texts_of
 from spark_jobs.spark.table_layout import order_of

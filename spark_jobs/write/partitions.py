@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from lakegate.contract.columns import Column
 from lakegate.contract.reading.layout import SortKey
-from spark_jobs.audit.arrow_values import within_structs
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.values import within_structs
 from spark_jobs.write.layout import Layout, PartitionField
 
 Columns = Mapping[str, Column]

@@ -14,9 +14,9 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
 from lakegate.limits import Limits
 from lakegate.shared_run import SharedRun
-from spark_jobs.serving import means
-from spark_jobs.storage import Replaced, Storage
-from spark_jobs.taken_files import TakenFiles
+from spark_jobs.lake.storage import Replaced, Storage
+from spark_jobs.shared.serving import means
+from spark_jobs.shared.taken_files import TakenFiles
 from tests.contract.aws import ACCOUNT
 from tests.fakes.deployment import ORDERS
 from tests.unit.lakegate.test_jobspec import SPEC

@@ -11,7 +11,7 @@ import pytest
 from moto import mock_aws
 
 from lakegate.shared_run import MOST_FILES, Judged
-from spark_jobs.work_queue import Queues, SqsQueues, Waiting
+from spark_jobs.shared.work_queue import Queues, SqsQueues, Waiting
 from tests.contract.aws import ACCOUNT
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
 

@@ -12,8 +12,8 @@ from moto import mock_aws
 
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
-from spark_jobs.storage import Held, Storage, held
-from spark_jobs.write.uploads import PART, new_object
+from spark_jobs.lake.storage import Held, Storage, held
+from spark_jobs.lake.uploads import PART, new_object
 from tests.contract.aws import ACCOUNT
 from tests.unit.lakegate.test_jobspec import SPEC
 

@@ -138,7 +138,7 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
     eventually(
         lambda: [i for i in gate.adapters.ledger.all() if i.id in ids and i.job_run], PATIENCE
     )
-    change(checkout, "functions/pipeline/intake.py", "spark_jobs/ingest.py")
+    change(checkout, "functions/pipeline/intake.py", "spark_jobs/run/ingest.py")
 
     checkout.run("lakegate deploy --stage local")
 

@@ -36,7 +36,7 @@ from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.upkeep import FEWEST
-from spark_jobs.nessie_branch import BranchExists
+from spark_jobs.lake.nessie_branch import BranchExists
 from tests.fakes.clock import FakeClock
 from tests.fakes.rows import ROWS_A_FILE, rows_in
 
@@ -158,7 +158,7 @@ class FakeCatalog:
         return self._heads.setdefault(name, self._heads[MAIN])
 
     def make_branch(self, name: str) -> str:
-        """See spark_jobs.nessie_branch.Branch.create."""
+        """See spark_jobs.lake.nessie_branch.Branch.create."""
         if name in self._heads:
             raise BranchExists(name)
         return self.create_branch(name)
@@ -241,7 +241,7 @@ class FakeCatalog:
         self.commit(branch, name, current.append(*files), registers=registers)
 
     def own_commit(self, branch: str, before: str) -> str:
-        """See spark_jobs.nessie_branch.Branch.own_commit."""
+        """See spark_jobs.lake.nessie_branch.Branch.own_commit."""
         head = self.head(branch)
         if before not in (head, *self._commits[head].parents[:1]):
             raise Transient("BRANCH_SHARED", f"another writer committed on the branch {branch}")

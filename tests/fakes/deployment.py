@@ -24,8 +24,8 @@ from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.shared_run import Judged
-from spark_jobs import shared_run
-from spark_jobs.taken_files import TakenFiles
+from spark_jobs.shared import serve as shared_run
+from spark_jobs.shared.taken_files import TakenFiles
 from tests.fakes import messages
 from tests.fakes.alerts import FakeAlerts
 from tests.fakes.announcements import FakeAnnouncements

@@ -308,7 +308,7 @@ def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTab
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
-    """Append in the steps of spark_jobs.append, between which others may write on the branch."""
+    """Append in the steps of `spark_jobs.write.append`; others may write between them."""
     _require_unshared(spec, catalog)
     append(catalog, lake, spec.branch, spec.table, data_file(spec))
     return passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakegate.contract.model import Contract
-from spark_jobs.files.places import fields
+from spark_jobs.files.arrow.places import fields
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles
 from spark_jobs.write.layout import Field, Layout

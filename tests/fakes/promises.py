@@ -19,7 +19,7 @@ from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
 from lakegate.landing import ingestion_id, parse_report_key
 from lakegate.times import second
-from spark_jobs.taken_files import MARKER
+from spark_jobs.shared.taken_files import MARKER
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import Deployment
 from tests.fakes.files_in_the_lake import check_files

@@ -1,7 +1,7 @@
 """What a shared run works with, without Spark: branches and texts in memory, scripted verdicts.
 
-The loop over the queue and the way of each file are the product's: spark_jobs.shared_run and
-spark_jobs.taken_files.
+The loop over the queue and the way of each file are the product's: spark_jobs.shared.serve and
+spark_jobs.shared.taken_files.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import group_branch, group_reports_key
 from lakegate.report import AuditReport, Verdict, to_lines
-from spark_jobs.taken_files import Means
+from spark_jobs.shared.taken_files import Means
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import (
@@ -33,7 +33,7 @@ from tests.fakes.storage import FakeLake
 
 @dataclass(frozen=True)
 class FakeBranch:
-    """See spark_jobs.nessie_branch.Branch."""
+    """See spark_jobs.lake.nessie_branch.Branch."""
 
     catalog: FakeCatalog
     name: str
@@ -52,7 +52,7 @@ class FakeBranch:
 
 @dataclass(frozen=True)
 class FakeStorage:
-    """See spark_jobs.storage.Storage."""
+    """See spark_jobs.lake.storage.Storage."""
 
     spec: JobSpec
     lake: FakeLake
@@ -92,7 +92,7 @@ class Judges:
         )
 
     def _together(self, files: Sequence[Any], token: str) -> Sequence[AuditReport]:
-        """See spark_jobs.group.ingest_group."""
+        """See spark_jobs.shared.group.ingest_group."""
         specs = list({file.spec.ingestion: file.spec for file in files}.values())
         agreed = self.lake.contract_at(specs[0].contract_key, specs[0].contract_version)
         with _as_nessie_answers():
@@ -108,7 +108,7 @@ class Judges:
         return found.verdict is Verdict.PASSED and fine and found.rows_written > 0
 
     def _append(self, specs: Sequence[JobSpec]) -> Sequence[AuditReport]:
-        """See spark_jobs.group_commit."""
+        """See spark_jobs.shared.group_commit."""
         first = specs[0]
         branch = group_branch(first.table, self.token().zfill(16))
         base = FakeBranch(self.catalog, branch).create()
@@ -129,7 +129,7 @@ class Judges:
         return replace(found, group=group)
 
     def _alone(self, spec: JobSpec, storage: object, token: str) -> AuditReport:
-        """See spark_jobs.attempt.carry_out."""
+        """See spark_jobs.run.attempt.carry_out."""
         with _as_nessie_answers():
             found = judge_alone(spec, self._script(spec), self.catalog, self.lake, self.keys)
         if found is None:

@@ -237,16 +237,16 @@ class FakeLake:
         return {each.key: each for each in from_lines(self._texts[key][-1], key)}
 
     def finished_report(self, key: str) -> AuditReport | None:
-        """See spark_jobs.storage.Storage.finished_report."""
+        """See spark_jobs.lake.storage.Storage.finished_report."""
         return self.report(key) if key in self._texts else None
 
     def put_report(self, key: str, text: str) -> AuditReport:
-        """See spark_jobs.storage.Storage.put_report."""
+        """See spark_jobs.lake.storage.Storage.put_report."""
         self._texts[key] = self._texts[key] or [text.encode()]
         return self.report(key)
 
     def size(self, key: str) -> int:
-        """See spark_jobs.storage.Storage.stored."""
+        """See spark_jobs.lake.storage.Storage.stored."""
         return len(self._texts[key][-1]) if key in self._texts else 0
 
     def baselines(self, table: str) -> tuple[Baselines, str]:

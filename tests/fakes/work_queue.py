@@ -8,7 +8,7 @@ from typing import Protocol
 
 from lakegate.jobspec import JobSpec
 from lakegate.shared_run import MOST_FILES, Judged
-from spark_jobs.work_queue import HIDDEN_SECONDS, Waiting
+from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Waiting
 
 
 class Seconds(Protocol):

@@ -24,13 +24,13 @@ from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs import main
-from spark_jobs.errors import explain
-from spark_jobs.files.exact import TEXTS
+from spark_jobs.files.arrow.exact import TEXTS
 from spark_jobs.files.open import LocalFile, open_source
-from spark_jobs.files.sniff import is_gzip
+from spark_jobs.files.text.sniff import is_gzip
+from spark_jobs.lake.storage import Storage
+from spark_jobs.spark.errors import explain
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.spark.session import session_settings
-from spark_jobs.storage import Storage
 from tests.fakes.schema import validate_report
 from tests.services import Services, fresh_session, services, warm_spark
 from tests.spark.measuring import NO_RUN, contract_of, reading_session, rows_by_arrow

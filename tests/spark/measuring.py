@@ -16,9 +16,9 @@ from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import CheckResult
 from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.source import LocalFile
-from spark_jobs.files.text_lines import LINE
+from spark_jobs.files.text.text_lines import LINE
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark.session import session_settings
 from tests.fakes.lakes import data_files

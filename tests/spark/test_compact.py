@@ -13,7 +13,7 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.upkeep import FEWEST, Comparison
 from spark_jobs import main
-from spark_jobs.compact import fingerprint
+from spark_jobs.changes.compact import fingerprint
 from tests.fakes.clock import FakeClock
 from tests.services import fresh_session
 from tests.spark.conftest import Job, changed

@@ -20,17 +20,17 @@ from pyspark.sql import DataFrame, SparkSession
 from lakegate.contract.model import Contract
 from lakegate.errors import Transient
 from lakegate.limits import DEFAULTS
-from spark_jobs.append import INGESTION, Opened, append, open_table
-from spark_jobs.nessie_branch import Branch
+from spark_jobs.lake.nessie_branch import Branch
+from spark_jobs.lake.storage import Storage
+from spark_jobs.lake.uploads import PART
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.session import open_session
-from spark_jobs.storage import Storage
+from spark_jobs.write.append import INGESTION, Opened, append, open_table
 from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles
 from spark_jobs.write.layout import Layout, layout_of
-from spark_jobs.write.uploads import PART
 from tests.fakes.parquet_files import (
     PROPERTIES,
     ROWS,

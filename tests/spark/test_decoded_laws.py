@@ -13,11 +13,11 @@ from pyspark.sql import functions as F
 
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract, parse
-from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_text import Block, Decoded
-from spark_jobs.files.cells import read_text
-from spark_jobs.files.json import typed_rows
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import Block, Decoded
 from spark_jobs.files.source import FILE
+from spark_jobs.files.text.cells import read_text
+from spark_jobs.files.text.json import typed_rows
 from spark_jobs.one_pass.text import rows_of
 from tests.fakes.amounts import RUNS, SEED
 from tests.spark.conftest import Job

@@ -19,11 +19,11 @@ from lakegate.landing import WRITTEN_BY_JOBS, group_reports_key, run_name
 from lakegate.report import AuditReport, Verdict, from_lines
 from lakegate.shared_run import Judged, SharedRun
 from spark_jobs import main
-from spark_jobs.serving import means
-from spark_jobs.shared_run import serve
-from spark_jobs.storage import Storage
-from spark_jobs.taken_files import TakenFiles
-from spark_jobs.work_queue import SqsQueues
+from spark_jobs.lake.storage import Storage
+from spark_jobs.shared.serve import serve
+from spark_jobs.shared.serving import means
+from spark_jobs.shared.taken_files import TakenFiles
+from spark_jobs.shared.work_queue import SqsQueues
 from tests.fakes.schema import validate_report
 from tests.services import fresh_session
 from tests.spark.conftest import Job, parquet

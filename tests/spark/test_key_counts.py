@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.audit import keys
+from spark_jobs.audit.keys import counts as keys
 from tests.spark.conftest import Job
 
 pytestmark = pytest.mark.spark

@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from infra.local.settings import LAKE_BUCKET
-from spark_jobs.audit import keys
-from spark_jobs.audit.keys import Keys
-from spark_jobs.audit.known_keys import KeyFiles, OwnKeys
-from spark_jobs.storage import Storage
+from spark_jobs.audit.keys import counts as keys
+from spark_jobs.audit.keys.counts import Keys
+from spark_jobs.audit.keys.known_keys import KeyFiles, OwnKeys
+from spark_jobs.lake.storage import Storage
 from tests.key_files import FOLDER, Rows, columns_of, data_file, tables
 from tests.spark.conftest import Job
 from tests.spark.measuring import NO_RUN, reading_session

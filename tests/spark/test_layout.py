@@ -20,12 +20,12 @@ from functions.adapters.iceberg import Tables
 from functions.model.ingestion import Intent
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport
-from spark_jobs.append import append_observed, open_table
 from spark_jobs.files.source import BAD_ROW, Source
-from spark_jobs.nessie_branch import Branch
+from spark_jobs.lake.nessie_branch import Branch
+from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import WAY
 from spark_jobs.spark.session import open_session
-from spark_jobs.storage import Storage
+from spark_jobs.write.append import append_observed, open_table
 from tests.services import fresh_session
 from tests.spark.conftest import Job, new_table, parquet
 from tests.spark.measuring import contract_of, custom, options

@@ -12,13 +12,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lakegate.report import Verdict
-from spark_jobs.append import quarantined_rows
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import WAY, Examined
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.one_pass.text import Text
 from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
-from spark_jobs.storage import Storage
+from spark_jobs.write.append import quarantined_rows
 from spark_jobs.write.files import DataFiles
 from tests.fakes import lying_parquet
 from tests.fakes.lakes import data_files, layout_for

@@ -18,7 +18,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.files.open import LocalFile, open_source
 from spark_jobs.one_pass.examined import WAY
-from spark_jobs.provenance import of_one_file, require_each_number
+from spark_jobs.write.provenance import of_one_file, require_each_number
 from tests.spark.conftest import Job, orc_file, parquet, reason
 from tests.spark.measuring import NO_RUN, contract_of, options, reading_session
 from tests.spark.test_group import _ingest as ingest_together

@@ -10,10 +10,10 @@ import requests
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
-from spark_jobs.ingest import ingest, ingest_batch
-from spark_jobs.nessie_branch import Branch
+from spark_jobs.lake.nessie_branch import Branch
+from spark_jobs.lake.storage import Storage
+from spark_jobs.run.ingest import ingest, ingest_batch
 from spark_jobs.spark.session import open_session
-from spark_jobs.storage import Storage
 from tests.services import fresh_session
 from tests.spark.conftest import GOOD, Job, changed, parquet
 from tests.spark.test_batch import Batch, batch

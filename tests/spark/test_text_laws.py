@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract, parse
-from spark_jobs.files.cells import read_text
 from spark_jobs.files.source import FILE
-from spark_jobs.files.text_lines import LINE
+from spark_jobs.files.text.cells import read_text
+from spark_jobs.files.text.text_lines import LINE
 from tests.fakes.amounts import RUNS, SEED
 from tests.spark.conftest import Job
 from tests.spark.hostile_cells import BAD, CELLS, COLUMNS, LINE_ENDS

@@ -25,7 +25,8 @@ from lakegate.contract.rules import Rule
 from lakegate.ecma_patterns import PATTERNS, PatternUnsupported
 from lakegate.pattern_lint import refuse_slow
 from lakegate.report import Tier
-from spark_jobs.audit import tier_arrow, tier_files
+from spark_jobs.audit import tier_files
+from spark_jobs.audit.arrow import tier_arrow
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.source import FILE
 from tests.fakes.amounts import RUNS, SEED

@@ -14,7 +14,7 @@ from infra.local.settings import LAKE_BUCKET
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key
 from lakegate.report import AuditReport, Verdict
-from spark_jobs.audit.key_digest import FOLDER
+from spark_jobs.audit.keys.key_digest import FOLDER
 from tests.spark.conftest import Job, parquet, reason
 from tests.spark.measuring import UNIQUE, contract_of, whole_table
 

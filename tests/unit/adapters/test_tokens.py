@@ -17,7 +17,7 @@ from functions.adapters.secrets import Bearer, Secret
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.tokens import TokenRefused, check_lasts
-from spark_jobs.attempt import wait_for_token
+from spark_jobs.run.attempt import wait_for_token
 from tests.unit.lakegate.test_jobspec import SPEC
 from tests.unit.lakegate.test_nessie_tokens import made
 

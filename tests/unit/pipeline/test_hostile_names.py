@@ -23,7 +23,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, branch_name, ingestion_id
 from lakegate.report import AuditReport, Reason
 from lakegate.text import escaped_json, one_line, visible
-from spark_jobs.storage import plain_name
+from spark_jobs.lake.storage import plain_name
 from tests.fakes.deployment import TABLE
 from tests.fakes.examples import FAILED, INGESTION, LANDED, REPORT
 from tests.fakes.job import rejected

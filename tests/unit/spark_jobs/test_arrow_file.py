@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.files.arrow import ArrowFile, Damaged, MustRewrite
+from spark_jobs.files.arrow.parquet import ArrowFile, Damaged, MustRewrite
 from spark_jobs.files.source import LocalFile
 from tests.fakes import damaged_parquet, lying_parquet, thrift
 from tests.fakes.amounts import SEED

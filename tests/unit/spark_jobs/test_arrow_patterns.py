@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 import pytest
 
 from lakegate.ecma_patterns import PATTERNS
-from spark_jobs.audit.arrow_patterns import re2_pattern
+from spark_jobs.audit.arrow.patterns import re2_pattern
 from tests.unit.contract.pattern_examples import QUICK
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from lakegate.jobspec import JobSpec
 from lakegate.refusals import RightMissing
 from lakegate.report import AuditReport, Reason, Verdict
-from spark_jobs.attempt import carry_out
-from spark_jobs.storage import Storage
+from spark_jobs.lake.storage import Storage
+from spark_jobs.run.attempt import carry_out
 from tests.unit.lakegate.test_jobspec import SPEC
 
 

@@ -13,14 +13,14 @@ from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS
 from spark_jobs.audit import verdict
 from spark_jobs.audit.external import control_differences
-from spark_jobs.files.csv import header
-from spark_jobs.files.json import read_json
-from spark_jobs.files.text_lines import uncompressed
-from spark_jobs.files.variants import field
+from spark_jobs.files.text.csv import header
+from spark_jobs.files.text.json import read_json
+from spark_jobs.files.text.text_lines import uncompressed
+from spark_jobs.files.text.variants import field
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
 from spark_jobs.schema.evolution import column_changes
 from spark_jobs.schema.types import Struct
-from spark_jobs.unforeseen import explained
+from spark_jobs.spark.unforeseen import explained
 from tests.fakes.in_memory import InMemory
 
 HEADLESS = b"Jane Doe,jane@example.org,DE89370400440532013000\nJohn Roe,john@example.org,DE11\n"

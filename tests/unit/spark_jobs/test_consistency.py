@@ -11,7 +11,7 @@ import pytest
 
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS
-from spark_jobs.files.limits import check_parquet, parquet_footer
+from spark_jobs.files.arrow.consistency import check_parquet, parquet_footer
 from tests.fakes.in_memory import InMemory
 from tests.fakes.lying_parquet import chunks, groups, swapped
 from tests.fakes.thrift import Struct, footer, with_footer

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pyiceberg import conversions
 from pyiceberg import types as ice
 
-from spark_jobs.audit.arrow_values import ColumnStatistics
+from spark_jobs.files.arrow.values import ColumnStatistics
 from spark_jobs.write.description import Written, bounds_of, scan_task
 from spark_jobs.write.layout import Field, Layout, Spec
 

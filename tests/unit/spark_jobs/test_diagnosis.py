@@ -5,8 +5,8 @@ import pytest
 from lakegate.contract.model import Contract, parse
 from lakegate.diagnosis import WrongColumns
 from spark_jobs.audit import verdict
-from spark_jobs.files.csv import header
-from spark_jobs.files.header_clues import clues
+from spark_jobs.files.text.csv import header
+from spark_jobs.files.text.header_clues import clues
 from spark_jobs.schema.compare import compare
 from tests.unit.spark_jobs.test_confidential_errors import contract as people
 

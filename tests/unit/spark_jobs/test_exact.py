@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 from lakegate.contract.model import Contract, parse
-from spark_jobs.files.arrow import ArrowFile, MustRewrite
-from spark_jobs.files.exact import (
+from spark_jobs.files.arrow.exact import (
     LARGEST_ROW_GROUP,
     MOST_VALUES,
     compared,
     why_inexact,
     why_never,
 )
+from spark_jobs.files.arrow.parquet import ArrowFile, MustRewrite
 from spark_jobs.files.source import LocalFile
 from tests.fakes import lying_parquet, thrift
 from tests.fakes.parquet_files import (

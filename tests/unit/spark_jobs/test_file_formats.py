@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakegate.errors import Permanent
-from spark_jobs.files.avro import count_rows as count_avro
-from spark_jobs.files.csv import complete_line, header
-from spark_jobs.files.csv_rows import Rows, count_rows, row_pattern
-from spark_jobs.files.sniff import check_binary, check_text
+from spark_jobs.files.columnar.avro import count_rows as count_avro
 from spark_jobs.files.source import LocalFile
-from spark_jobs.files.text_lines import check_gzip
+from spark_jobs.files.text.csv import complete_line, header
+from spark_jobs.files.text.csv_rows import Rows, count_rows, row_pattern
+from spark_jobs.files.text.sniff import check_binary, check_text
+from spark_jobs.files.text.text_lines import check_gzip
 
 OPTIONS = {"delimiter": ",", "quote": '"', "escape": '"', "encoding": "UTF-8"}
 _COMPLETE = complete_line(OPTIONS).removeprefix("(?s)\\A").removesuffix("\\z")

@@ -13,20 +13,19 @@ from hypothesis import strategies as st
 
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
-from spark_jobs.files.avro import count_rows as count_avro
-from spark_jobs.files.csv_rows import count_rows
+from spark_jobs.files.arrow.consistency import check_parquet, parquet_footer
+from spark_jobs.files.arrow.thrift import Compact
+from spark_jobs.files.columnar.avro import count_rows as count_avro
+from spark_jobs.files.columnar.parquet import count_begun
 from spark_jobs.files.limits import (
     check_array,
     check_columns,
-    check_parquet,
     check_rows,
-    parquet_footer,
 )
-from spark_jobs.files.parquet import count_begun
-from spark_jobs.files.sniff import check_text
 from spark_jobs.files.source import LocalFile
-from spark_jobs.files.text_lines import Unpacked, check_gzip
-from spark_jobs.files.thrift import Compact
+from spark_jobs.files.text.csv_rows import count_rows
+from spark_jobs.files.text.sniff import check_text
+from spark_jobs.files.text.text_lines import Unpacked, check_gzip
 from tests.fakes.in_memory import InMemory
 from tests.fakes.lying_parquet import TERA, parquet, placed, promising
 from tests.unit.spark_jobs.test_file_formats import OPTIONS, code_of

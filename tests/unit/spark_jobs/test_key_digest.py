@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spark_jobs.audit.arrow_keys import mixed
-from spark_jobs.audit.key_digest import Subject, Untrusted, pack, unpack
+from spark_jobs.audit.keys.arrow_keys import mixed
+from spark_jobs.audit.keys.key_digest import Subject, Untrusted, pack, unpack
 
 SUBJECT = Subject("s3://lake/warehouse/a/b_1/data/one.parquet", 1234, "1:string")
 HASHES = st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 300)), max_size=50)

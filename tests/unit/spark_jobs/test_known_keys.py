@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from lakegate.report import DataFile
-from spark_jobs.audit.arrow_keys import HashRows, mixed
-from spark_jobs.audit.key_columns import KeyColumns, Unreadable
-from spark_jobs.audit.keys import Keys
-from spark_jobs.audit.known_keys import KeyFiles, OwnKeys
-from spark_jobs.storage import Storage
+from spark_jobs.audit.keys.arrow_keys import HashRows, mixed
+from spark_jobs.audit.keys.counts import Keys
+from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
+from spark_jobs.audit.keys.known_keys import KeyFiles, OwnKeys
+from spark_jobs.lake.storage import Storage
 from tests.key_files import FOLDER, TYPES, Rows, columns_of, data_file, schema_of, tables
 from tests.spark.measuring import NO_RUN
 

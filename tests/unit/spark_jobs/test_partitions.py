@@ -14,8 +14,8 @@ from pyiceberg.transforms import parse_transform
 
 from lakegate.contract.columns import Column
 from lakegate.contract.reading.layout import SortKey
-from spark_jobs.files.arrow import MustRewrite
-from spark_jobs.files.arrow_types import type_of
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.types import type_of
 from spark_jobs.write.layout import Layout, Order, PartitionField, Spec
 from spark_jobs.write.partitions import arranged
 

@@ -4,7 +4,7 @@ import pytest
 
 from lakegate.errors import LakegateError
 from lakegate.refusals import RightMissing
-from spark_jobs.errors import explain
+from spark_jobs.spark.errors import explain
 
 
 class Java:

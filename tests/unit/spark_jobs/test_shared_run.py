@@ -14,8 +14,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key, run_name
 from lakegate.limits import Limits
 from lakegate.shared_run import MOST_FILES, SharedRun
-from spark_jobs.shared_run import Clock, serve
-from spark_jobs.work_queue import HIDDEN_SECONDS, Waiting
+from spark_jobs.shared.serve import Clock, serve
+from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Waiting
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
 from tests.unit.lakegate.test_jobspec import SPEC
 from tests.waiting import eventually

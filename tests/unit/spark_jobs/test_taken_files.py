@@ -8,7 +8,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import branch_name
 from lakegate.report import AuditReport
 from lakegate.shared_run import SharedRun
-from spark_jobs.taken_files import TakenFiles
+from spark_jobs.shared.taken_files import TakenFiles
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import passed
 from tests.fakes.scenario import FIRST, KEY, Scenario

@@ -16,7 +16,7 @@ import pytest
 
 from lakegate.contract.model import Contract, parse
 from lakegate.limits import DEFAULTS, Limits
-from spark_jobs.files.arrow import MustRewrite
+from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.one_pass.text import blocks, rows_of
 from tests.spark.hostile_cells import BAD, CELLS, COLUMNS, same
 from tests.spark.measuring import contract_of, rows_by_arrow

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.files.arrow import MOST_TEXT, ArrowFile, MustRewrite
+from spark_jobs.files.arrow.parquet import MOST_TEXT, ArrowFile, MustRewrite
+from spark_jobs.files.arrow.text_sizes import most_bytes
 from spark_jobs.files.source import LocalFile
-from spark_jobs.files.text_sizes import most_bytes
 from tests.fakes.parquet_files import footer_of
 
 LONG = "x" * 100_000

@@ -15,9 +15,9 @@ from lakegate.contract.columns import ITEM, Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.values import NONE
 from lakegate.contract.rules import Condition, Quantile, Rule
-from spark_jobs.audit.arrow_keys import mix
-from spark_jobs.audit.arrow_values import ColumnStatistics, statistics
-from spark_jobs.audit.tier_arrow import Pass, answerable, measure, measures
+from spark_jobs.audit.arrow.tier_arrow import Pass, answerable, measure, measures
+from spark_jobs.audit.keys.arrow_keys import mix
+from spark_jobs.files.arrow.values import ColumnStatistics, statistics
 
 NAN, DUPLICATE, DISTINCT = math.nan, Metric.DUPLICATE, Metric.DISTINCT
 NOT_UTF8 = pa.array([b"a", b"\xff\xfe", None], pa.binary()).view(pa.string())

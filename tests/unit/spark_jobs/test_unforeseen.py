@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError, Permanent, Transient
-from spark_jobs.unforeseen import UNFORESEEN, explained, reason_of
+from spark_jobs.spark.unforeseen import UNFORESEEN, explained, reason_of
 from tests.unit.spark_jobs.test_confidential_errors import CLOSED, OPEN
 
 WHAT = "the file cannot be ingested"

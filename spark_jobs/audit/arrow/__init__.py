@@ -1,0 +1,1 @@
+"""Answer checks from decoded Arrow data."""

@@ -1,0 +1,307 @@
+"""Tier 5: checks that need a Spark job each.
+
+These are keys, foreign keys, checks of the whole table, SQL queries and control files. The keys of
+the same columns are counted once. A key that contains a unique key needs no job. A check that
+cannot be measured does not affect the others.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakegate.contract.checks import KEYED, OF_ROWS, Check, Metric, Scope, Window
+from lakegate.contract.expectations import Unit
+from lakegate.contract.rules import Control, Query, Reference
+from lakegate.errors import Permanent
+from lakegate.report import Tier
+from spark_jobs.audit import check_sql, external, main_table, tier_scan
+from spark_jobs.audit.keys import counts as keys
+from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
+from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys
+from spark_jobs.audit.main_table import Condition, FindScans, MainTable
+from spark_jobs.audit.run import Measured, Run
+from spark_jobs.lake.storage import Storage
+from spark_jobs.spark import iceberg, jvm
+from spark_jobs.spark.errors import explain, masked
+
+_Scope = Scope | Window
+
+
+@dataclass(frozen=True)
+class _KeyAudit:
+    """The checks of one run, with the keys that were counted so far.
+
+    `find_scans` returns the lookup for the data files that a check's keys are compared with, None
+    for all of main's. `own` holds keys by their columns, None where only Spark can read them.
+    `unique` holds the columns of keys without duplicates, with their scope and condition.
+    """
+
+    run: Run
+    find_scans: Callable[[Check], FindScans] | None
+    own: dict[tuple[str, ...], OwnKeys | None] = field(default_factory=dict)
+    counted: dict[tuple[frozenset[str], str], keys.Keys] = field(default_factory=dict)
+    unique: list[tuple[_Scope, frozenset[str], str]] = field(default_factory=list)
+
+    @cached_property
+    def main(self) -> MainTable:
+        """Return the run's table as it was when the branch was created."""
+        return main_table.open_table(self.run)
+
+    @cached_property
+    def storage(self) -> Storage:
+        """Return the buckets of the run."""
+        return Storage.of_objects(self.run.spec)
+
+
+def is_measured(check: Check) -> bool:
+    """Return if the check belongs to this tier."""
+    metric = check.basis.metric
+    return metric in KEYED or (check.checks_whole_table and metric in (*OF_ROWS, Metric.ROWS))
+
+
+def answer(
+    run: Run,
+    checks: Iterable[Check],
+    find_scans: Callable[[Check], FindScans] | None = None,
+) -> Mapping[str, Measured]:
+    """Return the measures, by check id, of all checks that need a job of their own.
+
+    `find_scans` returns the lookup for the data files to compare a check's keys with, by default
+    all of main's.
+    """
+    audit = _KeyAudit(run, find_scans)
+    able = sorted(filter(is_measured, checks), key=lambda check: len(check.columns))
+    rows = [check for check in able if check.basis.metric in OF_ROWS]
+    measured = {check.id: _measured_or_problem(audit, check) for check in able if check not in rows}
+    for scope in dict.fromkeys(check.scope for check in rows):
+        measured |= _measure_rows(run, [check for check in rows if check.scope == scope])
+    return measured
+
+
+def _measured_or_problem(audit: _KeyAudit, check: Check) -> Measured:
+    """Measure a check, or return the problem. Raises Transient where a retry may help."""
+    try:
+        return _measured(audit, check.basis)
+    except (*jvm.JavaError, Permanent) as error:
+        return _problem(audit.run, error)
+
+
+def _problem(run: Run, error: Exception) -> Measured:
+    why: Exception = error
+    if isinstance(error, jvm.JavaError):
+        explained = explain(error, "the check cannot be measured", otherwise="CHECK_FAILED")
+        why = masked(explained, run.contract)
+    if not isinstance(why, Permanent):
+        raise why from error
+    return Measured(None, run.written, Tier.KEYS, problem=why.message)
+
+
+def _measured(audit: _KeyAudit, check: Check) -> Measured:
+    run = audit.run
+    tier_scan.check_own_sql(run.spark, check)
+    match check.metric, check.rule:
+        case Metric.DUPLICATE, _:
+            return _duplicates(audit, check)
+        case Metric.DISTINCT, _:
+            return Measured(_distinct(audit, check), run.written, Tier.KEYS)
+        case Metric.ORPHAN, Reference() as reference:
+            rows = _checked_rows(run, check)
+            count, note = keys.missing(run, check, reference, rows)
+            return Measured(count, _row_count(run, check, rows), Tier.KEYS, note=note)
+        case Metric.QUERY, Query(text):
+            return Measured(
+                external.answer(run, text, _rows_in_scope(run, check)), run.written, Tier.KEYS
+            )
+        case Metric.CONTROL, Control() as control:
+            text = audit.storage.control(control.format)
+            count, note = external.control_differences(run, control, text)
+            return Measured(count, run.written, Tier.KEYS, note=note)
+        case _:
+            return Measured(_checked_rows(run, check).count(), run.written, Tier.KEYS)
+
+
+def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
+    run, columns = audit.run, frozenset(check.columns)
+    rows = _row_count(run, check)
+    if part := next(_unique_parts(audit, check), None):
+        note = f"{', '.join(sorted(part))} alone is unique"
+        return Measured(0, rows, Tier.KEYS, note=note)
+    found = _counted(audit, check)
+    known = (
+        _repeated_in_table(audit, check, found)
+        if check.checks_whole_table and found.distinct
+        else None
+    )
+    value = found.excess + (known or 0)
+    if check.checks_whole_table and not value:
+        _put_digests(audit, check)
+    if found.excess == 0:
+        audit.unique.append((Scope.FILE if value else check.scope, columns, check.where))
+    by_statistics = known is None and check.checks_whole_table and found.excess == 0
+    tier = Tier.MANIFESTS if by_statistics else Tier.KEYS
+    return Measured(value, rows, tier, note=_note(found, known))
+
+
+def _unique_parts(audit: _KeyAudit, check: Check) -> Iterator[frozenset[str]]:
+    """Yield the unique keys within the check's key: they make the larger key unique too."""
+    for scope, columns, where in audit.unique:
+        reaches = check.scope is Scope.FILE or scope in (Scope.TABLE, check.scope)
+        if columns <= frozenset(check.columns) and reaches and where in ("", check.where):
+            yield columns
+
+
+def _counted(audit: _KeyAudit, check: Check) -> keys.Keys:
+    """Count the file's keys, once for all checks of the same columns and rows."""
+    of = frozenset(check.columns), check.where
+    if of not in audit.counted:
+        own = _own_keys(audit, check) if check.checks_whole_table and not check.where else None
+        audit.counted[of] = (own and own.counted) or keys.count(_keys_of_file(audit.run, check))
+    return audit.counted[of]
+
+
+def _keys_of_file(run: Run, check: Check) -> DataFrame:
+    return _keys(run, check, _filtered(run.rows, check))
+
+
+def _own_keys(audit: _KeyAudit, check: Check) -> OwnKeys | None:
+    """Return the file's keys, read once for all checks of the same columns, or None."""
+    if check.columns not in audit.own:
+        audit.own[check.columns] = _read_own_keys(audit, check)
+    return audit.own[check.columns]
+
+
+def _read_own_keys(audit: _KeyAudit, check: Check) -> OwnKeys | None:
+    run = audit.run
+    key = [run.contract.column(name) for name in check.columns]
+    if run.written > MOST_OWN or any(column.top != column.name for column in key):
+        return None
+    columns = KeyColumns.find(iceberg.written_schema(run.spark, run.table), check.columns)
+    if columns is None:
+        return None
+    of_key = KeyFiles(audit.storage, columns)
+    files = list(map(iceberg.data_file, run.files))
+    try:
+        return OwnKeys.read(of_key, files) if all(map(of_key.may_have_digest, files)) else None
+    except Unreadable:
+        return None
+
+
+def _put_digests(audit: _KeyAudit, check: Check) -> None:
+    """Keep the digests of the file's keys for later files; a re-audit writes nothing."""
+    own = _own_keys(audit, check)
+    if own and not audit.run.spec.reaudit_base:
+        own.put_digests()
+
+
+def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int | None:
+    """Return how many of the file's keys the table has; None where statistics exclude them."""
+    run = audit.run
+    columns = [run.contract.column(name) for name in check.columns]
+    dated = [check.scope.column] if isinstance(check.scope, Window) else []
+    if audit.main.lacks_columns([*(column.top for column in columns), *dated]):
+        return None
+    window = [main_table.within_window(run, check.scope)] if isinstance(check.scope, Window) else []
+    condition = main_table.key_range(run, columns, [c.name for c in columns])
+    if window:
+        condition = Condition(" AND ".join(filter(None, [condition.sql, *window])))
+    find_scans = audit.find_scans(check) if audit.find_scans else audit.main.find_scans
+    scans = find_scans(condition)
+    return _repeated_in(audit, check, counted, scans, condition) if scans else None
+
+
+def _repeated_in(
+    audit: _KeyAudit, check: Check, counted: keys.Keys, scans: Sequence[Any], condition: Condition
+) -> int:
+    """Return how many of the file's keys the live rows have that meet the condition.
+
+    Of the scanned data files only those are read that may have such a key by their digests.
+    """
+    run, own = audit.run, _own_keys(audit, check)
+    if own:
+        by_path = {str(scan.file().location()): scan for scan in scans}
+        files = [iceberg.data_file(scan.file()) for scan in by_path.values()]
+        suspects = own.suspects(run.spark, files)
+        scans = [by_path[path] for path in suspects.paths]
+        if not scans:
+            return 0
+        of_all_rows = not check.where and not isinstance(check.scope, Window)
+        if of_all_rows and all(scan.deletes().isEmpty() for scan in scans):
+            with suppress(Unreadable):  # then Spark reads them, or says what is wrong
+                return own.count_in(suspects)
+    there = iceberg.rows_in(run.spark, audit.main.table, scans)
+    there = _filtered(there.where(condition.sql) if condition.sql else there, check)
+    mine = _keys_of_file(run, check)
+    return keys.found_in(mine, counted, _keys(run, check, there)).count()
+
+
+def _note(found: keys.Keys, known: int | None) -> str:
+    before = f"{keys.in_words(known)} already in the table" if known else ""
+    return ", ".join(filter(None, (found.note, before)))
+
+
+def _distinct(audit: _KeyAudit, check: Check) -> int:
+    if not check.checks_whole_table:
+        return _counted(audit, check).distinct
+    return keys.count(_keys(audit.run, check, _checked_rows(audit.run, check))).distinct
+
+
+def _measure_rows(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
+    """Measure checks of rows in one scope, which is larger than the file, in one scan."""
+    try:
+        for check in checks:
+            tier_scan.check_own_sql(run.spark, check)
+        rows = _rows_in_scope(run, checks[0])
+        everything = F.count(F.lit(1)).alias("all")
+        asked = list(tier_scan.aggregates(checks, run.contract))
+        found = rows.agg(everything, *asked).collect()[0].asDict()
+        own = tier_scan.read(checks, run.rows.agg(*asked).collect()[0].asDict(), 0, Tier.KEYS)
+    except (*jvm.JavaError, Permanent) as error:
+        if len(checks) > 1:
+            return {
+                id_: each for check in checks for id_, each in _measure_rows(run, [check]).items()
+            }
+        return {checks[0].id: _problem(run, error)}
+    measured = tier_scan.read(checks, found, found["all"], Tier.KEYS)
+    return {
+        id_: replace(each, note=f"{own[id_].value:,} of them in the file")
+        for id_, each in measured.items()
+    }
+
+
+def _keys(run: Run, check: Check, rows: DataFrame) -> DataFrame:
+    return keys.keys_of(rows, keys.of_check(check.columns, run.contract))
+
+
+def _filtered(rows: DataFrame, check: Check) -> DataFrame:
+    return rows.where(check_sql.checks_row(check)) if check.where else rows
+
+
+def _checked_rows(run: Run, check: Check) -> DataFrame:
+    return _filtered(_rows_in_scope(run, check), check)
+
+
+def _rows_in_scope(run: Run, check: Check) -> DataFrame:
+    """Return the rows in the check's scope, always with the file's own."""
+    if check.scope is Scope.FILE:
+        return run.rows
+    if not isinstance(check.scope, Window):
+        return main_table.whole_table(run)
+    newer = f"coalesce({main_table.within_window(run, check.scope)}, false)"
+    return main_table.whole_table(run).where(newer).unionByName(run.rows.where(f"NOT {newer}"))
+
+
+def _row_count(run: Run, check: Check, checked: DataFrame | None = None) -> int:
+    """Return the number of rows for percentages; it is counted only if there is one.
+
+    They are the rows that were `checked`, by default the file's.
+    """
+    expected = [check.expect, *([check.warn] if check.warn else [])]
+    if all(each.unit is not Unit.PERCENT for each in expected):
+        return run.written
+    rows = run.rows if checked is None else checked
+    return _filtered(rows, check).count() if check.where or rows is not run.rows else run.written

@@ -1,0 +1,1 @@
+"""Decode files with Arrow, if it reads them exactly as Spark does."""

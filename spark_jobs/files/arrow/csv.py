@@ -1,0 +1,194 @@
+"""Decode blocks of CSV with Arrow: cells are split as texts, and then read as values.
+
+`csv` defines the meaning. Each line must be a complete row; one with too many or too few cells is
+bad, and so is one with a bad cell.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from pyspark.sql import DataFrame
+
+from lakegate.contract.columns import Column
+from lakegate.contract.model import Contract
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import (
+    Block,
+    Cells,
+    Decoded,
+    TextRows,
+    read_texts,
+    table_of,
+    text_of,
+)
+from spark_jobs.files.arrow.types import schema_of
+from spark_jobs.files.text.csv import Header, header_of, typed_lines
+from spark_jobs.files.text.csv_rows import Options
+from spark_jobs.schema.compare import compare
+
+_MARK = b"\xef\xbb\xbf"
+_MOST_CELLS = 10_000
+
+
+def csv_rows(head: bytes, contract: Contract) -> TextRows:
+    """Return how to decode a CSV file whose text begins with `head`. Raises MustRewrite."""
+    options, found = contract.options, header_of(head, contract)
+    comparison = compare([(name, "") for name in found.names], contract)
+    if comparison.findings or not found.names:
+        raise MustRewrite("its columns are not those that the contract allows")
+    if options["encoding"] != "UTF-8" or options["quote"] != options["escape"]:
+        raise MustRewrite("Spark alone reads its encoding or its escapes")
+    if any(not "\t" <= options[name] <= "~" for name in ("delimiter", "quote")):
+        raise MustRewrite("Spark alone reads its delimiter or its quotes")
+
+    def strictly(lines: DataFrame) -> tuple[DataFrame, DataFrame]:
+        return typed_lines(lines, found, comparison.columns, options)
+
+    own = replace(contract, columns=comparison.columns)
+    decode = _Csv(own, found).decode
+    return TextRows(b"\n", 1, 0, decode, strictly, lambda _: comparison, "line", found.names)
+
+
+@dataclass(frozen=True)
+class _Csv:
+    contract: Contract
+    header: Header
+
+    def decode(self, block: Block) -> Decoded:
+        """Return a block's rows. Raises MustRewrite."""
+        body = block.body.removeprefix(_MARK) if block.is_first else block.body
+        units, options = body.count(b"\n"), self.contract.options
+        _require_lines(body, options)
+        body, before = self._without_header(body, is_first=block.is_first)
+        if not body.strip(b"\r\n"):
+            return Decoded(schema_of(self.contract.columns).empty_table(), units)
+        texts, wrong = self._texts(body)
+        found = {name.lower(): texts[name] for name in self.header.names}
+        absent = pa.nulls(len(texts), pa.string())
+        table, bad = table_of(
+            self.contract,
+            lambda column: _cells(found.get(column.name.lower(), absent), column, options),
+        )
+        if wrong is None and bad is None:
+            return Decoded(table, units)
+        lines, numbers = _lines(body)
+        is_bad = np.zeros(len(lines), bool) if wrong is None else wrong
+        if len(lines) - np.count_nonzero(is_bad) != len(table):
+            raise MustRewrite("its lines are not its rows")
+        if bad is not None:
+            is_bad[~is_bad] = bad
+            table = table.filter(pa.array(~bad))
+        ranks = np.flatnonzero(is_bad)
+        return Decoded(table, units, lines.take(pa.array(ranks)), before + numbers[ranks], ranks)
+
+    def _without_header(self, body: bytes, *, is_first: bool) -> tuple[bytes, int]:
+        """Return a block's lines of rows, and the number of lines before them."""
+        header = self.header.first.encode()
+        if not header:
+            return body, 0
+        end = next((e for e in (b"\n", b"\r\n") if body.startswith(header + e)), b"")
+        if is_first and not end:
+            raise MustRewrite("its header is not its first line")
+        rest = body[len(header + end) :] if is_first else body
+        if header in rest and header in rest.replace(b"\r", b"").split(b"\n"):
+            raise MustRewrite("its header comes again")
+        return rest, int(is_first)
+
+    def _texts(self, body: bytes) -> tuple[pa.Table, np.ndarray[Any, Any] | None]:
+        """Return the cells of rows that have all of them, and which lines have not, if any."""
+        options, names = self.contract.options, self.header.names
+        try:
+            return _texts(body, options, names), None
+        except (pa.ArrowException, UnicodeError):
+            lines, _ = _lines(body)
+        wrong = _with_other_cells(lines, options, len(names))
+        fine = lines.filter(pa.array(~wrong)).cast(pa.binary()).to_pylist()
+        if not fine:
+            return pa.table([pa.array([], pa.string()) for _ in names], list(names)), wrong
+        try:
+            return _texts(b"\n".join(fine), options, names), wrong
+        except (pa.ArrowException, UnicodeError) as error:
+            raise MustRewrite("its rows have different numbers of cells") from error
+
+
+def _with_other_cells(lines: pa.Array, options: Options, width: int) -> np.ndarray[Any, Any]:
+    """Return which of some complete rows have not so many cells."""
+    delimiter, _ = _signs(options)
+    outside = pc.replace_substring_regex(lines, f"(^|{delimiter}){_quoted(options)}", "\\1")
+    counted = pc.count_substring(outside, options["delimiter"]).to_numpy()
+    if counted.max(initial=0) > _MOST_CELLS:
+        raise MustRewrite("it has rows with very many cells, of which Spark refuses some")
+    different: np.ndarray[Any, Any] = counted != width - 1
+    return different
+
+
+def _lines(body: bytes) -> tuple[pa.Array, np.ndarray[Any, Any]]:
+    """Return the lines that are not empty, and their numbers from 0."""
+    lines = pa.array(body.replace(b"\r", b"").split(b"\n"), pa.string())
+    numbers = np.flatnonzero(pc.binary_length(lines).to_numpy())
+    return lines.take(pa.array(numbers)), numbers
+
+
+def _require_lines(body: bytes, options: Options) -> None:
+    """Raise MustRewrite unless each line is a row, and quotes stand only where they must."""
+    if body.count(b"\r") != body.count(b"\r\n"):
+        raise MustRewrite("its lines have different ends")
+    if b"\0" in body or b"\xef\xbf\xbf" in body:
+        raise MustRewrite("it has characters that only Spark's reader knows")
+    text = text_of(body)
+    if options["quote"] in text:
+        found = pc.match_substring_regex(pa.array([text], pa.large_string()), _complete(options))
+        if not found[0].as_py():
+            raise MustRewrite("it has quotes within cells, or line ends within quotes")
+
+
+def _complete(options: Options) -> str:
+    """Return an expression for lines that are complete rows, in RE2, which has linear time."""
+    delimiter, quote = _signs(options)
+    cell = f"(?:{_quoted(options)}|[^{quote}{delimiter}\\r\\n]+)?"
+    row = f"{cell}(?:{delimiter}{cell})*"
+    return f"\\A(?:{row}\\r?\\n)*(?:{row})?\\z"
+
+
+def _quoted(options: Options) -> str:
+    """Return an expression for a cell in quotes, in a line that is a complete row."""
+    _, quote = _signs(options)
+    inside = f"[^{quote}\\r\\n]*"
+    return f"{quote}{inside}(?:{quote}{quote}{inside})*{quote}"
+
+
+def _signs(options: Options) -> tuple[str, str]:
+    delimiter, quote = (f"\\x{ord(options[name]):02x}" for name in ("delimiter", "quote"))
+    return delimiter, quote
+
+
+def _texts(body: bytes, options: Options, names: tuple[str, ...]) -> pa.Table:
+    """Return the cells as texts; empty ones without quotes are null."""
+    parsing = pa.csv.ParseOptions(delimiter=options["delimiter"], quote_char=options["quote"])
+    converting = pa.csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    reading = pa.csv.ReadOptions(
+        use_threads=False, block_size=len(body) + 1, column_names=list(names)
+    )
+    return pa.csv.read_csv(pa.BufferReader(body), reading, parsing, converting)
+
+
+def _cells(texts: Any, column: Column, options: Mapping[str, str]) -> Cells:
+    if column.type != "string" or "emptyValue" in options:
+        texts = _instead(texts, "", options.get("emptyValue"))
+    if "nullValue" in options:
+        texts = _instead(texts, options["nullValue"], None)
+    return read_texts(texts, column)
+
+
+def _instead(texts: Any, text: str, other: str | None) -> Any:
+    return pc.if_else(pc.equal(texts, text), pa.scalar(other, pa.string()), texts)

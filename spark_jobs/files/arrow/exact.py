@@ -1,0 +1,128 @@
+"""Decide if Arrow reads a landed file as exactly what its contract declares. Pure.
+
+Nothing is converted: what Spark's reader would read in another way, or convert, is left to it.
+Columns that the file has more or less are as the contract says.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from lakegate.contract.model import Contract
+from spark_jobs.files.arrow.places import elements, fields
+from spark_jobs.files.arrow.thrift import Compact
+from spark_jobs.files.arrow.types import is_same, schema_of, sql_type
+from spark_jobs.schema.compare import Comparison, compare, undeclared
+
+TEXTS = ("csv", "tsv", "json")  # which Arrow decodes in blocks
+LARGEST_ROW_GROUP = 256 << 20  # bytes uncompressed, as one is held in memory
+MOST_VALUES = 64 << 20  # of a row group: in dictionaries and runs many take few bytes
+_OTHERS = "its columns are not those that the contract allows"
+
+# Field ids of parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, KeyValue,
+# SchemaElement.
+_SCHEMA, _ROWS, _ROW_GROUPS, _KEY_VALUES, _WRITER, _ENCRYPTION, _SIGNING_KEY = 2, 3, 4, 5, 6, 8, 9
+_CHUNKS, _GROUP_SIZE = 1, 2
+_FILE_PATH, _META, _COLUMN_KEY, _ENCRYPTED_META = 1, 3, 8, 9
+_VALUES = 5
+_KEY, _VALUE = 1, 2
+_CHILDREN = 5
+
+_DAYS = ("date", "timestamp", "timestamp_ntz")
+# Their days before 15 October 1582 may be of the Julian calendar, which Iceberg does not have.
+_OLD_WRITERS = (b"parquet-mr", b"impala")
+_SPARK, _LEGACY = b"org.apache.spark.version", b"org.apache.spark.legacyDateTime"
+
+
+def why_never(contract: Contract) -> str:
+    """Return why Spark must write the rows of all files of a contract; "" if it need not."""
+    return next(_of_contract(contract), "")
+
+
+def compared(found: pa.Schema, contract: Contract) -> Comparison:
+    """Compare the columns of a Parquet file with the contract's. Raises as `sql_type`."""
+    return compare([(each.name, str(sql_type(each.type))) for each in found], contract)
+
+
+def why_inexact(footer: bytes, found: pa.Schema, contract: Contract) -> str:
+    """Return why Spark must read a Parquet file; "" if Arrow reads it as the contract says.
+
+    The file with this footer, in which Arrow has found a schema, is within the limits and does not
+    contradict itself (`check_parquet`).
+    """
+    read = Compact(footer)
+    try:
+        described = read.struct()
+        read.end()
+        return next(_of_footer(described, found, contract), "")
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        return f"its footer cannot be understood: {error!r}"
+
+
+def _of_contract(contract: Contract) -> Iterator[str]:
+    if contract.write == "spark":
+        yield "its contract has write: spark"
+    if contract.format not in ("parquet", *TEXTS):
+        yield f"its format is {contract.format}"
+    if contract.transform:
+        yield "its contract has a transform"
+
+
+def _of_footer(footer: dict[int, Any], found: pa.Schema, contract: Contract) -> Iterator[str]:
+    yield from _of_encryption(footer)
+    yield from _of_columns(found, contract)
+    yield from _of_calendar(footer, found)
+    yield from _of_row_groups(footer)
+
+
+def _of_encryption(footer: dict[int, Any]) -> Iterator[str]:
+    chunks = list(_chunks(footer))
+    if {_ENCRYPTION, _SIGNING_KEY} & footer.keys() or any(
+        {_COLUMN_KEY, _ENCRYPTED_META} & chunk.keys() for chunk in chunks
+    ):
+        yield "it is encrypted or signed"
+    if any(_FILE_PATH in chunk for chunk in chunks):
+        yield "its columns are in other files"
+
+
+def _of_columns(found: pa.Schema, contract: Contract) -> Iterator[str]:
+    names = {name.lower(): name for name in found.names}
+    there = [column for column in contract.columns if column.name.lower() in names]
+    if not 0 < len(found.names) == len(names) or {c.name for c in there} - {*found.names}:
+        yield _OTHERS
+    for wanted, column in zip(schema_of(there), there, strict=True):
+        if not is_same(found.field(wanted.name).type, wanted.type):
+            yield f"its column {column.name} is not {column.type} as Iceberg has it"
+    try:
+        if compared(found, contract).findings:
+            yield _OTHERS
+    except ValueError as error:
+        yield f"only Spark converts one of its columns: {error}"
+
+
+def _of_calendar(footer: dict[int, Any], found: pa.Schema) -> Iterator[str]:
+    notes = {each[_KEY]: each.get(_VALUE, b"") for each in footer.get(_KEY_VALUES, ())}
+    by_spark, writer = notes.get(_SPARK, b""), footer.get(_WRITER, b"")
+    unsure = not by_spark and (not writer or writer.startswith(_OLD_WRITERS))
+    legacy = _LEGACY in notes or by_spark.startswith((b"1.", b"2."))
+    columns = tuple(undeclared(each.name, sql_type(each.type)) for each in found)
+    if (unsure or legacy) and any(place.type in _DAYS for place in fields(columns)):
+        yield "its writer may have counted days by the Julian calendar"
+
+
+def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
+    groups = footer[_ROW_GROUPS]
+    paths = [path for path, each in elements(footer[_SCHEMA]) if not each.get(_CHILDREN)]
+    if len({".".join(path) for path in paths}) < len(paths):
+        yield "two of its columns have the same path"
+    if not footer[_ROWS]:
+        yield "it has no rows"
+    if any(group[_GROUP_SIZE] > LARGEST_ROW_GROUP for group in groups):
+        yield f"it has a row group of more than {LARGEST_ROW_GROUP:,} bytes"
+    if any(sum(each[_META][_VALUES] for each in group[_CHUNKS]) > MOST_VALUES for group in groups):
+        yield f"it has a row group of more than {MOST_VALUES:,} values"
+
+
+def _chunks(footer: dict[int, Any]) -> Iterator[dict[int, Any]]:
+    return (chunk for group in footer[_ROW_GROUPS] for chunk in group[_CHUNKS])

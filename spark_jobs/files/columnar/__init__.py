@@ -1,0 +1,1 @@
+"""Read Parquet, ORC and Avro with Spark."""

@@ -1,0 +1,183 @@
+"""Read files that declare the types of their columns: Parquet, ORC and Avro."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.types import StructType
+
+from lakegate.contract.columns import quoted
+from lakegate.contract.model import Contract
+from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_source
+from spark_jobs.files.text.cells import beyond_years
+from spark_jobs.files.text.text_lines import literal
+from spark_jobs.schema.compare import compare
+from spark_jobs.schema.rows import columns_of, landed, type_of
+from spark_jobs.spark.errors import TOO_MANY_DIGITS
+from spark_jobs.spark.jvm import java, java_session
+
+_DATES = (T.DateType, T.TimestampType, T.TimestampNTZType)
+_NARROW: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16}  # bits
+
+
+@dataclass(frozen=True)
+class ConvertedColumn:
+    """A column that Spark reads as another type, converted in Spark SQL.
+
+    `broken`, never null, is the condition that the type cannot hold the value.
+    """
+
+    value: str
+    broken: str
+
+
+def typed_source(
+    spark: SparkSession,
+    schema: T.StructType,
+    read: Callable[[], DataFrame],
+    converted: Mapping[str, ConvertedColumn],
+    declared_rows: int,
+    contract: Contract,
+) -> Source:
+    """Return a file's rows with the contract's columns; `read` reads them with Spark's schema.
+
+    Where the contract has an instant, a time without a zone is in UTC, whatever the zone of the
+    machine or session.
+    """
+    as_read = compare(columns_of(schema), contract)
+    if any(finding.code == "DUPLICATE_COLUMN" for finding in as_read.findings):
+        return refused_source(spark, as_read)  # Spark would not even begin
+    true = _without_zones(_converted_rows(read(), converted), contract)
+    columns = true.drop(BAD_ROW).schema
+    comparison = compare(columns_of(columns), contract)
+    if comparison.findings:
+        return refused_source(spark, comparison)
+    values = landed(columns, comparison.columns)
+    return readable_source(true.select(*values, BAD_ROW), comparison, declared_rows)
+
+
+def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -> DataFrame:
+    """Convert the columns; `BAD_ROW` has a row's broken value as `name: value`."""
+    values = [
+        f"{converted[name].value if name in converted else quoted(name)} AS {quoted(name)}"
+        for name in rows.columns
+    ]
+    broken = {name: [column.broken] for name, column in converted.items()}
+    for field in rows.schema:
+        if unfit := _unfit(quoted(field.name), field.dataType):
+            broken.setdefault(field.name, []).append(unfit)
+    cases = [
+        f"WHEN {' OR '.join(conditions)} THEN concat({literal(name + ': ')}, "
+        f"make_valid_utf8(CAST({quoted(name)} AS STRING)))"
+        for name, conditions in broken.items()
+    ]
+    bad = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
+    return rows.selectExpr(*values, f"{bad} AS {BAD_ROW}")
+
+
+def widened(type_: Any) -> Any:
+    """Return a type with 32 bits for each integer of 8 or 16, but in the keys of maps."""
+    match type_:
+        case T.StructType():
+            return T.StructType(
+                [T.StructField(f.name, widened(f.dataType), f.nullable) for f in type_]
+            )
+        case T.ArrayType():
+            return T.ArrayType(widened(type_.elementType), type_.containsNull)
+        case T.MapType():
+            return T.MapType(type_.keyType, widened(type_.valueType), type_.valueContainsNull)
+    return T.IntegerType() if type(type_) in _NARROW else type_
+
+
+def narrowed(value: str, type_: T.DataType) -> tuple[str, str]:
+    """Return a `widened` value as its own type, and the condition that this cannot hold it."""
+    return f"try_cast({value} AS {type_of(type_)})", _unfit(value, type_) or "false"
+
+
+def _unfit(value: str, type_: T.DataType, depth: int = 0) -> str:
+    """Return the condition that a value is no value of its type, never null; "" if all are."""
+    each = f"x{depth}"
+    if isinstance(type_, T.StructType):
+        fields = (_unfit(f"{value}.{quoted(f.name)}", f.dataType, depth) for f in type_)
+        return " OR ".join(filter(None, fields))
+    if isinstance(type_, T.ArrayType):
+        inner = _unfit(each, type_.elementType, depth + 1)
+        return f"coalesce(exists({value}, {each} -> {inner}), false)" if inner else ""
+    if isinstance(type_, T.MapType):
+        keys = _unfit(f"map_keys({value})", T.ArrayType(type_.keyType), depth)
+        values = _unfit(f"map_values({value})", T.ArrayType(type_.valueType), depth)
+        return " OR ".join(filter(None, (keys, values)))
+    unfit = _unfit_leaf(value, type_)
+    return f"coalesce({unfit}, false)" if unfit else ""
+
+
+def _unfit_leaf(value: str, type_: T.DataType) -> str:
+    """Return the condition that a plain value is none of its type; "" if all are.
+
+    A text may be no UTF-8, which is damage that no checksum reveals. A date may be in no year that
+    others can read. A decimal of too many digits is an error: Spark's readers of rows refuse it.
+    """
+    if isinstance(type_, T.StringType):
+        return f"NOT is_valid_utf8({value})"
+    if isinstance(type_, _DATES):
+        return beyond_years(value)
+    if isinstance(type_, T.DecimalType):
+        most = f"{'9' * type_.precision}E-{type_.scale}BD"
+        too_many = f"{value} NOT BETWEEN -{most} AND {most}"  # abs would fail without a reason
+        return f"if({too_many}, raise_error({literal(TOO_MANY_DIGITS)}), false)"
+    if bits := _NARROW.get(type(type_)):
+        end = 1 << (bits - 1)
+        return f"{value} NOT BETWEEN {-end} AND {end - 1}"
+    return ""
+
+
+def _without_zones(rows: DataFrame, contract: Contract) -> DataFrame:
+    instants = {column.name.lower() for column in contract.columns if column.type == "timestamp"}
+    zoneless = [
+        name for name, type_ in rows.dtypes if type_ == "timestamp_ntz" and name.lower() in instants
+    ]
+    if not zoneless:
+        return rows
+    return rows.withColumns({name: F.col(quoted(name)).cast("timestamp") for name in zoneless})
+
+
+# Footers, read through the libraries that Spark itself uses
+
+
+def parquet_reader(spark: SparkSession, path: str) -> Any:
+    """Return an open `org.apache.parquet.hadoop.ParquetFileReader`; the caller closes it."""
+    hadoop = java_session(spark).sessionState().newHadoopConf()
+    location = java(spark).org.apache.hadoop.fs.Path(path)
+    parquet = java(spark).org.apache.parquet.hadoop
+    file = parquet.util.HadoopInputFile.fromPath(location, hadoop)
+    return parquet.ParquetFileReader.open(file)
+
+
+def spark_schema(spark: SparkSession, parquet_schema: Any) -> StructType:
+    """Return a Parquet schema (`MessageType`) as Spark's."""
+    package = java(spark).org.apache.spark.sql.execution.datasources.parquet
+    conf = java_session(spark).sessionState().conf()
+    converted = package.ParquetToSparkSchemaConverter(conf).convert(parquet_schema)
+    return StructType.fromJson(json.loads(converted.json()))
+
+
+def orc_reader(spark: SparkSession, path: str) -> Any:
+    """Return an open `org.apache.orc.Reader`; the caller closes it."""
+    orc = java(spark).org.apache.orc.OrcFile
+    options = orc.readerOptions(java_session(spark).sessionState().newHadoopConf())
+    return orc.createReader(java(spark).org.apache.hadoop.fs.Path(path), options)
+
+
+def orc_schema(spark: SparkSession, orc_type: Any) -> StructType:
+    """Return an ORC schema (`TypeDescription`) as Spark's."""
+    utils = java(spark).org.apache.spark.sql.execution.datasources.orc.OrcUtils
+    return StructType.fromJson(json.loads(utils.toCatalystSchema(orc_type).json()))
+
+
+def time_zone(spark: SparkSession) -> str:
+    """Return the time zone of the JVM, such as Etc/UTC."""
+    return str(java(spark).java.util.TimeZone.getDefault().getID())

@@ -1,0 +1,284 @@
+"""Read Parquet through the library that Spark itself uses."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial, reduce
+from operator import or_
+from typing import Any, TypeVar
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from lakegate.contract.columns import quoted
+from lakegate.contract.model import Contract
+from lakegate.limits import Limits
+from spark_jobs.files.arrow.consistency import check_parquet, damaged, parquet_footer
+from spark_jobs.files.columnar import common as columnar
+from spark_jobs.files.columnar.common import ConvertedColumn, narrowed, typed_source, widened
+from spark_jobs.files.columnar.int96 import check_int96
+from spark_jobs.files.columnar.old_lz4 import check_lz4
+from spark_jobs.files.limits import check_columns
+from spark_jobs.files.source import Bytes, Source
+from spark_jobs.spark import jvm
+from spark_jobs.spark.errors import EngineFault, Quoting, explain
+from spark_jobs.spark.jvm import class_name
+
+# Check Parquet's repetition levels, which mark where a row begins in a repeated column.
+#
+# Spark does not check them. If a column lacks a row, or does not begin with one, Spark silently
+# moves values of later rows up and leaves the last rows empty.
+
+_RLE = "RLE"
+
+
+def check_levels(reader: Any) -> None:
+    """Refuse a file in which a repeated column has another number of rows than its row group.
+
+    Only these columns are read, through `reader` (a `ParquetFileReader`). Raises Permanent
+    CORRUPT_FILE and the reader's exceptions.
+    """
+    columns = reader.getFileMetaData().getSchema().getColumns()
+    repeated = [column for column in columns if column.getMaxRepetitionLevel()]
+    if not repeated:
+        return
+    reader.setRequestedSchema(repeated)
+    for number, group in enumerate(reader.getRowGroups()):
+        if group.getRowCount():
+            pages = reader.readRowGroup(number)
+            for column in repeated:
+                _check(pages.getPageReader(column), column, group.getRowCount())
+            pages.close()
+
+
+def _check(pages: Any, column: Any, rows: int) -> None:
+    width, found = column.getMaxRepetitionLevel().bit_length(), 0
+    is_first = True
+    while page := pages.readPage():
+        levels = _levels(page)
+        if levels is None:  # packed as no writer has packed them since 2014
+            return
+        begun, starts = count_begun(levels, page.getValueCount(), width)
+        if is_first and not starts:
+            raise damaged("a repeated column does not begin with a row")
+        found, is_first = found + begun, False
+    if found != rows:
+        raise damaged(f"a repeated column has {found:,} rows, but its row group has {rows:,}")
+
+
+def _levels(page: Any) -> bytes | None:
+    if class_name(page) == "DataPageV2":
+        return bytes(page.getRepetitionLevels().toByteArray())
+    if str(page.getRlEncoding().toString()) != _RLE:
+        return None
+    stream = page.getBytes().toInputStream()
+    length = int.from_bytes(stream.readNBytes(4), "little")
+    return bytes(stream.readNBytes(min(length, stream.available())))
+
+
+def count_begun(levels: bytes, values: int, width: int) -> tuple[int, bool]:
+    """Count the levels that are 0, where a row begins; also return if the first level is 0.
+
+    Levels have `width` bits each, in Parquet's RLE/bit-packing hybrid ("Encodings", RLE = 3).
+    Raises Permanent CORRUPT_FILE if there are fewer than `values`.
+    """
+    at = begun = 0
+    starts = None
+    left = values
+    while left:
+        header, at = _varint(levels, at)
+        count = min(left, (header >> 1) * (8 if header & 1 else 1))
+        size = (count * width + 7) // 8 if header & 1 else (width + 7) // 8
+        run = int.from_bytes(_exactly(levels, at, size), "little")
+        at += (header >> 1) * width if header & 1 else size
+        zeros = _zeros(run, count, width) if header & 1 else count * (not run)
+        if starts is None and count:
+            starts = run & ((1 << width) - 1) == 0
+        begun, left = begun + zeros, left - count
+    return begun, bool(starts)
+
+
+def _zeros(packed: int, count: int, width: int) -> int:
+    """Return how many of `count` numbers of `width` bits, packed into one, are 0."""
+    lowest = ((1 << width * count) - 1) // ((1 << width) - 1)  # the lowest bit of each
+    return count - (reduce(or_, (packed >> n for n in range(width))) & lowest).bit_count()
+
+
+def _varint(levels: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        (byte,) = _exactly(levels, at, 1)
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def _exactly(levels: bytes, at: int, size: int) -> bytes:
+    found = levels[at : at + size]
+    if len(found) < size:
+        raise damaged("a page has fewer levels than values")
+    return found
+
+
+_NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
+_UNSIGNED = re.compile(r"^ *\w+ int32 (.+) \(INTEGER\((8|16),false\)\)", re.MULTILINE)
+_TIMES_OF_DAY = re.compile(r"^ *\w+ int\w+ (.+) \(TIME\(", re.MULTILINE)
+# Otherwise Spark accepts pages with wrong checksums.
+_OPTIONS = {"parquet.page.verify-checksum.enabled": "true"}
+_BATCHES = "spark.sql.parquet.enableVectorizedReader"
+
+
+@dataclass(frozen=True)
+class Described:
+    """A Parquet file's description in its footer, as far as Spark needs it to read the rows."""
+
+    schema: T.StructType
+    converted: Mapping[str, ConvertedColumn]
+    options: Mapping[str, str]
+    rows: int
+
+
+def read_parquet(
+    spark: SparkSession, path: str, contract: Contract, file: Bytes, limits: Limits
+) -> Source:
+    """Read the Parquet file at `path`.
+
+    Raises Permanent CORRUPT_FILE, UNREADABLE_TYPE or a limit's code; Transient when storage does
+    not respond.
+    """
+    footer = parquet_footer(file)
+    if check_parquet(footer, file.size, limits) <= limits.largest_by_rows:
+        read_by_rows(spark)
+    described = describe(spark, path, limits)
+    check_int96(file, footer)
+    check_lz4(file, footer)
+    reader = spark.read.schema(described.schema).options(**described.options)
+    read = partial(reader.parquet, path)
+    return typed_source(
+        spark, described.schema, read, described.converted, described.rows, contract
+    )
+
+
+def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
+    """Return the description of the Parquet file at `path`. Raises as `read_parquet`."""
+    try:
+        reader = columnar.parquet_reader(spark, path)
+        try:
+            described = reader.getFileMetaData()
+            check_columns(described.getSchema().getColumns().size(), limits)
+            text = str(described.getSchema())
+            _refuse_times_of_day(text)
+            declared = columnar.spark_schema(spark, described.getSchema())
+            schema = widened(declared)
+            converted = _nanoseconds(text, schema) | _narrow(text, declared)
+            options = _OPTIONS | _calendar(described)
+            declared_rows = reader.getRecordCount()
+            check_levels(reader)
+        finally:
+            reader.close()
+    except jvm.JavaError as error:
+        raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
+    return Described(schema, converted, options, declared_rows)
+
+
+def read_by_rows(spark: SparkSession) -> None:
+    """Make the session read Parquet with Parquet's own reader, row by row, from now on.
+
+    It is slower than Spark's vectorized reader. But it knows more encodings, and it refuses damaged
+    pages on which the other one loops forever or moves values to other rows.
+    """
+    spark.conf.set(_BATCHES, "false")
+
+
+def reads_batches(spark: SparkSession) -> bool:
+    """Return if the session reads Parquet with Spark's vectorized reader."""
+    return spark.conf.get(_BATCHES) == "true"
+
+
+def _nanoseconds(described: str, schema: T.StructType) -> dict[str, ConvertedColumn]:
+    """Return the columns of times in nanoseconds, which Spark reads as integers here.
+
+    Iceberg's and Spark's times have microseconds: a value with more digits is broken.
+    """
+    found = {name: zoned == "true" for name, zoned in _NANOSECONDS.findall(described)}
+    nested = found.keys() - {field.name for field in schema}
+    if nested:
+        message = "nested times in nanoseconds cannot be read: write them in microseconds"
+        in_full = f"{message} ({', '.join(sorted(nested))})"
+        raise Quoting("UNREADABLE_TYPE", message, in_full)
+    return {name: _converted(quoted(name), zoned=zoned) for name, zoned in found.items()}
+
+
+def _narrow(described: str, declared: T.StructType) -> dict[str, ConvertedColumn]:
+    """Return the columns with integers of 8 or 16 bits, which Spark reads with 32 bits here.
+
+    Parquet stores 32 bits, and Spark would cut off what is too much.
+    """
+    unsigned = {name: 1 << int(bits) for name, bits in _UNSIGNED.findall(described)}
+    found = {}
+    for field in declared:
+        if widened(field.dataType) != field.dataType or field.name in unsigned:
+            column = quoted(field.name)
+            value, broken = narrowed(column, field.dataType)
+            if end := unsigned.get(field.name):
+                broken = f"coalesce({column} NOT BETWEEN 0 AND {end - 1}, false)"
+            found[field.name] = ConvertedColumn(value, broken)
+    return found
+
+
+def _refuse_times_of_day(described: str) -> None:
+    """Refuse a file with times of day, which no table has. Raises Permanent UNREADABLE_TYPE."""
+    if names := _TIMES_OF_DAY.findall(described):
+        message = (
+            "the Parquet file has times of day (TIME), which no table can have: write them as text,"
+            " or with their date as a timestamp"
+        )
+        raise Quoting("UNREADABLE_TYPE", message, f"{message} ({', '.join(sorted(names))})")
+
+
+def _converted(column: str, *, zoned: bool) -> ConvertedColumn:
+    instant = f"timestamp_micros({column} div 1000)"
+    if zoned:
+        return ConvertedColumn(instant, f"coalesce({column} % 1000 <> 0, false)")
+    wall = f"CAST({instant} AS TIMESTAMP_NTZ)"
+    return ConvertedColumn(wall, f"coalesce({column} % 1000 <> 0, false)")
+
+
+def _calendar(metadata: Any) -> dict[str, str]:
+    """Return the options for days before 15 October 1582.
+
+    Old writers (Hive, Impala, Spark 2) used the Julian calendar, all others the Gregorian. Where
+    the file does not say which, Spark must fail instead of guessing.
+    """
+    written_by = metadata.getCreatedBy()
+    by_spark = metadata.getKeyValueMetaData().containsKey("org.apache.spark.version")
+    unknown = not written_by or str(written_by).startswith(("parquet-mr", "impala"))
+    unsure = unknown and not by_spark
+    mode = "EXCEPTION" if unsure else "CORRECTED"
+    return {"datetimeRebaseMode": mode, "int96RebaseMode": mode}
+
+
+Found = TypeVar("Found")
+
+
+class Engine:
+    """The Parquet readers of one run's session; `notes` are for its report."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.notes = {"spark": spark.version}
+        self._spark = spark
+
+    def read(self, step: Callable[[], Found]) -> Found:
+        """Run a step that reads the file; repeat it once if Spark's vectorized reader itself fails.
+
+        The second time Parquet's own reader is used. A step that raises has committed nothing.
+        """
+        try:
+            return step()
+        except EngineFault as fault:
+            if not reads_batches(self._spark):
+                raise
+            read_by_rows(self._spark)
+            self.notes["parquet"] = f"read by rows: Spark's vectorized reader fails ({fault.kind})"
+            return step()

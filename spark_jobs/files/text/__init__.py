@@ -1,0 +1,1 @@
+"""Read CSV and JSON with Spark."""

@@ -1,0 +1,140 @@
+"""Count the rows of a CSV file without Spark's parser.
+
+They follow the grammar of RFC 4180 with a common extension: empty lines are no rows.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
+from spark_jobs.files.limits import check_line
+from spark_jobs.files.text.sniff import HEAD
+
+# By Spark's names of its options. Delimiter, quote, escape and encoding are always there.
+Options = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The number of a file's rows, header included; `undecodable` if bytes were no text.
+
+    `ends` are the line ends of its rows: more than one only in files joined from others.
+    """
+
+    count: int
+    ends: frozenset[str]
+    undecodable: bool
+
+
+def count_rows(
+    open_text: Callable[[], AbstractContextManager[BinaryIO]],
+    options: Options,
+    limits: Limits = DEFAULTS,
+) -> Rows:
+    """Count a CSV file's rows by its quotes and line ends; `open_text` opens its bytes.
+
+    Raises Permanent LINE_TOO_LONG if a line or a cell is longer than the limit, and CORRUPT_FILE if
+    a quote is not closed at the end of its cell, or not opened at its beginning: the rows after it
+    are uncertain.
+    """
+    try:
+        return Rows(*_count(open_text, options, "strict", limits), undecodable=False)
+    except UnicodeDecodeError:
+        return Rows(*_count(open_text, options, "replace", limits), undecodable=True)
+
+
+def _count(
+    open_text: Callable[[], AbstractContextManager[BinaryIO]],
+    options: Options,
+    errors: str,
+    limits: Limits,
+) -> tuple[int, frozenset[str]]:
+    with open_text() as file:
+        lines = _Lines(io.TextIOWrapper(file, options["encoding"], errors, newline=""), limits)
+        reader = csv_reader(lines, options, limits.longest_line)
+        sound = re.compile(f"{row_pattern(options)}[\r\n]*", re.DOTALL)
+        try:
+            counted = Counter(lines.ended(row, sound) for row in reader)
+            count = sum(number for (is_row, _), number in counted.items() if is_row)
+            return count, frozenset(end for _, end in counted if end)
+        except csv.Error as error:
+            if "field limit" in str(error):
+                check_line(limits.longest_line + 1, limits)
+            message = (
+                f"line {reader.line_num:,}: {error}. A quote in this line or an earlier one is not "
+                "closed at the end of its cell, so it is unknown where the next rows begin"
+            )
+            raise Permanent("CORRUPT_FILE", message) from error
+
+
+@dataclass
+class _Lines:
+    """The lines of a text, each within the limit; `end` is the line end of the latest one."""
+
+    text: io.TextIOWrapper
+    limits: Limits
+    end: str = ""
+    number: int = 0
+    _of_row: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.text.readline(self.limits.longest_line + 2):
+            length = len(line.rstrip("\r\n"))
+            check_line(length, self.limits)
+            self.end = line[length:]
+            self.number += 1
+            self._of_row.append(line if self.number > 1 else line.removeprefix("\ufeff"))
+            yield line
+
+    def ended(self, row: Sequence[str], sound: re.Pattern[str]) -> tuple[bool, str]:
+        """Return if the latest lines are a row, and their end. Raises Permanent CORRUPT_FILE."""
+        text = "".join(self._of_row)
+        self._of_row.clear()
+        if not sound.fullmatch(text):
+            message = (
+                f"line {self.number:,}: a quote stands within a cell that does not begin with one. "
+                "As cells of this file may contain line ends, it is unknown where rows begin: "
+                "put such a cell in quotes, and double the quotes in it"
+            )
+            raise Permanent("CORRUPT_FILE", message)
+        return bool(row), self.end
+
+
+def row_pattern(options: Options) -> str:
+    """Return a regular expression for a row, in Java and in Python, in linear time.
+
+    Quotes stand only around cells, or escaped within these.
+    """
+    delimiter, quote = (re.escape(options[name]) for name in ("delimiter", "quote"))
+    bare = f"[^{delimiter}{quote}]*+"
+    cell = f"(?:{quoted_cell(options)}|{bare})"
+    return f"{cell}(?:{delimiter}{cell})*+"
+
+
+def quoted_cell(options: Options) -> str:
+    """Return a regular expression for a cell in quotes, in Java and in Python."""
+    quote, escape = (re.escape(options[name]) for name in ("quote", "escape"))
+    escaped = f"{quote}{quote}" if quote == escape else f"{escape}."
+    inside = f"[^{quote}{escape}]*+(?:{escaped}[^{quote}{escape}]*+)*+"
+    return f"{quote}{inside}{quote}"
+
+
+def csv_reader(lines: Iterable[str], options: Options, longest: int = HEAD) -> Any:
+    """Return a strict reader of the lines' cells, none longer than `longest` characters."""
+    csv.field_size_limit(longest)
+    doubled = options["quote"] == options["escape"]
+    return csv.reader(
+        lines,
+        delimiter=options["delimiter"],
+        quotechar=options["quote"],
+        doublequote=doubled,
+        escapechar=None if doubled else options["escape"],
+        strict=True,
+    )

@@ -1,0 +1,176 @@
+"""Read JSON, with one object a line or in one array; the contract gives the types."""
+
+from collections.abc import Mapping, Sequence
+from secrets import token_hex
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakegate.contract.columns import Column, quoted
+from lakegate.contract.model import Contract
+from lakegate.limits import Limits
+from spark_jobs.files.limits import check_columns
+from spark_jobs.files.source import (
+    BAD_ROW,
+    PLACE,
+    Source,
+    Unreadable,
+    readable_source,
+    refused_source,
+)
+from spark_jobs.files.text import json_array
+from spark_jobs.files.text.cells import LONGEST_ROW, Cell, broken_cells
+from spark_jobs.files.text.text_lines import (
+    LINE,
+    collected,
+    computed_once,
+    numbered_lines,
+    read_lines,
+)
+from spark_jobs.files.text.variants import field, read_value
+from spark_jobs.schema.compare import compare
+from spark_jobs.schema.types import parse
+from spark_jobs.spark.errors import Quoting
+
+_LONGEST_KEY = 1000
+# Stands at the end of an array around a line: a random text that no file contains.
+_END = token_hex(8)
+_PARSED = "parsed"
+_OBJECT = "object"
+# Half of a surrogate pair is invalid: Spark would read it as a question mark.
+_HALF = (
+    r"(?i)(?<!\\\\)(?:\\\\\\\\)*\\\\u(?:d[89ab][0-9a-f]{2}(?!\\\\ud[c-f])"
+    r"|(?<!\\\\ud[89ab][0-9a-f]{2}\\\\u)d[c-f])"
+)
+_IS_TEXT = f"(is_valid_utf8({LINE}) AND NOT (contains({LINE}, '\\\\u') AND {LINE} RLIKE '{_HALF}'))"
+# A line's JSON as a variant, null if it is none. `try_parse_json` makes a new parser for each.
+_VARIANT = (
+    "from_json({text}, 'variant',"
+    " map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false'))"
+)
+
+
+def is_array(head: bytes) -> bool:
+    """Return if a JSON text that begins like this is an array."""
+    return start_of(head)[:1] == b"["
+
+
+def read_json(
+    spark: SparkSession, path: str, contract: Contract, head: bytes, limits: Limits
+) -> Source:
+    """Read a JSON file; `head` is the beginning of its text.
+
+    The first character tells an array from one object a line.
+    Each row is parsed strictly: no duplicate key, nothing after the object.
+    """
+    start = start_of(head)
+    if start[:1] not in (b"{", b"["):
+        shown = start[:100].decode(errors="replace") or "nothing"
+        message = "the contract says json, but the file begins with neither an object nor an array"
+        raise Quoting("NOT_JSON", f"{message}: it is other text", f"{message}: {shown}")
+    lines = _lines(spark, path, in_array=is_array(head))
+    keys, count = _found(lines, limits)
+    names = {name.lower(): name for name in keys}
+    absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
+    comparison = compare([(name, "") for name in (*keys, *absent)], contract)
+    if comparison.findings and keys:
+        return refused_source(spark, comparison)
+    typed, _ = typed_rows(lines, names, comparison.columns)
+
+    def every() -> DataFrame:
+        if is_array(head):
+            return lines.withColumn(PLACE, F.monotonically_increasing_id())
+        return numbered_lines(spark, path, "UTF-8")
+
+    def bad() -> DataFrame:
+        placed = every().where(f"btrim({LINE}, ' \\t') <> ''")
+        return typed_rows(placed, names, comparison.columns, PLACE)[1]
+
+    unreadable = Unreadable(bad, every, "item" if is_array(head) else "line")
+    return readable_source(typed, comparison, count, unreadable)
+
+
+def _lines(spark: SparkSession, path: str, *, in_array: bool) -> DataFrame:
+    """Return the rows of a file, each as its text."""
+    if in_array:
+        return json_array.items_of(spark, path)
+    return read_lines(spark, path, "UTF-8").where(f"btrim({LINE}, ' \\t') <> ''")
+
+
+def start_of(head: bytes) -> bytes:
+    """Return the beginning of a JSON text without a mark and blanks before it."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+
+
+def _found(lines: DataFrame, limits: Limits) -> tuple[list[str], int]:
+    """Return the keys of all objects in the file, sorted, and the number of its rows.
+
+    The driver gets at most one key more than the limit. Raises Permanent.
+    """
+    own = f"map_keys(try_variant_get({_OBJECT}, '$', 'map<string,variant>'))"
+    alike = _objects(lines).selectExpr(f"sort_array({own}) AS keys").groupBy("keys").count()
+    each = alike.selectExpr("count", "posexplode_outer(keys) AS (nth, key)")
+    counted = each.groupBy("key").agg(F.expr("sum(if(coalesce(nth, 0) = 0, count, 0)) AS rows"))
+    brief = counted.selectExpr(f"left(key, {_LONGEST_KEY}) AS key", "rows")
+    found = collected(brief.limit(limits.most_columns + 2))
+    names = sorted(row["key"] for row in found if row["key"] is not None)
+    check_columns(len(names), limits)
+    return names, sum(row["rows"] for row in found)
+
+
+def _objects(lines: DataFrame, *kept: str) -> DataFrame:
+    """Return each line with its object; null unless the line is exactly one object.
+
+    The columns `kept` of the lines stay.
+    """
+    whole = (
+        f"{_PARSED} IS NOT NULL AND try_variant_get({_PARSED}, '$[1]', 'string') = '{_END}'"
+        f" AND try_variant_get({_PARSED}, '$[2]', 'variant') IS NULL"
+        f" AND {_IS_TEXT}"
+    )
+    # Parsed as an array with a text at its end: anything else on the line would come before that.
+    text = f"concat('[', {LINE}, ',\"{_END}\"]')"
+    parsed = f"{_VARIANT.format(text=text)} AS {_PARSED}"
+    return lines.selectExpr(LINE, parsed, *kept).selectExpr(
+        LINE,
+        *kept,
+        f"CASE WHEN {whole} THEN try_variant_get({_PARSED}, '$[0]', 'variant') END AS {_OBJECT}",
+    )
+
+
+def typed_rows(
+    lines: DataFrame, names: Mapping[str, str], columns: Sequence[Column], *kept: str
+) -> tuple[DataFrame, DataFrame]:
+    """Return the typed rows, and the unparseable rows with their broken values.
+
+    `names` are the keys by their names in lower case. Both have the columns `kept`, too.
+    """
+    keys = [names.get(column.name.lower(), column.name) for column in columns]
+    cells = [_cell(f"own{n}", column) for n, column in enumerate(columns)]
+    no_object = f"try_variant_get({_OBJECT}, '$', 'map<string,variant>') IS NULL AS no_object"
+    found = [f"{field(_OBJECT, key)} AS own{n}" for n, key in enumerate(keys)]
+    values = _objects(lines, *kept).selectExpr(LINE, no_object, *found, *kept)
+    broken = " OR ".join(["no_object", *(cell.broken for cell in cells)])
+    read = [f"{cell.value} AS read{n}" for n, cell in enumerate(cells)]
+    owns = [f"own{n}" for n in range(len(columns))]
+    whole = values.selectExpr(*read, LINE, "no_object", *owns, f"{broken} AS is_bad", *kept)
+    typed = computed_once(whole, "is_bad")
+    shown = [
+        (column.name, cell.broken, f"try_variant_get(own{n}, '$', 'string')")
+        for n, (column, cell) in enumerate(zip(columns, cells, strict=True))
+    ]
+    return typed.selectExpr(
+        *[f"read{n} AS {quoted(column.name)}" for n, column in enumerate(columns)],
+        f"CASE WHEN is_bad THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
+        *kept,
+    ), typed.where("is_bad").selectExpr(
+        f"left(make_valid_utf8({LINE}), {LONGEST_ROW}) AS row",
+        f"CASE WHEN NOT no_object THEN {broken_cells(shown)} END AS cells",
+        *kept,
+    )
+
+
+def _cell(value: str, column: Column) -> Cell:
+    if not column.is_declared:  # nobody said what it is: its text, whatever it is
+        return Cell(f"try_variant_get({value}, '$', 'string')", "false")
+    return read_value(value, parse(column.type))

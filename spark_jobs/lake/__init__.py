@@ -1,0 +1,1 @@
+"""Reach S3, the token's secret and Nessie's branches."""

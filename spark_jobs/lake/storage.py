@@ -1,0 +1,334 @@
+"""Access S3 and the token secret for one run; Spark itself reads and writes the tables."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, BinaryIO
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lakegate.change import Change
+from lakegate.contract.model import Contract, parse
+from lakegate.drift import Baselines, baselines_key
+from lakegate.errors import Permanent, Transient
+from lakegate.jobspec import JobSpec
+from lakegate.refusals import unavailable
+from lakegate.report import AuditReport
+from spark_jobs.files.text.sniff import is_gzip
+from spark_jobs.lake.aws import client
+from spark_jobs.lake.uploads import new_object
+
+_GONE = ("NoSuchKey", "NoSuchVersion", "404", "PreconditionFailed", "412")
+_LONGEST = 1024 * 1024
+_SMALL = 5 << 20  # bytes of a file that one request reads
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9=-]*([./][A-Za-z0-9][A-Za-z0-9_=-]*)*")
+
+
+# Extensions by which Hadoop decompresses a file.
+_PACKED = ("gz", "deflate", "bz2", "lz4", "snappy", "zst")
+
+
+class Replaced(Transient):
+    """A newer version of the key arrived while the landed one was read."""
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The buckets of one run; `s3` and `secrets` are boto3 clients."""
+
+    spec: JobSpec
+    s3: Any
+    secrets: Any
+
+    @classmethod
+    def connect(cls, spec: JobSpec) -> "Storage":
+        """Return a storage with clients of the run's region."""
+        return cls(spec, client("s3"), client("secretsmanager"))
+
+    @classmethod
+    def of_objects(cls, spec: JobSpec) -> "Storage":
+        """Return a storage that cannot read the token: it is made in half the time."""
+        return cls(spec, client("s3"), None)
+
+    def nessie_token(self) -> str:
+        """Return the job's bearer token for Nessie."""
+        with translated(self.spec.token_secret):
+            found = self.secrets.get_secret_value(SecretId=self.spec.token_secret)
+            return str(found["SecretString"])
+
+    def contract(self) -> Contract:
+        """Return the contract in the version with which the ingestion began."""
+        spec = self.spec
+        where = {"Bucket": spec.lake_bucket, "Key": spec.contract_key}
+        version = {"VersionId": spec.contract_version} if spec.contract_version else {}
+        with translated(spec.contract_key):
+            body = self.s3.get_object(**where, **version)["Body"].read()
+        return parse(body.decode(), spec.contract_key, spec.limits)
+
+    @property
+    def size(self) -> int:
+        """Return the size of the landed version in bytes."""
+        return self.spec.landed.size
+
+    def change(self) -> Change:
+        """Return the change that the run makes. Raises Permanent."""
+        spec = self.spec
+        with translated(spec.landed.uri):
+            found = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
+            return Change.from_json(found["Body"].read(), spec.landed.key)
+
+    def head(self, length: int) -> bytes:
+        """Return the first `length` bytes of the landed version."""
+        return self._range(f"bytes=0-{length - 1}")
+
+    def tail(self, length: int) -> bytes:
+        """Return the last `length` bytes of the landed version."""
+        return self._range(f"bytes=-{length}")
+
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes of the landed version from `start`, fewer where it ends."""
+        return self._range(f"bytes={start}-{start + length - 1}")
+
+    def control(self, format_: str) -> str:
+        """Return the text of the control file beside the landed object, in its newest version.
+
+        Raises Permanent NO_CONTROL if it does not exist or is not UTF-8.
+        """
+        landed = self.spec.landed
+        key = f"{landed.key}.control.{format_}"
+        try:
+            with translated(key):
+                found = self.s3.get_object(Bucket=landed.bucket, Key=key)["Body"].read(_LONGEST)
+            return str(found.decode("utf-8-sig"))
+        except Permanent as error:
+            message = f"there is no control file {key}: land it before the file"
+            raise Permanent("NO_CONTROL", message) from error
+        except UnicodeDecodeError as error:
+            raise Permanent("NO_CONTROL", f"the control file {key} is not UTF-8") from error
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open a stream of the landed version."""
+        landed = self.spec.landed
+        with translated(landed.uri):
+            found = self.s3.get_object(**self.source())
+            if landed.version == landed.etag != found["ETag"].strip('"'):  # no versions are kept
+                raise _gone(landed.uri)
+            body = found["Body"]  # entering it returns what it wraps, which ends in another way
+            with body:
+                yield body
+
+    @contextmanager
+    def pinned(self) -> Iterator[str]:
+        """Provide an address of exactly the landed version that Spark can read, for a while.
+
+        Spark's readers know keys, but not versions. While the landed version is the key's newest,
+        the key itself is the address; a newer version that arrives meanwhile raises Replaced.
+        Otherwise S3 copies the landed version to a key of its own. It also copies files whose names
+        a path pattern would interpret, and files with an extension that does not match the content,
+        because Spark decompresses by extension.
+        """
+        landed = self.spec.landed
+        name = plain_name(landed.key, gzipped=is_gzip(self.head(2)))
+        as_named = _PLAIN.fullmatch(landed.key) and _extension(name) == _extension(landed.key)
+        if not as_named or not self._is_newest():
+            yield self._copied(name)
+            return
+        try:
+            yield f"s3a://{landed.bucket}/{landed.key}"
+        finally:
+            if not self._is_newest():
+                raise Replaced("REPLACED", f"{landed.uri} was replaced while it was read")
+
+    def _copied(self, name: str) -> str:
+        spec = self.spec
+        key = f"staging/{spec.table}/{spec.ingestion}/{spec.attempt}/{name}"
+        with translated(spec.landed.uri):
+            # Copying tags as well would need more rights.
+            bare = {"TaggingDirective": "REPLACE"}
+            self.s3.copy(self.source(), spec.lake_bucket, key, ExtraArgs=bare)
+        return f"s3a://{spec.lake_bucket}/{key}"  # S3 itself clears staging/ away, after a day
+
+    def _is_newest(self) -> bool:
+        landed = self.spec.landed
+        try:
+            with translated(landed.uri):
+                newest = self.s3.head_object(Bucket=landed.bucket, Key=landed.key)
+        except Permanent:  # a delete marker hides the key, and not the version that landed
+            return False
+        return landed.version in (newest.get("VersionId"), newest["ETag"].strip('"'))
+
+    def report(self, key: str) -> AuditReport:
+        """Return the report under a key in the lake bucket. Raises Permanent without one."""
+        with translated(key):
+            found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
+            return AuditReport.from_json(found["Body"].read(), key)
+
+    def baselines(self) -> Baselines:
+        """Return the measures of the table's published runs; empty without any run."""
+        key = baselines_key(self.spec.table)
+        try:
+            with translated(key):
+                found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
+                return Baselines.from_json(found["Body"].read())
+        except Permanent as error:
+            if error.code == "OBJECT_GONE":
+                return Baselines(self.spec.table)
+            raise
+
+    def finished_report(self) -> AuditReport | None:
+        """Return the report that an earlier try of this run finished, or None."""
+        try:
+            return self.report(self.spec.report_key)
+        except Permanent as error:
+            if error.code == "OBJECT_GONE":
+                return None
+            raise
+
+    def put_report(self, report: AuditReport) -> AuditReport:
+        """Write the report once; if another try was faster, return its report instead."""
+        where = {"Bucket": self.spec.lake_bucket, "Key": self.spec.report_key}
+        try:
+            with translated(self.spec.report_key):
+                body = report.to_json().encode()
+                self.s3.put_object(**where, Body=body, IfNoneMatch="*")
+        except Permanent:
+            return self.finished_report() or report
+        return report
+
+    def address(self, key: str) -> str:
+        """Return the address of a key in the lake bucket."""
+        return f"s3://{self.spec.lake_bucket}/{key}"
+
+    @contextmanager
+    def new_object(self, address: str) -> Iterator[BinaryIO]:
+        """Provide a stream to an object at an address in the lake bucket.
+
+        The object exists once the block ends without an error. Raises LakegateError.
+        """
+        target = {"Bucket": self.spec.lake_bucket, "Key": self.key(address)}
+        with translated(address), new_object(self.s3, target) as stream:
+            yield stream
+
+    def key(self, address: str) -> str:
+        """Return the key of an address in the lake bucket. Raises ValueError for another bucket."""
+        bucket, _, key = address.partition("://")[2].partition("/")
+        if bucket != self.spec.lake_bucket:
+            raise ValueError(f"{address} is not in the lake bucket")
+        return key
+
+    def put(self, key: str, body: bytes) -> None:
+        """Put an object into the lake bucket."""
+        with translated(key):
+            self.s3.put_object(Bucket=self.spec.lake_bucket, Key=key, Body=body)
+
+    def object(self, address: str) -> bytes:
+        """Return the object at an address in the lake bucket. Raises Permanent without one."""
+        return self._of_lake(address)
+
+    def part(self, address: str, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start` of the object at an address in the lake bucket."""
+        return self._of_lake(address, Range=f"bytes={start}-{start + length - 1}")
+
+    def _of_lake(self, address: str, **part: str) -> bytes:
+        where = {"Bucket": self.spec.lake_bucket, "Key": self.key(address)}
+        with translated(address):
+            return bytes(self.s3.get_object(**where, **part)["Body"].read())
+
+    def stored(self, key: str) -> int:
+        """Return the size of an object in the lake bucket in bytes, 0 without one."""
+        try:
+            with translated(key):
+                found = self.s3.head_object(Bucket=self.spec.lake_bucket, Key=key)
+                return int(found["ContentLength"])
+        except Permanent:
+            return 0
+
+    def source(self) -> dict[str, str]:
+        """Return S3's parameters for the landed version."""
+        landed = self.spec.landed
+        source = {"Bucket": landed.bucket, "Key": landed.key}
+        return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
+
+    def _range(self, wanted: str) -> bytes:
+        if not self.size:
+            return b""  # no range can be had of nothing
+        landed = self.spec.landed
+        same = {"IfMatch": landed.etag} if landed.version == landed.etag else {}  # no versions
+        with translated(landed.uri):
+            return bytes(self.s3.get_object(**self.source(), **same, Range=wanted)["Body"].read())
+
+
+@dataclass(frozen=True)
+class Held(Storage):
+    """The same for a small file whose bytes are in memory, so that it is requested once."""
+
+    body: bytes = b""
+
+    @classmethod
+    def fetch(cls, storage: Storage) -> "Held":
+        """Return the storage with the landed version's bytes. Raises LakegateError."""
+        with storage.open() as stream:
+            return cls(storage.spec, storage.s3, storage.secrets, stream.read())
+
+    def head(self, length: int) -> bytes:
+        """Return the first `length` bytes."""
+        return self.body[:length]
+
+    def tail(self, length: int) -> bytes:
+        """Return the last `length` bytes."""
+        return self.body[-length:]
+
+    def range(self, start: int, length: int) -> bytes:
+        """Return `length` bytes from `start`, fewer where the file ends."""
+        return self.body[start : start + length]
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open a stream of the landed version."""
+        yield BytesIO(self.body)
+
+
+def held(storage: Storage) -> Storage:
+    """Return the storage with a small file's bytes: a larger one is read by parts.
+
+    Raises LakegateError.
+    """
+    return Held.fetch(storage) if 0 < storage.size < _SMALL else storage
+
+
+def plain_name(key: str, *, gzipped: bool) -> str:
+    """Return a plain file name with an extension that is right for Spark, which goes by it."""
+    extension = _extension(key)
+    if gzipped:
+        return "file.gz"
+    return f"file.{extension}" if extension.isalnum() and extension not in _PACKED else "file"
+
+
+def _extension(key: str) -> str:
+    return key.rsplit("/", 1)[-1].rpartition(".")[2] if "." in key.rsplit("/", 1)[-1] else ""
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Raise boto3's errors as Permanent OBJECT_GONE or as Transient; `what` was requested.
+
+    A missing right is RightMissing.
+    """
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _GONE:
+            raise _gone(what) from error
+        message = f"AWS refused the request for {what}: {error}"
+        raise unavailable(error, "STORAGE_UNAVAILABLE", message) from error
+    except BotoCoreError as error:
+        raise Transient(
+            "STORAGE_UNAVAILABLE", f"AWS did not respond for {what}: {error}"
+        ) from error
+
+
+def _gone(what: str) -> Permanent:
+    return Permanent("OBJECT_GONE", f"{what} no longer exists in the version that landed")

@@ -1,0 +1,1 @@
+"""Carry out one job run: an ingestion, an audit again, a change or a probe."""

@@ -1,0 +1,299 @@
+"""Run an ingestion: open the landed object, append it, audit it and return the report."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakegate.batch import together
+from lakegate.change import Effect
+from lakegate.contract.model import Contract
+from lakegate.drift import Baselines
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.report import AuditReport, DataFile, Verdict
+from spark_jobs.audit import tiers, verdict
+from spark_jobs.audit.run import Measured, RowCounts, Run
+from spark_jobs.audit.samples import with_samples
+from spark_jobs.files.arrow.parquet import Damaged, MustRewrite
+from spark_jobs.files.arrow.text import Unparseable
+from spark_jobs.files.columnar.parquet import Engine
+from spark_jobs.files.open import Source, open_file
+from spark_jobs.files.source import Bytes
+from spark_jobs.lake.nessie_branch import Branch
+from spark_jobs.lake.storage import Storage
+from spark_jobs.one_pass.examined import WAY, Examined, Prepared, require_all
+from spark_jobs.one_pass.prepare import prepared
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.session import another_session
+from spark_jobs.spark.stall import cancel_when_stalled
+from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.spark.unforeseen import explained, reading
+from spark_jobs.write import append, replacing
+from spark_jobs.write.append import Opened, Target, append_observed, open_table, with_undeclared
+from spark_jobs.write.commit import commit, data_files
+from spark_jobs.write.files import DataFiles, Lake
+from spark_jobs.write.layout import Layout, layout_of
+from spark_jobs.write.report import errored, report, write_quarantine
+
+
+class LandedFile(Bytes, Lake, Protocol):
+    """The landed object, its contract, and the place of its data files, as `storage.Storage`."""
+
+    def contract(self) -> Contract:
+        """Return the contract."""
+
+    def pinned(self) -> AbstractContextManager[str]:
+        """Provide an address of exactly the landed version for a while."""
+
+    def baselines(self) -> Baselines:
+        """Return the measures of the table's published runs."""
+
+
+WriteQuarantine = Callable[[DataFrame | Unparseable, str, Any], tuple[DataFile, ...]]
+
+
+@dataclass(frozen=True)
+class _Appended:
+    """The rows of a file on its branch, and all that the audit needs; `observed` is by check id.
+
+    `source` is the opened file if Spark read it, else its rows that are not on the branch; these
+    are `unparseable` if they cannot be out for another reason. `effect` is that of overwriting
+    partitions.
+    """
+
+    table: Opened
+    run: Run
+    rows: RowCounts
+    observed: Mapping[str, Measured]
+    source: Source
+    effect: Effect | None = None
+    unparseable: Unparseable | None = None
+
+
+def ingest(
+    spec: JobSpec,
+    storage: LandedFile,
+    spark: SparkSession,
+    branch: Target,
+    write_quarantine: WriteQuarantine | None = None,
+) -> AuditReport:
+    """Append one landed object to its branch, and audit it there.
+
+    Arrow reads and writes the files that it reads as Spark does; Spark does the others.
+    `write_quarantine` gets the rows to quarantine, the start of the run, and the table. Without it
+    these rows are not written. Raises Permanent when the file cannot be read or appended, Transient
+    when a retry may help.
+    """
+    meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
+    stall_guard = cancel_when_stalled(spark, spec.limits.longest_stall)
+    ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, engine)
+    with explained("the file cannot be ingested", contract), stall_guard:
+        try:
+            appended = ingestion.by_arrow()
+        except MustRewrite as why:
+            engine.notes["write"] = f"written by Spark: {why}"
+            with storage.pinned() as path:
+                found = ingestion.by_spark(path, write_quarantine)
+            if isinstance(why, Damaged):  # and Spark has overlooked it
+                raise Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {why}") from why
+            return found
+        return ingestion.audited(appended, write_quarantine)
+
+
+@dataclass(frozen=True)
+class _Ingestion:
+    """The way of one landed object to the report about it."""
+
+    spec: JobSpec
+    storage: LandedFile
+    spark: SparkSession
+    branch: Target
+    contract: Contract
+    meter: Meter
+    engine: Engine
+
+    def by_arrow(self) -> _Appended:
+        """Read, measure and write the file with Arrow. Raises MustRewrite."""
+        spec, spark = self.spec, self.spark
+        with self.meter.step("open"):
+            known = with_undeclared(spark, self.contract)
+            file = prepared(self.storage, known, spec.limits, spark)
+        contract = file.contract
+        with self.meter.step("append"):
+            table = open_table(spark, spec, self.branch, contract)
+            before = self._rows_before(table, contract)
+            where = layout_of(spark, table.table, contract)
+            found = self._examined(file, where)
+            files = data_files(spark, where, found.files)
+            audited_hash = commit(
+                table,
+                files,
+                found.found.rows,
+                spec.ingestion,
+                self.branch,
+                overwrites=contract.write_mode.overwrites,
+            )
+            run = self._run(contract, table, files, audited_hash)
+            effect = self._effect(before, run)
+        self.engine.notes["write"] = WAY
+        source = replace(found.apart.source(spark), changes=found.changes)
+        measured = {**found.measured, **found.apart.measured(source.rows, found.rows.read)}
+        unparseable = found.apart.unparseable
+        return _Appended(table, run, found.rows, measured, source, effect, unparseable)
+
+    def _examined(self, file: Prepared, where: Layout) -> Examined:
+        try:
+            found = file.examined(DataFiles.of(self.storage, where, file.contract, self.spec))
+            if found.rows.bad and self.spec.null_unreadable:
+                raise MustRewrite("its unparseable cells are to become null")
+            require_all(found, found.files)
+        except MustRewrite:  # the table is opened again, and must be as main has it
+            self.branch.reset(self.spec.base_hash)
+            raise
+        return found
+
+    def _run(
+        self, contract: Contract, table: Opened, files: Sequence[Any], audited_hash: str
+    ) -> Run:
+        of = self.spark, self.spec, self.branch.token, contract
+        return Run(*of, table.table, tuple(files), audited_hash, table.main_at)
+
+    def by_spark(self, path: str, write_quarantine: WriteQuarantine | None) -> AuditReport:
+        """Have Spark append the rows of the file at `path`, and return the report."""
+        spec, spark, read = self.spec, self.spark, self.engine.read
+        with self.meter.step("open"):
+            declared = with_undeclared(spark, self.contract)
+            with reading(self.contract):
+                source = read(lambda: open_file(spark, path, declared, self.storage, spec.limits))
+        if source.findings:
+            checks, why = verdict.refused_columns(source.findings, source.wrong)
+            refused = {"verdict": Verdict.REJECTED, "reason": why, "checks": checks}
+            return report(spec, self.meter, self.contract, **refused, wrong_columns=source.wrong)
+        contract = replace(self.contract, columns=source.columns)
+        with self.meter.step("append"):
+            table = open_table(spark, spec, self.branch, contract)
+            before = self._rows_before(table, contract)
+            run, rows, observed = read(
+                lambda: append_observed(spec, self.branch, source, contract, table)
+            )
+            effect = self._effect(before, run)
+        appended = _Appended(table, run, rows, observed, source, effect)
+        return self.audited(appended, write_quarantine)
+
+    def _rows_before(self, table: Opened, contract: Contract) -> int:
+        """Return the rows of a table whose partitions are to be overwritten."""
+        if not contract.write_mode.overwrites:
+            return 0
+        replacing.require_replaceable(table.table, contract)
+        return replacing.row_count(self.spark, contract)
+
+    def _effect(self, before: int, run: Run) -> Effect | None:
+        if not run.contract.write_mode.overwrites:
+            return None
+        after = replacing.row_count(self.spark, run.contract)
+        return replacing.overwritten(before, after, run.written)
+
+    def audited(
+        self, appended: _Appended, write_quarantine: WriteQuarantine | None = None
+    ) -> AuditReport:
+        """Answer the checks that are still open, and return the report."""
+        run, rows, source, meter = appended.run, appended.rows, appended.source, self.meter
+        with meter.step("quarantine"):
+            write = write_quarantine if rows.quarantined else None
+            records = _quarantined(appended, write, meter) if write else ()
+        with meter.step("audit"):
+            results = tiers.audit(run, rows, appended.observed, self.storage.baselines)
+        with meter.step("samples"):
+            results = with_samples(results, run, source)
+        outcome, reason = verdict.verdict(results)
+        found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
+        written = _written(appended)
+        if run.contract.write_mode.merges:
+            with meter.step("merge"):
+                written |= self._merged(appended, outcome)
+        return report(self.spec, meter, run.contract, engine=self.engine.notes, **written, **found)
+
+    def _merged(self, appended: _Appended, outcome: Verdict) -> dict[str, Any]:
+        """Merge the audited rows into the table; return what the report says of it.
+
+        Where they cannot be merged, the append stays on the branch as evidence, and nothing can be
+        published.
+        """
+        run = appended.run
+        if outcome is Verdict.ERRORED or not replacing.has_sound_keys(
+            run.rows, run.contract.write_mode
+        ):
+            if outcome is Verdict.PASSED:
+                message = (
+                    "the primary key has nulls, or several rows of one key without an order, so "
+                    "the rows were not merged: drop a corrected file, and let the key's own checks "
+                    "reject such files (severity error, no where)"
+                )
+                raise Permanent("UNSOUND_KEYS", message)
+            return {"audited_hash": ""}
+        audited_hash, effect = replacing.upsert(run, appended.table, self.branch)
+        merged = {"rows_written": effect.added, "effect": effect, "files": ()}
+        return {"audited_hash": audited_hash, **merged}
+
+
+def _quarantined(appended: _Appended, write: WriteQuarantine, meter: Meter) -> tuple[DataFile, ...]:
+    """Write the quarantined rows; return the files, which must hold all of them."""
+    run, rows = appended.run, appended.rows
+    out: DataFrame | Unparseable | None = appended.unparseable
+    if out is None:
+        out = append.quarantined_rows(appended.source.rows, run.contract, nulled=rows.nulled)
+    files = write(out, meter.started_at, run.table)
+    held = sum(file.rows for file in files)
+    if held != rows.quarantined:
+        message = f"{rows.quarantined:,} rows were quarantined, but the files hold {held:,}"
+        raise Permanent("COUNT_MISMATCH", message)
+    return files
+
+
+def _written(appended: _Appended) -> dict[str, Any]:
+    run, rows, source = appended.run, appended.rows, appended.source
+    return {
+        "audited_hash": run.audited_hash,
+        "rows_read": rows.read,
+        "rows_rejected": rows.quarantined,
+        "rows_unreadable": rows.bad,
+        "rows_nulled": rows.bad if rows.nulled else 0,
+        "rows_written": rows.written,
+        "files": tuple(map(iceberg.data_file, run.files)),
+        "source_rows": source.source_rows,
+        "schema_changes": (*source.changes, *appended.table.changes),
+        "effect": appended.effect,
+    }
+
+
+# Batches
+
+
+def ingest_batch(
+    spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch
+) -> AuditReport:
+    """Append all files of a batch to its branch one by one, and audit each there.
+
+    Each file is audited as if the branch before it were main: checks of the table, or of another
+    one, find what earlier files brought. A file that fails does not stop the others, so that the
+    report shows all faults. Raises Transient when a retry may help.
+    """
+    reports: list[AuditReport] = []
+    for part in spec.parts:
+        before = reports[-1].audited_hash if reports else spec.base_hash
+        # If the file before has no audited commit, the whole batch fails anyway.
+        own = replace(storage, spec=spec.of_part(part, before or branch.head()))
+        reports.append(_ingest_part(own, spark, branch))
+    return together(spec.landed, reports)
+
+
+def _ingest_part(own: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
+    try:
+        session = another_session(spark, own.spec, branch.token)
+        return ingest(own.spec, own, session, branch, partial(write_quarantine, own))
+    except Permanent as error:
+        return errored(own.spec, error)

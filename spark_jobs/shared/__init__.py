@@ -1,0 +1,1 @@
+"""Serve a shared run, which takes many waiting files: `serve` is the entry."""

@@ -1,0 +1,245 @@
+"""Have Arrow audit the files of a group, write those that pass cleanly, and commit these together.
+
+A file's rows are in memory until its verdict is known: so a file that does not pass costs no write,
+and a group of which none passes has no branch.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from threading import Lock
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lakegate.contract.checks import OF_ROWS, Check, Metric
+from lakegate.contract.model import Contract
+from lakegate.drift import Baselines
+from lakegate.errors import Permanent
+from lakegate.report import CheckResult, Status, Verdict
+from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
+from spark_jobs.audit.run import Measured, RowCounts
+from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.source import FILE
+from spark_jobs.lake.storage import Storage
+from spark_jobs.one_pass.examined import WAY, Examined, require_all
+from spark_jobs.one_pass.prepare import prepared
+from spark_jobs.shared.group_commit import Entered, Group, GroupTable, Passed, spec_like
+from spark_jobs.spark import iceberg, jvm
+from spark_jobs.spark.session import another_session
+from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.spark.unforeseen import explained
+from spark_jobs.write import provenance
+from spark_jobs.write.commit import commit, data_files
+from spark_jobs.write.description import Written
+from spark_jobs.write.files import DataFiles, Rows
+from spark_jobs.write.layout import Layout, layout_of
+
+_THREADS = 2 + (os.cpu_count() or 1)  # some of which wait for S3
+_AT_ONCE = 64 << 20  # landed bytes of the files whose rows are in memory at once
+_TASKS = "2"  # of a query, as the files are small
+LayoutOf = Callable[[], Layout]
+
+
+@dataclass(frozen=True)
+class Clean:
+    """A file that passed all checks that Arrow can answer, cleanly, and its data files."""
+
+    storage: Storage
+    found: Examined
+    files: tuple[Written, ...]
+
+    @property
+    def ingestion(self) -> str:
+        """Return the file's ingestion."""
+        return self.storage.spec.ingestion
+
+    def passed(self, judge: "Judge", more: Mapping[str, Measured]) -> Passed | None:
+        """Return its result with `more` measures, None if it does not pass cleanly with them."""
+        results = judge.results(self.found.rows, {**self.found.measured, **more})
+        found = self.found
+        return None if results is None else Passed(found.rows.read, results, found.changes)
+
+
+@dataclass
+class _Held:
+    """Rows in memory, in their order."""
+
+    rows: list[Rows] = field(default_factory=list)
+
+    def write(self, rows: Iterable[Rows]) -> list[Written]:
+        """Keep the rows."""
+        self.rows += rows
+        return []
+
+
+def write_together(
+    spark: SparkSession, files: Sequence[Storage], contract: Contract, token: str
+) -> Group | None:
+    """Return the group of the files that passed cleanly, None if none did. Raises LakegateError."""
+    meter, table = Meter(spark), _Table(spark, files[0], contract, token)
+    judge = Judge(contract, cache(files[0].baselines))
+    with meter.step("audit"):
+        clean = _answered(table, sort_out(files, judge, table.layout))
+        judged = [(each, each.passed(judge, more)) for each, more in clean]
+    passed = [(each, found) for each, found in judged if found]
+    if not passed:
+        return None
+    with meter.step("append"):
+        entered, audited_hash = table.committed(passed)
+    return Group(table.opened, contract, audited_hash, meter, entered, {"write": WAY})
+
+
+def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Clean]:
+    """Audit the files; write and return those that pass cleanly as data files of a table.
+
+    The `layout` is asked for once one passed. Raises LakegateError.
+    """
+    most = _AT_ONCE // max(file.size for file in files)
+    with ThreadPoolExecutor(max(1, min(most, _THREADS))) as threads:
+        found = list(threads.map(partial(_found, judge, layout), files))
+    return [each for each in found if each]
+
+
+def _found(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | None:
+    """Return a file that passed; None for one that alone says why not. Raises Transient."""
+    explaining = explained("the file cannot be examined", judge.contract)
+    with suppress(Permanent), explaining, suppress(MustRewrite):
+        return _audited(judge, layout, storage)
+    return None
+
+
+def _audited(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | None:
+    held, contract, spec = _Held(), judge.contract, storage.spec
+    found = prepared(storage, contract, spec.limits, threads=1).examined(held)
+    if judge.results(found.rows, found.measured) is None:
+        return None
+    files = DataFiles.of(storage, layout(), contract, spec)
+    written = files.write(held.rows)
+    require_all(found, written)
+    return Clean(storage, found, tuple(written))
+
+
+def _answered(
+    table: "_Table", clean: Sequence[Clean]
+) -> list[tuple[Clean, Mapping[str, Measured]]]:
+    """Return the files with the measures that Arrow did not give, but none on which a check fails.
+
+    Such a file is found by halves. Raises LakegateError.
+    """
+    try:
+        more = table.measured(clean)
+    except jvm.JavaError:
+        half = len(clean) // 2
+        parts = (clean[:half], clean[half:]) if half else ()
+        return [each for part in parts for each in _answered(table, part)]
+    return [(each, more.get(each.ingestion, {})) for each in clean]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What decides if a file passes cleanly; `baselines` are read once."""
+
+    contract: Contract
+    baselines: Callable[[], Baselines]
+
+    def results(
+        self, rows: RowCounts, measured: Mapping[str, Measured]
+    ) -> tuple[CheckResult, ...] | None:
+        """Return the results of the checks with a measure; None unless all are clean."""
+        known = tuple(check for check in self.contract.checks if check.id in measured)
+        asked = replace(self.contract, checks=known)
+        results = verdict.judge(asked, rows, measured)
+        results = tiers.compare_with_history(results, asked, measured, self.baselines)
+        return results if _is_clean(rows, results, known, measured) else None
+
+
+def _is_clean(
+    rows: RowCounts,
+    results: Sequence[CheckResult],
+    checks: Sequence[Check],
+    measured: Mapping[str, Measured],
+) -> bool:
+    """Return if a file passed cleanly: its report needs no row of it.
+
+    It has no unparseable row and no row to quarantine, no key twice, and every check holds, or
+    warns of something else than rows.
+    """
+    outcome, _ = verdict.verdict(results)
+    of_rows = [each for each in results if each.status is Status.WARN and each.metric in OF_ROWS]
+    named = [c.id for c in checks if c.quarantine or c.metric is Metric.DUPLICATE]
+    odd = rows.bad or of_rows or any(measured[id_].value for id_ in named)
+    return outcome is Verdict.PASSED and not odd
+
+
+class _Table:
+    """The table of a group on a branch of its own, which is made once a file passed."""
+
+    def __init__(self, spark: SparkSession, like: Storage, contract: Contract, token: str) -> None:
+        self._of = spark, like, token
+        self._contract = contract
+        self._lock = Lock()
+        self._opened: tuple[SparkSession, GroupTable, Layout] | Exception | None = None
+        self._files: dict[str, tuple[Any, ...]] = {}
+
+    @property
+    def opened(self) -> GroupTable:
+        return self._open()[1]
+
+    def layout(self) -> Layout:
+        return self._open()[2]
+
+    def _open(self) -> tuple[SparkSession, GroupTable, Layout]:
+        spark, like, token = self._of
+        with self._lock:
+            if isinstance(self._opened, Exception):  # once for all files, as once is enough
+                raise self._opened
+            if self._opened is None:
+                spec = spec_like(like.spec)
+                session = another_session(spark, spec, token)
+                try:
+                    table = GroupTable.open(session, spec, self._contract, token)
+                    layout = layout_of(session, table.opened.table, self._contract)
+                except Exception as error:
+                    self._opened = error
+                    raise
+                self._opened = session, table, layout
+            return self._opened
+
+    def _data_files(self, clean: Clean) -> tuple[Any, ...]:
+        """Return a file's data files as Iceberg has them, which are described once."""
+        if clean.ingestion not in self._files:
+            session, _, layout = self._open()
+            self._files[clean.ingestion] = tuple(data_files(session, layout, clean.files))
+        return self._files[clean.ingestion]
+
+    def measured(self, clean: Sequence[Clean]) -> Mapping[str, Mapping[str, Measured]]:
+        """Return the measures of the checks that Arrow did not answer, by ingestion.
+
+        One query reads all files. Raises Permanent where the contract's own SQL is refused, and one
+        of `JavaError` where a check fails on a row.
+        """
+        checks = self._contract.checks
+        left = [c for c in checks if any(c.id not in each.found.measured for each in clean)]
+        if not left:
+            return {}
+        session, table, _ = self._open()
+        session.conf.set("spark.sql.shuffle.partitions", _TASKS)
+        for check in left:
+            tier_scan.check_own_sql(session, check)
+        of = {file.location: each.ingestion for each in clean for file in each.files}
+        made = [file for each in clean for file in self._data_files(each)]
+        rows = iceberg.rows_of(session, table.opened.table, made)
+        named = rows.select("*", provenance.by_file("_file", of).alias(FILE))
+        return tier_files.measure(named, replace(self._contract, checks=tuple(left)))
+
+    def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
+        """Commit all data files; return the files with them, and the commit's hash."""
+        entered = [Entered(each.storage, found, self._data_files(each)) for each, found in passed]
+        made = [file for each in entered for file in each.files]
+        rows = sum(each.found.found.rows for each, _ in passed)
+        table = self.opened
+        return entered, commit(table.opened, made, rows, table.name, table.branch)

@@ -1,0 +1,132 @@
+"""The commit of a group on a branch of its own, and the reports of its files."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from secrets import token_hex
+from typing import Any
+
+from pyspark import __version__ as spark_version
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from lakegate.jobspec import JobSpec
+from lakegate.landing import group_branch, group_reports_key
+from lakegate.report import AuditReport, CheckResult, Step, Verdict, to_lines
+from spark_jobs.lake.nessie_branch import Branch
+from spark_jobs.lake.storage import Storage
+from spark_jobs.spark import iceberg
+from spark_jobs.spark.session import CATALOG, require_rest_catalog
+from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.write.append import Opened, open_table
+from spark_jobs.write.report import report, with_results
+
+_THREADS = 8
+
+
+def spec_like(file: JobSpec) -> JobSpec:
+    """Return the spec of one more group of such files: its branch has a new name."""
+    return replace(file, branch=group_branch(file.table, token_hex(8)))
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """The table that takes a group's files, opened on the group's branch."""
+
+    spec: JobSpec
+    branch: Branch
+    opened: Opened
+
+    @classmethod
+    def open(
+        cls, session: SparkSession, spec: JobSpec, contract: Contract, token: str
+    ) -> "GroupTable":
+        """Create the branch off main, and open or make the table on it. Raises LakegateError."""
+        branch = Branch(spec.nessie_uri, spec.branch, token)
+        spec = replace(spec, base_hash=branch.create())
+        require_rest_catalog(session, CATALOG)
+        return cls(spec, branch, open_table(session, spec, branch, contract))
+
+    @property
+    def name(self) -> str:
+        """Return the name of the group's commit."""
+        return self.spec.branch.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A file that passed cleanly: its rows, each check's result, and how its columns differ."""
+
+    rows: int
+    results: tuple[CheckResult, ...]
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A file whose rows are on the group's branch, in data files (Iceberg's `DataFile`)."""
+
+    storage: Storage
+    passed: Passed
+    files: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The files of one commit; `engine` says how it was made."""
+
+    table: GroupTable
+    contract: Contract
+    audited_hash: str
+    meter: Meter
+    files: Sequence[Entered]
+    engine: Mapping[str, str]
+
+    def store(self) -> list[AuditReport]:
+        """Put each file's report and results into the lake bucket; return the reports.
+
+        Then one object repeats them as they are stored, each under the key that it names itself.
+        One that an earlier try stored, and that names another attempt, is left out.
+        """
+        with ThreadPoolExecutor(_THREADS) as threads:
+            stored = list(threads.map(self._stored, self.files))
+        if len(stored) > 1:
+            key = group_reports_key(self.table.spec.table, self.table.spec.branch)
+            own = {file.storage.spec.report_key for file in self.files}
+            self.files[0].storage.put(key, to_lines(each for each in stored if each.key in own))
+        return stored
+
+    def _stored(self, file: Entered) -> AuditReport:
+        storage = file.storage
+        return storage.put_report(with_results(storage, self._report(file)))
+
+    def _report(self, file: Entered) -> AuditReport:
+        """Return a file's report; its cost is its share of the group's."""
+        of = self.table.spec
+        spec = replace(file.storage.spec, branch=of.branch, base_hash=of.base_hash)
+        return report(
+            spec,
+            self.meter,
+            self.contract,
+            verdict=Verdict.PASSED,
+            checks=file.passed.results,
+            audited_hash=self.audited_hash,
+            rows_read=file.passed.rows,
+            rows_written=file.passed.rows,
+            files=tuple(map(iceberg.data_file, file.files)),
+            schema_changes=(*file.passed.changes, *self.table.opened.changes),
+            steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
+            engine={"spark": spark_version, **self.engine},
+            group=tuple(each.storage.spec.ingestion for each in self.files),
+        )
+
+
+def _share(step: Step, files: int) -> Step:
+    return Step(
+        step.name,
+        round(step.seconds / files, 4),
+        step.jobs,
+        step.rows // files,
+        step.bytes // files,
+        step.shuffled // files,
+    )

@@ -1,0 +1,37 @@
+"""Connect a shared run to S3, Nessie and Spark."""
+
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lakegate.jobspec import JobSpec
+from lakegate.shared_run import SharedRun
+from spark_jobs.lake.aws import client
+from spark_jobs.lake.nessie_branch import Branch
+from spark_jobs.lake.storage import Storage
+from spark_jobs.run.attempt import carry_out, wait_for_token
+from spark_jobs.shared.group import ingest_group
+from spark_jobs.shared.taken_files import Means, TakenFiles
+from spark_jobs.spark.session import another_session
+
+
+def connect(run: SharedRun) -> TakenFiles:
+    """Return the files of a run, with clients of its region."""
+    spark = SparkSession.builder.appName(f"lakegate {run.name}").getOrCreate()
+    return TakenFiles(run, means(spark, client("s3"), client("secretsmanager")))
+
+
+def means(spark: SparkSession, s3: Any, secrets: Any) -> Means:
+    """Return the means of a run with this Spark; `s3` and `secrets` are of boto3."""
+
+    def lake(spec: JobSpec) -> Storage:
+        return Storage(spec, s3, secrets)
+
+    return Means(
+        lake=lake,
+        branch=Branch,
+        token=lambda spec: wait_for_token(spec, lake(spec).nessie_token),
+        together=partial(ingest_group, spark),
+        alone=partial(carry_out, open_session=partial(another_session, spark)),
+    )

@@ -1,0 +1,336 @@
+"""Append a file's rows to the branch, and count them in the pass that writes them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from lakegate.contract.checks import Check
+from lakegate.contract.columns import quoted
+from lakegate.contract.model import Contract
+from lakegate.contract.reading.layout import TableLayout
+from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
+from lakegate.report import READABLE, Tier
+from spark_jobs.audit import check_sql, tier_scan
+from spark_jobs.audit.run import Measured, RowCounts, Run
+from spark_jobs.files.open import BAD_ROW, Source
+from spark_jobs.lake.nessie_branch import shared
+from spark_jobs.schema.compare import undeclared
+from spark_jobs.schema.evolution import ColumnChange, column_changes
+from spark_jobs.schema.layout import missing, partition_clause, sentences
+from spark_jobs.schema.rows import not_null, struct_of
+from spark_jobs.spark import iceberg, jvm, table_layout
+from spark_jobs.spark.errors import Quoting, explain
+from spark_jobs.spark.iceberg import table_name
+from spark_jobs.spark.session import add_catalog
+from spark_jobs.write import provenance
+
+# Quarantine: rows that stay out of the table so that the rest of their file can be published.
+
+
+def quarantine_condition(contract: Contract, *, nulled: bool = False) -> str:
+    """Return the condition for rows to quarantine, in Spark SQL; "" where none can be.
+
+    Unparseable rows are quarantined unless such cells become null (`nulled`).
+    """
+    return " OR ".join(reason for _, reason in _reasons(contract, nulled=nulled))
+
+
+def quarantined_rows(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
+    """Return the rows to quarantine: `row`, as JSON or as it stands in the file, and `reasons`.
+
+    `reasons` are the ids of the checks that a row breaks.
+    """
+    reasons_of = _reasons(contract, nulled=nulled)
+    named = [f"CASE WHEN {test} THEN {check_sql.string(id_)} END" for id_, test in reasons_of]
+    reasons = f"array_compact(array({', '.join(named)}))"
+    columns = F.struct(*[F.col(quoted(column.name)) for column in contract.columns])
+    row = F.coalesce(F.col(BAD_ROW), F.to_json(columns))
+    broken = rows.where(F.expr(quarantine_condition(contract, nulled=nulled)))
+    return broken.select(row.alias("row"), F.expr(reasons).alias("reasons"))
+
+
+def _reasons(contract: Contract, *, nulled: bool) -> list[tuple[str, str]]:
+    """Return the checks that quarantine rows: the id of each, and its condition."""
+    bad = [] if nulled else [(READABLE, f"{quoted(BAD_ROW)} IS NOT NULL")]
+    checks = [check for check in contract.checks if check.quarantine]
+    return [*bad, *((check.id, check_sql.counts_row(check, contract)) for check in checks)]
+
+
+# The table on the branch
+
+_TABLE_PROPERTIES = {
+    "format-version": "2",
+    "write.distribution-mode": "none",
+    "commit.manifest-merge.enabled": "true",  # pyiceberg's default is not to
+    "write.metadata.metrics.max-inferred-column-defaults": "1000",
+}
+_BEGUN = "begun"  # the catalog of the branch as it began; BASE may be a later commit
+INGESTION = "lakegate.ingestion"  # the property of a snapshot that names its ingestion
+# A range-distributed write would run its input twice, and the audit would count every row twice.
+_WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
+# The rows of a partition come to one task, which writes a file after the other.
+_PARTITIONED_OPTIONS = {"distribution-mode": "hash", "fanout-enabled": "false"}
+
+
+class Target(Protocol):
+    """The branch that a run writes to, as `nessie_branch.Branch`."""
+
+    @property
+    def token(self) -> str:
+        """Return the bearer token for Nessie."""
+
+    def head(self) -> str:
+        """Return the hash of the branch's newest commit."""
+
+    def own_commit(self, before: str) -> str:
+        """Return the branch's head, at most one commit after `before`; raises Transient."""
+
+    def reset(self, to: str) -> None:
+        """Reset the branch to the hash `to`."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The branch's table (`org.apache.iceberg.Table`), ready for the append.
+
+    At the branch's commit `at` the table has main's rows and no others. `changes` describe how its
+    columns and its layout were changed. `main_at` is the commit at which main's rows can be read by
+    the contract's names: `at` if a column was renamed, else the one at which the branch began.
+    """
+
+    table: Any
+    at: str
+    changes: tuple[str, ...] = ()
+    main_at: str = ""
+
+
+def open_table(spark: SparkSession, spec: JobSpec, branch: Target, contract: Contract) -> Opened:
+    """Return the branch's table with the contract's columns and layout; create it if main has none.
+
+    All columns are optional in the table, even if the contract requires a value: a bad row must
+    reach the branch, and only the audit decides about it. Columns that the contract adds or widens
+    are changed here, on the branch. Raises Permanent TABLE_MISMATCH when the table's columns differ
+    in any other way, Transient BRANCH_SHARED when another writer changed its rows on the branch.
+    """
+    name = table_name(contract.table)
+    table = iceberg.find_iceberg_table(spark, name)
+    if table is None:
+        table = _created(spark, name, contract)
+        _change_layout(spark, table, contract)
+        return _opened_after_change(spark, spec, branch, table)
+    columns = _change_columns(spark, name, table, contract)
+    changes = (*(c.sentence for c in columns), *_change_layout(spark, table, contract))
+    if changes:
+        opened = _opened_after_change(spark, spec, branch, table, changes)
+        return replace(opened, main_at=opened.at) if any(c.renames for c in columns) else opened
+    if branch.head() != spec.base_hash:
+        raise shared(spec.branch)
+    return Opened(table, spec.base_hash)
+
+
+def _created(spark: SparkSession, name: str, contract: Contract) -> Any:
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {name.rpartition('.')[0]}")
+    spark.sql(_create_statement(name, contract))
+    return iceberg.find_iceberg_table(spark, name)
+
+
+def _change_columns(
+    spark: SparkSession, name: str, table: Any, contract: Contract
+) -> list[ColumnChange]:
+    """Give a table the contract's columns; return what was changed."""
+    schema = iceberg.schema_of(spark, table)
+    used = table_layout.sources(table) if contract.former.dropped else ()
+    changes = column_changes(name, struct_of(schema), list(not_null(schema)), contract, used)
+    for change in changes:
+        spark.sql(change.statement)
+    if changes:
+        table.refresh()
+    return changes
+
+
+def _change_layout(spark: SparkSession, table: Any, contract: Contract) -> tuple[str, ...]:
+    """Give a table the contract's layout; return what was changed."""
+    wanted = contract.layout
+    change = missing(table_layout.layout_of(table, wanted.comments), wanted)
+    if change != TableLayout():
+        table_layout.change_layout(spark, table, change)
+    return tuple(sentences(change))
+
+
+def _opened_after_change(
+    spark: SparkSession, spec: JobSpec, branch: Target, table: Any, changes: tuple[str, ...] = ()
+) -> Opened:
+    """Return the table that this run created or changed, if its rows are still main's."""
+    at = branch.head()
+    if at != spec.base_hash:
+        table.refresh()  # after the branch was read, so that it shows all earlier commits
+        _require_rows_of_main(spark, spec, branch, table)
+    return Opened(table, at, changes)
+
+
+def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, table: Any) -> None:
+    """Raise Transient BRANCH_SHARED unless the table has the snapshot that main has.
+
+    A commit of rows makes a new snapshot; a change of columns keeps it.
+    """
+    add_catalog(spark, _BEGUN, spec.nessie_uri, spec.branch, spec.base_hash, branch.token)
+    base = iceberg.find_iceberg_table(spark, table_name(spec.table, _BEGUN))
+    if iceberg.snapshot_id(table) != iceberg.snapshot_id(base):
+        raise shared(spec.branch)
+
+
+def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
+    """Return the contract with the columns that files added to its table, if it allows that."""
+    name = table_name(contract.table)
+    table = iceberg.find_iceberg_table(spark, name) if contract.extra_columns == "add" else None
+    if table is None:
+        return contract
+    declared = {column.name.lower() for column in contract.table_columns}
+    added = [
+        undeclared(name, type_)
+        for name, type_ in struct_of(iceberg.schema_of(spark, table)).fields
+        if name.lower() not in declared and not contract.former.has(name)
+    ]
+    return replace(contract, columns=(*contract.columns, *added))
+
+
+def append(
+    rows: DataFrame,
+    opened: Opened,
+    contract: Contract,
+    ingestion: str,
+    branch: Target,
+    options: Mapping[str, str] = _WRITE_OPTIONS,
+) -> tuple[tuple[Any, ...], str]:
+    """Append `rows` in one commit that names the ingestion, or overwrite their partitions.
+
+    With the default `options` each task writes the rows that it read.
+    Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
+    the branch has main's rows and these rows only, in overwritten partitions only these. Raises
+    Permanent CORRUPT_FILE when the rows turn out to be unreadable; nothing is committed then.
+    Otherwise raises as `_committed`.
+    """
+    writer = rows.writeTo(table_name(contract.table))
+    for option, value in options.items():
+        writer = writer.option(option, value)
+    try:
+        writer = writer.option(f"snapshot-property.{INGESTION}", ingestion)
+        writer.overwritePartitions() if contract.write_mode.overwrites else writer.append()
+    except jvm.JavaError as error:
+        raise explain(error, "the file's rows cannot be read") from error
+    opened.table.refresh()
+    return _committed(opened, branch)
+
+
+def _committed(opened: Opened, branch: Target) -> tuple[tuple[Any, ...], str]:
+    """Return the data files that the run's commit added, and the commit's hash.
+
+    The table must show the commit: the branch is read last, so nothing can have come before it.
+    Raises Transient when another writer committed on the branch, Permanent COUNT_MISMATCH when the
+    commit and its manifests differ.
+    """
+    audited_hash = branch.own_commit(opened.at)
+    if audited_hash == opened.at:  # Iceberg commits no overwrite without a row
+        return (), audited_hash
+    files = tuple(iceberg.added_files(opened.table))
+    added = int(iceberg.summary(opened.table).get("added-records", 0))
+    held = sum(file.recordCount() for file in files)
+    if held != added:
+        message = f"{added:,} rows were written, but the new data files hold {held:,}"
+        raise Permanent("COUNT_MISMATCH", message)
+    return files, audited_hash
+
+
+def _create_statement(name: str, contract: Contract) -> str:
+    columns = ", ".join(f"{quoted(c.name)} {c.type}" for c in contract.table_columns)
+    properties = ", ".join(f"'{k}'='{v}'" for k, v in _TABLE_PROPERTIES.items())
+    partitions = partition_clause(contract.layout)
+    return f"CREATE TABLE {name} ({columns}) USING iceberg{partitions} TBLPROPERTIES ({properties})"
+
+
+_ROWS, _BAD, _QUARANTINED, _LAST = "rows", "bad_rows", "quarantined", "last_number"
+Found = dict[str, Any]
+
+
+def append_observed(
+    spec: JobSpec, branch: Target, source: Source, contract: Contract, opened: Opened
+) -> tuple[Run, RowCounts, dict[str, Measured]]:
+    """Append the file's rows except those to quarantine.
+
+    Returns the run, the file's row counts, and the observed measures by check id (tier 3). Raises
+    Permanent when rows are lost between the file, the audit and the table.
+    """
+    spark = source.rows.sparkSession
+    split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
+    quarantining = [check for check in contract.checks if check.quarantine]
+    observable = tier_scan.observable(contract)
+    first = second = Observation("file")
+    rows = provenance.of_one_file(source.rows, contract.provenance, spec)
+    counts = [*_counts(split), provenance.last_number(contract.provenance).alias(_LAST)]
+    aggregates = list(tier_scan.aggregates(observable, contract))
+    if split:
+        rows = rows.observe(first, *counts, *tier_scan.aggregates(quarantining, contract))
+        second = Observation("table")
+        rows = rows.where(~F.expr(split)).observe(second, _count(), *aggregates)
+    else:
+        rows = rows.observe(first, *counts, *aggregates)
+    partitioned = bool(opened.table.spec().isPartitioned())
+    options = _PARTITIONED_OPTIONS if partitioned else _WRITE_OPTIONS
+    files, audited_hash = append(
+        rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch, options
+    )
+    of_file, of_table = dict(first.get), dict(second.get)
+    read, bad, quarantined = (int(of_file[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    provenance.require_each_number(contract.provenance, read, of_file[_LAST])
+    counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
+    run = Run(
+        spark, spec, branch.token, contract, opened.table, files, audited_hash, opened.main_at
+    )
+    _require_all_rows(source, counted, of_table[_ROWS], run.written)
+    return run, counted, _measured(quarantining, of_file, observable, of_table)
+
+
+def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
+    split = quarantine_condition(contract, nulled=nulled)
+    for check in filter(lambda check: check.quarantine, contract.checks):
+        tier_scan.check_own_sql(rows.sparkSession, check)
+    try:
+        rows.where(F.expr(split or "true"))
+    except jvm.JavaError as error:
+        what = "the rows to quarantine cannot be determined"
+        plain, shown = f"{what}: {jvm.error_condition(error)}", f"{what}: {jvm.root_message(error)}"
+        raise Quoting("BAD_CONDITION", plain, shown) from error
+    return split
+
+
+def _counts(split: str) -> list[Expression]:
+    bad = F.count_if(F.col(BAD_ROW).isNotNull()).alias(_BAD)
+    return [_count(), bad, F.count_if(F.expr(split or "false")).alias(_QUARANTINED)]
+
+
+def _count() -> Expression:
+    return F.count(F.lit(1)).alias(_ROWS)
+
+
+def _require_all_rows(source: Source, counted: RowCounts, audited: int, written: int) -> None:
+    """Raise Permanent unless the file, the audit and the table have the same number of rows."""
+    if not counted.written == audited == written:
+        message = f"{counted.written:,} rows were read, {audited:,} audited, {written:,} written"
+        raise Permanent("COUNT_MISMATCH", message)
+    if source.declared_rows not in (None, counted.read):
+        message = (
+            f"the file declares {source.declared_rows:,} rows, but {counted.read:,} can be read"
+        )
+        raise Permanent("CORRUPT_FILE", message)
+
+
+def _measured(
+    quarantining: Sequence[Check], of_file: Found, observable: Sequence[Check], of_table: Found
+) -> dict[str, Measured]:
+    measured = tier_scan.read(quarantining, of_file, int(of_file[_ROWS]), Tier.APPEND)
+    return measured | tier_scan.read(observable, of_table, int(of_table[_ROWS]), Tier.APPEND)
