@@ -47,15 +47,13 @@ class Status(StrEnum):
 class Tier(StrEnum):
     """The tier that answered a check, the cheapest first; each runs only checks still open.
 
-    The file's own columns before anything is written; statistics in the manifests of the new data
-    files; a pass over the decoded file without Spark; the append's own pass over the rows; a scan
-    of the new data files; jobs over keys, which may read the table; the history of earlier runs.
+    The file's own columns before anything is written; a pass over the decoded file without Spark; a
+    scan of the new data files; jobs over keys, which may read the table; the history of earlier
+    runs.
     """
 
     FILE = "file"
-    MANIFESTS = "manifests"
     ARROW = "arrow"
-    APPEND = "append"
     SCAN = "scan"
     KEYS = "keys"
     HISTORY = "history"

@@ -1,1 +1,1 @@
-"""The audit of a run: six tiers that measure checks, and the verdict."""
+"""The audit of a run: five tiers that measure checks, and the verdict."""

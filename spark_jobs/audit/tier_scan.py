@@ -1,14 +1,13 @@
-"""Tiers 3 and 4: checks of rows and of columns' values, as aggregates.
-
-The append observes them while it writes (tier 3). Others take a scan of the new data files after it
-(tier 4).
-"""
+"""Tier 3: checks of rows and of columns' values, as aggregates over the rows of data files."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import reduce
+from operator import or_
+from typing import Any
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import OF_ROWS, OF_VALUES, Check, Metric
@@ -16,26 +15,98 @@ from lakegate.contract.model import Contract
 from lakegate.contract.rules import Condition
 from lakegate.errors import Permanent
 from lakegate.report import Tier
-from spark_jobs.audit import check_sql, tier_statistics
+from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Measured, Run
+from spark_jobs.files.source import FILE
 from spark_jobs.spark import jvm, sql_parser
-from spark_jobs.spark.errors import BAD_VALUE, explain
+from spark_jobs.spark.errors import explain, masked
 
 # With more aggregates Spark's generated code is too large for the JVM to compile well.
-MAX_AGGREGATES = 60
-Counts = Mapping[str, object]
+_MOST_AGGREGATES = 60
+_ROWS = "rows"
+Counts = Mapping[str, Any]
+Measures = dict[str, Measured]
 
 
-def observable(contract: Contract) -> list[Check]:
-    """Return the checks that the append measures while it writes the rows.
+def answer(run: Run, checks: Iterable[Check]) -> Measures:
+    """Return the measures, by check id, of all checks that a scan of the run's rows can answer."""
+    return scanned(run, run.rows, list(filter(is_measured, checks)))
 
-    Checks that statistics may answer for free are left out. So are the data owner's own conditions:
-    if one fails on a row, the append would fail with it.
+
+def scanned(run: Run, rows: DataFrame, checks: Sequence[Check]) -> Measures:
+    """Return the measures of the checks over `rows`, by check id, with one job for some of them.
+
+    If a job fails, each half is measured until the bad check is alone. Raises Transient where a
+    retry may help.
     """
-    able = [check for check in contract.checks if is_measured(check) and not _has_own_sql(check)]
-    dear = [check for check in able if check.basis.metric is not Metric.QUANTILE]
-    left = [check for check in dear if not tier_statistics.may_answer(check, contract)]
-    return [check for check in left if not check.quarantine][:MAX_AGGREGATES]
+    parts = _together(checks)
+    return reduce(or_, (_by_halves(run, rows, part) for part in parts), {})
+
+
+def by_file(rows: DataFrame, contract: Contract) -> dict[str, Measures]:
+    """Return the measures, by check id, of all checks that a scan of many files can answer.
+
+    They are those of each file with rows, by its address in `FILE`. Raises one of `JavaError` where
+    a file cannot be read, or a condition of the contract cannot be evaluated.
+    """
+    found: dict[str, Measures] = {}
+    for checks in _together(list(filter(is_measured, contract.checks))):
+        for file, each in _measured(rows, checks, contract, FILE).items():
+            found[file] = found.get(file, {}) | each
+    return found
+
+
+def is_measured(check: Check) -> bool:
+    """Return if the check belongs to this tier."""
+    of_rows = check.basis.metric in (*OF_ROWS, *OF_VALUES, Metric.ROWS)
+    return of_rows and not check.checks_whole_table
+
+
+def check_own_sql(spark: SparkSession, check: Check) -> None:
+    """Raise Permanent BAD_CONDITION where the data owner's condition is not a single expression."""
+    own = [check.basis.rule.sql] if isinstance(check.basis.rule, Condition) else []
+    for text in (*own, *([check.where] if check.where else [])):
+        sql_parser.require_expression(spark, text)
+
+
+def problem(run: Run, error: Exception) -> str:
+    """Return why a check could not be measured. Raises Transient where a retry may help."""
+    why = error
+    if isinstance(error, jvm.JavaError):
+        explained = explain(error, "the check cannot be measured", "CHECK_FAILED")
+        why = masked(explained, run.contract)
+    if not isinstance(why, Permanent):
+        raise why from error
+    return why.message
+
+
+def _together(checks: Sequence[Check]) -> Iterator[Sequence[Check]]:
+    """Yield the checks of each job. Those of one column share it, so it is read about once."""
+    able = sorted(checks, key=lambda check: check.columns)
+    for start in range(0, len(able), _MOST_AGGREGATES):
+        yield able[start : start + _MOST_AGGREGATES]
+
+
+def _by_halves(run: Run, rows: DataFrame, checks: Sequence[Check]) -> Measures:
+    try:
+        for check in checks:
+            check_own_sql(run.spark, check)
+        (found,) = _measured(rows, checks, run.contract).values()
+    except (*jvm.JavaError, Permanent) as error:
+        if len(checks) == 1:
+            return {checks[0].id: Measured(None, run.written, Tier.SCAN, problem(run, error))}
+        half = len(checks) // 2
+        return _by_halves(run, rows, checks[:half]) | _by_halves(run, rows, checks[half:])
+    return found
+
+
+def _measured(
+    rows: DataFrame, checks: Sequence[Check], contract: Contract, *by: str
+) -> dict[str, Measures]:
+    """Return the measures by `FILE`, or those of all rows under "" if it is not asked for."""
+    asked = [F.count(F.lit(1)).alias(_ROWS), *aggregates(checks, contract)]
+    found = [row.asDict() for row in rows.groupBy(*by).agg(*asked).collect()]
+    return {each.get(FILE, ""): read(checks, each, each[_ROWS]) for each in found}
 
 
 def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expression]:
@@ -46,60 +117,12 @@ def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expressi
             yield F.count_if(F.expr(check_sql.checks_row(check))).alias(f"rows_{n}")
 
 
-def read(checks: Sequence[Check], found: Counts, rows: int, tier: Tier) -> dict[str, Measured]:
+def read(checks: Sequence[Check], found: Counts, rows: int) -> Measures:
     """Return the measures, by check id, from the values of `aggregates` over so many rows."""
     return {
-        check.id: Measured(
-            _number(found[f"value_{n}"]), int(str(found.get(f"rows_{n}", rows))), tier
-        )
+        check.id: Measured(_number(found[f"value_{n}"]), found.get(f"rows_{n}", rows), Tier.SCAN)
         for n, check in enumerate(checks)
     }
-
-
-def answer(run: Run, checks: Iterable[Check]) -> Mapping[str, Measured]:
-    """Return the measures, by check id, of all checks that a scan of the new data files can answer.
-
-    A job has at most `MAX_AGGREGATES`. Checks of one column share a job, so that each column is
-    read about once.
-    """
-    able = sorted(filter(is_measured, checks), key=lambda check: check.columns)
-    measured: dict[str, Measured] = {}
-    for start in range(0, len(able), MAX_AGGREGATES):
-        measured |= _scanned(run, able[start : start + MAX_AGGREGATES])
-    return measured
-
-
-def _scanned(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
-    """Measure all checks in one scan; if it fails, scan each half until the bad check is alone."""
-    try:
-        for check in checks:
-            check_own_sql(run.spark, check)
-        found = run.rows.agg(*aggregates(checks, run.contract)).collect()[0].asDict()
-    except (*jvm.JavaError, Permanent) as error:
-        if len(checks) == 1:
-            return {checks[0].id: Measured(None, run.written, Tier.SCAN, _problem(run, error))}
-        half = len(checks) // 2
-        return _scanned(run, checks[:half]) | _scanned(run, checks[half:])
-    return read(checks, found, run.written, Tier.SCAN)
-
-
-def _problem(run: Run, error: Exception) -> str:
-    """Return why a check could not be evaluated. Raises Transient where a retry may help."""
-    if isinstance(error, Permanent):
-        return error.message
-    reason = explain(error, "a check cannot be evaluated", "CHECK_FAILED")
-    if not isinstance(reason, Permanent):
-        raise reason from error
-    if run.contract.quotes_files and reason.code != BAD_VALUE:
-        return jvm.root_message(error)
-    return reason.message
-
-
-def check_own_sql(spark: SparkSession, check: Check) -> None:
-    """Raise Permanent BAD_CONDITION where the data owner's condition is not a single expression."""
-    own = [check.basis.rule.sql] if isinstance(check.basis.rule, Condition) else []
-    for text in (*own, *([check.where] if check.where else [])):
-        sql_parser.require_expression(spark, text)
 
 
 def _aggregate(check: Check, contract: Contract) -> str:
@@ -109,17 +132,6 @@ def _aggregate(check: Check, contract: Contract) -> str:
     if basis.metric is Metric.ROWS:
         return f"count_if({check_sql.checks_row(basis)})"
     return f"count_if({check_sql.counts_row(basis, contract)})"
-
-
-def is_measured(check: Check) -> bool:
-    basis = check.basis
-    if basis.metric is Metric.ROWS:
-        return bool(basis.where) and not check.checks_whole_table
-    return basis.metric in (*OF_ROWS, *OF_VALUES) and not check.checks_whole_table
-
-
-def _has_own_sql(check: Check) -> bool:
-    return bool(check.where) or isinstance(check.basis.rule, Condition)
 
 
 def _number(value: object) -> int | float | Decimal | None:

@@ -1,67 +1,62 @@
-"""The audit's seven tiers: the first tier that can answer a check does.
+"""The audit's five tiers: the first tier that can answer a check does.
 
-| # | tier      | runs in                              | costs                                     |
-|---|-----------|--------------------------------------|-------------------------------------------|
-| 1 | file      | `files.open`, `schema.compare`       | the file's head or footer                 |
-| 2 | manifests | `tier_statistics`                    | no row: Iceberg's writer noted statistics |
-| 3 | append    | `append` (`tier_scan.observable`)    | aggregates in the pass that writes        |
-| 4 | scan      | `tier_scan`                          | a pass over the new files per 60 checks   |
-| 5 | keys      | `tier_keys` (and SQL, control files) | a job per check                           |
-| 6 | history   | `compare_with_history`               | one S3 object with earlier measures       |
-| 7 | arrow     | `tier_arrow`                         | the decoded file, instead of tiers 2 to 5 |
+| # | tier    | runs in                              | costs                                  |
+|---|---------|--------------------------------------|----------------------------------------|
+| 1 | file    | `files.open`, `schema.compare`       | the file's head or footer              |
+| 2 | arrow   | `tier_arrow`                         | the decoded file, while it is written  |
+| 3 | scan    | `tier_scan`                          | a pass over the data files a 60 checks |
+| 4 | keys    | `tier_keys` (and SQL, control files) | a job per check                        |
+| 5 | history | `compare_with_history`               | one S3 object with earlier measures    |
 
-Tiers 1 and 3 run while the file is opened and appended, before the others.
+Tiers 1 and 2 run while the file is opened and written, before the others.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+
+from pyspark.sql import DataFrame
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.diagnosis import HIDDEN
 from lakegate.drift import FEWEST, Baselines, baseline, comparable, deviation
 from lakegate.report import Baseline, CheckResult, Tier
-from spark_jobs.audit import tier_scan, tier_statistics, verdict
-from spark_jobs.audit.keys import tier_keys
+from spark_jobs.audit import tier_scan, verdict
+from spark_jobs.audit.keys import of_files, tier_keys
 from spark_jobs.audit.run import Measured, RowCounts, Run
-
-Answer = Callable[[Run, Iterable[Check]], Mapping[str, Measured]]
-
-# The tiers that answer checks after the append, in order.
-AFTER_APPEND: Mapping[Tier, Answer] = {
-    Tier.MANIFESTS: tier_statistics.answer,
-    Tier.SCAN: tier_scan.answer,
-    Tier.KEYS: tier_keys.answer,
-}
 
 
 def audit(
     run: Run,
     rows: RowCounts,
-    observed: Mapping[str, Measured],
+    known: Mapping[str, Measured],
     baselines: Callable[[], Baselines],
 ) -> tuple[CheckResult, ...]:
     """Return the result of each check: of the file's own (tier 1) and of the contract's.
 
-    `observed` holds what the append measured (tier 3).
+    `known` holds what was measured while the file was written.
     """
-    measured = measure(run, observed)
+    measured = measure(run, known)
     results = verdict.judge(run.contract, rows, measured)
     return compare_with_history(results, run.contract, measured, baselines)
 
 
-def measure(
-    run: Run, observed: Mapping[str, Measured], tiers: Mapping[Tier, Answer] = AFTER_APPEND
-) -> dict[str, Measured]:
-    """Return the measure of every check of the contract, by its id (tiers 2, 4 and 5).
+def measure(run: Run, known: Mapping[str, Measured]) -> dict[str, Measured]:
+    """Return the measure of every check of the contract, by its id, with those `known`."""
+    left = [check for check in run.contract.checks if check.id not in known]
+    return {**known, **tier_scan.answer(run, left), **tier_keys.answer(run, left)}
 
-    Each tier gets the checks that neither `observed` nor an earlier tier answered.
+
+def measure_files(rows: DataFrame, contract: Contract) -> dict[str, dict[str, Measured]]:
+    """Return the measures of checks that need no other rows than a file's own, by their ids.
+
+    They are those of each file with rows, by its address in `FILE`. Raises one of `JavaError` where
+    a file cannot be read, or a condition of the contract cannot be evaluated.
     """
-    found = dict(observed)
-    for answer in tiers.values():
-        found |= answer(run, [check for check in run.contract.checks if check.id not in found])
-    return found
+    # Two passes: with distinct keys, Spark would add up the others in another order.
+    scanned, keyed = tier_scan.by_file(rows, contract), of_files.by_file(rows, contract)
+    return {file: scanned.get(file, {}) | keyed.get(file, {}) for file in scanned | keyed}
 
 
 def compare_with_history(
@@ -70,7 +65,7 @@ def compare_with_history(
     measured: Mapping[str, Measured],
     baselines: Callable[[], Baselines],
 ) -> tuple[CheckResult, ...]:
-    """Return the results, with each check of drift compared with its baseline (tier 6).
+    """Return the results, with each check of drift compared with its baseline (tier 5).
 
     `baselines` reads the measures of published runs, only if the contract has such a check.
     """

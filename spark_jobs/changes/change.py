@@ -27,7 +27,7 @@ from spark_jobs.spark.session import CATALOG, add_catalog
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.write.report import report
 
-# Audit a whole table after a change, by statistics, scans and keyed jobs.
+# Audit a whole table after a change, by scans and keyed jobs.
 #
 # Checks that a contract makes of a file's rows are made of all rows of the table. Checks that add
 # up a file's rows, or concern its delivery, are skipped, and the report says so.
@@ -108,7 +108,7 @@ def _measured(run: WholeTable, checks: Sequence[Check]) -> dict[str, Measured]:
     """Return the measure of each check over all rows of the table, by its id."""
     why = {check.id: _skip_reason(check) for check in checks}
     asked = [_as_file_check(check) for check in checks if not why[check.id]]
-    found = _measured_by_tiers(run, asked) if asked else {}
+    found = _measured_as_file(run, asked) if asked else {}
     for check in checks:
         if check.id not in found:
             reason = f"not evaluated on a whole table: {why[check.id] or 'it is about one file'}"
@@ -116,14 +116,11 @@ def _measured(run: WholeTable, checks: Sequence[Check]) -> dict[str, Measured]:
     return found
 
 
-def _measured_by_tiers(run: WholeTable, checks: Sequence[Check]) -> dict[str, Measured]:
-    """Return what the tiers measure on all data files, as if this run had added them."""
+def _measured_as_file(run: WholeTable, checks: Sequence[Check]) -> dict[str, Measured]:
+    """Return the measures over all data files, as if this run had added them."""
     files = tuple(iceberg.gained_files(run.spark, run.table, None))
     own = replace(run, contract=replace(run.contract, checks=tuple(checks)), files=files)
-    used = dict(tiers.AFTER_APPEND)
-    if iceberg.has_deletes(run.table):  # statistics still count the rows deleted like that
-        del used[Tier.MANIFESTS]
-    return tiers.measure(own, {}, used)
+    return tiers.measure(own, {})
 
 
 def _skip_reason(check: Check) -> str:

@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from lakegate.report import Tier
 from spark_jobs.audit import tier_scan
 from spark_jobs.audit.arrow.tier_arrow import Divided
 from spark_jobs.audit.bad_cells import MOST_NAMED
@@ -124,7 +123,7 @@ class RowsApart:
             return {}
         checks = [check for check in self.contract.checks if check.quarantine]
         (found,) = rows.agg(*tier_scan.aggregates(checks, self.contract)).collect()
-        return tier_scan.read(checks, found.asDict(), count, Tier.SCAN)
+        return tier_scan.read(checks, found.asDict(), count)
 
     def _broken(self, spark: SparkSession) -> Iterator[DataFrame]:
         if self.part.broken:

@@ -33,7 +33,7 @@ from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained, reading
 from spark_jobs.write import append, replacing
-from spark_jobs.write.append import Opened, Target, append_observed, open_table, with_undeclared
+from spark_jobs.write.append import Opened, Target, append_counted, open_table, with_undeclared
 from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.files import DataFiles, Lake
 from spark_jobs.write.layout import Layout, layout_of
@@ -58,17 +58,17 @@ WriteQuarantine = Callable[[DataFrame | Unparseable, str, Any], tuple[DataFile, 
 
 @dataclass(frozen=True)
 class _Appended:
-    """The rows of a file on its branch, and all that the audit needs; `observed` is by check id.
+    """The rows of a file on its branch, and all that the audit needs.
 
-    `source` is the opened file if Spark read it, else its rows that are not on the branch; these
-    are `unparseable` if they cannot be out for another reason. `effect` is that of overwriting
-    partitions.
+    `known` are the measures so far, by check id. `source` is the opened file if Spark read it, else
+    its rows that are not on the branch; these are `unparseable` if they cannot be out for another
+    reason. `effect` is that of overwriting partitions.
     """
 
     table: Opened
     run: Run
     rows: RowCounts
-    observed: Mapping[str, Measured]
+    known: Mapping[str, Measured]
     source: Source
     effect: Effect | None = None
     unparseable: Unparseable | None = None
@@ -177,11 +177,11 @@ class _Ingestion:
         with self.meter.step("append"):
             table = open_table(spark, spec, self.branch, contract)
             before = self._rows_before(table, contract)
-            run, rows, observed = read(
-                lambda: append_observed(spec, self.branch, source, contract, table)
+            run, rows, known = read(
+                lambda: append_counted(spec, self.branch, source, contract, table)
             )
             effect = self._effect(before, run)
-        appended = _Appended(table, run, rows, observed, source, effect)
+        appended = _Appended(table, run, rows, known, source, effect)
         return self.audited(appended, write_quarantine)
 
     def _rows_before(self, table: Opened, contract: Contract) -> int:
@@ -206,7 +206,7 @@ class _Ingestion:
             write = write_quarantine if rows.quarantined else None
             records = _quarantined(appended, write, meter) if write else ()
         with meter.step("audit"):
-            results = tiers.audit(run, rows, appended.observed, self.storage.baselines)
+            results = tiers.audit(run, rows, appended.known, self.storage.baselines)
         with meter.step("samples"):
             results = with_samples(results, run, source)
         outcome, reason = verdict.verdict(results)

@@ -20,7 +20,7 @@ from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
 from lakegate.report import CheckResult, Status, Verdict
-from spark_jobs.audit import tier_files, tier_scan, tiers, verdict
+from spark_jobs.audit import tier_scan, tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.source import FILE
@@ -234,7 +234,7 @@ class _Table:
         made = [file for each in clean for file in self._data_files(each)]
         rows = iceberg.rows_of(session, table.opened.table, made)
         named = rows.select("*", provenance.by_file("_file", of).alias(FILE))
-        return tier_files.measure(named, replace(self._contract, checks=tuple(left)))
+        return tiers.measure_files(named, replace(self._contract, checks=tuple(left)))
 
     def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""

@@ -26,7 +26,6 @@ from spark_jobs.spark.session import CATALOG
 
 _ICEBERG = "org.apache.iceberg"
 _EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"
-_EVALUATOR = "org.apache.iceberg.expressions.InclusiveMetricsEvaluator"
 _COMPARISONS = {
     "<": "lessThan",
     "<=": "lessThanOrEqual",
@@ -114,7 +113,7 @@ def expression(spark: SparkSession, name: str, condition: str) -> Any:
 
 
 def within(spark: SparkSession, bounds: Sequence[tuple[str, str, int | str]]) -> Any:
-    """Return the Iceberg expression that all bounds hold: a column, a sign of `may_match`, a value.
+    """Return the Iceberg expression that all bounds hold: a column, a sign such as <=, a value.
 
     Texts become decimals, dates and timestamps where a column has such a type.
     """
@@ -172,14 +171,6 @@ def rows_in(spark: SparkSession, table: Any, scans: Sequence[Any]) -> DataFrame:
     return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)
 
 
-def null_count(table: Any, column: str, files: Sequence[Any]) -> int | None:
-    """Return a column's number of nulls in data files by their statistics; None if unknown."""
-    field = table.schema().caseInsensitiveFindField(column).fieldId()
-    counts = [(file.nullValueCounts() or {}).get(field) for file in files]
-    known = [int(count) for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
-
-
 def bounds(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
     """Return the bounds of a column in data files by their statistics; None where unknown.
 
@@ -210,32 +201,6 @@ def may_contain(table: Any, where: Any) -> bool:
         return bool(files.iterator().hasNext())
     finally:
         files.close()
-
-
-def may_match(
-    spark: SparkSession, table: Any, files: Sequence[Any], column: str, comparison: str, value: Any
-) -> bool:
-    """Return if a row of the files may compare like this, or be NaN, by the files' statistics.
-
-    `comparison` is <, <=, > or >=. `value` has a Python type that Iceberg takes for the column:
-    int, float, or text for decimals, dates and timestamps.
-    """
-    made = getattr(java_class(spark, _EXPRESSIONS), _COMPARISONS[comparison])(column, value)
-    return _any_file_may_match(spark, table, files, made)
-
-
-def may_be_nan(spark: SparkSession, table: Any, files: Sequence[Any], column: str) -> bool:
-    """Return if a value of a floating column may be NaN, by the files' statistics."""
-    made = java_class(spark, _EXPRESSIONS).isNaN(column)
-    return _any_file_may_match(spark, table, files, made)
-
-
-def _any_file_may_match(
-    spark: SparkSession, table: Any, files: Sequence[Any], expression: Any
-) -> bool:
-    evaluator = java_class(spark, _EVALUATOR)
-    matches = evaluator(table.schema(), expression, False)  # in whatever case names are spelt
-    return any(matches.eval(file) for file in files)
 
 
 def _manifests(table: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Append a file's rows to the branch, and count them in the pass that writes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -8,13 +8,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract.checks import Check
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.layout import TableLayout
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import READABLE, Tier
+from lakegate.report import READABLE
 from spark_jobs.audit import check_sql, tier_scan
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.files.open import BAD_ROW, Source
@@ -71,7 +70,7 @@ _TABLE_PROPERTIES = {
 }
 _BEGUN = "begun"  # the catalog of the branch as it began; BASE may be a later commit
 INGESTION = "lakegate.ingestion"  # the property of a snapshot that names its ingestion
-# A range-distributed write would run its input twice, and the audit would count every row twice.
+# A range-distributed write would run its input twice, and count every row twice.
 _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
 # The rows of a partition come to one task, which writes a file after the other.
 _PARTITIONED_OPTIONS = {"distribution-mode": "hash", "fanout-enabled": "false"}
@@ -254,45 +253,40 @@ def _create_statement(name: str, contract: Contract) -> str:
 
 
 _ROWS, _BAD, _QUARANTINED, _LAST = "rows", "bad_rows", "quarantined", "last_number"
-Found = dict[str, Any]
 
 
-def append_observed(
+def append_counted(
     spec: JobSpec, branch: Target, source: Source, contract: Contract, opened: Opened
 ) -> tuple[Run, RowCounts, dict[str, Measured]]:
-    """Append the file's rows except those to quarantine.
+    """Append the file's rows except those to quarantine, and count what was read meanwhile.
 
-    Returns the run, the file's row counts, and the observed measures by check id (tier 3). Raises
-    Permanent when rows are lost between the file, the audit and the table.
+    Returns the run, the file's row counts, and the measures of the checks that quarantine rows, by
+    id. Raises Permanent when rows are lost between the file and the table.
     """
-    spark = source.rows.sparkSession
+    spark, counts = source.rows.sparkSession, Observation("file")
     split = _checked_condition(source.rows, contract, nulled=spec.null_unreadable)
     quarantining = [check for check in contract.checks if check.quarantine]
-    observable = tier_scan.observable(contract)
-    first = second = Observation("file")
-    rows = provenance.of_one_file(source.rows, contract.provenance, spec)
-    counts = [*_counts(split), provenance.last_number(contract.provenance).alias(_LAST)]
-    aggregates = list(tier_scan.aggregates(observable, contract))
-    if split:
-        rows = rows.observe(first, *counts, *tier_scan.aggregates(quarantining, contract))
-        second = Observation("table")
-        rows = rows.where(~F.expr(split)).observe(second, _count(), *aggregates)
-    else:
-        rows = rows.observe(first, *counts, *aggregates)
+    rows = provenance.of_one_file(source.rows, contract.provenance, spec).observe(
+        counts,
+        *_counts(split),
+        provenance.last_number(contract.provenance).alias(_LAST),
+        *tier_scan.aggregates(quarantining, contract),
+    )
+    kept = rows.where(~F.expr(split)) if split else rows
     partitioned = bool(opened.table.spec().isPartitioned())
     options = _PARTITIONED_OPTIONS if partitioned else _WRITE_OPTIONS
     files, audited_hash = append(
-        rows.drop(BAD_ROW), opened, contract, spec.ingestion, branch, options
+        kept.drop(BAD_ROW), opened, contract, spec.ingestion, branch, options
     )
-    of_file, of_table = dict(first.get), dict(second.get)
-    read, bad, quarantined = (int(of_file[name]) for name in (_ROWS, _BAD, _QUARANTINED))
-    provenance.require_each_number(contract.provenance, read, of_file[_LAST])
+    found = counts.get
+    read, bad, quarantined = (int(found[name]) for name in (_ROWS, _BAD, _QUARANTINED))
+    provenance.require_each_number(contract.provenance, read, found[_LAST])
     counted = RowCounts(read, bad, quarantined, spec.null_unreadable)
     run = Run(
         spark, spec, branch.token, contract, opened.table, files, audited_hash, opened.main_at
     )
-    _require_all_rows(source, counted, of_table[_ROWS], run.written)
-    return run, counted, _measured(quarantining, of_file, observable, of_table)
+    _require_all_rows(source, counted, run.written)
+    return run, counted, tier_scan.read(quarantining, found, read)
 
 
 def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> str:
@@ -310,27 +304,17 @@ def _checked_condition(rows: DataFrame, contract: Contract, *, nulled: bool) -> 
 
 def _counts(split: str) -> list[Expression]:
     bad = F.count_if(F.col(BAD_ROW).isNotNull()).alias(_BAD)
-    return [_count(), bad, F.count_if(F.expr(split or "false")).alias(_QUARANTINED)]
+    every = F.count(F.lit(1)).alias(_ROWS)
+    return [every, bad, F.count_if(F.expr(split or "false")).alias(_QUARANTINED)]
 
 
-def _count() -> Expression:
-    return F.count(F.lit(1)).alias(_ROWS)
-
-
-def _require_all_rows(source: Source, counted: RowCounts, audited: int, written: int) -> None:
-    """Raise Permanent unless the file, the audit and the table have the same number of rows."""
-    if not counted.written == audited == written:
-        message = f"{counted.written:,} rows were read, {audited:,} audited, {written:,} written"
+def _require_all_rows(source: Source, counted: RowCounts, written: int) -> None:
+    """Raise Permanent unless the file and the table have the same number of rows."""
+    if counted.written != written:
+        message = f"{counted.written:,} rows were read, but {written:,} written"
         raise Permanent("COUNT_MISMATCH", message)
     if source.declared_rows not in (None, counted.read):
         message = (
             f"the file declares {source.declared_rows:,} rows, but {counted.read:,} can be read"
         )
         raise Permanent("CORRUPT_FILE", message)
-
-
-def _measured(
-    quarantining: Sequence[Check], of_file: Found, observable: Sequence[Check], of_table: Found
-) -> dict[str, Measured]:
-    measured = tier_scan.read(quarantining, of_file, int(of_file[_ROWS]), Tier.APPEND)
-    return measured | tier_scan.read(observable, of_table, int(of_table[_ROWS]), Tier.APPEND)

@@ -193,16 +193,13 @@ def test_every_check_covers_the_whole_table(gate: Gate) -> None:
 
 
 def test_a_check_of_a_table_is_evaluated_after_the_change(shared: Gate) -> None:
-    """A row count of the table is checked after the change, and one of a file is skipped.
-
-    Statistics of all data files answer what they can: only the pattern needs a scan.
-    """
+    """A row count of the table is checked after the change, and one of a file is skipped."""
     rows = whole_table({"metric": "rowCount", "mustBeGreaterThan": 2})
     report = shared.change("DELETE FROM {t} WHERE id = 1", shared.contract(ROW_COUNT, rows))
     assert failed(report) == [("rowCountInTable", "2 rows in the whole table")]
     assert skipped(report) == ["not evaluated on a whole table: it counts the rows of one file"]
     tiers = {check.metric: check.tier for check in report.checks}
-    assert tiers["nullValues"] == "manifests"
+    assert tiers["nullValues"] == "scan"
     assert tiers["invalidValues"] == "scan"
     assert tiers["duplicateValues"] == "keys"
 

@@ -25,7 +25,7 @@ from lakegate.contract.rules import Rule
 from lakegate.ecma_patterns import PATTERNS, PatternUnsupported
 from lakegate.pattern_lint import refuse_slow
 from lakegate.report import Tier
-from spark_jobs.audit import tier_files
+from spark_jobs.audit import tiers
 from spark_jobs.audit.arrow import tier_arrow
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.source import FILE
@@ -297,7 +297,7 @@ def _compare(
     """
     contract = _contract(random)
     tables = [_table(random, random.choice((1, 2, 5, 30, 60))) for _ in range(_FILES)]
-    truth = tier_files.measure(_rows(spark, tables, place), contract)
+    truth = tiers.measure_files(_rows(spark, tables, place), contract)
     for n, table in enumerate(tables):
         found = tier_arrow.measures(_passed(random, table, contract), contract)
         expected = truth[str(n)]
@@ -331,7 +331,7 @@ def test_every_number_is_sparks(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def _same(check: Check, found: Measured, expected: Measured) -> bool:
-    """Return if a measure is Spark's. `tier_files` notes a part of a key also if it repeats."""
+    """Return if a measure is Spark's. `of_files` notes a part of a key also if it repeats."""
     noted = not found.note or found.value or found.note == expected.note
     same_type = check.metric not in OF_VALUES or type(found.value) is type(expected.value)
     numbers = Measured(expected.value, expected.rows, Tier.ARROW, note=found.note)

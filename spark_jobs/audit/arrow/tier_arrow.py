@@ -1,4 +1,4 @@
-"""Tier 7: checks over a file's decoded Arrow data, in one pass and without a Spark job.
+"""Tier 2: checks over a file's decoded Arrow data, in one pass and without a Spark job.
 
 Spark SQL (`check_sql`, `tier_scan`, `keys`) defines what a check means. This tier answers the
 checks whose answer is provably the same; the others are for the other tiers. A pass over some rows
@@ -18,9 +18,8 @@ from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.report import Tier
-from spark_jobs.audit import tier_files
 from spark_jobs.audit.arrow import rules as arrow_rules
-from spark_jobs.audit.keys import arrow_keys
+from spark_jobs.audit.keys import arrow_keys, of_files
 from spark_jobs.audit.keys.arrow_keys import Hashes
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow import values as arrow_values
@@ -185,7 +184,7 @@ def _measured(found: Pass, check: Check, contract: Contract) -> Measured | None:
 
 
 def _of_keys(found: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, Measured]]:
-    """Yield the measures of keys, each counted once, with the notes of `tier_files`."""
+    """Yield the measures of keys, each counted once, with the notes of `of_files`."""
     hashes = found.hashes.items()
     counted = {key: counts for key, each in hashes if (counts := arrow_keys.count(each))}
     unique: list[Check] = []
@@ -196,7 +195,7 @@ def _of_keys(found: Pass, checks: Sequence[Check]) -> Iterator[tuple[str, Measur
         if check.metric is Metric.DISTINCT:
             yield check.id, Measured(counts.distinct, found.rows, Tier.ARROW)
             continue
-        note = counts.note or tier_files.unique_part(check, unique)
+        note = counts.note or of_files.unique_part(check, unique)
         yield check.id, Measured(counts.excess, found.rows, Tier.ARROW, note=note)
         unique += [] if counts.excess else [check]
 

@@ -1,4 +1,4 @@
-"""Tier 5: checks that need a Spark job each.
+"""Tier 4: checks that need a Spark job each.
 
 These are keys, foreign keys, checks of the whole table, SQL queries and control files. The keys of
 the same columns are counted once. A key that contains a unique key needs no job. A check that
@@ -12,10 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from lakegate.contract.checks import KEYED, OF_ROWS, Check, Metric, Scope, Window
-from lakegate.contract.expectations import Unit
 from lakegate.contract.rules import Control, Query, Reference
 from lakegate.errors import Permanent
 from lakegate.report import Tier
@@ -23,11 +21,11 @@ from spark_jobs.audit import check_sql, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys
+from spark_jobs.audit.keys.of_files import is_share
 from spark_jobs.audit.main_table import Condition, FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import iceberg, jvm
-from spark_jobs.spark.errors import explain, masked
 
 _Scope = Scope | Window
 
@@ -88,17 +86,11 @@ def _measured_or_problem(audit: _KeyAudit, check: Check) -> Measured:
     try:
         return _measured(audit, check.basis)
     except (*jvm.JavaError, Permanent) as error:
-        return _problem(audit.run, error)
+        return _unmeasured(audit.run, error)
 
 
-def _problem(run: Run, error: Exception) -> Measured:
-    why: Exception = error
-    if isinstance(error, jvm.JavaError):
-        explained = explain(error, "the check cannot be measured", otherwise="CHECK_FAILED")
-        why = masked(explained, run.contract)
-    if not isinstance(why, Permanent):
-        raise why from error
-    return Measured(None, run.written, Tier.KEYS, problem=why.message)
+def _unmeasured(run: Run, error: Exception) -> Measured:
+    return Measured(None, run.written, Tier.KEYS, problem=tier_scan.problem(run, error))
 
 
 def _measured(audit: _KeyAudit, check: Check) -> Measured:
@@ -132,19 +124,14 @@ def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
         note = f"{', '.join(sorted(part))} alone is unique"
         return Measured(0, rows, Tier.KEYS, note=note)
     found = _counted(audit, check)
-    known = (
-        _repeated_in_table(audit, check, found)
-        if check.checks_whole_table and found.distinct
-        else None
-    )
-    value = found.excess + (known or 0)
+    compared = check.checks_whole_table and found.distinct
+    known = _repeated_in_table(audit, check, found) if compared else 0
+    value = found.excess + known
     if check.checks_whole_table and not value:
         _put_digests(audit, check)
     if found.excess == 0:
         audit.unique.append((Scope.FILE if value else check.scope, columns, check.where))
-    by_statistics = known is None and check.checks_whole_table and found.excess == 0
-    tier = Tier.MANIFESTS if by_statistics else Tier.KEYS
-    return Measured(value, rows, tier, note=_note(found, known))
+    return Measured(value, rows, Tier.KEYS, note=_note(found, known))
 
 
 def _unique_parts(audit: _KeyAudit, check: Check) -> Iterator[frozenset[str]]:
@@ -198,20 +185,20 @@ def _put_digests(audit: _KeyAudit, check: Check) -> None:
         own.put_digests()
 
 
-def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int | None:
-    """Return how many of the file's keys the table has; None where statistics exclude them."""
+def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int:
+    """Return how many of the file's keys the table has; nothing is read if statistics say none."""
     run = audit.run
     columns = [run.contract.column(name) for name in check.columns]
     dated = [check.scope.column] if isinstance(check.scope, Window) else []
     if audit.main.lacks_columns([*(column.top for column in columns), *dated]):
-        return None
+        return 0
     window = [main_table.within_window(run, check.scope)] if isinstance(check.scope, Window) else []
     condition = main_table.key_range(run, columns, [c.name for c in columns])
     if window:
         condition = Condition(" AND ".join(filter(None, [condition.sql, *window])))
     find_scans = audit.find_scans(check) if audit.find_scans else audit.main.find_scans
     scans = find_scans(condition)
-    return _repeated_in(audit, check, counted, scans, condition) if scans else None
+    return _repeated_in(audit, check, counted, scans, condition) if scans else 0
 
 
 def _repeated_in(
@@ -239,7 +226,7 @@ def _repeated_in(
     return keys.found_in(mine, counted, _keys(run, check, there)).count()
 
 
-def _note(found: keys.Keys, known: int | None) -> str:
+def _note(found: keys.Keys, known: int) -> str:
     before = f"{keys.in_words(known)} already in the table" if known else ""
     return ", ".join(filter(None, (found.note, before)))
 
@@ -251,26 +238,20 @@ def _distinct(audit: _KeyAudit, check: Check) -> int:
 
 
 def _measure_rows(run: Run, checks: Sequence[Check]) -> dict[str, Measured]:
-    """Measure checks of rows in one scope, which is larger than the file, in one scan."""
+    """Measure checks of rows in one scope, which is larger than the file."""
     try:
-        for check in checks:
-            tier_scan.check_own_sql(run.spark, check)
         rows = _rows_in_scope(run, checks[0])
-        everything = F.count(F.lit(1)).alias("all")
-        asked = list(tier_scan.aggregates(checks, run.contract))
-        found = rows.agg(everything, *asked).collect()[0].asDict()
-        own = tier_scan.read(checks, run.rows.agg(*asked).collect()[0].asDict(), 0, Tier.KEYS)
     except (*jvm.JavaError, Permanent) as error:
-        if len(checks) > 1:
-            return {
-                id_: each for check in checks for id_, each in _measure_rows(run, [check]).items()
-            }
-        return {checks[0].id: _problem(run, error)}
-    measured = tier_scan.read(checks, found, found["all"], Tier.KEYS)
-    return {
-        id_: replace(each, note=f"{own[id_].value:,} of them in the file")
-        for id_, each in measured.items()
-    }
+        return {check.id: _unmeasured(run, error) for check in checks}
+    found, own = (tier_scan.scanned(run, each, checks) for each in (rows, run.rows))
+    return {id_: _beside_own(each, own[id_]) for id_, each in found.items()}
+
+
+def _beside_own(found: Measured, own: Measured) -> Measured:
+    """Return the measure over a larger scope, with the part of it that is in the file."""
+    if found.problem or own.problem:
+        return replace(found, tier=Tier.KEYS, problem=found.problem or own.problem)
+    return replace(found, tier=Tier.KEYS, note=f"{own.value:,} of them in the file")
 
 
 def _keys(run: Run, check: Check, rows: DataFrame) -> DataFrame:
@@ -300,8 +281,7 @@ def _row_count(run: Run, check: Check, checked: DataFrame | None = None) -> int:
 
     They are the rows that were `checked`, by default the file's.
     """
-    expected = [check.expect, *([check.warn] if check.warn else [])]
-    if all(each.unit is not Unit.PERCENT for each in expected):
+    if not is_share(check):
         return run.written
     rows = run.rows if checked is None else checked
     return _filtered(rows, check).count() if check.where or rows is not run.rows else run.written
