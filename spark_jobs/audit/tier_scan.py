@@ -112,7 +112,7 @@ def _measured(
 def aggregates(checks: Sequence[Check], contract: Contract) -> Iterator[Expression]:
     """Yield the aggregates that measure the checks."""
     for n, check in enumerate(checks):
-        yield F.expr(_aggregate(check, contract)).alias(f"value_{n}")
+        yield F.expr(sql_of(check, contract)).alias(f"value_{n}")
         if check.where:
             yield F.count_if(F.expr(check_sql.checks_row(check))).alias(f"rows_{n}")
 
@@ -125,7 +125,8 @@ def read(checks: Sequence[Check], found: Counts, rows: int) -> Measures:
     }
 
 
-def _aggregate(check: Check, contract: Contract) -> str:
+def sql_of(check: Check, contract: Contract) -> str:
+    """Return the aggregate that measures a check of this tier."""
     basis = check.basis
     if basis.metric in OF_VALUES:
         return check_sql.value(basis, contract)

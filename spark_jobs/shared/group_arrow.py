@@ -1,18 +1,19 @@
 """Have Arrow audit the files of a group, write those that pass cleanly, and commit these together.
 
-A file's rows are in memory until its verdict is known: so a file that does not pass costs no write,
-and a group of which none passes has no branch.
+A file's rows are in memory until Arrow's verdict is known: so a file that does not pass costs no
+write, and a group of which none passes has no branch. What of them only SQL can tell about stays in
+memory for one query (group_sql).
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock
-from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lakegate.contract.checks import OF_ROWS, Check, Metric
@@ -20,19 +21,18 @@ from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
 from lakegate.report import CheckResult, Status, Verdict
-from spark_jobs.audit import tier_scan, tiers, verdict
+from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite
-from spark_jobs.files.source import FILE
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import WAY, Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
+from spark_jobs.shared import group_sql
 from spark_jobs.shared.group_commit import Entered, Group, GroupTable, Passed, spec_like
-from spark_jobs.spark import iceberg, jvm
+from spark_jobs.spark import jvm
 from spark_jobs.spark.session import another_session
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained
-from spark_jobs.write import provenance
 from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles, Rows
@@ -40,17 +40,21 @@ from spark_jobs.write.layout import Layout, layout_of
 
 _THREADS = 2 + (os.cpu_count() or 1)  # some of which wait for S3
 _AT_ONCE = 64 << 20  # landed bytes of the files whose rows are in memory at once
-_TASKS = "2"  # of a query, as the files are small
 LayoutOf = Callable[[], Layout]
+_NO_ROWS = pa.table({})
 
 
 @dataclass(frozen=True)
 class Clean:
-    """A file that passed all checks that Arrow can answer, cleanly, and its data files."""
+    """A file that passed all checks that Arrow can answer, cleanly, and its data files.
+
+    `left` are its rows with the columns that the other checks may read.
+    """
 
     storage: Storage
     found: Examined
     files: tuple[Written, ...]
+    left: pa.Table
 
     @property
     def ingestion(self) -> str:
@@ -83,7 +87,7 @@ def write_together(
     meter, table = Meter(spark), _Table(spark, files[0], contract, token)
     judge = Judge(contract, cache(files[0].baselines))
     with meter.step("audit"):
-        clean = _answered(table, sort_out(files, judge, table.layout))
+        clean = [each for part in _parts(files) for each in _clean(table, judge, part)]
         judged = [(each, each.passed(judge, more)) for each, more in clean]
     passed = [(each, found) for each, found in judged if found]
     if not passed:
@@ -93,13 +97,31 @@ def write_together(
     return Group(table.opened, contract, audited_hash, meter, entered, {"write": WAY})
 
 
+def _parts(files: Sequence[Storage]) -> Iterator[list[Storage]]:
+    """Yield files whose rows may be in memory at once, one at least."""
+    part: list[Storage] = []
+    for file in files:
+        if part and sum(each.size for each in (*part, file)) > _AT_ONCE:
+            yield part
+            part = []
+        part.append(file)
+    yield part
+
+
+def _clean(
+    table: "_Table", judge: "Judge", files: Sequence[Storage]
+) -> list[tuple[Clean, Mapping[str, Measured]]]:
+    """Return the files that passed by Arrow, without their rows, and what SQL measured of them."""
+    answered = _answered(table, sort_out(files, judge, table.layout))
+    return [(replace(each, left=_NO_ROWS), more) for each, more in answered]
+
+
 def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Clean]:
     """Audit the files; write and return those that pass cleanly as data files of a table.
 
     The `layout` is asked for once one passed. Raises LakegateError.
     """
-    most = _AT_ONCE // max(file.size for file in files)
-    with ThreadPoolExecutor(max(1, min(most, _THREADS))) as threads:
+    with ThreadPoolExecutor(_THREADS) as threads:
         found = list(threads.map(partial(_found, judge, layout), files))
     return [each for each in found if each]
 
@@ -120,7 +142,19 @@ def _audited(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | None
     files = DataFiles.of(storage, layout(), contract, spec)
     written = files.write(held.rows)
     require_all(found, written)
-    return Clean(storage, found, tuple(written))
+    return Clean(
+        storage, found, tuple(written), _left(contract, found, map(files.with_origins, held.rows))
+    )
+
+
+def _left(contract: Contract, found: Examined, rows: Iterable[Rows]) -> pa.Table:
+    checks = _unanswered(contract, found)
+    tables = [each.table for each in rows] if checks else []
+    return group_sql.left_for_sql(tables, checks, contract) if tables else _NO_ROWS
+
+
+def _unanswered(contract: Contract, found: Examined) -> list[Check]:
+    return [check for check in contract.checks if check.id not in found.measured]
 
 
 def _answered(
@@ -183,7 +217,6 @@ class _Table:
         self._contract = contract
         self._lock = Lock()
         self._opened: tuple[SparkSession, GroupTable, Layout] | Exception | None = None
-        self._files: dict[str, tuple[Any, ...]] = {}
 
     @property
     def opened(self) -> GroupTable:
@@ -209,36 +242,26 @@ class _Table:
                 self._opened = session, table, layout
             return self._opened
 
-    def _data_files(self, clean: Clean) -> tuple[Any, ...]:
-        """Return a file's data files as Iceberg has them, which are described once."""
-        if clean.ingestion not in self._files:
-            session, _, layout = self._open()
-            self._files[clean.ingestion] = tuple(data_files(session, layout, clean.files))
-        return self._files[clean.ingestion]
-
     def measured(self, clean: Sequence[Clean]) -> Mapping[str, Mapping[str, Measured]]:
         """Return the measures of the checks that Arrow did not answer, by ingestion.
 
         One query reads all files. Raises Permanent where the contract's own SQL is refused, and one
         of `JavaError` where a check fails on a row.
         """
-        checks = self._contract.checks
-        left = [c for c in checks if any(c.id not in each.found.measured for each in clean)]
-        if not left:
+        contract = self._contract
+        checks = {c.id: c for each in clean for c in _unanswered(contract, each.found)}
+        if not checks:
             return {}
-        session, table, _ = self._open()
-        session.conf.set("spark.sql.shuffle.partitions", _TASKS)
-        for check in left:
-            tier_scan.check_own_sql(session, check)
-        of = {file.location: each.ingestion for each in clean for file in each.files}
-        made = [file for each in clean for file in self._data_files(each)]
-        rows = iceberg.rows_of(session, table.opened.table, made)
-        named = rows.select("*", provenance.by_file("_file", of).alias(FILE))
-        return tiers.measure_files(named, replace(self._contract, checks=tuple(left)))
+        asked = replace(contract, checks=tuple(checks.values()))
+        return group_sql.measured(self._open()[0], asked, {c.ingestion: c.left for c in clean})
 
     def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""
-        entered = [Entered(each.storage, found, self._data_files(each)) for each, found in passed]
+        session, _, layout = self._open()
+        entered = [
+            Entered(each.storage, found, tuple(data_files(session, layout, each.files)))
+            for each, found in passed
+        ]
         made = [file for each in entered for file in each.files]
         rows = sum(each.found.found.rows for each, _ in passed)
         table = self.opened

@@ -79,7 +79,7 @@ class DataFiles:
 
         Raises LakegateError where the files cannot be put.
         """
-        tables = map(self._with_origins, rows)
+        tables = map(self.with_origins, rows)
         if not (self.layout.spec.fields or self.layout.order.keys):
             return list(self._files(_collected(tables, self._held)))
         return [
@@ -99,7 +99,8 @@ class DataFiles:
         for first in groups:
             yield self._file(chain([first], groups), partition or {})
 
-    def _with_origins(self, rows: Rows) -> Rows:
+    def with_origins(self, rows: Rows) -> Rows:
+        """Return rows with all columns of the table."""
         table = with_origins(rows.table, self.contract.provenance, values_of(self.spec))
         return replace(rows, table=table)
 

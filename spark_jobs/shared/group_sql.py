@@ -1,0 +1,54 @@
+"""Have Spark answer the checks of a group's files that Arrow cannot answer, by one query.
+
+It reads the rows that were just written from memory: a group into a table with many partitions has
+thousands of small data files, and opening each of them costs far more than its rows.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lakegate.contract.checks import Check
+from lakegate.contract.columns import quoted
+from lakegate.contract.model import Contract
+from spark_jobs.audit import check_sql, tier_scan, tiers
+from spark_jobs.audit.run import Measured
+from spark_jobs.files.arrow.types import schema_of
+from spark_jobs.files.source import FILE
+
+_TASKS = "2"  # of a query, as the files are small
+
+
+def left_for_sql(rows: Sequence[pa.Table], checks: Sequence[Check], contract: Contract) -> pa.Table:
+    """Return the rows of a file with the columns that the checks may read, one at least."""
+    asked = "\n".join(_text(check, contract) for check in checks).casefold()
+    columns = contract.table_columns
+    needed = [c for c in columns if "`" in c.name or c.name.casefold() in asked] or columns[:1]
+    schema = schema_of(needed)
+    return pa.concat_tables([each.select(schema.names).cast(schema) for each in rows])
+
+
+def _text(check: Check, contract: Contract) -> str:
+    """Return the SQL of a check, and the names of its columns."""
+    own = [tier_scan.sql_of(check, contract)] if tier_scan.is_measured(check) else []
+    return "\n".join([*own, check_sql.checks_row(check), *check.columns])
+
+
+def measured(
+    spark: SparkSession, contract: Contract, files: Mapping[str, pa.Table]
+) -> Mapping[str, Mapping[str, Measured]]:
+    """Return the measures of a contract's checks for each file, whose rows are `left_for_sql`.
+
+    Raises Permanent where the contract's own SQL is refused, and one of `JavaError` where a check
+    fails on a row.
+    """
+    spark.conf.set("spark.sql.shuffle.partitions", _TASKS)
+    for check in contract.checks:
+        tier_scan.check_own_sql(spark, check)
+    rows = pa.concat_tables(
+        [table.append_column(FILE, pa.repeat(name, len(table))) for name, table in files.items()]
+    )
+    columns = [c for c in contract.table_columns if c.name in rows.column_names]
+    types = [*(f"{quoted(c.name)} {c.type}" for c in columns), f"{FILE} string"]
+    return tiers.measure_files(spark.createDataFrame(rows, ", ".join(types)), contract)
