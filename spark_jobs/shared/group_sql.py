@@ -17,7 +17,7 @@ from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.files.source import FILE
 
-_TASKS = "2"  # of a query, as the files are small
+_TASKS = 4  # of a query: Spark makes one of each batch, and its own batches are small
 
 
 def left_for_sql(rows: Sequence[pa.Table], checks: Sequence[Check], contract: Contract) -> pa.Table:
@@ -43,12 +43,12 @@ def measured(
     Raises Permanent where the contract's own SQL is refused, and one of `JavaError` where a check
     fails on a row.
     """
-    spark.conf.set("spark.sql.shuffle.partitions", _TASKS)
     for check in contract.checks:
         tier_scan.check_own_sql(spark, check)
-    rows = pa.concat_tables(
-        [table.append_column(FILE, pa.repeat(name, len(table))) for name, table in files.items()]
-    )
+    named = [rows.append_column(FILE, pa.repeat(id_, len(rows))) for id_, rows in files.items()]
+    rows = pa.concat_tables(named).combine_chunks()
+    spark.conf.set("spark.sql.shuffle.partitions", _TASKS)
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", len(rows) // _TASKS + 1)
     columns = [c for c in contract.table_columns if c.name in rows.column_names]
     types = [*(f"{quoted(c.name)} {c.type}" for c in columns), f"{FILE} string"]
     return tiers.measure_files(spark.createDataFrame(rows, ", ".join(types)), contract)
