@@ -128,15 +128,20 @@ def _variables(settings: Settings) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class WorkerSize:
-    """The size of a run's driver and of each of its executors: vCPUs, and memory of its JVM."""
+    """The size of a run's driver and of each of its executors.
+
+    It has vCPUs, memory of the JVM, and memory of Python beside it: "" for Spark's own default.
+    """
 
     cores: int
     memory: str
     executors: int
+    beside: str = ""
 
 
-# Four GB a worker with Spark's overhead, of the two to eight that EMR Serverless gives to one vCPU.
-SMALL = WorkerSize(cores=1, memory="3g", executors=1)
+# Four GB a worker, of the two to eight that EMR Serverless gives to one vCPU. Half is Python's,
+# which decodes the files of a group in the driver (spark_jobs/shared/group_arrow.py).
+SMALL = WorkerSize(cores=1, memory="2g", executors=1, beside="2g")
 _SHARED_EXECUTORS = 4
 
 
@@ -160,7 +165,9 @@ def _workers(size: WorkerSize) -> dict[str, str]:
     Spark begins with the largest of three numbers of executors. EMR Serverless sets one of them,
     `spark.executor.instances`, to 3 (User Guide, "Spark job properties").
     """
+    beside = {f"spark.{of}.memoryOverhead": size.beside for of in ("driver", "executor")}
     return {
+        **(beside if size.beside else {}),
         "spark.driver.cores": str(size.cores),
         "spark.driver.memory": size.memory,
         "spark.executor.cores": str(size.cores),

@@ -38,8 +38,11 @@ from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles, Rows
 from spark_jobs.write.layout import Layout, layout_of
 
-_THREADS = 2 + (os.cpu_count() or 1)  # some of which wait for S3
-_AT_ONCE = 64 << 20  # landed bytes of the files whose rows are in memory at once
+# At most 4 x 128 MiB of decoded rows are in memory at once, and as much for the SQL of a part.
+_THREADS = min(4, 2 + (os.cpu_count() or 1))  # some of which wait for S3
+_MOST_DECODED = 128 << 20  # bytes of a file's rows; a larger one is ingested alone, by parts
+_MOST_LEFT = 512 << 20  # bytes of the rows of a part that SQL reads; the files after it go alone
+_PART = 64 << 20  # landed bytes
 LayoutOf = Callable[[], Layout]
 _NO_ROWS = pa.table({})
 
@@ -68,15 +71,33 @@ class Clean:
         return None if results is None else Passed(found.rows.read, results, found.changes)
 
 
+class _Room:
+    """Room for so many bytes of rows in memory. Raises MustRewrite for more."""
+
+    def __init__(self, most: int) -> None:
+        self._left, self._lock = most, Lock()
+
+    def take(self, rows: pa.Table) -> pa.Table:
+        """Return the rows, which are in memory from now on."""
+        with self._lock:
+            self._left -= rows.nbytes
+            if self._left < 0:
+                raise MustRewrite("its rows are too large for a group")
+        return rows
+
+
 @dataclass
 class _Held:
     """Rows in memory, in their order."""
 
     rows: list[Rows] = field(default_factory=list)
+    room: _Room = field(default_factory=partial(_Room, _MOST_DECODED))
 
     def write(self, rows: Iterable[Rows]) -> list[Written]:
         """Keep the rows."""
-        self.rows += rows
+        for each in rows:
+            self.room.take(each.table)
+            self.rows.append(each)
         return []
 
 
@@ -101,7 +122,7 @@ def _parts(files: Sequence[Storage]) -> Iterator[list[Storage]]:
     """Yield files whose rows may be in memory at once, one at least."""
     part: list[Storage] = []
     for file in files:
-        if part and sum(each.size for each in (*part, file)) > _AT_ONCE:
+        if part and sum(each.size for each in (*part, file)) > _PART:
             yield part
             part = []
         part.append(file)
@@ -122,29 +143,29 @@ def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list
     The `layout` is asked for once one passed. Raises LakegateError.
     """
     with ThreadPoolExecutor(_THREADS) as threads:
-        found = list(threads.map(partial(_found, judge, layout), files))
+        found = list(threads.map(partial(_found, judge, layout, _Room(_MOST_LEFT)), files))
     return [each for each in found if each]
 
 
-def _found(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | None:
+def _found(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Clean | None:
     """Return a file that passed; None for one that alone says why not. Raises Transient."""
     explaining = explained("the file cannot be examined", judge.contract)
     with suppress(Permanent), explaining, suppress(MustRewrite):
-        return _audited(judge, layout, storage)
+        return _audited(judge, layout, room, storage)
     return None
 
 
-def _audited(judge: "Judge", layout: LayoutOf, storage: Storage) -> Clean | None:
+def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Clean | None:
     held, contract, spec = _Held(), judge.contract, storage.spec
-    found = prepared(storage, contract, spec.limits, threads=1).examined(held)
+    file = prepared(storage, contract, spec.limits, most_here=_MOST_DECODED, threads=1)
+    found = file.examined(held)
     if judge.results(found.rows, found.measured) is None:
         return None
     files = DataFiles.of(storage, layout(), contract, spec)
+    left = room.take(_left(contract, found, map(files.with_origins, held.rows)))
     written = files.write(held.rows)
     require_all(found, written)
-    return Clean(
-        storage, found, tuple(written), _left(contract, found, map(files.with_origins, held.rows))
-    )
+    return Clean(storage, found, tuple(written), left)
 
 
 def _left(contract: Contract, found: Examined, rows: Iterable[Rows]) -> pa.Table:
