@@ -16,6 +16,7 @@ import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import psutil
@@ -33,6 +34,7 @@ _PROPERTIES = {
 }
 # Seconds for the tasks of a run that ended to end, too.
 _PATIENCE = 5.0
+_LOOK = 0.1  # seconds between two looks at this process's memory
 
 Order = dict[str, Any]
 
@@ -47,6 +49,7 @@ def execute(order: Order, report: int) -> int:
     code, details = 0, ""
     try:
         _attach(order)
+        Thread(target=_watch, args=(order.get("beside", sys.maxsize),), daemon=True).start()
         runpy.run_path(order["entry_point"], run_name="__main__")
     except SystemExit as error:
         code, details = _exit_code(error), f"SystemExit: {error.code}"
@@ -59,6 +62,15 @@ def execute(order: Order, report: int) -> int:
     _end_workers(order)
     os.write(report, json.dumps(said).encode())
     return code
+
+
+def _watch(most: int) -> None:
+    """Kill this process once it has more than so many bytes of memory, as a container is killed."""
+    own = psutil.Process()
+    while (size := own.memory_info().rss) <= most:
+        time.sleep(_LOOK)
+    print(f"the container is killed: {size:,} bytes of {most:,} beside the JVM", file=sys.stderr)
+    own.kill()
 
 
 def _is_busy() -> bool:

@@ -341,6 +341,16 @@ def test_a_run_that_dies_takes_the_driver_with_it(bench: Bench, script: str, why
     eventually(lambda: bench.driver and not bench.driver.is_alive)
 
 
+def test_a_run_has_so_much_memory_beside_the_jvm(bench: Bench) -> None:
+    """A run is killed once its own process takes more, as a worker of EMR Serverless is."""
+    script = "import time; held = bytearray({0}); held[::4096] = bytes(len(held) // 4096); {1}"
+    fits = bench.run(script.format(64 << 20, "print(spark.range(3).count())"), beside=1 << 30)
+    assert fits.found == 3
+    ended = bench.run(script.format(1 << 30, "time.sleep(60)"), beside=512 << 20)
+    assert "killed by signal 9" in ended.said["lost"]
+    assert "beside the JVM" in ended.stderr
+
+
 def test_a_driver_ends_with_the_service(bench: Bench, tmp_path: Path) -> None:
     """A driver ends with its standard input, even during a run, with all that it started."""
     order = bench.order("import os, time\nprint(os.getpid())\ntime.sleep(600)")

@@ -21,7 +21,8 @@ _OF_THE_DRIVER = (
     *("spark.sql.extensions", "spark.sql.catalogImplementation"),
 )
 # The defaults of EMR Serverless for Spark (User Guide, "Spark job properties").
-_CORES, _EXECUTORS = 4, 3
+_CORES, _EXECUTORS, _MEMORY = 4, 3, "14g"
+_LEAST_BESIDE = 384 << 20  # bytes
 
 
 class CannotSubmit(Exception):
@@ -33,7 +34,8 @@ class Parameters:
     """The parsed `sparkSubmitParameters`; `conf` is without settings for a driver of its own.
 
     `needed` are jars and archives, which only have to exist: the driver has its own. `variables`
-    are those of the driver's environment, `of_executors` those of its executors.
+    are those of the driver's environment, `of_executors` those of its executors. Python may take
+    `beside` bytes in the driver, beside the JVM.
     """
 
     conf: dict[str, str]
@@ -42,6 +44,7 @@ class Parameters:
     py_files: tuple[str, ...]
     needed: tuple[str, ...]
     workers: "Workers"
+    beside: int
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,21 @@ def parameters(text: str) -> Parameters:
     kept = {name: value for name, value in conf.items() if not name.startswith(_OF_THE_DRIVER)}
     variables = _named(conf, "spark.emr-serverless.driverEnv.")
     of_executors = _named(conf, "spark.executorEnv.")
-    return Parameters(kept, variables, of_executors, _listed(given.py_files), needed, workers)
+    beside = _beside(conf)
+    py_files = _listed(given.py_files)
+    return Parameters(kept, variables, of_executors, py_files, needed, workers, beside)
+
+
+def _beside(conf: Mapping[str, str]) -> int:
+    """Return the driver's memory beside its JVM: by default a tenth (EMR Serverless, the same)."""
+    memory = _bytes(conf.get("spark.driver.memory", _MEMORY))
+    given = conf.get("spark.driver.memoryOverhead")
+    return _bytes(given) if given else max(memory // 10, _LEAST_BESIDE)
+
+
+def _bytes(text: str) -> int:
+    """Return a size as Spark writes it. Raises ValueError."""
+    return int(text[:-1]) * 1024 ** ("kmgt".index(text[-1].lower()) + 1)
 
 
 def _named(conf: Mapping[str, str], begin: str) -> dict[str, str]:
@@ -134,6 +151,7 @@ def order(
         "arguments": spark_submit.get("entryPointArguments", []),
         "py_files": [str(_local(uri, store, s3)) for uri in given.py_files],
         "conf": given.conf,
+        "beside": given.beside,
         "environment": {**given.variables, **environment},
         "executor_environment": {**given.of_executors, **environment},
     }
