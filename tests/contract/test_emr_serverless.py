@@ -112,6 +112,23 @@ class TestARun:
         assert order["conf"] == {"spark.a": "1", "spark.b": "x y"}
         assert order["py_files"] == [f"{tmp_path}/a.zip", f"{tmp_path}/b.py"]
 
+    @pytest.mark.parametrize(
+        ("parameters", "bytes_"),
+        [
+            ("--conf spark.driver.memory=2g --conf spark.driver.memoryOverhead=2g", 2 << 30),
+            ("--conf spark.driver.memory=20g", 2 << 30),
+            ("--conf spark.driver.memory=1g", 384 << 20),
+            ("--conf spark.a=1", (14 << 30) // 10),
+        ],
+    )
+    def test_has_memory_beside_the_jvm(
+        self, service: Service, parameters: str, bytes_: int
+    ) -> None:
+        """A run's own process has the memory that is asked for, else a tenth of the JVM's."""
+        run_id = service.run_with(parameters)
+        service.wait_for(run_id, "SUCCESS")
+        assert service.order(run_id)["beside"] == bytes_
+
     def test_has_no_variables_but_those_that_it_names(self, service: Service) -> None:
         """A run gets its credentials and what its submission names, and nothing of the service's.
 

@@ -62,12 +62,22 @@ def test_a_small_file_takes_a_driver_and_one_executor_of_one_vcpu() -> None:
         assert f"spark.{wanted}" in given
 
 
+def test_half_of_a_small_worker_is_pythons() -> None:
+    """Python decodes small files in the driver, beside a JVM with half of the memory."""
+    given = parameters(replace(SPEC, small=True))
+    for worker in ("driver", "executor"):
+        sizes = [each for each in given if each.startswith(f"spark.{worker}.memory")]
+        assert {each.partition("=")[2] for each in sizes} == {"2g"}
+        assert len(sizes) == 2
+    assert not any("memoryOverhead" in each for each in parameters())
+
+
 @pytest.mark.parametrize(("most", "executors"), [(10, 4), (2, 2)])
 def test_a_shared_run_takes_a_few_small_executors(most: int, executors: int) -> None:
     """A shared run's workers have one vCPU each; it has up to four executors, or fewer if set."""
     settings = replace(SETTINGS, job_worker_cores=8, job_max_executors=most)
     given = shlex.split(shared_spark_submit(SHARED, settings)["sparkSubmitParameters"])
-    for wanted in ("driver.cores=1", "executor.cores=1", "executor.memory=3g"):
+    for wanted in ("driver.cores=1", "executor.cores=1", "executor.memory=2g"):
         assert f"spark.{wanted}" in given
     assert f"spark.dynamicAllocation.maxExecutors={executors}" in given
     assert "spark.dynamicAllocation.initialExecutors=1" in given

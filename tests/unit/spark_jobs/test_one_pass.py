@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 
 from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines
@@ -231,6 +232,23 @@ def test_files_of_a_group_are_sorted_out(landed: Any) -> None:
     rule = {"metric": "invalidValues", "arguments": {"maxLength": 3}, "mustBeLessThan": 5, **_APART}
     allowing = contract("csv", quality=[rule])
     assert passed_together(allowing, good, long) == [good]
+
+
+def test_rows_that_are_many_are_no_part_of_a_group(tmp_path: Path) -> None:
+    """A small file whose rows would fill the driver's memory is ingested alone, by parts."""
+    asked = contract("parquet")
+    small, large = (
+        _repeated(tmp_path / name, rows) for name, rows in (("s", 10), ("l", 1_500_000))
+    )
+    assert large.size < 1 << 20
+    assert passed_together(asked, large, small) == [small]
+
+
+def _repeated(path: Path, rows: int) -> Any:
+    """Return a file with one text of 100 bytes in all of its rows."""
+    columns = {"id": pa.repeat(pa.scalar(1, pa.int64()), rows), "name": pa.repeat("n" * 100, rows)}
+    pq.write_table(pa.table(columns), path, row_group_size=100_000, compression="zstd")
+    return Landed(path)
 
 
 def test_what_passed_is_written(landed: Any) -> None:
