@@ -38,10 +38,10 @@ from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles, Rows
 from spark_jobs.write.layout import Layout, layout_of
 
-# At most 4 x 128 MiB of decoded rows are in memory at once, and as much for the SQL of a part.
+# At most 4 x 128 MiB of decoded rows are in memory at once, and half as much for SQL.
 _THREADS = min(4, 2 + (os.cpu_count() or 1))  # some of which wait for S3
 _MOST_DECODED = 128 << 20  # bytes of a file's rows; a larger one is ingested alone, by parts
-_MOST_LEFT = 512 << 20  # bytes of the rows of a part that SQL reads; the files after it go alone
+_MOST_LEFT = 256 << 20  # bytes of the rows of a part that SQL reads; the files after it go alone
 _PART = 32 << 20  # landed bytes
 LayoutOf = Callable[[], Layout]
 _NO_ROWS = pa.table({})
