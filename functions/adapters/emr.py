@@ -165,9 +165,9 @@ def _workers(size: WorkerSize) -> dict[str, str]:
     Spark begins with the largest of three numbers of executors. EMR Serverless sets one of them,
     `spark.executor.instances`, to 3 (User Guide, "Spark job properties").
     """
-    beside = {f"spark.{of}.memoryOverhead": size.beside for of in ("driver", "executor")}
+    workers = ("driver", "executor") if size.beside else ()
     return {
-        **(beside if size.beside else {}),
+        **{f"spark.{each}.memoryOverhead": size.beside for each in workers},
         "spark.driver.cores": str(size.cores),
         "spark.driver.memory": size.memory,
         "spark.executor.cores": str(size.cores),

@@ -16,7 +16,6 @@ import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import psutil
@@ -49,7 +48,9 @@ def execute(order: Order, report: int) -> int:
     code, details = 0, ""
     try:
         _attach(order)
-        Thread(target=_watch, args=(order.get("beside", sys.maxsize),), daemon=True).start()
+        threading.Thread(
+            target=_watch, args=(order.get("beside", sys.maxsize),), daemon=True
+        ).start()
         runpy.run_path(order["entry_point"], run_name="__main__")
     except SystemExit as error:
         code, details = _exit_code(error), f"SystemExit: {error.code}"

@@ -170,8 +170,9 @@ def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) ->
 
 def _left(contract: Contract, found: Examined, rows: Iterable[Rows]) -> pa.Table:
     checks = _unanswered(contract, found)
-    tables = [each.table for each in rows] if checks else []
-    return group_sql.left_for_sql(tables, checks, contract) if tables else _NO_ROWS
+    if not checks:
+        return _NO_ROWS
+    return group_sql.left_for_sql((each.table for each in rows), checks, contract)
 
 
 def _unanswered(contract: Contract, found: Examined) -> list[Check]:

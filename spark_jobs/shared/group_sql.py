@@ -4,7 +4,7 @@ It reads the rows that were just written from memory: a group into a table with 
 thousands of small data files, and opening each of them costs far more than its rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -20,7 +20,7 @@ from spark_jobs.files.source import FILE
 _TASKS = 4  # of a query: Spark makes one of each batch, and its own batches are small
 
 
-def left_for_sql(rows: Sequence[pa.Table], checks: Sequence[Check], contract: Contract) -> pa.Table:
+def left_for_sql(rows: Iterable[pa.Table], checks: Sequence[Check], contract: Contract) -> pa.Table:
     """Return the rows of a file with the columns that the checks may read, one at least."""
     asked = "\n".join(_text(check, contract) for check in checks).casefold()
     columns = contract.table_columns

@@ -88,7 +88,7 @@ def parameters(text: str) -> Parameters:
 
 
 def _beside(conf: Mapping[str, str]) -> int:
-    """Return the driver's memory beside its JVM: by default a tenth (EMR Serverless, the same)."""
+    """Return the driver's bytes beside its JVM: by default a tenth of that, or 384 MiB if more."""
     memory = _bytes(conf.get("spark.driver.memory", _MEMORY))
     given = conf.get("spark.driver.memoryOverhead")
     return _bytes(given) if given else max(memory // 10, _LEAST_BESIDE)
