@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from functions.adapters.ledger import UnknownIngestion
 from functions.adapters.nessie import MAIN
@@ -49,7 +50,8 @@ _SECONDS_BETWEEN_SWEEPS = 1  # more often they would only hold up what they wait
 _SECONDS_BETWEEN_SWEEPS_AT_KILLS = 3  # leaves the files' own events most of the time
 _WAY = tuple(State)
 _PAUSE = 0.05  # between two looks for the moment of a kill
-_MANY = 500_000  # 8 MB: Spark writes two data files, one long after the other
+_MANY = 500_000  # more than any other file has
+_BUCKETS = 64  # data files of one landed file: it takes a while from the first to the commit
 
 
 @dataclass
@@ -152,6 +154,7 @@ def case(gate: Gate, request: pytest.FixtureRequest) -> Case:
 @pytest.mark.parametrize("victim", ["run", "jvm", "driver"])
 def test_spark_is_killed_in_a_write(case: Case, victim: str) -> None:
     """A job runs again if it dies after it wrote data files, during their commit."""
+    case.gate.put_contract(_in_buckets(contract(case.table, "parquet", "own")))
     for _ in range(_MOST_TRIES):  # a quick job is done before the kill
         ended = _killed_in_a_write(case, victim)
         assert ended.state is State.PUBLISHED
@@ -259,6 +262,18 @@ def _is_there(read: Callable[[], object]) -> bool:
     except Missing:
         return False
     return True
+
+
+def _in_buckets(text: str) -> str:
+    """Return a contract whose table keeps the rows of one landed file in many data files."""
+    found = yaml.safe_load(text)
+    transform = {"property": "partitionTransform", "value": f"bucket[{_BUCKETS}]"}
+    found["schema"][0]["properties"][0] |= {
+        "partitioned": True,
+        "partitionKeyPosition": 1,
+        "customProperties": [transform],
+    }
+    return yaml.safe_dump(found)
 
 
 def _rows(first: int, count: int) -> pa.Table:
