@@ -9,6 +9,7 @@ own, whose shared run is warm. Its parts, each with tables of its own:
     d  gzipped CSV files of 10,000 rows at once
     e  one file a second for several tables that exist; in the middle the run is killed once
     f  the files of c, and some of a, beside one append for each by pyiceberg and by a warm Spark
+    g  Parquet files of 2,000 rows at once, upserted into a table of a million rows
 
 After each burst, main must have exactly the good files' rows.
 """
@@ -34,7 +35,7 @@ from benchmarks.landings import (
 )
 from benchmarks.peers import beside_plain_appends
 from benchmarks.results import written
-from benchmarks.small_files import Kind
+from benchmarks.small_files import Kind, Upserts
 from functions.model.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
 from tests.e2e.conftest import Gate
@@ -45,6 +46,7 @@ _SMALL_PARQUET, _SMALL_CSV = 900, 450  # rows of 20 KB
 _MANY = Kind("bench.many", "parquet", _SMALL_PARQUET, some_bad=True)
 _CSV = Kind("bench.text", "csv", _SMALL_CSV)
 _FIRST = Kind("bench.first", "parquet", _SMALL_PARQUET)
+_UPSERTS = Upserts("bench.upserts", "parquet", 2_000)
 _GZIP = Kind("bench.zipped", "csv.gz", 10_000)
 _COLUMNS = (
     *("files", "judged", "again", "job_runs", "commits"),
@@ -72,6 +74,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--gzip-files", type=int, default=36, help="files of part d")
     parser.add_argument("--seconds", type=int, default=300, help="duration of part e")
     parser.add_argument("--tables", type=int, default=20, help="tables of part e")
+    parser.add_argument("--upserts", type=int, default=256, help="files of part g")
     parser.add_argument("--peer-files", type=int, default=300, help="files of a in part f")
     return parser.parse_args()
 
@@ -136,6 +139,13 @@ def _kill_run(gate: Gate) -> datetime:
     return datetime.now(UTC)
 
 
+def _upserts(gate: Gate, options: argparse.Namespace) -> object:
+    """Upsert files at once, a tenth of whose keys the table has."""
+    gate.put_contract(_UPSERTS.contract)
+    measured(gate, lambda: [gate.drop(_UPSERTS.key(10**6 - 1), _UPSERTS.before())])
+    return _shown("g  upserts into 1,000,000 rows", at_once(gate, _UPSERTS, options.upserts))
+
+
 def _peers(gate: Gate, options: argparse.Namespace) -> object:
     """Compare with one append for each file, by others."""
     sizes = {"c": options.first_files, "a": options.peer_files}
@@ -167,6 +177,7 @@ _PARTS: Mapping[str, Callable[[Gate, argparse.Namespace], object]] = {
     "d": _burst(_GZIP, "gzip_files", "d  gzipped CSV, 10,000 rows"),
     "e": _flow,
     "f": _peers,
+    "g": _upserts,
 }
 
 

@@ -65,6 +65,43 @@ class Kind:
         return self.rows * sum(not self.is_bad(number) for number in range(files))
 
 
+@dataclass(frozen=True)
+class Upserts(Kind):
+    """Parquet files of which a tenth of the rows replace some of the table's `known` rows."""
+
+    known: int = 1_000_000
+
+    @property
+    def contract(self) -> str:
+        """Return the table's contract."""
+        appended = super().contract
+        mode = "writeMode, value: upsert}, {property: format"
+        return appended.replace("property: format", f"property: {mode}").replace(
+            "unique: true", "primaryKey: true"
+        )
+
+    def before(self) -> bytes:
+        """Return a file with the rows that the table has before."""
+        columns = _readings([*self.table.encode()], self.known, bad=False)
+        return parquet({**columns, "id": np.arange(self.known)})
+
+    def body(self, number: int) -> bytes:
+        """Return a file."""
+        seed = [number, *self.table.encode()]
+        columns = _readings(seed, self.rows, bad=False)
+        known = np.random.default_rng(seed).choice(self.known, self._replacing, replace=False)
+        columns["id"][: self._replacing] = known
+        return parquet(columns)
+
+    def good_rows(self, files: int) -> int:
+        """Return how many rows the table has after so many files."""
+        return self.known + files * (self.rows - self._replacing)
+
+    @property
+    def _replacing(self) -> int:
+        return self.rows // 10
+
+
 def _readings(seed: list[int], rows: int, *, bad: bool) -> dict[str, Any]:
     random = np.random.default_rng(seed)
     values = random.random(rows) * 1000

@@ -1,20 +1,25 @@
 """A shared run: one job run that takes waiting files from the work queue, many of them.
 
 A message of the work queue is the job spec of one attempt, without branch and base: the run creates
-the branch. It writes a report for each file and names it at once in a message of the verdict queue.
+the branch. Or it is a turn: the job specs of files of one table that follow each other. The run
+writes a report for each file and names it at once in a message of the verdict queue.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from itertools import accumulate, takewhile
 from typing import Any
 
+from lakegate.jobspec import JobSpec
 from lakegate.text import load_json
 
 MOST_FILES = 100  # of a group: as many ingestions as one write to the ledger takes
+MOST_BYTES = 64 << 20  # of the files of a turn, which one process has in memory
+MOST_TEXT = 200_000  # characters of a turn's message, all ASCII: SQS takes 256 KiB
 ALL = "*"  # the pattern of all tables
-_SHARED, _JUDGED = "shared_run", "judged"
+_SHARED, _JUDGED, _TURN = "shared_run", "judged", "turn"
 
 
 def is_among(table: str, patterns: Iterable[str]) -> bool:
@@ -60,17 +65,60 @@ class SharedRun:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """Files of one table, in the order in which their rows replace those of others.
+
+    They are one message, so that one run has all of them and none comes before another.
+    """
+
+    specs: tuple[JobSpec, ...]
+
+    @classmethod
+    def of(cls, specs: Sequence[JobSpec]) -> "Turn":
+        """Return the turn of the first of these, at least one, that a message and a run can hold.
+
+        All must be of one table.
+        """
+        files = accumulate(spec.landed.size for spec in specs)
+        texts = accumulate(len(spec.to_argument()) + 1 for spec in specs)
+        room = (a <= MOST_BYTES and b <= MOST_TEXT for a, b in zip(files, texts, strict=True))
+        fit = sum(1 for _ in takewhile(bool, room))
+        return cls(tuple(specs[: max(1, min(fit, MOST_FILES))]))
+
+    def to_argument(self) -> str:
+        """Return it as a message's body."""
+        return f'{{"{_TURN}":[{",".join(spec.to_argument() for spec in self.specs)}]}}'
+
+    @classmethod
+    def from_argument(cls, argument: str) -> "Turn | None":
+        """Return the value that `to_argument` wrote, None for the body of another message.
+
+        Raises ValueError or TypeError for a text that is no JSON object, and for a turn without
+        files or with files of several tables.
+        """
+        found = load_json(argument)
+        if _TURN not in found:
+            return None
+        specs = tuple(JobSpec.from_argument(json.dumps(each)) for each in found[_TURN])
+        if len({spec.table for spec in specs}) != 1:
+            raise ValueError("the files of a turn are of one table")
+        return cls(specs)
+
+
+@dataclass(frozen=True)
 class Judged:
     """A message of the verdict queue: what a shared run did with files that it had taken.
 
     `reports` are the keys of the audit reports that it wrote. `alone` are the names
     (`landing.run_name`) of attempts that must not share a run: a run died while it had such a file
-    alone in work, or the file has no place in a shared run.
+    alone in work, or the file has no place in a shared run. `again` are the names of attempts of a
+    turn that the run did not begin: they are to come in a later turn.
     """
 
     run: str
     reports: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return it as a message's body."""
@@ -82,5 +130,6 @@ class Judged:
         if _JUDGED not in message:
             return None
         found = message[_JUDGED]
-        lists = {name: tuple(map(str, found[name])) for name in ("reports", "alone")}
+        names = ("reports", "alone", "again")
+        lists = {name: tuple(map(str, found.get(name, ()))) for name in names}
         return cls(run=str(found["run"]), **lists)

@@ -13,6 +13,7 @@ from functions.model.alert import Alert, Kind
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.refusals import unavailable
+from lakegate.shared_run import Turn
 
 if TYPE_CHECKING:  # on_action must start fast
     from functions.model.announcement import Announcement, Refresh
@@ -172,10 +173,10 @@ class Backlog:
 class WorkQueue(Backlog):
     """The files that wait for a shared run."""
 
-    def send(self, spec: JobSpec) -> None:
-        """Queue an attempt's job spec. Raises Transient QUEUE_UNAVAILABLE."""
+    def send(self, message: JobSpec | Turn) -> None:
+        """Queue an attempt's job spec, or a turn of them. Raises Transient QUEUE_UNAVAILABLE."""
         with translated("work"):
-            self._client.send_message(QueueUrl=self._url, MessageBody=spec.to_argument())
+            self._client.send_message(QueueUrl=self._url, MessageBody=message.to_argument())
 
 
 def digest(text: str) -> str:

@@ -93,10 +93,12 @@ def message(members: Sequence[Ingestion]) -> str:
         return f"Change {first.table}, {rows_of(first)}: {_one_line(first.change)}"
     rows, table = sum(member.rows for member in members), first.table
     what = first.landed.key.rsplit("/", 1)[-1]
-    if first.is_ordered:
-        return one_line(f"Publish {what} to {table}: {rows_of(first)}")
     if len(members) > 1:
         what = f"{len(members)} files"
+    if first.is_ordered:
+        removed = sum(member.replaced_rows for member in members)
+        updated = sum(member.updated_rows for member in members)
+        return one_line(f"Publish {what} to {table}: {replacing(rows, removed, updated)}")
     if first.parts:
         what, table = f"{len(first.parts)} files of {first.name}", ", ".join(first.tables)
     return one_line(f"Publish {rows:,} rows of {what} to {table}")
@@ -117,7 +119,11 @@ def _one_line(change: Change) -> str:
 
 
 def properties(members: Sequence[Ingestion]) -> dict[str, str]:
-    """Return the commit's properties, which programs and a rebuilt ledger read in main's log."""
+    """Return the commit's properties, which programs and a rebuilt ledger read in main's log.
+
+    They name the members in the order in which they landed.
+    """
+    members = sorted(members, key=lambda each: (each.landed.landed_at, each.id))
     return {
         TABLE: ",".join(members[0].tables),
         INGESTIONS: json.dumps([_document(_published(member)) for member in members]),

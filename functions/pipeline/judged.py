@@ -9,6 +9,7 @@ the rows of each branch once more before it merges it (publish.py).
                        → else the branch holds rows of a file that has another verdict:
                          those that name it run again, and it is deleted
     a file that must not share a run → the next attempt has a run of its own
+    a file of a turn that was not begun → it is held again, as another attempt
 
 An ingestion takes a verdict only while it waits for one of this attempt. So whatever comes twice,
 late, or from two runs, each ingestion has one verdict and one intent.
@@ -111,6 +112,7 @@ def record_judged(adapters: Adapters, message: Judged) -> list[Ingestion]:
         *(partial(GroupVerdict(adapters, r, reports).record, run) for r in groups.values()),
         *(partial(_record_single, adapters, i, reports[i.id], run) for i in singles),
         *(partial(_run_alone, adapters, name) for name in message.alone),
+        partial(_hold_again, adapters, message.again),
     ]
     recorded = [i for i in known if i.id not in waiting]
     return recorded + [i for found in _all_of(works) for i in found]
@@ -167,6 +169,21 @@ def _run_alone(adapters: Adapters, name: str) -> list[Ingestion]:
         return [ingestion]
     logger.warning("it must not share a run again", extra={"ingestion": id_})
     return [run_again(adapters, _alone(ingestion))]
+
+
+def _hold_again(adapters: Adapters, names: Sequence[str]) -> list[Ingestion]:
+    """Hold files of a turn again that no run began; none is nearer to its last attempt by that."""
+    attempts = dict(map(parse_run_name, names))
+    known = adapters.ledger.together(list(attempts))
+    waiting = [each for each in known if _awaits(each, attempts[each.id])]
+    if waiting:
+        adapters.ledger.save_all([_held_again(each, adapters.now()) for each in waiting])
+    return []
+
+
+def _held_again(waiting: Ingestion, at: str) -> Ingestion:
+    tried = {"attempt": waiting.attempt + 1, "tries_from": waiting.tries_from + 1}
+    return waiting.step("held again", at, is_shared=False, **tried)
 
 
 def _awaits(ingestion: Ingestion, attempt: int) -> bool:

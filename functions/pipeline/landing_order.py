@@ -1,7 +1,8 @@
-"""Keep the order of files that may remove rows of others: one at a time for each table.
+"""Keep the order of files that may remove rows of others: one turn at a time for each table.
 
     a file landed, and an earlier one of its table is in flight → it is held: no branch, no run
-    a file has its final state → the next one of its table is started, or published
+    a file has its final state → the next turn of its table is started, or published (turns.py)
+    one comes between the files of a group that waits to be published → the group runs again
     a later one is on main already, and only the order decides between rows → a person decides
 
 The ledger's index may lag behind, and an event may come late: then two files are in flight at once.
@@ -10,7 +11,7 @@ main refuses the earlier one's branch or its log shows the later file, since the
 the branch was created. docs/adr/0046-write-modes.md has the whole argument.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
@@ -22,14 +23,16 @@ from functions.telemetry import logger
 from lakegate.report import Reason
 
 OUT_OF_ORDER = "OUT_OF_ORDER"
+Place = tuple[str, str]
+FIRST = ("", "")  # before every file
 _MOST = 100  # that the ledger reads at once
 _SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
 
 
 def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether it is not to be started yet: an earlier file of its table is in flight."""
-    if not ingestion.is_held:
-        return False
+    if not (ingestion.is_held or (ingestion.is_ordered and ingestion.awaits_shared_run)):
+        return False  # one that is queued comes again with the first of its turn only
     is_held = comes_after(adapters, ingestion, adapters.ledger.waiting(ingestion.table))
     if is_held:
         logger.info("held: an earlier file of its table is in flight")
@@ -45,7 +48,9 @@ def comes_after(
     """
     if not ingestion.is_ordered:
         return False
-    first = (each for each in listed if _place(each) < _place(ingestion))
+    group = adapters.ledger.together(ingestion.group) if ingestion.group else []
+    start = min(map(place, [ingestion, *group]))  # its files are published together
+    first = (each for each in listed if place(each) < start)
     return any(
         each.is_held or each.saved_at > since
         for each in _in_flight(adapters, first)
@@ -53,11 +58,49 @@ def comes_after(
     )
 
 
+def comes_between(adapters: Adapters, members: Sequence[Ingestion], since: str) -> Ingestion | None:
+    """Return another file in flight between the first and the last of a group, if any.
+
+    It would wait for the first, and the last for it. One that was started is not counted if it has
+    not changed since then.
+    """
+    if len(members) == 1 or not members[0].is_ordered:
+        return None
+    first, *_, last = sorted(map(place, members))
+    listed = adapters.ledger.waiting(members[0].table)
+    between = [each for each in listed if first < place(each) < last]
+    ids = {each.id for each in members}
+    others = (each for each in _in_flight(adapters, between) if each.id not in ids)
+    return next((each for each in others if each.is_held or each.saved_at > since), None)
+
+
+def is_overtaken(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
+    """Return whether a file that landed later than one of a group is on main."""
+    first = min(members, key=landing)
+    return landing(first) < newest_on_main(adapters, first)
+
+
+def from_here(adapters: Adapters, first: Ingestion) -> Iterator[Ingestion]:
+    """Yield the files in flight that come after one of their table, in order, as last saved."""
+    waiting = sorted(adapters.ledger.waiting(first.table), key=place)
+    yield from _in_flight(adapters, [each for each in waiting if place(each) > place(first)])
+
+
+def newest_on_main(adapters: Adapters, ingestion: Ingestion) -> Place:
+    """Return the place of the last file on main that was published since the ingestion landed.
+
+    The least place of all without one, or where the order does not decide.
+    """
+    if not ingestion.follows_landing:
+        return FIRST
+    return max(map(landing, _since_landing(adapters, ingestion)), default=FIRST)
+
+
 def next_in_order(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the file of the table that is to be published after `done`, if any."""
     if not (done.is_ordered and done.ended):
         return None
-    waiting = sorted(adapters.ledger.waiting(done.table), key=_place)
+    waiting = sorted(adapters.ledger.waiting(done.table), key=place)
     following = (each for each in _in_flight(adapters, waiting) if each.id not in tried)
     return next(following, None)
 
@@ -71,12 +114,13 @@ def _in_flight(adapters: Adapters, listed: Iterable[Ingestion]) -> Iterator[Inge
                 yield each
 
 
-def _place(ingestion: Ingestion) -> tuple[bool, str, str, str]:
+def place(ingestion: Ingestion) -> tuple[bool, str, str, str]:
     """Return its place in the order: what main lost comes first, in its first order."""
-    return not ingestion.turn, ingestion.turn, *_landing(ingestion)
+    return not ingestion.turn, ingestion.turn, *landing(ingestion)
 
 
-def _landing(ingestion: Ingestion) -> tuple[str, str]:
+def landing(ingestion: Ingestion) -> Place:
+    """Return its place in the order of landing."""
     return ingestion.landed.landed_at, ingestion.id
 
 
@@ -110,18 +154,21 @@ def _is_approved(ingestion: Ingestion) -> bool:
 
 
 def _later_on_main(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
-    """Return a file of its table that landed later and is on main.
+    """Return a file of its table that landed later and is on main."""
+    others = _since_landing(adapters, ingestion)
+    return next((each for each in others if landing(each) > landing(ingestion)), None)
 
-    Main's log is read back to when the ingestion landed: no later file was published before.
+
+def _since_landing(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
+    """Yield the other files of its table on main that were published after it landed.
+
+    Main's log is read back to that time: no later file was published before.
     """
     since = datetime.fromisoformat(ingestion.landed.landed_at) - _SKEW
     for commit in adapters.catalog.log():
         if datetime.fromisoformat(commit.time) < since:
-            return None
-        for other in _files(adapters, commit, ingestion):
-            if _landing(other) > _landing(ingestion):
-                return other
-    return None
+            return
+        yield from _files(adapters, commit, ingestion)
 
 
 def _files(adapters: Adapters, commit: Commit, ingestion: Ingestion) -> list[Ingestion]:

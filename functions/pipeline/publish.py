@@ -35,7 +35,7 @@ from functions.pipeline.rebase import Unit, rebase, unit_of
 from functions.pipeline.replace import given_way, prepare
 from functions.pipeline.retry import may_try_again, run_again, run_all_again
 from functions.pipeline.submit import submit
-from functions.pipeline.table_queue import must_wait, next_in_queue
+from functions.pipeline.table_queue import keeps_order, must_wait, next_in_queue
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import WRITTEN_BY_JOBS, fresh_branch, report_key
@@ -95,6 +95,9 @@ def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         if not may_merge:
             return ingestion
         unit = unit_of(adapters, ingestion)
+        if not keeps_order(adapters, unit.members):
+            logger.warning("the job must run again", extra={"why": "its files are out of order"})
+            return run_unpublished_again(adapters, unit.members)
         if changed := outdated(adapters, unit.members):
             return _by_contract_in_force(adapters, unit, changed)
         try:
@@ -130,7 +133,7 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
     """
     if ingestion.is_decided and (late := given_way(adapters, ingestion)):
         return late, False
-    if late := overtaken(adapters, ingestion):
+    if not ingestion.group and (late := overtaken(adapters, ingestion)):
         return late, False
     if ingestion.replaces:
         ingestion = prepare(adapters, ingestion, refused=refused)
@@ -195,7 +198,9 @@ def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Inge
     if first.replaces:
         return first  # which `prepare` will see to
     if first.change or first.is_ordered or (first.parts and first.checks_whole_table):
-        return run_again(adapters, first)  # what it changes, or looks at, is another table now
+        return run_all_again(
+            adapters, refused.members
+        )  # what it changes, or looks at, is another table now
     if first.checks_whole_table:
         return audit_again(adapters, first)
     return rebase(adapters, refused, elsewhere)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.finish import end, finish
+from functions.pipeline.landing_order import landing
 from functions.pipeline.submit import submit
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError
@@ -43,17 +44,23 @@ def run_again(adapters: Adapters, ingestion: Ingestion, *, ever: bool = False) -
 
 
 def run_all_again(adapters: Adapters, members: Sequence[Ingestion]) -> Ingestion:
-    """Run the jobs of all members again; return the first.
+    """Run the jobs of all members again; return the first as it is then.
 
-    What fails for the others is left to their own messages, or to the sweep.
+    The one that landed first comes last: files behind it wait, and so come in its turn. What fails
+    for others than the first is left to their own messages, or to the sweep.
     """
-    first, *others = members
-    for other in others:
+    first, failed = members[0], None
+    for each in sorted(members, key=landing, reverse=True):
         try:
-            finish(adapters, run_again(adapters, other))
+            again = run_again(adapters, each)
+            if each.id != first.id:
+                finish(adapters, again)
         except LakegateError as error:
-            logger.warning("left to the sweep", extra={"other": other.id, "why": error.message})
-    return run_again(adapters, first)
+            logger.warning("left to the sweep", extra={"other": each.id, "why": error.message})
+            failed = error if each.id == first.id else failed
+    if failed:
+        raise failed
+    return adapters.ledger.get(first.id)
 
 
 def _give_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

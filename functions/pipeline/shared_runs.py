@@ -14,6 +14,7 @@ ingestion that still waits takes a verdict (judged.py).
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import islice
 from math import ceil
 
 from functions.adapters.all import Adapters
@@ -26,7 +27,7 @@ from functions.settings import Settings
 from functions.telemetry import count_for_alarm, logger, metrics
 from lakegate import times
 from lakegate.jobspec import JobSpec
-from lakegate.shared_run import ALL, SharedRun
+from lakegate.shared_run import ALL, SharedRun, Turn
 
 _FILES_PER_RUN = 250  # that wait before one more run is started
 MOST_AGAIN = 500  # files that one sweep queues again: it has time for no more
@@ -46,13 +47,13 @@ def may_share(ingestion: Ingestion, settings: Settings) -> bool:
 
 
 def is_small(ingestion: Ingestion, most: int) -> bool:
-    """Return whether small workers suffice: at most `most` bytes, and no other data to read.
+    """Return whether it has at most `most` bytes, and checks that read no other data.
 
     Bytes do not say how much memory a file takes: after a failure it gets workers of full size.
     """
     if ingestion.failures or ingestion.change or ingestion.is_reaudit:
         return False
-    if ingestion.checks_whole_table or ingestion.reads_others or ingestion.write_mode == "upsert":
+    if ingestion.checks_whole_table or ingestion.reads_others:
         return False
     return sum(part.size for part in ingestion.parts) + ingestion.landed.size <= most
 
@@ -70,12 +71,14 @@ def reaches(adapters: Adapters, table: str) -> bool:
     return slot.may_touch(table)
 
 
-def queue(adapters: Adapters, ingestion: Ingestion, spec: JobSpec) -> Ingestion:
-    """Record that the ingestion waits for a shared run, and queue its job spec."""
-    waiting = ingestion.step("queued", adapters.now(), is_shared=True)
-    saved = adapters.ledger.save(waiting)
-    adapters.work.send(spec)
-    logger.info("queued for a shared run")
+def queue(
+    adapters: Adapters, members: Sequence[Ingestion], message: JobSpec | Turn
+) -> list[Ingestion]:
+    """Record that the ingestions wait for a shared run, and queue the message about them."""
+    at = adapters.now()
+    saved = adapters.ledger.save_all([m.step("queued", at, is_shared=True) for m in members])
+    adapters.work.send(message)
+    logger.info("queued for a shared run", extra={"files": len(saved)})
     return saved
 
 
@@ -87,9 +90,11 @@ def files_waiting(adapters: Adapters) -> int:
 class Queued:
     """The files that wait, as a sweep lists them, from which it learns whose messages are lost.
 
-    Each of them has a message, which waits or is in hand. So fewer messages than files prove that
-    some are lost, however long the others wait. Which ones, SQS does not say: most likely they are
-    those of the files that landed first. A second message does no harm, and is counted, too.
+    Each of them has a message, which waits or is in hand; those of an ordered table have one
+    together, their turn, which is queued again with the first of them. So fewer messages than files
+    prove that some are lost, however long the others wait. Which ones, SQS does not say: most
+    likely they are those of the files that landed first. A second message does no harm, and is
+    counted, too.
     """
 
     def __init__(self, adapters: Adapters, before: str) -> None:
@@ -98,19 +103,24 @@ class Queued:
         self._messages = files_waiting(adapters)
         settled = times.text(datetime.fromisoformat(self.at) - _SETTLED)
         self._before = min(before, settled) if self._messages else before
-        self._files = 0
-        self._oldest: list[Ingestion] = []
+        self._oldest: dict[str, Ingestion] = {}
 
     def add(self, waiting: Ingestion) -> None:
-        """Note a file that was queued before the messages were counted, the earliest one first."""
-        self._files += 1
-        if waiting.saved_at < self._before and len(self._oldest) < MOST_AGAIN:
-            self._oldest.append(waiting)
+        """Note a file that was queued before the messages were counted."""
+        about = waiting.table if waiting.is_ordered else waiting.id
+        known = self._oldest.setdefault(about, waiting)
+        self._oldest[about] = min(known, waiting, key=_landing)
 
     @property
     def lost(self) -> Sequence[Ingestion]:
-        """Return files to queue again, no more than lack a message."""
-        return self._oldest[: max(self._files - self._messages, 0)]
+        """Return files to queue again, no more than lack a message, the earliest one first."""
+        lacking = max(len(self._oldest) - self._messages, 0)
+        due = (each for each in self._oldest.values() if each.saved_at < self._before)
+        return list(islice(due, min(lacking, MOST_AGAIN)))
+
+
+def _landing(ingestion: Ingestion) -> tuple[bool, str, str, str]:
+    return not ingestion.turn, ingestion.turn, ingestion.landed.landed_at, ingestion.id
 
 
 def slots_needed(adapters: Adapters) -> Iterator[int]:

@@ -1,6 +1,7 @@
 """Start an attempt: queue it for a shared run, or create its branch and start a run of its own."""
 
 from dataclasses import replace
+from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
@@ -10,11 +11,13 @@ from functions.pipeline.finish import delete_replaced, end, end_published
 from functions.pipeline.landing_order import must_be_held
 from functions.pipeline.reports import report_of
 from functions.pipeline.shared_runs import is_small, may_share, queue, reaches
+from functions.pipeline.turns import turn_of
 from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import branch_name, ignore_rule, report_key
 from lakegate.report import Reason
+from lakegate.shared_run import Turn
 
 
 def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
@@ -39,11 +42,21 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
     try:
         if may_share(known, adapters.settings) and reaches(adapters, known.table):
-            return queue(adapters, known, _job_spec(adapters, known))
+            return _queued(adapters, known)
         branched = _create_branch(adapters, _left_alone(known))
     except Permanent as error:
         return end(adapters, known, State.ERRORED, Reason(error.code, error.message))
     return branched if branched.ended else _start_job(adapters, branched)
+
+
+def _queued(adapters: Adapters, known: Ingestion) -> Ingestion:
+    """Queue it for a shared run; in an ordered table with those that follow in its turn."""
+    if not known.is_ordered:
+        (saved,) = queue(adapters, [known], _job_spec(adapters, known))
+        return saved
+    members = turn_of(adapters, known, partial(_with_terms, adapters))
+    turn = Turn.of([_job_spec(adapters, each) for each in members])
+    return queue(adapters, members[: len(turn.specs)], turn)[0]
 
 
 def _waits_for_its_file(adapters: Adapters, ingestion: Ingestion) -> bool:
@@ -152,7 +165,7 @@ def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
         null_unreadable=ingestion.null_unreadable,
         timeout_minutes=adapters.settings.job_timeout_minutes,
         reads_others=ingestion.reads_others,
-        small=is_small(ingestion, adapters.settings.small_file_bytes),
+        small=_needs_little(ingestion, adapters.settings.small_file_bytes),
         limits=adapters.settings.limits,
         parts=tuple(replace(part, rows=0, hash="") for part in ingestion.parts),
     )
@@ -167,3 +180,8 @@ def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
         audited_hash=ingestion.audited_hash,
         earlier_report=report_key(ingestion.table, ingestion.id, ingestion.attempt - 1),
     )
+
+
+def _needs_little(ingestion: Ingestion, most: int) -> bool:
+    """Return whether small workers suffice for a run of its own; a merge reads the whole table."""
+    return is_small(ingestion, most) and ingestion.write_mode != "upsert"

@@ -16,7 +16,13 @@ from operator import attrgetter
 
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.landing_order import comes_after, next_in_order
+from functions.pipeline.landing_order import (
+    comes_after,
+    comes_between,
+    is_overtaken,
+    next_in_order,
+    place,
+)
 from lakegate import times
 
 _MOST = 100  # that the ledger reads at once
@@ -37,6 +43,18 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
         for each in queue
         if each.id != ingestion.id and not _waits_for(each, ingestion)
     )
+
+
+def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
+    """Return whether no other file comes between those of a group, in flight or on main.
+
+    Else the files before it wait for none of the others, which wait for it: no commit can have all.
+    """
+    if len(members) == 1 or not members[0].is_ordered:
+        return True
+    if comes_between(adapters, members, _patience(adapters)):
+        return False
+    return not is_overtaken(adapters, members)
 
 
 def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
@@ -106,11 +124,7 @@ def _waits_for_its_turn(
 def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:
     ordered = one.is_ordered or other.is_ordered
     matters = one.change or other.change or ordered or _same_key(one, other)
-    return bool(one.turn and matters) and _turn(one) < _turn(other)
-
-
-def _turn(ingestion: Ingestion) -> tuple[bool, str, str]:
-    return not ingestion.turn, ingestion.turn, ingestion.id
+    return bool(one.turn and matters) and place(one) < place(other)
 
 
 def _patience(adapters: Adapters) -> str:

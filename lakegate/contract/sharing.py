@@ -17,11 +17,11 @@ _ALONE = {
 
 
 def why_alone(contract: Contract) -> str:
-    """Return why each file of a contract needs an append of its own; "" if it needs none."""
+    """Return why each file of a contract is audited and written alone; "" if groups are."""
     encoding = contract.options.get("encoding", "UTF-8")
     reasons = {
         "its transform reads one file at a time": bool(contract.transform),
-        "its files are published one after the other": bool(contract.write_mode),
+        "its files replace partitions one after the other": contract.write_mode.overwrites,
         "a file may add columns to its table": contract.extra_columns == "add",
         "a newer file replaces the rows of an older one": contract.on_new_version == "replace",
         "a file with known bytes waits on a branch of its own": contract.on_duplicate == "hold",
@@ -39,8 +39,6 @@ def why_own_run(contract: Contract) -> str:
     """Return why each file of a contract has a job run of its own; "" if small ones share runs."""
     if contract.isolation == "own":
         return "its isolation is own"
-    if contract.write_mode.merges:
-        return "its rows are merged into the table"
     return _first(contract, lambda c: c.checks_whole_table or c.reads_others(contract.table))
 
 

@@ -39,7 +39,9 @@ def ingest_group(
     table = files[0].spec.table
     try:
         contract = files[0].contract()
-        group = None if why_alone(contract) else write_together(spark, files, contract, token)
+        if contract.write_mode.merges or why_alone(contract):  # those that merge come in turns
+            return ()
+        group = write_together(spark, files, contract, token)
         return tuple(group.store()) if group else ()
     except Permanent as error:  # each file alone tells why
         print(one_line(f"{len(files)} files of {table} are ingested alone: {error.message}"))

@@ -105,7 +105,7 @@ def write_together(
     spark: SparkSession, files: Sequence[Storage], contract: Contract, token: str
 ) -> Group | None:
     """Return the group of the files that passed cleanly, None if none did. Raises LakegateError."""
-    meter, table = Meter(spark), _Table(spark, files[0], contract, token)
+    meter, table = Meter(spark), Table(spark, files[0], contract, token)
     judge = Judge(contract, cache(files[0].baselines))
     with meter.step("audit"):
         clean = [each for part in _parts(files) for each in _clean(table, judge, part)]
@@ -130,11 +130,11 @@ def _parts(files: Sequence[Storage]) -> Iterator[list[Storage]]:
 
 
 def _clean(
-    table: "_Table", judge: "Judge", files: Sequence[Storage]
+    table: "Table", judge: "Judge", files: Sequence[Storage]
 ) -> list[tuple[Clean, Mapping[str, Measured]]]:
     """Return the files that passed by Arrow, without their rows, and what SQL measured of them."""
-    answered = _answered(table, sort_out(files, judge, table.layout))
-    return [(replace(each, left=_NO_ROWS), more) for each, more in answered]
+    found = answered(table, sort_out(files, judge, table.layout))
+    return [(replace(each, left=_NO_ROWS), more) for each, more in found]
 
 
 def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Clean]:
@@ -156,19 +156,25 @@ def _found(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> C
 
 
 def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Clean | None:
-    held, contract, spec = _Held(), judge.contract, storage.spec
-    file = prepared(storage, contract, spec.limits, most_here=_MOST_DECODED, threads=1)
-    found = file.examined(held)
+    found, rows = read(storage, judge.contract)
     if judge.results(found.rows, found.measured) is None:
         return None
-    files = DataFiles.of(storage, layout(), contract, spec)
-    left = room.take(_left(contract, found, map(files.with_origins, held.rows)))
-    written = files.write(held.rows)
+    files = DataFiles.of(storage, layout(), judge.contract, storage.spec)
+    left = room.take(rows_for_sql(judge.contract, found, map(files.with_origins, rows)))
+    written = files.write(rows)
     require_all(found, written)
     return Clean(storage, found, tuple(written), left)
 
 
-def _left(contract: Contract, found: Examined, rows: Iterable[Rows]) -> pa.Table:
+def read(storage: Storage, contract: Contract) -> tuple[Examined, list[Rows]]:
+    """Return what Arrow finds in a file, and its rows. Raises as `Prepared.examined`."""
+    held, limits = _Held(), storage.spec.limits
+    file = prepared(storage, contract, limits, most_here=_MOST_DECODED, threads=1)
+    return file.examined(held), held.rows
+
+
+def rows_for_sql(contract: Contract, found: Examined, rows: Iterable[Rows]) -> pa.Table:
+    """Return what SQL is to read of a file's rows, none if Arrow has answered all checks."""
     checks = _unanswered(contract, found)
     if not checks:
         return _NO_ROWS
@@ -179,9 +185,7 @@ def _unanswered(contract: Contract, found: Examined) -> list[Check]:
     return [check for check in contract.checks if check.id not in found.measured]
 
 
-def _answered(
-    table: "_Table", clean: Sequence[Clean]
-) -> list[tuple[Clean, Mapping[str, Measured]]]:
+def answered(table: "Table", clean: Sequence[Clean]) -> list[tuple[Clean, Mapping[str, Measured]]]:
     """Return the files with the measures that Arrow did not give, but none on which a check fails.
 
     Such a file is found by halves. Raises LakegateError.
@@ -191,8 +195,22 @@ def _answered(
     except jvm.JavaError:
         half = len(clean) // 2
         parts = (clean[:half], clean[half:]) if half else ()
-        return [each for part in parts for each in _answered(table, part)]
+        return [each for part in parts for each in answered(table, part)]
     return [(each, more.get(each.ingestion, {})) for each in clean]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The results of checks of a file, their verdict, and if its report needs no row of it."""
+
+    results: tuple[CheckResult, ...]
+    verdict: Verdict
+    is_plain: bool
+
+    @property
+    def is_clean(self) -> bool:
+        """Return if the file passed cleanly: every check holds, or warns of something else."""
+        return self.verdict is Verdict.PASSED and self.is_plain
 
 
 @dataclass(frozen=True)
@@ -206,32 +224,35 @@ class Judge:
         self, rows: RowCounts, measured: Mapping[str, Measured]
     ) -> tuple[CheckResult, ...] | None:
         """Return the results of the checks with a measure; None unless all are clean."""
+        judged = self.judged(rows, measured)
+        return judged.results if judged.is_clean else None
+
+    def judged(self, rows: RowCounts, measured: Mapping[str, Measured]) -> Judged:
+        """Return the results of the checks with a measure, and what they say of the file."""
         known = tuple(check for check in self.contract.checks if check.id in measured)
         asked = replace(self.contract, checks=known)
         results = verdict.judge(asked, rows, measured)
         results = tiers.compare_with_history(results, asked, measured, self.baselines)
-        return results if _is_clean(rows, results, known, measured) else None
+        outcome, _ = verdict.verdict(results)
+        return Judged(results, outcome, not _is_odd(rows, results, known, measured))
 
 
-def _is_clean(
+def _is_odd(
     rows: RowCounts,
     results: Sequence[CheckResult],
     checks: Sequence[Check],
     measured: Mapping[str, Measured],
 ) -> bool:
-    """Return if a file passed cleanly: its report needs no row of it.
+    """Return if the report of a file needs a row of it.
 
-    It has no unparseable row and no row to quarantine, no key twice, and every check holds, or
-    warns of something else than rows.
+    It has an unparseable row or one to quarantine, a key twice, or a check warns of rows.
     """
-    outcome, _ = verdict.verdict(results)
     of_rows = [each for each in results if each.status is Status.WARN and each.metric in OF_ROWS]
     named = [c.id for c in checks if c.quarantine or c.metric is Metric.DUPLICATE]
-    odd = rows.bad or of_rows or any(measured[id_].value for id_ in named)
-    return outcome is Verdict.PASSED and not odd
+    return bool(rows.bad or of_rows or any(measured[id_].value for id_ in named))
 
 
-class _Table:
+class Table:
     """The table of a group on a branch of its own, which is made once a file passed."""
 
     def __init__(self, spark: SparkSession, like: Storage, contract: Contract, token: str) -> None:
@@ -242,12 +263,15 @@ class _Table:
 
     @property
     def opened(self) -> GroupTable:
-        return self._open()[1]
+        """Return the table on its branch."""
+        return self.open()[1]
 
     def layout(self) -> Layout:
-        return self._open()[2]
+        """Return how the table's files are written."""
+        return self.open()[2]
 
-    def _open(self) -> tuple[SparkSession, GroupTable, Layout]:
+    def open(self) -> tuple[SparkSession, GroupTable, Layout]:
+        """Return the session, the table and its layout. Raises LakegateError."""
         spark, like, token = self._of
         with self._lock:
             if isinstance(self._opened, Exception):  # once for all files, as once is enough
@@ -275,11 +299,11 @@ class _Table:
         if not checks:
             return {}
         asked = replace(contract, checks=tuple(checks.values()))
-        return group_sql.measured(self._open()[0], asked, {c.ingestion: c.left for c in clean})
+        return group_sql.measured(self.open()[0], asked, {c.ingestion: c.left for c in clean})
 
     def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""
-        session, _, layout = self._open()
+        session, _, layout = self.open()
         entered = [
             Entered(each.storage, found, tuple(data_files(session, layout, each.files)))
             for each, found in passed

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark import __version__ as spark_version
 from pyspark.sql import SparkSession
 
+from lakegate.change import Effect
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
 from lakegate.landing import group_branch, group_reports_key
@@ -64,11 +65,15 @@ class Passed:
 
 @dataclass(frozen=True)
 class Entered:
-    """A file whose rows are on the group's branch, in data files (Iceberg's `DataFile`)."""
+    """A file whose rows are on the group's branch, in data files (Iceberg's `DataFile`).
+
+    Rows that were merged are in none of its own, and have an `effect`.
+    """
 
     storage: Storage
     passed: Passed
-    files: tuple[Any, ...]
+    files: tuple[Any, ...] = ()
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,9 @@ class Group:
             checks=file.passed.results,
             audited_hash=self.audited_hash,
             rows_read=file.passed.rows,
-            rows_written=file.passed.rows,
+            rows_written=file.effect.added if file.effect else file.passed.rows,
             files=tuple(map(iceberg.data_file, file.files)),
+            effect=file.effect,
             schema_changes=(*file.passed.changes, *self.table.opened.changes),
             steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
             engine={"spark": spark_version, **self.engine},

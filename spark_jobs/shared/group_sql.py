@@ -7,7 +7,7 @@ thousands of small data files, and opening each of them costs far more than its 
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.checks import Check
 from lakegate.contract.columns import quoted
@@ -17,6 +17,7 @@ from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.files.source import FILE
 
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _TASKS = 4  # of a query: Spark makes one of each batch, and its own batches are small
 
 
@@ -46,9 +47,18 @@ def measured(
     for check in contract.checks:
         tier_scan.check_own_sql(spark, check)
     named = [rows.append_column(FILE, pa.repeat(id_, len(rows))) for id_, rows in files.items()]
-    rows = pa.concat_tables(named).combine_chunks()
-    spark.conf.set("spark.sql.shuffle.partitions", _TASKS)
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", len(rows) // _TASKS + 1)
+    rows = pa.concat_tables(named)
     columns = [c for c in contract.table_columns if c.name in rows.column_names]
     types = [*(f"{quoted(c.name)} {c.type}" for c in columns), f"{FILE} string"]
-    return tiers.measure_files(spark.createDataFrame(rows, ", ".join(types)), contract)
+    usual = str(spark.conf.get(_PARTITIONS))
+    spark.conf.set(_PARTITIONS, _TASKS)
+    try:
+        return tiers.measure_files(in_memory(spark, rows, types), contract)
+    finally:
+        spark.conf.set(_PARTITIONS, usual)  # as the session may merge rows into a large table
+
+
+def in_memory(spark: SparkSession, rows: pa.Table, types: Sequence[str]) -> DataFrame:
+    """Return rows in memory as Spark's, whose columns have these names and types, in few tasks."""
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", len(rows) // _TASKS + 1)
+    return spark.createDataFrame(rows.combine_chunks(), ", ".join(types))

@@ -5,27 +5,29 @@ was taken tells of a crash. Files that were taken once are ingested in groups, a
 twice. A file that comes again is ingested alone, after a marker is written beside its report. If it
 comes again and the marker is still there, a run died of it, and it gets a run of its own. While
 Nessie or S3 does not answer, files stay in hand, so that they do not come again.
+
+A turn is one message about several files: those at its beginning are ingested as if one after the
+other, or the first of them alone. The others, and all but the first of a turn that comes again, are
+named as files for a later turn.
 """
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from threading import Event, Lock, Thread
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import JobSpec
-from lakegate.landing import run_name
 from lakegate.shared_run import Judged, SharedRun
-from lakegate.text import one_line
-from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Queues, Waiting
+from spark_jobs.shared.hand import Hand, Taken, hidden, read, say
+from spark_jobs.shared.work_queue import Queues, Waiting
 
 _MARGIN_MINUTES = 10
 _PAUSE = 10.0  # seconds after which what is in hand is hidden anew
 _COMES_AGAIN = 5  # seconds
 _LONGEST_REST = 60.0
+_Ingest = Callable[[Sequence[JobSpec]], Collection[str]]
 
 
 class Files(Protocol):
@@ -49,6 +51,9 @@ class Files(Protocol):
     def ingest_together(self, specs: Sequence[JobSpec]) -> Collection[str]:
         """Ingest files of one group; return the names of attempts that have their report now."""
 
+    def ingest_in_order(self, specs: Sequence[JobSpec]) -> Collection[str]:
+        """Ingest a turn's first files; return the names of attempts that have their report now."""
+
     def ingest_alone(self, spec: JobSpec) -> None:
         """Ingest one file; afterwards it has its report."""
 
@@ -61,24 +66,6 @@ class Clock:
     wait: Callable[[float], None] = time.sleep
 
 
-@dataclass(frozen=True)
-class Taken:
-    """An attempt in hand, with all its messages: the queue may deliver one twice."""
-
-    spec: JobSpec
-    messages: tuple[Waiting, ...]
-
-    @property
-    def comes_again(self) -> bool:
-        """Return if it was taken before."""
-        return any(message.taken > 1 for message in self.messages)
-
-    @property
-    def name(self) -> str:
-        """Return the attempt's name."""
-        return run_name(self.spec.ingestion, self.spec.attempt)
-
-
 def serve(
     run: SharedRun, queues: Queues, files: Files, clock: Clock = Clock(), pause: float = _PAUSE
 ) -> None:
@@ -88,48 +75,8 @@ def serve(
     LakegateError a file raises that is ingested alone, as Spark itself has ended: its message comes
     again then.
     """
-    with _hidden(queues, pause) as hand:
+    with hidden(queues, pause) as hand:
         _Server(run, queues, files, clock, hand).serve()
-
-
-class _Hand:
-    """The messages that the run has in hand."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._messages: dict[str, Waiting] = {}
-
-    def add(self, messages: Iterable[Waiting]) -> None:
-        with self._lock:
-            self._messages |= {message.receipt: message for message in messages}
-
-    def drop(self, messages: Iterable[Waiting]) -> None:
-        with self._lock:
-            for message in messages:
-                self._messages.pop(message.receipt, None)
-
-    def hide(self, queues: Queues) -> None:
-        with self._lock:  # so that none is hidden again after it was put back
-            queues.hide(list(self._messages.values()), HIDDEN_SECONDS)
-
-
-@contextmanager
-def _hidden(queues: Queues, pause: float) -> Iterator[_Hand]:
-    hand, ended = _Hand(), Event()
-    thread = Thread(target=_keep_hidden, args=(queues, hand, pause, ended), daemon=True)
-    thread.start()
-    try:
-        yield hand
-    finally:
-        ended.set()
-
-
-def _keep_hidden(queues: Queues, hand: _Hand, pause: float, ended: Event) -> None:
-    while not ended.wait(pause):
-        try:
-            hand.hide(queues)
-        except Transient as error:
-            _say(error.message)
 
 
 @dataclass
@@ -138,7 +85,7 @@ class _Server:
     queues: Queues
     files: Files
     clock: Clock
-    hand: _Hand
+    hand: Hand
     failures: int = 0  # in a row
 
     def serve(self) -> None:
@@ -168,9 +115,39 @@ class _Server:
             return []
 
     def _work(self, messages: Sequence[Waiting]) -> None:
-        readable = self._readable(messages)
-        taken = [each for each in readable if self._may_share(each.spec)]
-        self._tell((), alone=[each for each in readable if each not in taken])
+        found = read(messages, self.run)
+        for message, error in found.unreadable:
+            say(f"a message of the work queue is deleted, as it is no job spec: {error}")
+            self._delete([message])
+        self._work_on_files(list(found.files.values()))
+        for turn in found.turns:
+            self._in_time(self._work_on_turn, turn)
+
+    def _work_on_turn(self, turn: Sequence[Taken]) -> None:
+        """Ingest the first files of a turn, at least one, and name the others for a later turn."""
+        if not all(self._may_share(each.spec) for each in turn):
+            self._tell((), alone=turn)
+            return
+        reported = self._reported(turn)
+        first, rest = turn[0], turn[1:]
+        try:
+            if not (reported or first.comes_again):
+                specs = [each.spec for each in turn]
+                reported = _first_of(turn, self._tried(self.files.ingest_in_order, specs))
+        except LakegateError as error:
+            self._fail([first], error)
+            return
+        told = [each for each in turn if each.name in reported]
+        if told:
+            self._tell(told, again=[each for each in turn if each.name not in reported])
+        elif first.comes_again:
+            self._work_on_one([first], rest)
+        else:
+            self._alone([first], rest)
+
+    def _work_on_files(self, files: Sequence[Taken]) -> None:
+        taken = [each for each in files if self._may_share(each.spec)]
+        self._tell((), alone=[each for each in files if each not in taken])
         reported = self._reported(taken)
         self._tell([each for each in taken if each.name in reported])
         new = [each for each in taken if each.name not in reported]
@@ -209,21 +186,6 @@ class _Server:
             else:
                 return
 
-    def _readable(self, messages: Sequence[Waiting]) -> list[Taken]:
-        """Return the attempts of the messages; delete those that no release can read."""
-        found: dict[str, Taken] = {}
-        for message in messages:
-            try:
-                spec = _own(JobSpec.from_argument(message.body), self.run)
-            except (ValueError, TypeError) as error:
-                _say(f"a message of the work queue is deleted, as it is no job spec: {error}")
-                self._delete([message])
-                continue
-            new = Taken(spec, (message,))
-            known = found.get(new.name, replace(new, messages=()))
-            found[new.name] = replace(new, messages=(*known.messages, message))
-        return list(found.values())
-
     def _work_on_group(self, group: Sequence[Taken]) -> None:
         """Ingest the files together, and those alone that did not pass cleanly."""
         try:
@@ -243,32 +205,35 @@ class _Server:
         """
         if len(specs) == 1:
             return ()
+        return self._tried(self.files.ingest_together, specs)
+
+    def _tried(self, ingest: _Ingest, specs: Sequence[JobSpec]) -> Collection[str]:
         try:
-            return self._tried_together(specs)
+            return self._once(ingest, specs)
         except Transient as error:
             self._rest(error)
             self._outlast()
-            return self._tried_together(specs)
+            return self._once(ingest, specs)
 
-    def _tried_together(self, specs: Sequence[JobSpec]) -> Collection[str]:
+    def _once(self, ingest: _Ingest, specs: Sequence[JobSpec]) -> Collection[str]:
         try:
-            return self.files.ingest_together(specs)
+            return ingest(specs)
         except LakegateError:
             raise
         except (Exception, SystemExit) as error:  # noqa: BLE001 - one alone may do it, or none
             kind = type(error).__name__  # its text may have confidential cells
-            _say(f"{len(specs)} files are ingested one by one, as together they fail: {kind}")
+            say(f"{len(specs)} files are ingested one by one, as together they fail: {kind}")
             return ()
 
-    def _work_on_one(self, taken: Sequence[Taken]) -> None:
-        """Ingest a file that comes again alone, once."""
+    def _work_on_one(self, taken: Sequence[Taken], rest: Sequence[Taken] = ()) -> None:
+        """Ingest a file that comes again alone, once; `rest` are the others of its turn."""
         (one,) = taken
         try:
             if self.files.is_marked(one.spec):
-                self._tell((), alone=taken)
+                self._tell((), alone=taken, again=rest)
             else:
                 self.files.mark(one.spec)
-                self._alone(taken, marked=True)
+                self._alone(taken, rest, marked=True)
         except LakegateError as error:
             self._fail(taken, error)
 
@@ -276,32 +241,39 @@ class _Server:
         is_file = not (spec.change or spec.parts or spec.probe or spec.reaudit_base)
         return is_file and self.run.may_touch(spec.table)
 
-    def _alone(self, taken: Sequence[Taken], *, marked: bool = False) -> None:
+    def _alone(
+        self, taken: Sequence[Taken], rest: Sequence[Taken] = (), *, marked: bool = False
+    ) -> None:
         spec = taken[0].spec
         try:
             self.files.ingest_alone(spec)
         except Permanent as error:  # it would come again and again
-            _say(error.message)
-            self._tell((), alone=taken)
+            say(error.message)
+            self._tell((), alone=taken, again=rest)
         except LakegateError as error:
             self._fail(taken, error)
             if marked:
                 self.files.unmark(spec)
         else:
-            self._tell(taken)
+            self._tell(taken, again=rest)
 
-    def _tell(self, reported: Sequence[Taken], alone: Sequence[Taken] = ()) -> None:
-        """Name reports, and files for runs of their own; then delete their messages."""
+    def _tell(
+        self,
+        reported: Sequence[Taken],
+        alone: Sequence[Taken] = (),
+        again: Sequence[Taken] = (),
+    ) -> None:
+        """Name reports, and files for runs of their own or a later turn; delete their messages."""
         if not (reported or alone):
             return
         reports = tuple(each.spec.report_key for each in reported)
-        names = tuple(each.name for each in alone)
+        others = (tuple(each.name for each in named) for named in (alone, again))
         try:
-            self.queues.send(Judged(self.run.name, reports, names))
+            self.queues.send(Judged(self.run.name, reports, *others))
         except Transient as error:
             self._fail([*reported, *alone], error)
             return
-        self._delete([message for each in (*reported, *alone) for message in each.messages])
+        self._delete(_messages([*reported, *alone]))
         self.failures = 0
 
     def _delete(self, messages: Sequence[Waiting]) -> None:
@@ -311,23 +283,28 @@ class _Server:
         try:
             self.queues.delete(messages)
         except Transient as error:  # it comes again, and its report is there
-            _say(error.message)
+            say(error.message)
 
     def _fail(self, taken: Sequence[Taken], error: LakegateError) -> None:
         """Put the files back, and wait."""
-        messages = [message for each in taken for message in each.messages]
+        messages = _messages(taken)
         self.hand.drop(messages)
         try:
             self.queues.hide(messages, _COMES_AGAIN)
         except Transient as late:  # they come again later
-            _say(late.message)
+            say(late.message)
         self._rest(error)
 
     def _rest(self, error: LakegateError) -> None:
         """Wait after a failure, the longer the more there were in a row."""
-        _say(error.message)
+        say(error.message)
         self.clock.wait(min(2.0**self.failures, _LONGEST_REST))
         self.failures += 1
+
+
+def _messages(taken: Iterable[Taken]) -> list[Waiting]:
+    """Return all messages about the attempts, once each: those of a turn have one together."""
+    return list(dict.fromkeys(message for each in taken for message in each.messages))
 
 
 def _groups(taken: Iterable[Taken]) -> list[list[Taken]]:
@@ -339,15 +316,10 @@ def _groups(taken: Iterable[Taken]) -> list[list[Taken]]:
     return list(found.values())
 
 
-def _own(spec: JobSpec, run: SharedRun) -> JobSpec:
-    """Return the job spec with the run's own places, whatever the message says of them."""
-    return replace(
-        spec,
-        lake_bucket=run.lake_bucket,
-        nessie_uri=run.nessie_uri,
-        token_secret=run.token_secret,
-    )
+def _first_of(turn: Sequence[Taken], reported: Collection[str]) -> Collection[str]:
+    """Return the names of attempts if they are the first of the turn and no others, else none.
 
-
-def _say(text: str) -> None:
-    print(one_line(text), flush=True)
+    A group of others could never be published, and would come again in the same turn for ever.
+    """
+    first = {each.name for each in turn[: len(reported)]}
+    return reported if first == set(reported) else ()

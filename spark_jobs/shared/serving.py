@@ -12,6 +12,7 @@ from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.run.attempt import carry_out, wait_for_token
 from spark_jobs.shared.group import ingest_group
+from spark_jobs.shared.in_order import ingest_in_order
 from spark_jobs.shared.taken_files import Means, TakenFiles
 from spark_jobs.spark.session import another_session
 
@@ -33,5 +34,6 @@ def means(spark: SparkSession, s3: Any, secrets: Any) -> Means:
         branch=Branch,
         token=lambda spec: wait_for_token(spec, lake(spec).nessie_token),
         together=partial(ingest_group, spark),
+        in_order=partial(ingest_in_order, spark),
         alone=partial(carry_out, open_session=partial(another_session, spark)),
     )

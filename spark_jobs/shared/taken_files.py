@@ -20,18 +20,33 @@ _THREADS = 8  # requests at a time
 
 
 @dataclass(frozen=True)
+class Begun:
+    """The first files of a turn, none if the very first is to be ingested alone.
+
+    The `reports` are those of files that were merged together. `refused` ones are to be ingested
+    alone, so that their reports show why. All files after these wait for a later turn.
+    """
+
+    reports: tuple[AuditReport, ...] = ()
+    refused: tuple[Storage, ...] = ()
+
+
+@dataclass(frozen=True)
 class Means:
     """What a shared run works with; `serving.connect` gives it S3, Nessie and Spark.
 
     `lake` opens the buckets for a file, and `branch` a branch by Nessie's address, its name and the
     token. `token` reads the job's token. `together` ingests a group and returns the reports of the
     files that passed cleanly; `alone` ingests one file on its branch until it has its report.
+    `in_order` ingests the first files of a turn, as if one after the other, but for those that it
+    refuses: they are to be ingested alone.
     """
 
     lake: Callable[[JobSpec], Storage]
     branch: Callable[[str, str, str], Branch]
     token: Callable[[JobSpec], str]
     together: Callable[[Sequence[Storage], str], Sequence[AuditReport]]
+    in_order: Callable[[Sequence[Storage], str], Begun]
     alone: Callable[[JobSpec, Storage, str], AuditReport]
 
 
@@ -81,6 +96,18 @@ class TakenFiles:
         """
         reports = self.means.together([self.means.lake(spec) for spec in specs], self.token)
         return frozenset(run_name(report.ingestion, report.attempt) for report in reports)
+
+    def ingest_in_order(self, specs: Sequence[JobSpec]) -> frozenset[str]:
+        """Ingest a turn's first files; return the names of the attempts that have a report now.
+
+        Raises LakegateError.
+        """
+        begun = self.means.in_order([self.means.lake(spec) for spec in specs], self.token)
+        for storage in begun.refused:
+            self.ingest_alone(storage.spec)
+        merged = {run_name(report.ingestion, report.attempt) for report in begun.reports}
+        alone = {run_name(each.spec.ingestion, each.spec.attempt) for each in begun.refused}
+        return frozenset(merged | alone)
 
     def ingest_alone(self, spec: JobSpec) -> None:
         """Ingest one file on a branch of its own, until its report exists.

@@ -85,16 +85,33 @@ def has_sound_keys(rows: DataFrame, mode: WriteMode) -> bool:
 def upsert(run: Run, opened: Opened, branch: Target) -> tuple[str, Effect]:
     """Merge the rows of an audited append into main's table; return the commit and its effect.
 
-    The append itself is undone. Raises Permanent if the rows cannot be merged, Transient when a
-    retry may help.
+    The append itself is undone. Raises as `put`.
     """
-    spark, contract = run.spark, run.contract
-    source = _latest(run.rows, contract.write_mode)
+    mode = run.contract.write_mode
+    source = _latest(run.rows, mode)
     branch.reset(opened.at)
+    newer = _newer(mode, table_name(run.contract.table))
+    return put(run.spark, source, run.contract, opened, branch, run.spec.ingestion, newer)
+
+
+def put(
+    spark: SparkSession,
+    source: DataFrame,
+    contract: Contract,
+    opened: Opened,
+    branch: Target,
+    ingestion: str,
+    newer: str = "true",
+) -> tuple[str, Effect]:
+    """Put rows with different keys into the table by their key, where the condition `newer` holds.
+
+    Returns the commit, which names the `ingestion`, and its effect. Raises Permanent if the rows
+    cannot be merged, Transient when a retry may help.
+    """
     before = row_count(spark, contract)
-    spark.conf.set(_PROPERTY, run.spec.ingestion)
+    spark.conf.set(_PROPERTY, ingestion)
     try:
-        _merge(source, contract)
+        _merge(source, contract, newer)
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be merged into the table") from error
     finally:
@@ -112,16 +129,18 @@ def _latest(rows: DataFrame, mode: WriteMode) -> DataFrame:
     return rows.withColumn(_PLACE, last).where(F.col(_PLACE) == 1).drop(_PLACE)
 
 
-def _merge(source: DataFrame, contract: Contract) -> None:
+def _merge(source: DataFrame, contract: Contract, newer: str) -> None:
     """Put the rows into the table: a later row with a key replaces the earlier one, or deletes it.
 
     Spark's temporary views cannot be merged if they read data files by their names, but rows can.
     """
     mode, table = contract.write_mode, table_name(contract.table)
     same = " AND ".join(f"{table}.{quoted(name)} = s.{quoted(name)}" for name in mode.key)
-    newer, deletes = F.expr(_newer(mode, table)), F.expr(_deletes(contract))
+    deletes = F.expr(_deletes(contract))
     merge = source.alias("s").mergeInto(table, F.expr(same))
-    merge = merge.whenMatched(newer & deletes).delete().whenMatched(newer).updateAll()
+    merge = (
+        merge.whenMatched(F.expr(newer) & deletes).delete().whenMatched(F.expr(newer)).updateAll()
+    )
     merge.whenNotMatched(~deletes).insertAll().merge()
 
 

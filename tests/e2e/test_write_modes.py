@@ -108,6 +108,8 @@ def test_upserts_at_once_refused_and_replayed(gate: Gate) -> None:
 
 def _changed_meanwhile(gate: Gate) -> None:
     """Assert that a file and a change at once are both published: main refuses one at first."""
+    own = "  - {property: isolation, value: own}\n"  # its run has ended before it is told of
+    agree(gate, {**_BY_KEY, "settings": _BY_KEY["settings"] + own})
     statement = f"DELETE FROM {_UPSERTED} WHERE id = 4"
     with gate.untold():  # so that neither is on main before both have their branches
         file = upsert(gate, "d", "5,1,50,")

@@ -54,6 +54,7 @@ class Backup:
         others.brought, others.took = copy(self.brought), copy(self.took)
         others.withdrawn = copy(self.withdrawn)
         others.dropped |= before - set(catalog.branches(""))
+        others.brought_back |= set(catalog.branches("")) - before
         forget_the_lost(deployment)
 
 

@@ -21,7 +21,6 @@ from functions.sweep import sweep
 from lakegate.audit_tables import RESULTS
 from lakegate.change import Change
 from lakegate.errors import LakegateError
-from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.shared_run import Judged
 from spark_jobs.shared import serve as shared_run
@@ -40,7 +39,7 @@ from tests.fakes.others import Others
 from tests.fakes.queues import FakeBacklog, FakeDeadLetters
 from tests.fakes.shared_run import Judges
 from tests.fakes.storage import FakeLake, FakeLanding
-from tests.fakes.work_queue import FakeQueues, FakeWorkQueue
+from tests.fakes.work_queue import FakeQueues, FakeWorkQueue, specs_in
 
 SETTINGS = Settings(
     landing_bucket="landing",
@@ -312,7 +311,7 @@ class Deployment:
     @property
     def late(self) -> set[str]:
         """Return the keys of reports that may come after others concluded their attempts."""
-        taken_away = map(JobSpec.from_argument, self.queues.taken_away)
+        taken_away = (spec for body in self.queues.taken_away for spec in specs_in(body))
         return self.hung | {spec.report_key for spec in taken_away}
 
     @property

@@ -231,9 +231,7 @@ def _found(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
         return _look_again(spec, catalog, lake)
     agreed = lake.contract_at(spec.contract_key, spec.contract_version).contract
     mode = agreed.write_mode
-    if mode.merges:
-        return _merge(spec, catalog, lake, mode)
-    return (_overwrite if mode else _append)(spec, catalog, lake)
+    return _replaced(spec, catalog, lake, mode) if mode else _append(spec, catalog, lake)
 
 
 def _look_again(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
@@ -340,28 +338,56 @@ def _commit(
     catalog.commit(spec.branch, spec.table, table, registers=True)
 
 
-def _overwrite(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
+def _replaced(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, mode: WriteMode) -> AuditReport:
+    _require_unshared(spec, catalog)
+    (report,), table = merge_in_order([spec], catalog, mode)
+    commit_state(spec, catalog, lake, table)
+    return replace(report, audited_hash=catalog.own_commit(spec.branch, spec.base_hash))
+
+
+def merge_in_order(
+    specs: Iterable[JobSpec], catalog: FakeCatalog, mode: WriteMode
+) -> tuple[list[AuditReport], FakeTable]:
+    """Put the rows of each file in the place of others, one file after the other.
+
+    Return their reports, without the hash of the commit, and the table after that.
+    """
+    table, reports = None, []
+    for spec in specs:
+        table = table or _table(spec, catalog)
+        step = _upserted if mode.merges else _overwritten
+        report, table = step(spec, table, mode)
+        reports.append(report)
+    assert table
+    return reports, table
+
+
+def _table(spec: JobSpec, catalog: FakeCatalog) -> FakeTable:
+    return catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
+
+
+def commit_state(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable) -> None:
+    """Write the new data files of a state of the table, and commit it on the branch."""
+    _commit(spec, catalog, lake, _table(spec, catalog), table)
+
+
+def _overwritten(spec: JobSpec, table: FakeTable, mode: WriteMode) -> tuple[AuditReport, FakeTable]:
     """Put the file's rows in the place of all others: each file has the same partition."""
-    _require_unshared(spec, catalog)
-    table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
     before = _rows(table)
-    _commit(spec, catalog, lake, table, replace(table, files=()).append(data_file(spec)))
-    report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
-    return replace(report, effect=Effect(before, ROWS, added=ROWS, removed=before))
+    effect = Effect(before, ROWS, added=ROWS, removed=before)
+    after = replace(table, files=()).append(data_file(spec))
+    return replace(passed_report(spec, ""), effect=effect), after
 
 
-def _merge(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, mode: WriteMode) -> AuditReport:
+def _upserted(spec: JobSpec, table: FakeTable, mode: WriteMode) -> tuple[AuditReport, FakeTable]:
     """Put the file's rows in the place of those with the same keys."""
-    _require_unshared(spec, catalog)
-    table = catalog.table(spec.branch, spec.table) or FakeTable(f"uuid of {spec.branch}")
     mark = f"{spec.ingestion}-{spec.attempt}"
     done = merge(table.files, data_file(spec), mark, latest=bool(mode.latest_by))
     merged = replace(table, files=done.left).append(*done.new)
-    _commit(spec, catalog, lake, table, merged)
-    report = passed_report(spec, catalog.own_commit(spec.branch, spec.base_hash))
     added = done.inserted + done.updated
     effect = Effect(_rows(table), _rows(merged), added, done.updated, done.updated)
-    return replace(report, effect=effect, rows_written=added, files=())
+    report = replace(passed_report(spec, ""), effect=effect, rows_written=added, files=())
+    return report, merged
 
 
 def _rows(table: FakeTable) -> int:

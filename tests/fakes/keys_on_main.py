@@ -1,7 +1,7 @@
 """The promise of write modes: main has each primary key once, with the newest row."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from functions.model.commits import Commit
 from functions.model.merge_commit import Published, published, tables
@@ -19,11 +19,11 @@ def check_keys(deployment: Deployment) -> None:
     A key may be there twice if it was so before files replaced rows.
     """
     for commit in deployment.catalog.log():
-        for each in published(commit):
-            if each.mode == "overwrite":
-                _has_only(deployment, commit, each)
-            elif each.mode:
-                _replaced_its_keys(deployment, commit, each)
+        named = [each for each in published(commit) if each.mode]
+        if named and named[0].mode == "overwrite":
+            _has_only(deployment, commit, named[-1])
+        elif named:
+            _replaced_their_keys(deployment, commit, named)
     if deployment.upserts_since and not deployment.others.undid:
         _nothing_is_appended(deployment)
 
@@ -34,23 +34,30 @@ def _has_only(deployment: Deployment, commit: Commit, by: Published) -> None:
     assert found == sorted(rows_of_source(_source(by))), f"not only its rows: {by}"
 
 
-def _replaced_its_keys(deployment: Deployment, commit: Commit, by: Published) -> None:
-    mine = _source(by)
-    latest = _is_latest(deployment, by)
-    before, after = (_keys(deployment, at) for at in (commit.parent, commit.hash))
-    for key in before.keys() | after.keys() | set(keys_in(mine)):
+def _replaced_their_keys(
+    deployment: Deployment, commit: Commit, named: Sequence[Published]
+) -> None:
+    """Raise AssertionError unless main has what the files leave one after the other."""
+    state = _keys(deployment, commit.parent)
+    for by in named:
+        latest = _is_latest(deployment, by)
+        if not latest:
+            _is_newest(deployment, state, by)
+        state = _after(state, _source(by), latest=latest)
+    after = _keys(deployment, commit.hash)
+    for key in state.keys() | after.keys():
+        found, expected = (sorted(each.get(key, [])) for each in (after, state))
+        assert found == expected, f"of the key {key} there is {found}, not {expected}: {named}"
+
+
+def _after(before: _Keys, mine: str, *, latest: bool) -> _Keys:
+    """Return the sources of the rows with each key after one more file."""
+    state = dict(before)
+    for key in keys_in(mine):
         there = before.get(key, [])
-        if key not in keys_in(mine):
-            expected = there
-        elif latest:
-            newer = [each for each in there if place_of(each) > place_of(mine)]
-            expected = newer + [mine] * max(len(there) - len(newer), not there)
-        else:
-            expected = [mine] * max(len(there), 1)
-        found = after.get(key, [])
-        assert sorted(found) == sorted(expected), f"of the key {key} there is {found}: {by}"
-    if not latest:
-        _is_newest(deployment, before, by)
+        newer = [each for each in there if latest and place_of(each) > place_of(mine)]
+        state[key] = newer + [mine] * max(len(there) - len(newer), not there)
+    return state
 
 
 def _is_newest(deployment: Deployment, before: _Keys, by: Published) -> None:

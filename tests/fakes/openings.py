@@ -65,15 +65,10 @@ ONE_BY_ONE: Story = (
     Time.COURSE,
 )
 A_QUEUED_FILE_AND_A_KEY: Story = (
-    *A_TABLE,
     Share(),
     Land(KEYS[0]),
     Deliver(),
-    Contract("merges rows"),
-    Land(KEYS[1]),
-    Deliver(),
-    RunJob(),
-    Deliver(),
+    SharedRunDies(0, (Time.WORK_LOST, Contract("merges rows"), Land(KEYS[1]), Deliver(), RunJob())),
 )
 A_LATE_EVENT: Story = (
     Contract("replaces rows"),
@@ -92,7 +87,6 @@ A_REJECTED_ONE_AND_A_LATER: Story = (
     Land(ORDERS[1]),
     Time.REST,
 )
-A_SHARED_RUN_IN_ORDER: Story = (Share(), *ONE_BY_ONE)
 A_CHANGE: Story = (Land(), Time.REST, Ask(), Land(ORDERS[1]), Time.COURSE)
 BATCHES: Story = (
     *A_TABLE,
@@ -204,3 +198,10 @@ DAYS = (
     A_DAY_OF_COMPACTION,
     A_DAY_OF_DELETION,
 )
+TURNS: Story = (
+    *SHARED,
+    *(Contract("merges rows"), Land(), Deliver()),
+    *(each for key in KEYS for each in (Land(key), Time.COURSE)),
+    *(Deliver() for _ in KEYS),
+)
+LATEST_TURNS: Story = (*TURNS, Contract("merges the latest rows"), *map(Land, KEYS), Deliver())

@@ -32,13 +32,14 @@ def rows_replaced(catalog: FakeCatalog, commits: Iterable[Commit]) -> Counter[Ro
     """
     found: Counter[Row] = Counter()
     for commit in commits:
-        for each in published(commit):
-            if each.mode:
-                (name,) = tables(commit)
-                before, after = catalog.table(commit.parent, name), catalog.table(commit.hash, name)
-                found.update(rows_in_table(name, before) if before else ())
-                found.subtract(rows_in_table(name, after) if after else ())
-                found.update((name, row) for row in rows_of_source(f"{each.object}@{each.version}"))
+        replacing = [each for each in published(commit) if each.mode]
+        if replacing:
+            (name,) = tables(commit)
+            before, after = catalog.table(commit.parent, name), catalog.table(commit.hash, name)
+            found.update(rows_in_table(name, before) if before else ())
+            found.subtract(rows_in_table(name, after) if after else ())
+        for each in replacing:
+            found.update((name, row) for row in rows_of_source(f"{each.object}@{each.version}"))
     return found
 
 
@@ -60,9 +61,10 @@ class Others:
     """Other writers that use main's tables independently of Lakegate, and the results.
 
     `brought` and `took` count rows. `dropped` are the branches that they dropped, `forged` those
-    that they made. `undid` is true after they restored something; `withdrawn` counts the ingestions
-    that main no longer named then, and `lost` are the commits that it lost. `idle` is true as long
-    as they left main unchanged.
+    that they made, and `brought_back` those that had been deleted and that a backup had. `undid` is
+    true after they restored something; `withdrawn` counts the ingestions that main no longer named
+    then, and `lost` are the commits that it lost. `idle` is true as long as they left main
+    unchanged.
     """
 
     def __init__(self, catalog: FakeCatalog) -> None:
@@ -71,6 +73,7 @@ class Others:
         self.took: Counter[Row] = Counter()
         self.dropped: set[str] = set()
         self.forged: set[str] = set()
+        self.brought_back: set[str] = set()
         self.withdrawn: Counter[str] = Counter()
         self.lost: set[str] = set()
         self.undid = False

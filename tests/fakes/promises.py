@@ -86,8 +86,9 @@ def left_behind(deployment: Deployment) -> list[str]:
     there = deployment.catalog.branches("ingest/", "publish/", "upkeep/")
     if deployment.was_doubled:  # of two takings of one file, `expire` deletes a branch
         there = [name for name in there if not name.startswith("ingest/")]
-    if deployment.ledger.has_lost:  # and the branch of a group that nobody knows any more
-        there = [name for name in there if "/group-" not in name]
+    # So it does with the branch of a group that nobody knows any more, or that a backup had.
+    has_lost, back = deployment.ledger.has_lost, deployment.others.brought_back
+    there = [name for name in there if "/group-" not in name or not (has_lost or name in back)]
     # What a process that died leaves of a compaction, `expire` deletes the next day.
     died = tuple(f"/{id_[-12:]}-" for id_ in deployment.jobs.compactions())
     there = [name for name in there if not any(part in name for part in died)]
@@ -133,8 +134,9 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
 
 def _files_keep_their_order(deployment: Deployment) -> None:
     """Raise AssertionError if a file replaced the rows of one that landed later, unapproved."""
-    log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
-    known = [deployment.ledger.get(each.id) for each in log if each.mode][::-1]
+    log = list(deployment.catalog.log())[::-1]
+    named = [each for commit in log for each in merge_commit.published(commit)]
+    known = [deployment.ledger.get(each.id) for each in named if each.mode]
     due = (i for i in known if i.follows_landing and not _had_been(deployment, i, OUT_OF_ORDER))
     for earlier, later in pairwise(due):
         assert earlier.landed.landed_at <= later.landed.landed_at, f"out of order: {later}"

@@ -7,24 +7,28 @@ spark_jobs.shared.taken_files.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, cast
 
 from functions.adapters.nessie import UnknownBranch
+from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.contract.sharing import why_alone
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import group_branch, group_reports_key
 from lakegate.report import AuditReport, Verdict, to_lines
-from spark_jobs.shared.taken_files import Means
+from spark_jobs.shared.taken_files import Begun, Means
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import (
     Keys,
     Script,
     append,
+    commit_state,
     data_file,
     judge_alone,
     judge_found,
+    merge_in_order,
     passed_report,
     write_records,
 )
@@ -88,6 +92,7 @@ class Judges:
             branch=lambda uri, name, token: cast(Any, FakeBranch(self.catalog, name)),
             token=lambda spec: "",
             together=self._together,
+            in_order=self._in_order,
             alone=self._alone,
         )
 
@@ -96,7 +101,8 @@ class Judges:
         specs = list({file.spec.ingestion: file.spec for file in files}.values())
         agreed = self.lake.contract_at(specs[0].contract_key, specs[0].contract_version)
         with _as_nessie_answers():
-            fit = [s for s in specs if self._is_clean(s) and not why_alone(agreed.contract)]
+            alone = agreed.contract.write_mode.merges or why_alone(agreed.contract)
+            fit = [spec for spec in specs if not alone and self._is_clean(spec)]
             return self._append(fit) if fit else ()
 
     def _is_clean(self, spec: JobSpec) -> bool:
@@ -108,25 +114,71 @@ class Judges:
         return found.verdict is Verdict.PASSED and fine and found.rows_written > 0
 
     def _append(self, specs: Sequence[JobSpec]) -> Sequence[AuditReport]:
-        """See spark_jobs.shared.group_commit."""
-        first = specs[0]
-        branch = group_branch(first.table, self.token().zfill(16))
+        """See spark_jobs.shared.group_arrow."""
+        own = self._on_one_branch(specs)
+        branch, table = own[0].branch, own[0].table
+        append(self.catalog, self.lake, branch, table, *map(data_file, own))
+        return self._stored(own, [passed_report(spec, "") for spec in own])
+
+    def _in_order(self, files: Sequence[Any], token: str) -> Begun:
+        """See spark_jobs.shared.in_order.ingest_in_order."""
+        first = files[0].spec
+        agreed = self.lake.contract_at(first.contract_key, first.contract_version).contract
+        if why_alone(agreed) or not agreed.write_mode.merges:
+            return Begun()
+        alike = takewhile(lambda each: _agreed(each.spec) == _agreed(first), files)
+        with _as_nessie_answers():
+            clean, refused = self._first_of(list(alike))
+            merged = self._merge(clean, agreed.write_mode) if clean else ()
+            return Begun(tuple(merged), tuple(refused))
+
+    def _first_of(self, files: Sequence[Any]) -> tuple[list[JobSpec], list[Any]]:
+        """Return the files that pass cleanly and those that are refused, before any other."""
+        clean: list[JobSpec] = []
+        refused: list[Any] = []
+        for file in files:
+            if self._is_clean(file.spec):
+                clean.append(file.spec)
+            elif self._is_refused(file.spec):
+                refused.append(file)
+            else:
+                break
+        return clean, refused
+
+    def _is_refused(self, spec: JobSpec) -> bool:
+        found = self._found(replace(spec, base_hash=self.catalog.head("main")), "not yet")
+        return found is not None and found.verdict is not Verdict.PASSED
+
+    def _merge(self, specs: Sequence[JobSpec], mode: WriteMode) -> Sequence[AuditReport]:
+        """Merge the files one after the other, and make one commit of that."""
+        own = self._on_one_branch(specs)
+        reports, table = merge_in_order(own, self.catalog, mode)
+        commit_state(own[0], self.catalog, self.lake, table)
+        return self._stored(own, reports)
+
+    def _on_one_branch(self, specs: Sequence[JobSpec]) -> list[JobSpec]:
+        """Return the files on a new branch. See spark_jobs.shared.group_commit.GroupTable."""
+        branch = group_branch(specs[0].table, self.token().zfill(16))
         base = FakeBranch(self.catalog, branch).create()
-        own = [replace(spec, branch=branch, base_hash=base) for spec in specs]
-        append(self.catalog, self.lake, branch, first.table, *map(data_file, own))
-        audited = self.catalog.own_commit(branch, base)
-        group = tuple(spec.ingestion for spec in specs)
-        stored = [self._put(spec, self._clean(spec, audited, group)) for spec in own]
+        return [replace(spec, branch=branch, base_hash=base) for spec in specs]
+
+    def _stored(
+        self, own: Sequence[JobSpec], reports: Sequence[AuditReport]
+    ) -> Sequence[AuditReport]:
+        """Store the reports of a group. See spark_jobs.shared.group_commit.Group."""
+        branch, table = own[0].branch, own[0].table
+        audited = self.catalog.own_commit(branch, own[0].base_hash)
+        group = tuple(spec.ingestion for spec in own)
+        stored = []
+        for spec, report in zip(own, reports, strict=True):
+            found = self._judged(spec, replace(report, audited_hash=audited))
+            assert found
+            stored.append(self._put(spec, replace(found, group=group)))
         if len(stored) > 1:
             keys = {spec.report_key for spec in own}
             repeated = to_lines(each for each in stored if each.key in keys)
-            self.lake.put_text(group_reports_key(first.table, branch), repeated)
+            self.lake.put_text(group_reports_key(table, branch), repeated)
         return stored
-
-    def _clean(self, spec: JobSpec, audited: str, group: tuple[str, ...]) -> AuditReport:
-        found = self._found(spec, audited)
-        assert found
-        return replace(found, group=group)
 
     def _alone(self, spec: JobSpec, storage: object, token: str) -> AuditReport:
         """See spark_jobs.run.attempt.carry_out."""
@@ -137,7 +189,9 @@ class Judges:
         return self._put(spec, found)
 
     def _found(self, spec: JobSpec, audited: str) -> AuditReport | None:
-        report = passed_report(spec, audited)
+        return self._judged(spec, passed_report(spec, audited))
+
+    def _judged(self, spec: JobSpec, report: AuditReport) -> AuditReport | None:
         return judge_found(spec, self._script(spec), report, self.catalog, self.keys)
 
     def _script(self, spec: JobSpec) -> Script:
@@ -146,6 +200,10 @@ class Judges:
     def _put(self, spec: JobSpec, report: AuditReport) -> AuditReport:
         write_records(self.lake, report)
         return self.lake.put_report(spec.report_key, report.to_json(indent=None))
+
+
+def _agreed(spec: JobSpec) -> tuple[object, ...]:
+    return spec.table, spec.contract_key, spec.contract_version
 
 
 @contextmanager

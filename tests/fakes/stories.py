@@ -42,10 +42,12 @@ from tests.fakes.openings import (
     A_TABLE,
     A_VERSION_APPROVED_IN_ORDER,
     BATCHES,
+    LATEST_TURNS,
     MERGED_BUT_NOT_RECORDED,
     NOTHING,
     ONE_BY_ONE,
     SHARED,
+    TURNS,
     VERSIONS,
     WAITING_TOGETHER,
 )
@@ -130,6 +132,8 @@ OPENINGS = (
     A_SHARED_GROUP,
     A_BROKEN_SHARED_RUN,
     A_QUEUED_FILE_AND_A_KEY,
+    TURNS,
+    LATEST_TURNS,
 )
 # Four short lists are longer than a long one.
 _PART = st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10)

@@ -128,7 +128,7 @@ def clean_up_orphans(deployment: Deployment) -> bool:
 
 
 def _upkeep(deployment: Deployment) -> None:
-    with suppress(LakegateError), accepting(deployment):
+    with suppress(LakegateError, ProcessDied), accepting(deployment):
         upkeep(replace(unwatched(deployment), now=deployment.adapters.now))
 
 

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Protocol
 
 from lakegate.jobspec import JobSpec
-from lakegate.shared_run import MOST_FILES, Judged
+from lakegate.shared_run import MOST_FILES, Judged, Turn
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Waiting
 
 
@@ -143,6 +143,12 @@ class FakeQueues:
         return found if found and found.receipt == message.receipt else None
 
 
+def specs_in(body: str) -> tuple[JobSpec, ...]:
+    """Return the job specs in a message of the work queue."""
+    turn = Turn.from_argument(body)
+    return turn.specs if turn else (JobSpec.from_argument(body),)
+
+
 class FakeWorkQueue:
     """The other end of a shared run's work queue, into which functions put job specs.
 
@@ -154,11 +160,12 @@ class FakeWorkQueue:
         self._known: set[str] = set()
         self.sent_twice = False
 
-    def send(self, spec: JobSpec) -> None:
+    def send(self, message: JobSpec | Turn) -> None:
         """See WorkQueue.send."""
-        self.sent_twice |= spec.report_key in self._known
-        self._known.add(spec.report_key)
-        self._queues.put(spec.to_argument())
+        for spec in specs_in(message.to_argument()):
+            self.sent_twice |= spec.report_key in self._known
+            self._known.add(spec.report_key)
+        self._queues.put(message.to_argument())
 
     def size(self) -> int:
         """See WorkQueue.size."""

@@ -7,13 +7,10 @@ from functions.model.ingestion import Ingestion
 from functions.pipeline import landing_order, publish, rebase
 from functions.pipeline import replace as replacement
 from functions.pipeline.rebase import Unit
-from lakegate.contract.model import Contract
-from tests.fakes import shared_run
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.openings import (
     A_LATE_EVENT,
     A_REJECTED_ONE_AND_A_LATER,
-    A_SHARED_RUN_IN_ORDER,
     A_VERSION_APPROVED_IN_ORDER,
     ONE_BY_ONE,
 )
@@ -31,10 +28,6 @@ def _register_again(
 def _give_way_as_others(given_way: Any, adapters: Adapters, ingestion: Ingestion) -> Any:
     late = given_way(adapters, ingestion.but(write_mode="append"))
     return late and late.but(write_mode=ingestion.write_mode)
-
-
-def _alone_for_other_reasons(why_alone: Any, contract: Contract) -> str:
-    return "" if contract.write_mode else str(why_alone(contract))
 
 
 ORDERING = (
@@ -55,12 +48,6 @@ ORDERING = (
         "lost or doubled|not only its rows|of the key",
         (Patch(publish, "_next_intent", _register_again),),
         opening=ONE_BY_ONE,
-    ),
-    Guard(
-        "a file that replaces rows is in no group",
-        "lost or doubled",
-        (Patch(shared_run, "why_alone", _alone_for_other_reasons),),
-        opening=A_SHARED_RUN_IN_ORDER,
     ),
     Guard(
         "a version that comes first in order does not wait for a newer one",

@@ -263,14 +263,6 @@ STORIES: dict[str, Story] = {
         Time.COURSE,
         Change(),
     ),
-    "a file that replaces rows is in no group": (
-        Share(),
-        Contract("replaces rows"),
-        Land("shop/orders/c.parquet"),
-        Land(),
-        Lose(),
-        Lose(),
-    ),
     "a version that comes first in order does not wait for a newer one": (
         Contract("merges the latest rows"),
         Land(file=File.REJECTED),
@@ -378,10 +370,14 @@ STORIES: dict[str, Story] = {
         Share(),
         Land(),
         Deliver(),
-        Contract("merges rows"),
-        Land("shop/orders/b.parquet"),
-        Deliver(),
-        RunJob(),
-        Deliver(),
+        SharedRunDies(
+            meanwhile=(
+                Time.WORK_LOST,
+                Contract("merges rows"),
+                Land("shop/orders/b.parquet"),
+                Deliver(),
+                RunJob(),
+            )
+        ),
     ),
 }

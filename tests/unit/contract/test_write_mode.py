@@ -56,16 +56,14 @@ def test_an_overwrite_has_partitions() -> None:
     assert (mode, mode.follows_landing) == (WriteMode("overwrite"), True)
 
 
-def test_such_files_are_ingested_alone() -> None:
-    """No file is in a group; one of an upsert, which reads the table, has a run of its own."""
+def test_such_files_come_in_turns() -> None:
+    """None needs a run of its own; rows are merged by key together, partitions one by one."""
     upsert, overwrite = (
         parsed(KEY, settings=asked("upsert")),
         parsed(DAY, settings=asked("overwrite")),
     )
-    assert (why_own_run(upsert), why_own_run(overwrite)) == (
-        "its rows are merged into the table",
-        "",
-    )
+    assert (why_own_run(upsert), why_own_run(overwrite)) == ("", "")
+    assert why_alone(upsert) == ""
     assert "one after the other" in why_alone(overwrite)
 
 

@@ -27,8 +27,10 @@ def overtaken(deployment: Scenario, **settings: str) -> tuple[LandedObject, Land
     deployment.deliver()
     deployment.replace_rows("upsert", **settings)
     deployment.clock.pass_(1)
+    deployment.share(0)
     late = deployment.land(SECOND)
     deployment.deliver()
+    deployment.share(1)
     while deployment.states(late) != [State.PUBLISHED]:
         deployment.run_one_job(0)
         deployment.deliver()

@@ -28,8 +28,8 @@ def landed(deployment: Scenario, *names: str) -> list[LandedObject]:
 
 def in_log(deployment: Scenario) -> list[str]:
     """Return the ids of the published files, in the order in which main got them."""
-    log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
-    return [each.id for each in log if each.mode][::-1]
+    log = list(deployment.catalog.log())[::-1]
+    return [each.id for commit in log for each in merge_commit.published(commit) if each.mode]
 
 
 def late(deployment: Scenario) -> LandedObject:
@@ -76,12 +76,12 @@ def test_a_lagging_index_keeps_the_order(deployment: Scenario) -> None:
     assert in_log(deployment) == [first.id, later.id]
 
 
-@pytest.mark.parametrize(("mode", "shares"), [("upsert", False), ("overwrite", True)])
-def test_an_upsert_has_a_run_of_its_own(deployment: Scenario, mode: str, *, shares: bool) -> None:
-    """A merge reads the whole table, so it gets full workers; an overwrite may share a run."""
+@pytest.mark.parametrize("mode", ["upsert", "overwrite"])
+def test_its_files_share_a_run(deployment: Scenario, mode: str) -> None:
+    """A file that replaces rows comes in a turn, which a shared run takes."""
     deployment.share(1)
     deployment.replace_rows(mode)
-    assert deployment.submit().is_shared is shares
+    assert deployment.submit().is_shared
 
 
 def test_the_log_and_the_ledger_say_what_was_done(deployment: Scenario) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from math import inf
 from threading import Event
 from typing import Any
@@ -13,7 +14,7 @@ from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key, run_name
 from lakegate.limits import Limits
-from lakegate.shared_run import MOST_FILES, SharedRun
+from lakegate.shared_run import MOST_FILES, SharedRun, Turn
 from spark_jobs.shared.serve import Clock, serve
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Waiting
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
@@ -77,6 +78,14 @@ class FakeFiles:
         self.markers.remove(spec.report_key)
 
     def ingest_together(self, specs: Sequence[JobSpec]) -> set[str]:
+        self._begin(specs)
+        return self._pass([spec for spec in specs if spec.ingestion not in self.odd])
+
+    def ingest_in_order(self, specs: Sequence[JobSpec]) -> set[str]:
+        self._begin(specs)
+        return self._pass(list(takewhile(lambda spec: spec.ingestion not in self.odd, specs)))
+
+    def _begin(self, specs: Sequence[JobSpec]) -> None:
         self.groups.append([spec.ingestion for spec in specs])
         self.meanwhile()
         self._reach_nessie()
@@ -85,9 +94,10 @@ class FakeFiles:
             raise RuntimeError("Spark cannot")
         if any(spec.ingestion in self.leaving for spec in specs):
             raise SystemExit(1)
-        passed = [spec for spec in specs if spec.ingestion not in self.odd]
-        self.reports += [spec.report_key for spec in passed]
-        return {run_name(spec.ingestion, spec.attempt) for spec in passed}
+
+    def _pass(self, specs: Sequence[JobSpec]) -> set[str]:
+        self.reports += [spec.report_key for spec in specs]
+        return {run_name(spec.ingestion, spec.attempt) for spec in specs}
 
     def ingest_alone(self, spec: JobSpec) -> None:
         self.meanwhile()
@@ -128,6 +138,9 @@ class World:
     def serve(self, run: SharedRun = RUN, pause: float = 3600.0) -> None:
         serve(run, self.queues, self.files, Clock(self.clock.now, self.clock.wait), pause)
 
+    def put_turn(self, *specs: JobSpec) -> None:
+        self.queues.put(Turn(specs).to_argument())
+
     @property
     def named(self) -> list[str]:
         """Return the keys of all reports that were named."""
@@ -136,6 +149,11 @@ class World:
     @property
     def alone(self) -> list[str]:
         return [name for judged in self.queues.judged for name in judged.alone]
+
+    @property
+    def again(self) -> list[str]:
+        """Return the names of all attempts that wait for a later turn."""
+        return [name for judged in self.queues.judged for name in judged.again]
 
 
 @pytest.fixture

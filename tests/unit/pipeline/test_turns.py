@@ -1,0 +1,205 @@
+"""Files that replace rows by their key come to main in turns: many files, one job, one commit."""
+
+import pytest
+
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.rebuild_ledger import rebuild
+from functions.operations.reconcile import reconciled
+from functions.pipeline.landing_order import OUT_OF_ORDER
+from lakegate.landing import LandedObject
+from tests.fakes.deployment import TABLE
+from tests.fakes.job import ROWS, Script, passed, rejected, warned
+from tests.fakes.promises import unwatched
+from tests.fakes.scenario import FIRST, Scenario
+
+pytestmark = pytest.mark.usefixtures("quiet")
+_NAMES = "bcde"
+
+
+@pytest.fixture
+def deployment(deployment: Scenario) -> Scenario:
+    """Return a deployment with a shared run, and with a table into which files are upserted."""
+    deployment.share(1)
+    deployment.replace_rows("upsert")
+    return deployment
+
+
+def turn(deployment: Scenario, **scripts: Script) -> list[LandedObject]:
+    """Land a file, and while it is ingested others, which wait for it; publish the first."""
+    deployment.land(FIRST)
+    deployment.deliver()
+    keys = {name: f"shop/orders/{name}.parquet" for name in _NAMES}
+    found = [deployment.land(keys[n], script=scripts.get(n, passed)) for n in _NAMES]
+    deployment.deliver()
+    assert all(deployment.ingestion(each).is_held for each in found)
+    deployment.run_jobs()
+    deployment.deliver()
+    return found
+
+
+def commits(deployment: Scenario) -> list[list[str]]:
+    """Return the names of the files in each commit of main, in their order."""
+    log = list(deployment.catalog.log())[::-1]
+    named = [[each for each in merge_commit.published(commit) if each.mode] for commit in log]
+    return [[each.object[-9] for each in files] for files in named if files]
+
+
+def known(deployment: Scenario, files: list[LandedObject]) -> list[Ingestion]:
+    return [deployment.ingestion(each) for each in files]
+
+
+def test_files_that_wait_are_one_message_and_one_commit(deployment: Scenario) -> None:
+    """The files behind the first one come in one message, and to main in one commit, in order."""
+    files = turn(deployment)
+    assert {each.is_shared for each in known(deployment, files)} == {True}
+    assert deployment.adapters.work.size() == 1
+    deployment.check()
+    done = known(deployment, files)
+    assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 1)] * 4
+    assert commits(deployment) == [["t"], [*_NAMES]]
+    assert [each.rows for each in done] == [ROWS] * 4
+
+
+def test_each_file_of_a_turn_has_its_verdict(deployment: Scenario) -> None:
+    """A file that fails a check is rejected with an alert, and the others come without it."""
+    files = turn(deployment, c=rejected)
+    deployment.check()
+    states = [each.state for each in known(deployment, files)]
+    assert states == [State.PUBLISHED, State.REJECTED, State.PUBLISHED, State.PUBLISHED]
+    assert commits(deployment) == [["t"], ["b", "d", "e"]]
+    assert len(deployment.told()) == 1
+
+
+def test_what_no_run_began_waits_for_the_next_turn(deployment: Scenario) -> None:
+    """Files behind one with a warning come in a later turn, and have lost none of their tries."""
+    files = turn(deployment, c=warned)
+    deployment.check()
+    done = known(deployment, files)
+    assert {each.state for each in done} == {State.PUBLISHED}
+    assert commits(deployment) == [["t"], ["b"], ["c"], ["d", "e"]]
+    assert {each.attempt - each.tries_from for each in done} == {1}
+
+
+def test_a_file_that_comes_late_is_let_in_between(deployment: Scenario) -> None:
+    """If a file is found that belongs between those of a turn, the turn runs again with it."""
+    deployment.land(FIRST)
+    deployment.deliver()
+    before = deployment.land("shop/orders/b.parquet")
+    late = deployment.land_unannounced("shop/orders/c.parquet")
+    after = deployment.land("shop/orders/d.parquet")
+    deployment.go()
+    deployment.deliver()
+    assert deployment.ingestion(after).is_shared
+    deployment.send_upload(late)
+    deployment.deliver()
+    deployment.check()
+    assert [each.state for each in known(deployment, [before, late, after])] == [
+        State.PUBLISHED
+    ] * 3
+    assert [name for names in commits(deployment) for name in names] == ["t", "b", "c", "d"]
+
+
+def test_what_main_refuses_of_a_turn_runs_again_whole(deployment: Scenario) -> None:
+    """If main's table has changed, all files of the turn are merged into the new one, together."""
+    files = turn(deployment)
+    deployment.run_jobs()
+    deployment.others.append(TABLE)
+    deployment.check()
+    done = known(deployment, files)
+    assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 2)] * 4
+    assert commits(deployment) == [["t"], [*_NAMES]]
+
+
+def test_a_lost_turn_is_queued_again(deployment: Scenario) -> None:
+    """The sweep queues a turn again whose message was lost: one message, with all of its files."""
+    files = turn(deployment)
+    deployment.queues.lose()
+    deployment.clock.pass_(7200)
+    deployment.sweep()
+    assert deployment.adapters.work.size() == 1
+    deployment.check()
+    assert {each.state for each in known(deployment, files)} == {State.PUBLISHED}
+    assert commits(deployment) == [["t"], [*_NAMES]]
+
+
+def test_a_turn_whose_message_waits_is_not_queued_again(deployment: Scenario) -> None:
+    """One message for all files of a turn is enough, however long it waits."""
+    turn(deployment)
+    deployment.clock.pass_(7200)
+    deployment.sweep()
+    assert deployment.adapters.work.size() == 1
+
+
+@pytest.mark.parametrize("settings", [{"write": "spark"}, {"extraColumns": "add"}])
+def test_files_that_cannot_be_merged_together_come_one_by_one(
+    deployment: Scenario, settings: dict[str, str]
+) -> None:
+    """A contract that needs its files one at a time has turns of one file: none is tried twice."""
+    deployment.replace_rows("upsert", **settings)
+    files = turn(deployment)
+    deployment.check()
+    done = known(deployment, files)
+    assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 1)] * 4
+    assert commits(deployment) == [["t"], *([name] for name in _NAMES)]
+
+
+def test_an_overtaken_file_is_in_no_turn(deployment: Scenario) -> None:
+    """A file whose event came after a later one was published waits for a person, as if alone."""
+    deployment.ended(FIRST)
+    early = [deployment.land_unannounced(f"shop/orders/{name}.parquet") for name in "ab"]
+    deployment.submit("shop/orders/c.parquet")
+    deployment.run_jobs()
+    deployment.deliver()
+    deployment.send_upload(early[0])
+    deployment.deliver()
+    later = [deployment.land(f"shop/orders/{name}.parquet") for name in "de"]
+    deployment.send_upload(early[1])
+    deployment.check()
+    assert [deployment.end(each) for each in early] == [f"rejected {OUT_OF_ORDER}"] * 2
+    assert deployment.states(*later) == [State.PUBLISHED] * 2
+    assert commits(deployment) == [["t"], ["c"], ["d", "e"]]
+
+
+def test_a_turn_is_not_published_over_a_later_file(deployment: Scenario) -> None:
+    """If the index lagged and a later file came to main before the job began, its turn is split."""
+    deployment.land(FIRST)
+    deployment.deliver()
+    before = deployment.land("shop/orders/b.parquet")
+    after = deployment.land("shop/orders/d.parquet")
+    late = deployment.land_unannounced("shop/orders/c.parquet")
+    deployment.go()
+    deployment.deliver()
+    hidden = {deployment.ingestion(each).id: 99 for each in (before, after)}
+    deployment.ledger.behind.update(hidden)
+    deployment.share(0)
+    deployment.send_upload(late)
+    deployment.deliver()
+    deployment.run_one_job(0)
+    deployment.deliver()
+    assert deployment.states(before, late, after) == [
+        State.LANDED,
+        State.PUBLISHED,
+        State.LANDED,
+    ]
+    deployment.share(1)
+    deployment.ledger.behind.clear()
+    deployment.check()
+
+
+def test_the_log_and_a_rebuilt_ledger_know_each_file_of_a_turn(deployment: Scenario) -> None:
+    """Main's log has the counts of each file of a turn, and reconcile and rebuild agree."""
+    done = known(deployment, turn(deployment, c=rejected))
+    deployment.settle()
+    done = [deployment.ingestion(each) for each in done]
+    commit = merge_commit.commit_of(deployment.catalog.log(), done[0])
+    updated = sum(each.updated_rows for each in done if each.state is State.PUBLISHED)
+    words = f"{3 * ROWS - updated} rows inserted, {updated} updated, 0 deleted"
+    assert updated > 0
+    assert commit.message == f"Publish 3 files to shop.orders: {words}"
+    found = reconciled(unwatched(deployment), thorough=True)
+    assert (found.problems, found.remarks) == ((), ())
+    deployment.ledger.lose(done[3].id)
+    (again,) = rebuild(deployment.adapters)
+    names = ("id", "state", "rows", "replaced_rows", "updated_rows", "write_mode", "merge_hash")
+    assert [getattr(again, name) for name in names] == [getattr(done[3], name) for name in names]
