@@ -35,15 +35,15 @@ _SETTLED = timedelta(hours=1)  # after which a file's verdict is recorded, and S
 
 
 def may_share(ingestion: Ingestion, settings: Settings) -> bool:
-    """Return whether a shared run may take it: a small file whose audit reads nothing else.
+    """Return whether a shared run may take it: a small file whose audit needs no row of its table.
 
     An attempt after a failure, or after an error, has a run of its own: it may have killed one.
     """
     if not settings.shared_runs or ingestion.isolation == "own" or ingestion.parts:
         return False
-    if State.ERRORED in ingestion.times:
+    if State.ERRORED in ingestion.times or ingestion.checks_whole_table:
         return False
-    return ingestion.state is State.LANDED and is_small(ingestion, settings.small_file_bytes)
+    return ingestion.state is State.LANDED and _is_light(ingestion, settings.small_file_bytes)
 
 
 def is_small(ingestion: Ingestion, most: int) -> bool:
@@ -51,24 +51,28 @@ def is_small(ingestion: Ingestion, most: int) -> bool:
 
     Bytes do not say how much memory a file takes: after a failure it gets workers of full size.
     """
+    reads_more = ingestion.checks_whole_table or ingestion.reads_others
+    return not reads_more and _is_light(ingestion, most)
+
+
+def _is_light(ingestion: Ingestion, most: int) -> bool:
     if ingestion.failures or ingestion.change or ingestion.is_reaudit:
-        return False
-    if ingestion.checks_whole_table or ingestion.reads_others:
         return False
     return sum(part.size for part in ingestion.parts) + ingestion.landed.size <= most
 
 
-def reaches(adapters: Adapters, table: str) -> bool:
-    """Return whether a shared run, which is up then, may touch a table.
+def reaches(adapters: Adapters, ingestion: Ingestion) -> bool:
+    """Return whether a shared run, which is up then, may touch its table, and all that it reads.
 
-    The run comes before the message: a failure to start it must not leave one behind.
+    Which other tables a check reads is not known, so then no table may be apart from the run. The
+    run comes before the message: a failure to start it must not leave one behind.
     """
     slot = adapters.ledger.slot(0)
     if not slot.is_trusted(adapters.now()):  # one upload every ten seconds
         for number in {0, *slots_needed(adapters)}:
             keep_up(adapters, number)
         slot = adapters.ledger.slot(0)
-    return slot.may_touch(table)
+    return slot.may_touch(ingestion.table) and not (ingestion.reads_others and slot.apart)
 
 
 def queue(

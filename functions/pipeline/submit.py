@@ -41,7 +41,7 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
     try:
-        if may_share(known, adapters.settings) and reaches(adapters, known.table):
+        if may_share(known, adapters.settings) and reaches(adapters, known):
             return _queued(adapters, known)
         branched = _create_branch(adapters, _left_alone(known))
     except Permanent as error:

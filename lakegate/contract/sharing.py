@@ -39,7 +39,7 @@ def why_own_run(contract: Contract) -> str:
     """Return why each file of a contract has a job run of its own; "" if small ones share runs."""
     if contract.isolation == "own":
         return "its isolation is own"
-    return _first(contract, lambda c: c.checks_whole_table or c.reads_others(contract.table))
+    return _first(contract, lambda check: check.checks_whole_table)
 
 
 def _first(contract: Contract, concerns: Callable[[Check], bool]) -> str:

@@ -239,7 +239,8 @@ class _Server:
 
     def _may_share(self, spec: JobSpec) -> bool:
         is_file = not (spec.change or spec.parts or spec.probe or spec.reaudit_base)
-        return is_file and self.run.may_touch(spec.table)
+        reads_unknown = spec.reads_others and bool(self.run.apart)
+        return is_file and self.run.may_touch(spec.table) and not reads_unknown
 
     def _alone(
         self, taken: Sequence[Taken], rest: Sequence[Taken] = (), *, marked: bool = False

@@ -57,19 +57,19 @@ def test_what_looks_beyond_the_file_stays_alone(
     [
         ({}, [], {"isolation": "own"}, "isolation"),
         ({}, [whole_table({"metric": "rowCount", "mustBeGreaterThan": 0})], {}, "existing rows"),
-        ({}, [{"type": "sql", "query": "SELECT 1", "mustBe": 1}], {}, "is a query"),
-        (_REFERENCE, [], {}, "keys up in a table"),
+        ({}, [{"type": "sql", "query": "SELECT 1", "mustBe": 1}], {}, ""),
+        (_REFERENCE, [], {}, ""),
         ({}, [custom("reconcile", mustBe=0)], {}, ""),
         ({}, [], {"transform": "SELECT id FROM file"}, ""),
         ({}, [], {"isolation": "shared"}, ""),
     ],
 )
-def test_what_reads_other_rows_or_asks_for_it_has_runs_of_its_own(
+def test_what_reads_its_table_or_asks_for_it_has_runs_of_its_own(
     column: dict[str, Any], rules: list[dict[str, Any]], settings: dict[str, Any], why: str
 ) -> None:
     """There is a reason for a job run of its own if and only if the ledger's terms require it."""
     contract = _contract(column, *rules, **settings)
     terms = ContractTerms.of(contract, "key", "version", is_change=False)
-    required = terms.isolation == "own" or terms.checks_whole_table or terms.reads_others
+    required = terms.isolation == "own" or terms.checks_whole_table
     assert bool(why_own_run(contract)) == required == bool(why)
     assert why in why_own_run(contract)

@@ -12,7 +12,7 @@ from functions.pipeline.shared_runs import MOST_AGAIN, run_ended
 from functions.pipeline.submit import submit
 from functions.sweep import sweep
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import ORDERS, RETURNS, SETTINGS
+from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, SETTINGS
 from tests.fakes.events import KEYS, Deliver, Land, SharedRunDies, Time
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
 from tests.fakes.machine import tell
@@ -143,6 +143,25 @@ def test_a_file_that_no_shared_run_may_touch_does_not_wait_for_one(
     found = [deployment.ingestion(each) for each in landed]
     assert [(each.attempt, each.failures, each.is_shared) for each in found] == [(1, 0, False)] * 3
     assert len(deployment.jobs.runs()) == len(landed) + (spaces == 1)
+    check_promises(deployment)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_file_that_reads_other_tables_needs_a_run_with_rights_to_all(
+    deployment: Scenario, *, apart: bool
+) -> None:
+    """A query may read any table: its file shares a run, unless a table is apart from that."""
+    rule = "quality: [{type: sql, query: SELECT 1, mustBe: 1}], required: true"
+    deployment.upload_contract(ORDERS.replace("required: true", rule))
+    if apart:
+        own = "customProperties: [{property: isolation, value: own},"
+        deployment.upload_contract(RETURNS.replace("customProperties: [", own), OTHER_TABLE)
+    landed = land(deployment, 2)
+    deployment.deliver()
+    found = [deployment.ingestion(each) for each in landed]
+    assert [(each.is_shared, each.attempt) for each in found] == [(not apart, 1)] * 2
+    deployment.settle()
+    assert deployment.states(*landed) == [State.PUBLISHED] * 2
     check_promises(deployment)
 
 

@@ -410,6 +410,16 @@ def test_a_file_of_a_table_that_is_apart_gets_a_run_of_its_own(world: World, pat
     assert len(world.named) == 2 - len(others)
 
 
+@pytest.mark.parametrize(("apart", "alone"), [((), 0), (("shop.other",), 1)])
+def test_a_file_that_reads_other_tables_may_read_them_all(
+    world: World, apart: tuple[str, ...], alone: int
+) -> None:
+    """If the run has no rights to some table, such a file gets a run of its own, with rights."""
+    world.put(spec_of(1, reads_others=True))
+    world.serve(replace(RUN, apart=apart))
+    assert (len(world.alone), len(world.named)) == (alone, 1 - alone)
+
+
 def test_a_file_that_ends_runs_holds_up_nobody(world: World) -> None:
     """A file that ends two runs gets a run of its own; all others are reported once.
 
