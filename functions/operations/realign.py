@@ -33,6 +33,7 @@ from functions.operations.realignment import (
     is_lost,
     may_differ,
 )
+from functions.pipeline.audit_history import Run, left_by
 from functions.pipeline.intake import arrivals
 from functions.pipeline.reports import report_of
 from lakegate.audit_tables import run_id
@@ -198,4 +199,4 @@ def _has_results(adapters: Adapters, main: MainLog, ended: Ingestion, attempt: i
     except (Missing, Permanent):
         return False
     is_own = (report.ingestion, report.attempt) == (ended.id, attempt)
-    return is_own and any(single.records for single in report.singles)
+    return is_own and bool(left_by(adapters, Run(report, published=False)))

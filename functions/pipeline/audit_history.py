@@ -95,6 +95,7 @@ def _change(adapters: Adapters, table: str, change: Callable[[Baselines], Baseli
 
 RUNS = "lakegate.runs"
 BATCH = 100  # what the ledger reads and saves at once
+_YOUNG = timedelta(hours=12)  # upkeep deletes no file before it was unread for a day
 _LATE, _LATEST = "reported late", timedelta(days=1)
 
 
@@ -212,7 +213,7 @@ def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -
         entry
         for run in runs
         if run.id in new
-        for entry in _entries(adapters, run, again=run.id in named)
+        for entry in left_by(adapters, run, again=run.id in named)
     ]
     if found:
         adapters.tables().enter(found, adapters.settings.lake_bucket, branch)
@@ -236,11 +237,28 @@ def _named(adapters: Adapters, runs: Sequence[Run]) -> dict[str, bool]:
     return named
 
 
-def _entries(adapters: Adapters, run: Run, *, again: bool) -> list[Entry]:
-    """Return what a run left, nothing if it names files that are not its own."""
+def left_by(adapters: Adapters, run: Run, *, again: bool = False) -> list[Entry]:
+    """Return what a run left; nothing if it names files that are not its own, or that are gone."""
     try:
         bucket = adapters.settings.lake_bucket
-        return list(entries(run.report, bucket, published=run.published, again=again))
+        found = list(entries(run.report, bucket, published=run.published, again=again))
+        _require_files(adapters, run, found)
     except Permanent as error:
         logger.error("a run's results are left out", extra={"run": run.id, "why": error.message})
         return []
+    return found
+
+
+def _require_files(adapters: Adapters, run: Run, found: Sequence[Entry]) -> None:
+    """Raise Permanent RESULTS_GONE if upkeep deleted files of an old run that main had lost.
+
+    Main could not be read with them. A younger run's files are all there: upkeep keeps them. They
+    are listed, as the publisher may not read data files.
+    """
+    settled = times.text(datetime.fromisoformat(adapters.now()) - _YOUNG)
+    if run.report.finished_at > settled:
+        return
+    for entry in found:
+        key = entry.file.path.removeprefix(f"s3://{adapters.settings.lake_bucket}/")
+        if not any(each.key == key for each in adapters.lake.stored(key)):
+            raise Permanent("RESULTS_GONE", f"{entry.file.path} is gone; the report has them, too")

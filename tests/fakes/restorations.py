@@ -38,7 +38,7 @@ class Restoration(Enum):
             deployment.settle()
             forget_the_lost(deployment)  # the sweep may have announced them before the command
             # A process that hung may have created its branch after the first run, and a shared run
-            # that was thought dead may have stored reports of attempts that were over by then.
-            late = {Kind.RECORD_AGAIN} if deployment.queues.taken_away else set[Kind]()
+            # may have stored reports of attempts that were over by then: their message came twice.
+            late = {Kind.RECORD_AGAIN} if deployment.was_doubled else set[Kind]()
             changed = set(realigned(deployment)) - {Kind.DELETE_BRANCHES} - late
             assert not changed, f"a second run does {changed}"

@@ -28,9 +28,9 @@ from tests.fakes.openings import DAYS
 from tests.fakes.promises import check_promises, ends, left_behind, unwatched
 from tests.fakes.restorations import Restoration
 from tests.fakes.scenario import FIRST, FOREVER, KEY, Scenario
-from tests.fakes.stage import Stage, happen
+from tests.fakes.stage import File, Stage, happen
 from tests.fakes.stories import explore_with, restorations
-from tests.fakes.upkeep_events import Compact
+from tests.fakes.upkeep_events import CleanUp, Compact
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -505,6 +505,14 @@ def _told(number: int = -1, fault: Callable[[Scenario], Fault] | None = None) ->
     assert realigned(deployment) == []
     check_promises(deployment)
     return deployment
+
+
+def test_results_that_upkeep_deleted_stay_deleted() -> None:
+    """If nobody realigned for days, results of lost commits are gone, and main is readable."""
+    lost = (Land(FIRST), Time.REST, Restoration.BACKUP, Land(KEY, File.REJECTED), Time.REST)
+    after = (Restoration.REALIGN, Restoration.REALIGNED, Restoration.SETTLED)
+    stage = tell((*lost, Restoration.RESTORE, CleanUp(4), *after))
+    assert any("audit_results" in key for key in stage.deployment.lake.deleted)
 
 
 @pytest.mark.timeout(1800)  # it takes long to shorten a failing story
