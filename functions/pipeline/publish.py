@@ -197,10 +197,9 @@ def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Inge
     first = refused.members[0]
     if first.replaces:
         return first  # which `prepare` will see to
+    # What these change, or look at, is another table now.
     if first.change or first.is_ordered or (first.parts and first.checks_whole_table):
-        return run_all_again(
-            adapters, refused.members
-        )  # what it changes, or looks at, is another table now
+        return run_all_again(adapters, refused.members)
     if first.checks_whole_table:
         return audit_again(adapters, first)
     return rebase(adapters, refused, elsewhere)

@@ -23,6 +23,7 @@ from functions.adapters.emr_run_policy import widened
 from functions.adapters.ledger_notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.model.slot import Slot, shared_name
+from functions.pipeline.landing_order import place
 from functions.settings import Settings
 from functions.telemetry import count_for_alarm, logger, metrics
 from lakegate import times
@@ -47,12 +48,13 @@ def may_share(ingestion: Ingestion, settings: Settings) -> bool:
 
 
 def is_small(ingestion: Ingestion, most: int) -> bool:
-    """Return whether it has at most `most` bytes, and checks that read no other data.
+    """Return whether small workers suffice: at most `most` bytes, and nothing else to read or merge.
 
     Bytes do not say how much memory a file takes: after a failure it gets workers of full size.
     """
     reads_more = ingestion.checks_whole_table or ingestion.reads_others
-    return not reads_more and _is_light(ingestion, most)
+    merges = ingestion.write_mode == "upsert"
+    return not (reads_more or merges) and _is_light(ingestion, most)
 
 
 def _is_light(ingestion: Ingestion, most: int) -> bool:
@@ -113,7 +115,7 @@ class Queued:
         """Note a file that was queued before the messages were counted."""
         about = waiting.table if waiting.is_ordered else waiting.id
         known = self._oldest.setdefault(about, waiting)
-        self._oldest[about] = min(known, waiting, key=_landing)
+        self._oldest[about] = min(known, waiting, key=place)
 
     @property
     def lost(self) -> Sequence[Ingestion]:
@@ -121,10 +123,6 @@ class Queued:
         lacking = max(len(self._oldest) - self._messages, 0)
         due = (each for each in self._oldest.values() if each.saved_at < self._before)
         return list(islice(due, min(lacking, MOST_AGAIN)))
-
-
-def _landing(ingestion: Ingestion) -> tuple[bool, str, str, str]:
-    return not ingestion.turn, ingestion.turn, ingestion.landed.landed_at, ingestion.id
 
 
 def slots_needed(adapters: Adapters) -> Iterator[int]:

@@ -165,7 +165,7 @@ def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
         null_unreadable=ingestion.null_unreadable,
         timeout_minutes=adapters.settings.job_timeout_minutes,
         reads_others=ingestion.reads_others,
-        small=_needs_little(ingestion, adapters.settings.small_file_bytes),
+        small=is_small(ingestion, adapters.settings.small_file_bytes),
         limits=adapters.settings.limits,
         parts=tuple(replace(part, rows=0, hash="") for part in ingestion.parts),
     )
@@ -180,8 +180,3 @@ def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
         audited_hash=ingestion.audited_hash,
         earlier_report=report_key(ingestion.table, ingestion.id, ingestion.attempt - 1),
     )
-
-
-def _needs_little(ingestion: Ingestion, most: int) -> bool:
-    """Return whether small workers suffice for a run of its own; a merge reads the whole table."""
-    return is_small(ingestion, most) and ingestion.write_mode != "upsert"
