@@ -48,7 +48,7 @@ def may_share(ingestion: Ingestion, settings: Settings) -> bool:
 
 
 def is_small(ingestion: Ingestion, most: int) -> bool:
-    """Return whether small workers suffice: at most `most` bytes, and nothing else to read or merge.
+    """Return whether small workers suffice: for at most `most` bytes, and no other data to read.
 
     Bytes do not say how much memory a file takes: after a failure it gets workers of full size.
     """
