@@ -218,7 +218,7 @@ def test_only_a_probable_slip_gets_a_hint(column: str, fields: list[tuple[int, s
         (
             "",
             "- {type: sql, query: SELECT count(*) FROM rates, mustBe: 1}",
-            "a job run of its own: its check sql is a query",
+            "each is ingested alone: its check sql is a query",
         ),
         ("- {property: format, value: avro}", "", "each is ingested alone: files of the format"),
         ("- {property: format, value: csv}", "- {metric: rowCount, mustBe: 1}", ""),
