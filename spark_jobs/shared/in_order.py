@@ -10,6 +10,7 @@ more, or that only Spark can read, ends it.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -120,20 +121,24 @@ def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
 
 def _read(judge: Judge, storage: Storage) -> _Read | None:
     """Return a file that Arrow may let pass cleanly, or refuses for certain; None for any other."""
+    explaining = explained("the file cannot be examined", judge.contract)
+    with suppress(Permanent), explaining, suppress(MustRewrite):  # alone it tells why
+        return _found(judge, storage)
+    return None
+
+
+def _found(judge: Judge, storage: Storage) -> _Read | None:
+    """Return a file as `_read` does. Raises Permanent, and MustRewrite if Spark is to read it."""
     contract = judge.contract
-    try:
-        with explained("the file cannot be examined", contract):
-            found, parts = read(held(storage), contract)
-            judged = judge.judged(found.rows, found.measured)
-            if judged.verdict is not Verdict.PASSED:
-                return _Read(Clean(storage, found, (), _NONE), _NONE, is_refused=True)
-            rows = _as_in_table(storage, contract, parts)
-            if not judged.is_plain or not merged.has_sound_keys(rows, contract.write_mode):
-                return None
-            left = rows_for_sql(contract, found, [Rows(rows)])
-            return _Read(Clean(storage, found, (), left), rows, is_refused=False)
-    except (MustRewrite, Permanent):
+    found, parts = read(held(storage), contract)
+    judged = judge.judged(found.rows, found.measured)
+    if judged.verdict is not Verdict.PASSED:
+        return _Read(Clean(storage, found, (), _NONE), _NONE, is_refused=True)
+    rows = _as_in_table(storage, contract, parts)
+    if not judged.is_plain or not merged.has_sound_keys(rows, contract.write_mode):
         return None
+    left = rows_for_sql(contract, found, [Rows(rows)])
+    return _Read(Clean(storage, found, (), left), rows, is_refused=False)
 
 
 def _as_in_table(storage: Storage, contract: Contract, parts: Sequence[Rows]) -> pa.Table:

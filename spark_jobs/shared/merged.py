@@ -45,7 +45,7 @@ def merge(
     when a retry may help.
     """
     rows = pa.concat_tables(files)
-    folded = _folded(spark, contract, rows, np.repeat(np.arange(len(files)), list(map(len, files))))
+    folded = _folded(spark, contract, rows, [len(each) for each in files])
     types = [f"{quoted(c.name)} {c.type}" for c in contract.table_columns]
     source = in_memory(spark, rows.take(pa.array(folded.rows)), types)
     audited_hash, whole = replacing.put(
@@ -55,8 +55,12 @@ def merge(
     return audited_hash, list(_effects(whole.before, folded.of_files))
 
 
-def _folded(spark: SparkSession, contract: Contract, rows: pa.Table, file: np.ndarray) -> Folded:
+def _folded(
+    spark: SparkSession, contract: Contract, rows: pa.Table, lengths: Sequence[int]
+) -> Folded:
+    """Return the change of the rows of files with these lengths, of which some may be 0."""
     mode = contract.write_mode
+    file = np.repeat(np.arange(len(lengths)), lengths)
     keys, count = numbered([rows[name] for name in mode.key])
     present = _present(spark, contract, _distinct(rows, mode.key, keys, count))
     places = present[_NUMBER].to_numpy()
@@ -68,7 +72,7 @@ def _folded(spark: SparkSession, contract: Contract, rows: pa.Table, file: np.nd
         both = ranked(pa.chunked_array([*values.chunks, *present["at"].cast(values.type).chunks]))
         own, rank[places] = both[: len(rows)], both[len(rows) :]
     deletes = _deletes(rows, contract)
-    return fold(int(file[-1]) + 1, Steps(file, keys, own, deletes), Present(there, rank))
+    return fold(len(lengths), Steps(file, keys, own, deletes), Present(there, rank))
 
 
 def _distinct(rows: pa.Table, key: Sequence[str], keys: np.ndarray, count: int) -> pa.Table:
