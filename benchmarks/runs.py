@@ -142,8 +142,10 @@ def _kill_run(gate: Gate) -> datetime:
 def _upserts(gate: Gate, options: argparse.Namespace) -> object:
     """Upsert files at once, a tenth of whose keys the table has."""
     gate.put_contract(_UPSERTS.contract)
-    measured(gate, lambda: [gate.drop(_UPSERTS.key(10**6 - 1), _UPSERTS.before())])
-    return _shown("g  upserts into 1,000,000 rows", at_once(gate, _UPSERTS, options.upserts))
+    measured(gate, lambda: [gate.drop(_UPSERTS.key(_UPSERTS.known), _UPSERTS.before())])
+    return _shown(
+        f"g  upserts into {_UPSERTS.known:,} rows", at_once(gate, _UPSERTS, options.upserts)
+    )
 
 
 def _peers(gate: Gate, options: argparse.Namespace) -> object:

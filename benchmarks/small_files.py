@@ -74,11 +74,7 @@ class Upserts(Kind):
     @property
     def contract(self) -> str:
         """Return the table's contract."""
-        appended = super().contract
-        mode = "writeMode, value: upsert}, {property: format"
-        return appended.replace("property: format", f"property: {mode}").replace(
-            "unique: true", "primaryKey: true"
-        )
+        return readings_contract(self.table, _FORMATS[self.ending], upsert=True)
 
     def before(self) -> bytes:
         """Return a file with the rows that the table has before."""
@@ -138,9 +134,16 @@ _WRITERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
 }
 
 
-def readings_contract(table: str, format_: str, *, unique: bool) -> str:
-    """Return the contract of a table of readings, whose ids may have to be `unique` in a file."""
-    return _CONTRACT.format(table=table, format=format_, unique=str(unique).lower())
+def readings_contract(
+    table: str, format_: str, *, unique: bool = False, upsert: bool = False
+) -> str:
+    """Return the contract of a table of readings, whose ids may have to be `unique` in a file.
+
+    With `upsert` they are the key by which a file's rows are merged into the table.
+    """
+    key = "primaryKey: true" if upsert else f"unique: {str(unique).lower()}"
+    mode = "upsert" if upsert else "append"
+    return _CONTRACT.format(table=table, format=format_, key=key, mode=mode)
 
 
 _CONTRACT = """\
@@ -149,7 +152,7 @@ apiVersion: v3.1.0
 id: {table}
 version: 1.0.0
 status: active
-customProperties: [{{property: format, value: {format}}}]
+customProperties: [{{property: format, value: {format}}}, {{property: writeMode, value: {mode}}}]
 schema:
   - name: {table}
     logicalType: object
@@ -159,7 +162,7 @@ schema:
         logicalType: integer
         physicalType: bigint
         required: true
-        unique: {unique}
+        {key}
       - {{name: sensor, logicalType: string, logicalTypeOptions: {{pattern: "^s[0-9]+$"}}}}
       - name: value
         logicalType: number

@@ -71,6 +71,12 @@ class JobSpec:
     limits: Limits = DEFAULTS
     parts: tuple[BatchFile, ...] = ()
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Return what files that are audited together have in common: how each of them is read."""
+        contract = (self.table, self.contract_key, self.contract_version)
+        return (*contract, self.limits, self.null_unreadable)
+
     def of_part(self, part: BatchFile, base_hash: str) -> "JobSpec":
         """Return the input for one file of a batch whose branch stands at `base_hash`."""
         return dataclasses.replace(

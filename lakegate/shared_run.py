@@ -130,6 +130,6 @@ class Judged:
         if _JUDGED not in message:
             return None
         found = message[_JUDGED]
-        names = ("reports", "alone", "again")
-        lists = {name: tuple(map(str, found.get(name, ()))) for name in names}
-        return cls(run=str(found["run"]), **lists)
+        again = found.get("again", ())  # a run of an older release, still up, has no turns
+        lists = {"reports": found["reports"], "alone": found["alone"], "again": again}
+        return cls(str(found["run"]), **{name: tuple(map(str, x)) for name, x in lists.items()})

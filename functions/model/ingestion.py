@@ -390,3 +390,8 @@ class Ingestion:
         changed = object.__new__(Ingestion)
         vars(changed).update(vars(self), **changes)
         return changed
+
+
+def landing(ingestion: Ingestion) -> tuple[str, str]:
+    """Return its place in the order of landing; of one moment the ids decide."""
+    return ingestion.landed.landed_at, ingestion.id

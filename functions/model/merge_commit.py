@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from functions.model.commits import Commit, NotOnMain
-from functions.model.ingestion import Ingestion
+from functions.model.ingestion import Ingestion, landing
 from lakegate.batch import BatchFile
 from lakegate.change import Change, replacing
 from lakegate.errors import LakegateError, Permanent
@@ -123,7 +123,7 @@ def properties(members: Sequence[Ingestion]) -> dict[str, str]:
 
     They name the members in the order in which they landed.
     """
-    members = sorted(members, key=lambda each: (each.landed.landed_at, each.id))
+    members = sorted(members, key=landing)
     return {
         TABLE: ",".join(members[0].tables),
         INGESTIONS: json.dumps([_document(_published(member)) for member in members]),

@@ -7,7 +7,7 @@ That does no harm: it is still to be judged, and sees this one then.
 
 from collections.abc import Callable, Iterable
 
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State, landing
 
 LIKELY_DUPLICATE = "LIKELY_DUPLICATE"
 _PASSED = (State.AUDITED, State.PUBLISHED)
@@ -49,23 +49,19 @@ def _with_files_of(batch: Ingestion, others: Iterable[Ingestion]) -> list[Ingest
     """Return other batches with a file of it in the same version, in the order they landed."""
     files = {(part.key, part.version) for part in batch.parts}
     same = (i for i in others if files & {(part.key, part.version) for part in i.parts})
-    return sorted((i for i in same if i.id != batch.id), key=_moment)
+    return sorted((i for i in same if i.id != batch.id), key=landing)
 
 
 def _comes_first(one: Ingestion, other: Ingestion) -> bool:
     """Return whether it has passed, or may still pass and landed before the other."""
     if _has_passed(one):
         return one.id != other.id
-    return one.state not in _CAME_TO_NOTHING and _moment(one) < _moment(other)
+    return one.state not in _CAME_TO_NOTHING and landing(one) < landing(other)
 
 
 def _has_passed(ingestion: Ingestion) -> bool:
     """Return whether its rows passed their audit, published or not."""
     return ingestion.state in _PASSED
-
-
-def _moment(ingestion: Ingestion) -> tuple[str, str]:
-    return ingestion.landed.landed_at, ingestion.id
 
 
 def _is_doubled(one: Ingestion, by: Ingestion) -> bool:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
 from functions.model.commits import Commit, NotOnMain
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State, landing
 from functions.model.merge_commit import commit_of, published, tables
 from functions.pipeline.finish import end, end_published
 from functions.telemetry import logger
@@ -51,27 +51,23 @@ def comes_after(
     group = adapters.ledger.together(ingestion.group) if ingestion.group else []
     start = min(map(place, [ingestion, *group]))  # its files are published together
     first = (each for each in listed if place(each) < start)
-    return any(
-        each.is_held or each.saved_at > since
-        for each in _in_flight(adapters, first)
-        if each.id != ingestion.id
-    )
+    return any(_is_waited_for(each, [ingestion], since) for each in _in_flight(adapters, first))
 
 
-def comes_between(adapters: Adapters, members: Sequence[Ingestion], since: str) -> Ingestion | None:
-    """Return another file in flight between the first and the last of a group, if any.
+def comes_between(adapters: Adapters, members: Sequence[Ingestion], since: str) -> bool:
+    """Return whether another file in flight is between the first and the last of an ordered group.
 
     It would wait for the first, and the last for it. One that was started is not counted if it has
     not changed since then.
     """
-    if len(members) == 1 or not members[0].is_ordered:
-        return None
     first, *_, last = sorted(map(place, members))
     listed = adapters.ledger.waiting(members[0].table)
     between = [each for each in listed if first < place(each) < last]
-    ids = {each.id for each in members}
-    others = (each for each in _in_flight(adapters, between) if each.id not in ids)
-    return next((each for each in others if each.is_held or each.saved_at > since), None)
+    return any(_is_waited_for(each, members, since) for each in _in_flight(adapters, between))
+
+
+def _is_waited_for(each: Ingestion, own: Sequence[Ingestion], since: str) -> bool:
+    return each.id not in {one.id for one in own} and (each.is_held or each.saved_at > since)
 
 
 def is_overtaken(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
@@ -117,11 +113,6 @@ def _in_flight(adapters: Adapters, listed: Iterable[Ingestion]) -> Iterator[Inge
 def place(ingestion: Ingestion) -> tuple[bool, str, str, str]:
     """Return its place in the order: what main lost comes first, in its first order."""
     return not ingestion.turn, ingestion.turn, *landing(ingestion)
-
-
-def landing(ingestion: Ingestion) -> Place:
-    """Return its place in the order of landing."""
-    return ingestion.landed.landed_at, ingestion.id
 
 
 def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:

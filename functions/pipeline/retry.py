@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State, landing
 from functions.pipeline.finish import end, finish
-from functions.pipeline.landing_order import landing
 from functions.pipeline.submit import submit
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, State, landing
 from functions.pipeline.landing_order import (
     comes_after,
     comes_between,
@@ -52,9 +52,8 @@ def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
     """
     if len(members) == 1 or not members[0].is_ordered:
         return True
-    if comes_between(adapters, members, _patience(adapters)):
-        return False
-    return not is_overtaken(adapters, members)
+    is_parted = comes_between(adapters, members, _patience(adapters))
+    return not (is_parted or is_overtaken(adapters, members))
 
 
 def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
@@ -103,7 +102,7 @@ def _same_key(one: Ingestion, other: Ingestion) -> bool:
 
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
-    return not ingestion.has_priority, ingestion.landed.landed_at, ingestion.id
+    return not ingestion.has_priority, *landing(ingestion)
 
 
 # Ingestions that main lost are published again in their first order, as far as it matters: a change

@@ -7,15 +7,15 @@ contract whose files cannot be merged together. The run ends a turn where anothe
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger import fit_together
-from functions.model.ingestion import Ingestion
+from functions.model.ingestion import Ingestion, landing
 from functions.pipeline.contracts import contract_for
-from functions.pipeline.landing_order import FIRST, Place, from_here, landing, newest_on_main
+from functions.pipeline.landing_order import FIRST, Place, from_here, newest_on_main
 from functions.pipeline.shared_runs import may_share
-from lakegate.contract.model import Contract
-from lakegate.contract.sharing import why_alone
+from lakegate.contract.sharing import comes_in_turns
 from lakegate.errors import LakegateError
 from lakegate.shared_run import MOST_FILES
 
@@ -25,20 +25,15 @@ _Terms = Callable[[Ingestion], Ingestion]
 def turn_of(adapters: Adapters, first: Ingestion, with_terms: _Terms) -> Sequence[Ingestion]:
     """Return the files of the turn that begins with `first`, each with its contract's terms."""
     found = [first]
-    if not (_may_join(first, FIRST) and _come_together(contract_for(adapters, first).contract)):
+    if not (_may_join(first, FIRST) and comes_in_turns(contract_for(adapters, first).contract)):
         return found
     newest = newest_on_main(adapters, first)
     if not _may_join(first, newest):
         return found
-    for each in _known(adapters, first, newest, with_terms):
-        if len(found) == MOST_FILES or not fit_together([*found, each]):
-            break
-        found.append(each)
+    found += islice(_known(adapters, first, newest, with_terms), MOST_FILES - 1)
+    while not fit_together(found):
+        found.pop()
     return found
-
-
-def _come_together(contract: Contract) -> bool:
-    return contract.write_mode.merges and not why_alone(contract)
 
 
 def _known(

@@ -35,6 +35,11 @@ def why_alone(contract: Contract) -> str:
     return found or _first(contract, lambda check: True)
 
 
+def comes_in_turns(contract: Contract) -> bool:
+    """Return if small files of a contract that follow each other are merged together."""
+    return contract.write_mode.merges and not why_alone(contract)
+
+
 def why_own_run(contract: Contract) -> str:
     """Return why each file of a contract has a job run of its own; "" if small ones share runs."""
     if contract.isolation == "own":

@@ -1,7 +1,8 @@
 """Fold the rows of files in order into one change of each key. Pure.
 
 A table is changed file by file in small arrays that have a place for each key: so each file finds
-what the earlier ones left, as if they had been merged one after the other.
+what the earlier ones left, as if they had been merged one after the other. Keys and places in the
+order are numbers, which `numbered` and `ranked` give to Arrow's values.
 """
 
 from collections.abc import Sequence
@@ -103,9 +104,6 @@ def _count(mask: _Array) -> int:
     return int(np.count_nonzero(mask))
 
 
-# Keys and ranks of Arrow's values
-
-
 def numbered(columns: Sequence[pa.ChunkedArray]) -> tuple[_Array, int]:
     """Return each row's key, as a number from 0, and how many keys there are."""
     rows = len(columns[0])
@@ -135,5 +133,4 @@ def ranked(column: pa.ChunkedArray) -> _Array:
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    joined = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    return pc.dictionary_encode(joined)
+    return pc.dictionary_encode(column.combine_chunks())

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
-from lakegate.contract.sharing import why_alone
+from lakegate.contract.sharing import comes_in_turns
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport, Verdict
 from lakegate.shared_run import MOST_BYTES, MOST_FILES
@@ -58,20 +58,14 @@ def ingest_in_order(spark: SparkSession, storages: Sequence[Storage], token: str
 
 def _alike(storages: Sequence[Storage]) -> list[Storage]:
     """Return the first files with one contract, as many as a turn takes; one at least."""
-    first, landed = _kind(storages[0]), 0
+    kind, landed = storages[0].spec.kind, 0
     found: dict[str, Storage] = {}
     for each in storages:
         landed += each.size
-        if found and (_kind(each) != first or landed > MOST_BYTES or len(found) == MOST_FILES):
+        if found and (each.spec.kind != kind or landed > MOST_BYTES or len(found) == MOST_FILES):
             break
         found.setdefault(each.spec.ingestion, each)
     return list(found.values())
-
-
-def _kind(storage: Storage) -> tuple[object, ...]:
-    spec = storage.spec
-    contract = (spec.table, spec.contract_key, spec.contract_version)
-    return (*contract, spec.limits, spec.null_unreadable)
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,7 @@ class _Judged:
 
 def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begun:
     contract = files[0].contract()
-    if why_alone(contract) or not contract.write_mode.merges or files[0].spec.null_unreadable:
+    if not comes_in_turns(contract) or files[0].spec.null_unreadable:
         return Begun()
     meter, table = Meter(spark), Table(spark, files[0], contract, token)
     judge = Judge(contract, cache(files[0].baselines))

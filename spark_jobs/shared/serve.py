@@ -311,9 +311,7 @@ def _messages(taken: Iterable[Taken]) -> list[Waiting]:
 def _groups(taken: Iterable[Taken]) -> list[list[Taken]]:
     found: dict[object, list[Taken]] = defaultdict(list)
     for each in taken:
-        spec = each.spec
-        contract = (spec.table, spec.contract_key, spec.contract_version)
-        found[(*contract, spec.limits, spec.null_unreadable)].append(each)
+        found[each.spec.kind].append(each)
     return list(found.values())
 
 

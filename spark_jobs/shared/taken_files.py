@@ -1,6 +1,6 @@
 """Ingest the files that a shared run has taken: together where they pass, else one by one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -72,7 +72,7 @@ class TakenFiles:
         with ThreadPoolExecutor(_THREADS) as threads:
             sizes = threads.map(lambda spec: self.means.lake(spec).stored(spec.report_key), specs)
             found = [spec for spec, size in zip(specs, sizes, strict=True) if size]
-        return frozenset(run_name(spec.ingestion, spec.attempt) for spec in found)
+        return _names(found)
 
     def is_marked(self, spec: JobSpec) -> bool:
         """Return if a run died while it ingested the file alone. Raises LakegateError."""
@@ -95,7 +95,7 @@ class TakenFiles:
         Raises LakegateError.
         """
         reports = self.means.together([self.means.lake(spec) for spec in specs], self.token)
-        return frozenset(run_name(report.ingestion, report.attempt) for report in reports)
+        return _names(reports)
 
     def ingest_in_order(self, specs: Sequence[JobSpec]) -> frozenset[str]:
         """Ingest a turn's first files; return the names of the attempts that have a report now.
@@ -105,9 +105,7 @@ class TakenFiles:
         begun = self.means.in_order([self.means.lake(spec) for spec in specs], self.token)
         for storage in begun.refused:
             self.ingest_alone(storage.spec)
-        merged = {run_name(report.ingestion, report.attempt) for report in begun.reports}
-        alone = {run_name(each.spec.ingestion, each.spec.attempt) for each in begun.refused}
-        return frozenset(merged | alone)
+        return _names([*begun.reports, *(storage.spec for storage in begun.refused)])
 
     def ingest_alone(self, spec: JobSpec) -> None:
         """Ingest one file on a branch of its own, until its report exists.
@@ -135,3 +133,7 @@ class TakenFiles:
         run, nothing = self.run, LandedObject("", "", "", "", 0)
         places = (run.lake_bucket, "", "", "", run.nessie_uri, run.token_secret)
         return JobSpec("", 1, nothing, "", MAIN, "", *places)
+
+
+def _names(attempts: Iterable[JobSpec | AuditReport]) -> frozenset[str]:
+    return frozenset(run_name(each.ingestion, each.attempt) for each in attempts)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from functions.adapters.nessie import UnknownBranch
 from lakegate.contract.reading.write_mode import WriteMode
-from lakegate.contract.sharing import why_alone
+from lakegate.contract.sharing import comes_in_turns, why_alone
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import group_branch, group_reports_key
@@ -124,9 +124,9 @@ class Judges:
         """See spark_jobs.shared.in_order.ingest_in_order."""
         first = files[0].spec
         agreed = self.lake.contract_at(first.contract_key, first.contract_version).contract
-        if why_alone(agreed) or not agreed.write_mode.merges:
+        if not comes_in_turns(agreed):
             return Begun()
-        alike = takewhile(lambda each: _agreed(each.spec) == _agreed(first), files)
+        alike = takewhile(lambda each: each.spec.kind == first.kind, files)
         with _as_nessie_answers():
             clean, refused = self._first_of(list(alike))
             merged = self._merge(clean, agreed.write_mode) if clean else ()
@@ -200,10 +200,6 @@ class Judges:
     def _put(self, spec: JobSpec, report: AuditReport) -> AuditReport:
         write_records(self.lake, report)
         return self.lake.put_report(spec.report_key, report.to_json(indent=None))
-
-
-def _agreed(spec: JobSpec) -> tuple[object, ...]:
-    return spec.table, spec.contract_key, spec.contract_version
 
 
 @contextmanager

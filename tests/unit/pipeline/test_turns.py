@@ -38,6 +38,19 @@ def turn(deployment: Scenario, **scripts: Script) -> list[LandedObject]:
     return found
 
 
+def parted(deployment: Scenario) -> list[LandedObject]:
+    """Queue a turn of two files, between which another one landed whose event has not come."""
+    deployment.land(FIRST)
+    deployment.deliver()
+    before = deployment.land("shop/orders/b.parquet")
+    late = deployment.land_unannounced("shop/orders/c.parquet")
+    after = deployment.land("shop/orders/d.parquet")
+    deployment.go()
+    deployment.deliver()
+    assert deployment.ingestion(after).is_shared
+    return [before, late, after]
+
+
 def commits(deployment: Scenario) -> list[list[str]]:
     """Return the names of the files in each commit of main, in their order."""
     log = list(deployment.catalog.log())[::-1]
@@ -83,14 +96,7 @@ def test_what_no_run_began_waits_for_the_next_turn(deployment: Scenario) -> None
 
 def test_a_file_that_comes_late_is_let_in_between(deployment: Scenario) -> None:
     """If a file is found that belongs between those of a turn, the turn runs again with it."""
-    deployment.land(FIRST)
-    deployment.deliver()
-    before = deployment.land("shop/orders/b.parquet")
-    late = deployment.land_unannounced("shop/orders/c.parquet")
-    after = deployment.land("shop/orders/d.parquet")
-    deployment.go()
-    deployment.deliver()
-    assert deployment.ingestion(after).is_shared
+    before, late, after = parted(deployment)
     deployment.send_upload(late)
     deployment.deliver()
     deployment.check()
@@ -163,13 +169,7 @@ def test_an_overtaken_file_is_in_no_turn(deployment: Scenario) -> None:
 
 def test_a_turn_is_not_published_over_a_later_file(deployment: Scenario) -> None:
     """If the index lagged and a later file came to main before the job began, its turn is split."""
-    deployment.land(FIRST)
-    deployment.deliver()
-    before = deployment.land("shop/orders/b.parquet")
-    after = deployment.land("shop/orders/d.parquet")
-    late = deployment.land_unannounced("shop/orders/c.parquet")
-    deployment.go()
-    deployment.deliver()
+    before, late, after = parted(deployment)
     hidden = {deployment.ingestion(each).id: 99 for each in (before, after)}
     deployment.ledger.behind.update(hidden)
     deployment.share(0)

@@ -9,7 +9,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import run_name
 from lakegate.shared_run import Turn
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS
-from tests.unit.spark_jobs.test_shared_run import RUN, Died, World, spec_of
+from tests.fakes.served_files import RUN, Died, World, spec_of
 
 FIRST, SECOND, THIRD = SPECS = tuple(map(spec_of, range(3)))
 
