@@ -106,11 +106,13 @@ class Ingestion:
 
     # The attempt: one branch and its job run. `failures` counts job runs that failed without a
     # report, `tries_from` the attempts before the last replay. With `is_shared` a shared run takes
-    # it from the work queue, and creates its branch.
+    # it from the work queue, and creates its branch. With `is_compared` the run also looks at the
+    # rows of its table, so earlier such files come to main first.
     attempt: int = 1
     failures: int = 0
     tries_from: int = 0
     is_shared: bool = False
+    is_compared: bool = False
     contract_pinned: bool = False  # the replay uses the contract's version that is named above
     job_run: str = ""
     report_key: str = ""
@@ -191,8 +193,13 @@ class Ingestion:
 
     @property
     def is_ordered(self) -> bool:
-        """Return whether it may remove rows of others: its table's files come one by one."""
+        """Return whether it may remove rows of others: their order decides what main has."""
         return self.write_mode != "append"
+
+    @property
+    def takes_turns(self) -> bool:
+        """Return whether it comes to main after the earlier files of its table that do so, too."""
+        return self.is_ordered or self.is_compared
 
     @property
     def follows_landing(self) -> bool:
@@ -202,7 +209,7 @@ class Ingestion:
     @property
     def is_held(self) -> bool:
         """Return whether it is to be started once no earlier file of its table is in flight."""
-        return self.is_ordered and self.state is State.LANDED and not self.is_shared
+        return self.takes_turns and self.state is State.LANDED and not self.is_shared
 
     @property
     def is_reaudit(self) -> bool:
@@ -223,7 +230,9 @@ class Ingestion:
     @property
     def is_queued(self) -> bool:
         """Return whether other ingestions of its table may have to wait (see table_queue.py)."""
-        return self.has_priority or (self.checks_whole_table and self.state is State.AUDITED)
+        is_compared = self.is_compared and not self.ended
+        is_audited = self.checks_whole_table and self.state is State.AUDITED
+        return self.has_priority or is_compared or is_audited
 
     @property
     def has_priority(self) -> bool:
@@ -234,8 +243,8 @@ class Ingestion:
     @property
     def is_waiting(self) -> bool:
         """Return whether it may have a place in its tables' queues."""
-        is_in_order = self.is_ordered and not self.ended
-        return self.state is State.AUDITED or self.has_priority or bool(self.turn) or is_in_order
+        has_turn = self.takes_turns and not self.ended
+        return self.state is State.AUDITED or self.has_priority or bool(self.turn) or has_turn
 
     @property
     def is_retried(self) -> bool:

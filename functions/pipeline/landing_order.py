@@ -1,4 +1,4 @@
-"""Keep the order of files that may remove rows of others: one turn at a time for each table.
+"""Keep the order of files that remove rows of others, or look at them: one turn at a time.
 
     a file landed, and an earlier one of its table is in flight → it is held: no branch, no run
     a file has its final state → the next turn of its table is started, or published (turns.py)
@@ -31,7 +31,7 @@ _SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
 
 def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether it is not to be started yet: an earlier file of its table is in flight."""
-    if not (ingestion.is_held or (ingestion.is_ordered and ingestion.awaits_shared_run)):
+    if not (ingestion.is_held or (ingestion.takes_turns and ingestion.awaits_shared_run)):
         return False  # one that is queued comes again with the first of its turn only
     is_held = comes_after(adapters, ingestion, adapters.ledger.waiting(ingestion.table))
     if is_held:
@@ -46,7 +46,7 @@ def comes_after(
 
     One that was started is not waited for if it has not changed since then.
     """
-    if not ingestion.is_ordered:
+    if not ingestion.takes_turns:
         return False
     group = adapters.ledger.together(ingestion.group) if ingestion.group else []
     start = min(map(place, [ingestion, *group]))  # its files are published together
@@ -94,7 +94,7 @@ def newest_on_main(adapters: Adapters, ingestion: Ingestion) -> Place:
 
 def next_in_order(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the file of the table that is to be published after `done`, if any."""
-    if not (done.is_ordered and done.ended):
+    if not done.ended:
         return None
     waiting = sorted(adapters.ledger.waiting(done.table), key=place)
     following = (each for each in _in_flight(adapters, waiting) if each.id not in tried)
@@ -106,7 +106,7 @@ def _in_flight(adapters: Adapters, listed: Iterable[Ingestion]) -> Iterator[Inge
     ids = [each.id for each in listed]
     for at in range(0, len(ids), _MOST):
         for each in adapters.ledger.together(ids[at : at + _MOST]):
-            if each.is_ordered and not each.ended:
+            if each.takes_turns and not each.ended:
                 yield each
 
 

@@ -198,7 +198,7 @@ def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Inge
     if first.replaces:
         return first  # which `prepare` will see to
     # What these change, or look at, is another table now.
-    if first.change or first.is_ordered or (first.parts and first.checks_whole_table):
+    if first.change or first.takes_turns or (first.parts and first.checks_whole_table):
         return run_all_again(adapters, refused.members)
     if first.checks_whole_table:
         return audit_again(adapters, first)

@@ -152,14 +152,15 @@ def _is_decided(ingestion: Ingestion) -> bool:
 def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """Return an audited ingestion as it is then, if a newer version keeps it from main.
 
-    While the newer version is in flight it waits, unless files of its table come in order: then the
+    While the newer version is in flight it waits, unless files of their table take turns: then the
     newer one waits. Once that one is on main it ends rejected, with its branch. Return None if
     nothing keeps it from main.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or newer.id == ingestion.despite:
         return None
-    if ingestion.is_ordered and not is_on_main(adapters, newer):
+    newer_waits = ingestion.is_ordered or (ingestion.is_compared and newer.is_compared)
+    if newer_waits and not is_on_main(adapters, newer):
         return None
     try:
         commit = commit_of(adapters.catalog.log(), ingestion)

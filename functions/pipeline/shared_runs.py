@@ -36,15 +36,14 @@ _SETTLED = timedelta(hours=1)  # after which a file's verdict is recorded, and S
 
 
 def may_share(ingestion: Ingestion, settings: Settings) -> bool:
-    """Return whether a shared run may take it: a small file whose audit needs no row of its table.
+    """Return whether a shared run may take it: a small file.
 
     An attempt after a failure, or after an error, has a run of its own: it may have killed one.
     """
     if not settings.shared_runs or ingestion.isolation == "own" or ingestion.parts:
         return False
-    if State.ERRORED in ingestion.times or ingestion.checks_whole_table:
-        return False
-    return ingestion.state is State.LANDED and _is_light(ingestion, settings.small_file_bytes)
+    may_start = ingestion.state is State.LANDED and State.ERRORED not in ingestion.times
+    return may_start and _is_light(ingestion, settings.small_file_bytes)
 
 
 def is_small(ingestion: Ingestion, most: int) -> bool:
@@ -96,7 +95,7 @@ def files_waiting(adapters: Adapters) -> int:
 class Queued:
     """The files that wait, as a sweep lists them, from which it learns whose messages are lost.
 
-    Each of them has a message, which waits or is in hand; those of an ordered table have one
+    Each of them has a message, which waits or is in hand; those that take turns have one
     together, their turn, which is queued again with the first of them. So fewer messages than files
     prove that some are lost, however long the others wait. Which ones, SQS does not say: most
     likely they are those of the files that landed first. A second message does no harm, and is
@@ -113,7 +112,7 @@ class Queued:
 
     def add(self, waiting: Ingestion) -> None:
         """Note a file that was queued before the messages were counted."""
-        about = waiting.table if waiting.is_ordered else waiting.id
+        about = waiting.table if waiting.takes_turns else waiting.id
         known = self._oldest.setdefault(about, waiting)
         self._oldest[about] = min(known, waiting, key=place)
 

@@ -50,8 +50,8 @@ def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
 
 
 def _queued(adapters: Adapters, known: Ingestion) -> Ingestion:
-    """Queue it for a shared run; in an ordered table with those that follow in its turn."""
-    if not known.is_ordered:
+    """Queue it for a shared run; with those that follow in its turn, if it has one."""
+    if not known.takes_turns:
         (saved,) = queue(adapters, [known], _job_spec(adapters, known))
         return saved
     members = turn_of(adapters, known, partial(_with_terms, adapters))
@@ -84,7 +84,10 @@ def _with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     if ingestion.state is State.BRANCHED or ingestion.awaits_shared_run:
         return ingestion
     found = with_terms(adapters, ingestion)
-    known = found.but(report_key=report_key(found.table, found.id, found.attempt))
+    known = found.but(
+        report_key=report_key(found.table, found.id, found.attempt),
+        is_compared=found.checks_whole_table and may_share(found, adapters.settings),
+    )
     _require_new(adapters, known)
     return known
 

@@ -38,10 +38,12 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
         return True
     waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
     queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
+    own = {ingestion.id, *ingestion.group}
+    start = min(_place(each) for each in (ingestion, *listed) if each.id in own)
     return not ingestion.turn and any(
-        _place(each) < _place(ingestion) and each.saved_at > since
+        _place(each) < start and each.saved_at > since
         for each in queue
-        if each.id != ingestion.id and not _waits_for(each, ingestion)
+        if each.id not in own and not _waits_for(each, ingestion)
     )
 
 
@@ -50,7 +52,7 @@ def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
 
     Else the files before it wait for none of the others, which wait for it: no commit can have all.
     """
-    if len(members) == 1 or not members[0].is_ordered:
+    if len(members) == 1 or not members[0].takes_turns:
         return True
     is_parted = comes_between(adapters, members, _patience(adapters))
     return not (is_parted or is_overtaken(adapters, members))
@@ -62,6 +64,11 @@ def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -
         return _startable(next_in_order(adapters, done, tried))
     if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
         return None
+    return _audited(adapters, done, tried) or _startable(next_in_order(adapters, done, tried))
+
+
+def _audited(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
+    """Return the first ingestion in the queue of one of its tables that waits to be published."""
     queues = (queued(adapters, table, _may_wait) for table in done.tables)
     firsts = (next((each for each in queue if each.id not in tried), None) for queue in queues)
     return next((each for each in firsts if each and each.state is State.AUDITED), None)

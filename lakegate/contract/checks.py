@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from lakegate.contract.expectations import Expectation, Number
+from lakegate.contract.expectations import Expectation, Number, Unit
 from lakegate.contract.rules import Condition, Control, Quantile, Query, Reference, Rule, listed
 
 _IN_TABLE = " in the whole table"
@@ -142,6 +142,25 @@ class Check:
     def checks_whole_table(self) -> bool:
         """Return if its measure also depends on the table's existing rows."""
         return self.scope is not Scope.FILE
+
+    @property
+    def is_share(self) -> bool:
+        """Return if it expects a percentage of rows."""
+        return any(each.unit is Unit.PERCENT for each in self._expectations)
+
+    @property
+    def is_key_of_table(self) -> bool:
+        """Return if its files pass where no key of the table is there twice.
+
+        For many files together it then is enough to find none in all of them.
+        """
+        counts_keys = self.metric is Metric.DUPLICATE and self.scope is Scope.TABLE
+        is_met_by_none = all(each.met(0, 1) for each in self._expectations)
+        return counts_keys and is_met_by_none and not self.is_share
+
+    @property
+    def _expectations(self) -> list[Expectation]:
+        return [self.expect, *([self.warn] if self.warn else [])]
 
     def reads_others(self, table: str) -> bool:
         """Return if it reads, or may read, another table than its own, named `table`."""

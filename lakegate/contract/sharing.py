@@ -3,7 +3,7 @@
 A group is audited and appended together, by Arrow. All files of a group have one contract.
 """
 
-from collections.abc import Callable
+from itertools import chain
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
@@ -31,29 +31,24 @@ def why_alone(contract: Contract) -> str:
         f"files in {encoding} are read one at a time": encoding != "UTF-8",
         "its contract has write: spark": contract.write == "spark",
     }
-    found = next((why for why, holds in reasons.items() if holds), "")
-    return found or _first(contract, lambda check: True)
+    found = ((check.id, _why(check)) for check in contract.checks)
+    needs = (f"its check {id_} {why}" for id_, why in found if why)
+    return next(chain((why for why, holds in reasons.items() if holds), needs), "")
 
 
 def comes_in_turns(contract: Contract) -> bool:
-    """Return if small files of a contract that follow each other are merged together."""
-    return contract.write_mode.merges and not why_alone(contract)
+    """Return if small files of a contract that follow each other enter the table together."""
+    in_order = contract.write_mode.merges or contract.checks_whole_table
+    return in_order and not why_alone(contract)
 
 
 def why_own_run(contract: Contract) -> str:
     """Return why each file of a contract has a job run of its own; "" if small ones share runs."""
-    if contract.isolation == "own":
-        return "its isolation is own"
-    return _first(contract, lambda check: check.checks_whole_table)
-
-
-def _first(contract: Contract, concerns: Callable[[Check], bool]) -> str:
-    """Return what the first such check needs besides its file; "" if none needs anything."""
-    found = ((check.id, _why(check)) for check in contract.checks if concerns(check))
-    return next((f"its check {id_} {why}" for id_, why in found if why), "")
+    return "its isolation is own" if contract.isolation == "own" else ""
 
 
 def _why(check: Check) -> str:
-    if check.checks_whole_table:
+    """Return what a check needs besides its file, or the keys of its table; "" for nothing."""
+    if check.checks_whole_table and not check.is_key_of_table:
         return "depends on the table's existing rows"
     return _ALONE.get(check.basis.metric, "")

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from pyspark.sql import SparkSession
 
-from lakegate.contract.sharing import why_alone
+from lakegate.contract.sharing import comes_in_turns, why_alone
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport
 from lakegate.text import one_line
@@ -39,7 +39,7 @@ def ingest_group(
     table = files[0].spec.table
     try:
         contract = files[0].contract()
-        if contract.write_mode.merges or why_alone(contract):  # those that merge come in turns
+        if why_alone(contract) or comes_in_turns(contract):
             return ()
         group = write_together(spark, files, contract, token)
         return tuple(group.store()) if group else ()

@@ -182,7 +182,9 @@ def rows_for_sql(contract: Contract, found: Examined, rows: Iterable[Rows]) -> p
 
 
 def _unanswered(contract: Contract, found: Examined) -> list[Check]:
-    return [check for check in contract.checks if check.id not in found.measured]
+    """Return the checks that SQL answers: all but those of the table's keys (keyed)."""
+    left = [check for check in contract.checks if check.id not in found.measured]
+    return [check for check in left if not check.is_key_of_table]
 
 
 def answered(table: "Table", clean: Sequence[Clean]) -> list[tuple[Clean, Mapping[str, Measured]]]:

@@ -1,4 +1,4 @@
-"""Ingest files of one table in the order in which they landed: one audit, one merge, one commit.
+"""Ingest files of one table in the order in which they landed: one audit, one commit.
 
 A turn takes the files from the first on, as long as each passes cleanly or is refused: a refused
 one changes nothing for the others. The first file that passes, but of which the report must show
@@ -6,13 +6,15 @@ more, or that only Spark can read, ends it.
 
     decode and audit the files by Arrow, and by one query what only SQL can answer
     → merge the rows of those that passed, as if one file came after the other (merged)
+    → or append them, as long as no key of the table is there twice (keyed)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -23,12 +25,13 @@ from lakegate.errors import Permanent
 from lakegate.report import AuditReport, Verdict
 from lakegate.shared_run import MOST_BYTES, MOST_FILES
 from lakegate.text import one_line
+from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.lake.storage import Storage, held
 from spark_jobs.one_pass.examined import WAY
-from spark_jobs.shared import merged
-from spark_jobs.shared.group_arrow import Clean, Judge, Table, answered, read, rows_for_sql
+from spark_jobs.shared import keyed, merged
+from spark_jobs.shared.group_arrow import Clean, Judge, Judged, Table, answered, read, rows_for_sql
 from spark_jobs.shared.group_commit import Entered, Group, Passed
 from spark_jobs.shared.taken_files import Begun
 from spark_jobs.spark.step_metrics import Meter
@@ -68,22 +71,33 @@ def _alike(storages: Sequence[Storage]) -> list[Storage]:
     return list(found.values())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Read:
-    """A file that Arrow has read: its rows as the table has them, or that it is refused."""
+    """A file that Arrow has read: its rows as the table has them, none if it is refused.
+
+    `more` are the measures that Arrow did not give.
+    """
 
     file: Clean
     rows: pa.Table
     is_refused: bool
+    more: Mapping[str, Measured] = field(default_factory=dict)
 
+    @property
+    def storage(self) -> Storage:
+        """Return where it landed."""
+        return self.file.storage
 
-@dataclass(frozen=True)
-class _Judged:
-    """A file of the turn and its rows; `passed` is None if it was refused."""
+    def judged(self, judge: Judge) -> Judged:
+        """Return the results of its checks, as far as they were measured."""
+        found = self.file.found
+        return judge.judged(found.rows, {**found.measured, **self.more})
 
-    storage: Storage
-    rows: pa.Table
-    passed: Passed | None
+    def entered(self, judge: Judge, **entered: Any) -> Entered:
+        """Return it with what else is known since its rows are in the table."""
+        found = self.file.found
+        passed = Passed(found.rows.read, self.judged(judge).results, found.changes)
+        return Entered(self.storage, passed, **entered)
 
 
 def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begun:
@@ -94,9 +108,11 @@ def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begu
     judge = Judge(contract, cache(files[0].baselines))
     with meter.step("audit"):
         turn = list(_judged(table, judge, list(_examined(files, judge))))
-    clean = [(each, each.passed) for each in turn if each.passed]
-    reports = _merged(table, contract, meter, clean) if clean else []
-    return Begun(tuple(reports), tuple(each.storage for each in turn if not each.passed))
+    clean = [each for each in turn if not each.is_refused]
+    enter = _merged if contract.write_mode.merges else _appended
+    reports = enter(table, judge, meter, clean) if clean else []
+    ends = turn.index(clean[len(reports)]) if len(reports) < len(clean) else len(turn)
+    return Begun(tuple(reports), tuple(each.storage for each in turn[:ends] if each.is_refused))
 
 
 def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
@@ -129,10 +145,15 @@ def _found(judge: Judge, storage: Storage) -> _Read | None:
     if judged.verdict is not Verdict.PASSED:
         return _Read(Clean(storage, found, (), _NONE), _NONE, is_refused=True)
     rows = _as_in_table(storage, contract, parts)
-    if not judged.is_plain or not merged.has_sound_keys(rows, contract.write_mode):
+    if not judged.is_plain or not _has_sound_keys(rows, contract):
         return None
     left = rows_for_sql(contract, found, [Rows(rows)])
     return _Read(Clean(storage, found, (), left), rows, is_refused=False)
+
+
+def _has_sound_keys(rows: pa.Table, contract: Contract) -> bool:
+    mode = contract.write_mode
+    return not mode.merges or merged.has_sound_keys(rows, mode)
 
 
 def _as_in_table(storage: Storage, contract: Contract, parts: Sequence[Rows]) -> pa.Table:
@@ -141,37 +162,51 @@ def _as_in_table(storage: Storage, contract: Contract, parts: Sequence[Rows]) ->
     return pa.concat_tables([each.select(schema.names).cast(schema) for each in tables])
 
 
-def _judged(table: Table, judge: Judge, files: Sequence[_Read]) -> Iterator[_Judged]:
-    """Yield the files with the results of all checks, until one must be alone."""
+def _judged(table: Table, judge: Judge, files: Sequence[_Read]) -> Iterator[_Read]:
+    """Yield the files with the results of all checks of their rows, until one must be alone."""
     asked = answered(table, [each.file for each in files if not each.is_refused])
     more = {file.ingestion: measured for file, measured in asked}
     for each in files:
-        found = each.file.found
         if each.is_refused:
-            yield _Judged(each.file.storage, _NONE, None)
+            yield each
         elif each.file.ingestion not in more:  # a check fails on a row
             return
         else:
-            outcome = judge.judged(found.rows, {**found.measured, **more[each.file.ingestion]})
-            passed = Passed(found.rows.read, outcome.results, found.changes)
+            known = replace(each, more=more[each.file.ingestion])
+            outcome = known.judged(judge)
             if outcome.is_clean:
-                yield _Judged(each.file.storage, each.rows, passed)
+                yield known
             elif outcome.verdict is Verdict.PASSED:
                 return
             else:
-                yield _Judged(each.file.storage, _NONE, None)
+                yield replace(each, is_refused=True)
 
 
-def _merged(
-    table: Table, contract: Contract, meter: Meter, clean: Sequence[tuple[_Judged, Passed]]
-) -> list[AuditReport]:
+def _merged(table: Table, judge: Judge, meter: Meter, clean: Sequence[_Read]) -> list[AuditReport]:
     """Merge the files that passed; return their reports, which are in the lake bucket."""
     with meter.step("merge"):
         session, opened, _ = table.open()
-        rows = [each.rows for each, _ in clean]
-        audited_hash, effects = merged.merge(session, opened, contract, rows)
+        rows = [each.rows for each in clean]
+        audited_hash, effects = merged.merge(session, opened, judge.contract, rows)
+    both = zip(clean, effects, strict=True)
+    entered = [each.entered(judge, effect=effect) for each, effect in both]
+    return Group(opened, judge.contract, audited_hash, meter, entered, {"write": WAY}).store()
+
+
+def _appended(
+    table: Table, judge: Judge, meter: Meter, clean: Sequence[_Read]
+) -> list[AuditReport]:
+    """Append the first files that passed whose keys the table lacks; return their reports."""
+    with meter.step("append"):
+        session, opened, layout = table.open()
+        if layout.obstacle:  # alone the first file tells it
+            return []
+        files = [(each.file, each.rows) for each in clean]
+        done = keyed.append(session, opened, layout, judge.contract, files)
     entered = [
-        Entered(each.storage, passed, effect=effect)
-        for (each, passed), effect in zip(clean, effects, strict=True)
+        replace(each, more={**each.more, **keys}).entered(judge, files=tuple(made))
+        for each, (made, keys) in zip(clean, done.files, strict=False)
     ]
-    return Group(opened, contract, audited_hash, meter, entered, {"write": WAY}).store()
+    if not entered:
+        return []
+    return Group(opened, judge.contract, done.audited_hash, meter, entered, {"write": WAY}).store()

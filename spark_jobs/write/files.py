@@ -79,7 +79,10 @@ class DataFiles:
 
         Raises LakegateError where the files cannot be put.
         """
-        tables = map(self.with_origins, rows)
+        return self.write_whole(map(self.with_origins, rows))
+
+    def write_whole(self, tables: Iterable[Rows]) -> list[Written]:
+        """Write rows that have all columns of the table; return the files as `write` does."""
         if not (self.layout.spec.fields or self.layout.order.keys):
             return list(self._files(_collected(tables, self._held)))
         return [

@@ -200,9 +200,9 @@ class Deployment:
         text = ORDERS.replace("required: true", f"required: true, quality: [{rule}]")
         self.lake.put_text(f"contracts/{TABLE}.yaml", text.encode())
 
-    def land_with(self, key: str, *keys: str) -> LandedObject:
-        """Land a good file whose rows have these keys."""
-        landed = self.land(key)
+    def land_with(self, key: str, *keys: str, script: Script = passed) -> LandedObject:
+        """Land a file whose rows have these keys, by default a good one."""
+        landed = self.land(key, script=script)
         self.keys[f"{landed.uri}@{landed.version}"] = frozenset(keys)
         return landed
 

@@ -40,7 +40,7 @@ class Land:
         landed = stage.deployment.land(self.file.key(self.key), body, self.file.script)
         stage.files[ingestion_id(landed)] = self.file
         if stage.checks_whole_table:
-            row = str(len(stage.files) % 3)
+            row = str(len(stage.files) % 5)
             stage.deployment.keys[f"{landed.uri}@{landed.version}"] = frozenset({row})
 
 

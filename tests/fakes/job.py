@@ -255,8 +255,13 @@ def _meets_others(spec: JobSpec, catalog: FakeCatalog, keys: Keys) -> bool:
     base = catalog.table(spec.base_hash, spec.table)
     earlier = catalog.table(spec.reaudit_base, spec.table) if spec.reaudit_base else None
     gained = set(base.files if base else ()) - set(earlier.files if earlier else ())
-    own = keys.get(_object(data_file(spec)), set())
+    own = keys_of(spec, keys)
     return any(own & keys.get(_object(file), set()) for file in gained)
+
+
+def keys_of(spec: JobSpec, keys: Keys) -> Set[str]:
+    """Return those of the `keys` that the landed object has."""
+    return keys.get(_object(data_file(spec)), set())
 
 
 def _object(file: str) -> str:

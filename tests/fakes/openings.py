@@ -204,4 +204,10 @@ TURNS: Story = (
     *(each for key in KEYS for each in (Land(key), Time.COURSE)),
     *(Deliver() for _ in KEYS),
 )
+COMPARED: Story = (
+    LookBeyond(),
+    *SHARED,
+    *(each for key in KEYS for each in (Land(key), Time.COURSE)),
+    *(Deliver() for _ in KEYS),
+)
 LATEST_TURNS: Story = (*TURNS, Contract("merges the latest rows"), *map(Land, KEYS), Deliver())

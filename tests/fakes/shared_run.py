@@ -28,6 +28,7 @@ from tests.fakes.job import (
     data_file,
     judge_alone,
     judge_found,
+    keys_of,
     merge_in_order,
     passed_report,
     write_records,
@@ -101,9 +102,9 @@ class Judges:
         specs = list({file.spec.ingestion: file.spec for file in files}.values())
         agreed = self.lake.contract_at(specs[0].contract_key, specs[0].contract_version)
         with _as_nessie_answers():
-            alone = agreed.contract.write_mode.merges or why_alone(agreed.contract)
+            alone = why_alone(agreed.contract) or comes_in_turns(agreed.contract)
             fit = [spec for spec in specs if not alone and self._is_clean(spec)]
-            return self._append(fit) if fit else ()
+            return self._append(fit, agreed.contract.write_mode) if fit else ()
 
     def _is_clean(self, spec: JobSpec) -> bool:
         """Return whether the file passes without a finding."""
@@ -113,8 +114,9 @@ class Judges:
         fine = all(check.status.value in ("pass", "skipped") for check in found.checks)
         return found.verdict is Verdict.PASSED and fine and found.rows_written > 0
 
-    def _append(self, specs: Sequence[JobSpec]) -> Sequence[AuditReport]:
-        """See spark_jobs.shared.group_arrow."""
+    def _append(self, specs: Sequence[JobSpec], mode: WriteMode) -> Sequence[AuditReport]:
+        """See spark_jobs.shared.group_arrow and spark_jobs.shared.keyed."""
+        assert not mode.merges
         own = self._on_one_branch(specs)
         branch, table = own[0].branch, own[0].table
         append(self.catalog, self.lake, branch, table, *map(data_file, own))
@@ -128,25 +130,34 @@ class Judges:
             return Begun()
         alike = takewhile(lambda each: each.spec.kind == first.kind, files)
         with _as_nessie_answers():
-            clean, refused = self._first_of(list(alike))
-            merged = self._merge(clean, agreed.write_mode) if clean else ()
-            return Begun(tuple(merged), tuple(refused))
+            mode = agreed.write_mode
+            clean, refused = self._first_of(list(alike), compared=not mode.merges)
+            entered = self._merge if mode.merges else self._append
+            return Begun(tuple(entered(clean, mode) if clean else ()), tuple(refused))
 
-    def _first_of(self, files: Sequence[Any]) -> tuple[list[JobSpec], list[Any]]:
-        """Return the files that pass cleanly and those that are refused, before any other."""
+    def _first_of(self, files: Sequence[Any], *, compared: bool) -> tuple[list[JobSpec], list[Any]]:
+        """Return the files that pass cleanly and those that are refused, before any other.
+
+        Any other is also one that must be `compared`, and has a key of main or an earlier file.
+        """
         clean: list[JobSpec] = []
         refused: list[Any] = []
+        keys: set[str] = set()
         for file in files:
-            if self._is_clean(file.spec):
+            own = set(keys_of(file.spec, self.keys)) if compared else set()
+            if self._is_clean(file.spec) and not own & keys:
                 clean.append(file.spec)
-            elif self._is_refused(file.spec):
+                keys |= own
+            elif self._is_refused(file.spec, self.keys if not compared else {}):
                 refused.append(file)
             else:
                 break
         return clean, refused
 
-    def _is_refused(self, spec: JobSpec) -> bool:
-        found = self._found(replace(spec, base_hash=self.catalog.head("main")), "not yet")
+    def _is_refused(self, spec: JobSpec, keys: Keys) -> bool:
+        """Return whether its own rows are refused, or one has a key among `keys` that main has."""
+        at = replace(spec, base_hash=self.catalog.head("main"))
+        found = judge_found(at, self._script(at), passed_report(at, "not yet"), self.catalog, keys)
         return found is not None and found.verdict is not Verdict.PASSED
 
     def _merge(self, specs: Sequence[JobSpec], mode: WriteMode) -> Sequence[AuditReport]:

@@ -42,6 +42,7 @@ from tests.fakes.openings import (
     A_TABLE,
     A_VERSION_APPROVED_IN_ORDER,
     BATCHES,
+    COMPARED,
     LATEST_TURNS,
     MERGED_BUT_NOT_RECORDED,
     NOTHING,
@@ -134,6 +135,7 @@ OPENINGS = (
     A_QUEUED_FILE_AND_A_KEY,
     TURNS,
     LATEST_TURNS,
+    COMPARED,
 )
 # Four short lists are longer than a long one.
 _PART = st.lists(weighted({**_CALM, _FAULT: 8}), max_size=10)

@@ -7,6 +7,7 @@ of which none can be made is left to Spark.
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -142,8 +143,8 @@ class OwnKeys:
 
     def put_digests(self) -> None:
         """Put a digest beside each data file."""
-        for file, found in zip(self.files, self.found, strict=True):
-            self.of_key.put_digest(file, found)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            deque(threads.map(self.of_key.put_digest, self.files, self.found), maxlen=0)
 
     def suspects(self, spark: SparkSession, files: Sequence[DataFile]) -> Suspects:
         """Return those of other data files that may have one of the keys.

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakegate.contract.checks import Check, Metric
-from lakegate.contract.expectations import Unit
 from lakegate.contract.model import Contract
 from lakegate.report import Tier
 from spark_jobs.audit import check_sql
@@ -52,15 +51,9 @@ def _of_keys(found: Mapping[str, Any], checks: Sequence[Check]) -> Iterator[tupl
         if check.basis.metric is Metric.DISTINCT:
             yield check.id, Measured(distinct, rows, Tier.KEYS)
             continue
-        of = found[f"covered_{n}"] if is_share(check) else rows
+        of = found[f"covered_{n}"] if check.is_share else rows
         note = unique_part(check, checks[:n])
         yield check.id, Measured(found[f"keys_{n}"] - distinct, of, Tier.KEYS, note=note)
-
-
-def is_share(check: Check) -> bool:
-    """Return if the check expects a percentage of rows."""
-    expected = [check.expect, *([check.warn] if check.warn else [])]
-    return any(each.unit is Unit.PERCENT for each in expected)
 
 
 def unique_part(check: Check, before: Sequence[Check]) -> str:

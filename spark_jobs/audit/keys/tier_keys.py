@@ -21,7 +21,6 @@ from spark_jobs.audit import check_sql, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys
-from spark_jobs.audit.keys.of_files import is_share
 from spark_jobs.audit.main_table import Condition, FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.lake.storage import Storage
@@ -281,7 +280,7 @@ def _row_count(run: Run, check: Check, checked: DataFrame | None = None) -> int:
 
     They are the rows that were `checked`, by default the file's.
     """
-    if not is_share(check):
+    if not check.is_share:
         return run.written
     rows = run.rows if checked is None else checked
     return _filtered(rows, check).count() if check.where or rows is not run.rows else run.written

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from functions.model.contract_terms import ContractTerms
 from lakegate.contract.model import Contract, parse
-from lakegate.contract.sharing import why_alone, why_own_run
-from tests.spark.measuring import contract_of, custom, whole_table
+from lakegate.contract.sharing import comes_in_turns, why_alone, why_own_run
+from tests.spark.measuring import UNIQUE, contract_of, custom, whole_table
 
 _ID = {"name": "id", "logicalType": "integer", "required": True, "unique": True}
 _REFERENCE = {"relationships": [{"to": "shop.people.id"}]}
@@ -52,24 +51,28 @@ def test_what_looks_beyond_the_file_stays_alone(
     assert why in why_alone(_contract(column, *rules, **settings))
 
 
+@pytest.mark.parametrize("isolation", ["own", "shared"])
+def test_only_isolation_asks_for_runs_of_its_own(isolation: str) -> None:
+    """Files share job runs whatever their checks read, unless the contract's isolation is own."""
+    rows = whole_table({"metric": "rowCount", "mustBeGreaterThan": 0})
+    contract = _contract(_REFERENCE, rows, isolation=isolation)
+    assert ("isolation" in why_own_run(contract)) == (isolation == "own")
+
+
 @pytest.mark.parametrize(
-    ("column", "rules", "settings", "why"),
+    ("rule", "together"),
     [
-        ({}, [], {"isolation": "own"}, "isolation"),
-        ({}, [whole_table({"metric": "rowCount", "mustBeGreaterThan": 0})], {}, "existing rows"),
-        ({}, [{"type": "sql", "query": "SELECT 1", "mustBe": 1}], {}, ""),
-        (_REFERENCE, [], {}, ""),
-        ({}, [custom("reconcile", mustBe=0)], {}, ""),
-        ({}, [], {"transform": "SELECT id FROM file"}, ""),
-        ({}, [], {"isolation": "shared"}, ""),
+        (UNIQUE, True),
+        ({**UNIQUE, "mustBe": 3}, False),
+        ({"metric": "duplicateValues", "mustBeLessThan": 3}, True),
+        ({"metric": "duplicateValues", "mustBeLessThan": 3, "unit": "percent"}, False),
+        ({"metric": "nullValues", "mustBe": 0}, False),
     ],
 )
-def test_what_reads_its_table_or_asks_for_it_has_runs_of_its_own(
-    column: dict[str, Any], rules: list[dict[str, Any]], settings: dict[str, Any], why: str
+def test_keys_of_the_table_are_looked_up_for_many_files(
+    rule: Mapping[str, Any], together: bool
 ) -> None:
-    """There is a reason for a job run of its own if and only if the ledger's terms require it."""
-    contract = _contract(column, *rules, **settings)
-    terms = ContractTerms.of(contract, "key", "version", is_change=False)
-    required = terms.isolation == "own" or terms.checks_whole_table
-    assert bool(why_own_run(contract)) == required == bool(why)
-    assert why in why_own_run(contract)
+    """Files enter together if each passes where no key is there twice; a file's own keys do so."""
+    contract = _contract({"quality": [whole_table(rule)]})
+    assert (comes_in_turns(contract), not why_alone(contract)) == (together, together)
+    assert not comes_in_turns(_contract({"quality": [rule]}))

@@ -1,0 +1,122 @@
+"""Append files in order to a table in which their keys must be unique, in one commit.
+
+The keys of all files are counted together, and looked up in main's table once. Where one is there
+twice, the files before the first that has it are appended; that one is judged alone, against a
+table with the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from lakegate.contract.model import Contract
+from spark_jobs.audit.keys import tier_keys
+from spark_jobs.audit.run import Measured, Run
+from spark_jobs.one_pass.examined import require_all
+from spark_jobs.shared.group_arrow import Clean
+from spark_jobs.shared.group_commit import GroupTable
+from spark_jobs.write.commit import commit, data_files
+from spark_jobs.write.description import Written
+from spark_jobs.write.files import DataFiles, Rows
+from spark_jobs.write.layout import Layout
+
+_THREADS = 4  # files that are written at the same time
+
+Measures = Mapping[str, Measured]
+
+
+@dataclass(frozen=True)
+class Appended:
+    """The first files of those given, as they were appended in one commit.
+
+    Of each there are its data files (Iceberg's `DataFile`) and the measures of the table's keys.
+    """
+
+    audited_hash: str
+    files: Sequence[tuple[Sequence[Any], Measures]]
+
+
+def append(
+    spark: SparkSession,
+    table: GroupTable,
+    layout: Layout,
+    contract: Contract,
+    files: Sequence[tuple[Clean, pa.Table]],
+) -> Appended:
+    """Append the rows of the first files whose keys are new, if there are any; they have some rows.
+
+    A key is also not new if a check of it cannot be answered. Raises MustRewrite if Spark must
+    write the files, LakegateError.
+    """
+    made = _written(spark, layout, contract, files)
+    count, measured = _first_with_new_keys(_run(spark, table, contract), made)
+    if not count:
+        return Appended("", ())
+    every = _all(made[:count])
+    rows = sum(clean.found.found.rows for clean, _ in files[:count])
+    audited_hash = commit(table.opened, every, rows, table.name, table.branch)
+    return Appended(audited_hash, [(own, _of_file(own, measured)) for own in made[:count]])
+
+
+def _written(
+    spark: SparkSession,
+    layout: Layout,
+    contract: Contract,
+    files: Sequence[tuple[Clean, pa.Table]],
+) -> list[list[Any]]:
+    """Write the rows of each file; return its data files."""
+
+    def write(file: tuple[Clean, pa.Table]) -> list[Written]:
+        clean, rows = file
+        sink = DataFiles.of(clean.storage, layout, contract, clean.storage.spec)
+        written = sink.write_whole([Rows(rows)])
+        require_all(clean.found, written)
+        return written
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        return [data_files(spark, layout, each) for each in threads.map(write, files)]
+
+
+def _run(spark: SparkSession, table: GroupTable, contract: Contract) -> Run:
+    """Return a run on the group's branch that has no files yet."""
+    opened = table.opened
+    of = spark, table.spec, table.branch.token, contract
+    return Run(*of, opened.table, (), main_at=opened.main_at)
+
+
+def _first_with_new_keys(run: Run, files: Sequence[Sequence[Any]]) -> tuple[int, Measures]:
+    """Return of how many files from the first on all keys are new, and their measures together."""
+    found = _measured(run, files)
+    if found:
+        return len(files), found
+    new: tuple[int, Measures] = (0, {})
+    end = len(files)  # so many have a key that is not new
+    middle = 1  # as it is mostly the first one, which ended the turn before
+    while new[0] < middle < end:
+        if found := _measured(run, files[:middle]):
+            new = middle, found
+        else:
+            end = middle
+        middle = (new[0] + end) // 2
+    return new
+
+
+def _measured(run: Run, files: Sequence[Sequence[Any]]) -> Measures:
+    """Return the measures of the table's keys in all files together, none if one is not new."""
+    checks = [check for check in run.contract.checks if check.is_key_of_table]
+    found = tier_keys.answer(replace(run, files=tuple(_all(files))), checks)
+    return found if all(each.value == 0 for each in found.values()) else {}
+
+
+def _all(files: Sequence[Sequence[Any]]) -> list[Any]:
+    return [each for own in files for each in own]
+
+
+def _of_file(own: Sequence[Any], together: Measures) -> Measures:
+    """Return the measures of a file whose keys are new, as those of all files are."""
+    rows = sum(each.recordCount() for each in own)
+    return {id_: replace(each, rows=rows) for id_, each in together.items()}

@@ -1,0 +1,162 @@
+"""Files whose keys must be unique in their table come in turns, if a shared run may take them."""
+
+import pytest
+
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from lakegate.landing import LandedObject
+from tests.fakes.deployment import TABLE
+from tests.fakes.job import Script, crashed_once, passed, rejected, warned
+from tests.fakes.scenario import FIRST, Scenario
+
+pytestmark = pytest.mark.usefixtures("quiet")
+_NAMES = "bcde"
+_FOUR = [State.PUBLISHED] * 4
+
+
+@pytest.fixture
+def deployment(deployment: Scenario) -> Scenario:
+    """Return a deployment with a shared run, and with a table whose keys are unique."""
+    deployment.share(1)
+    deployment.look_beyond()
+    return deployment
+
+
+def land(deployment: Scenario, name: str, *keys: str, script: Script = passed) -> LandedObject:
+    """Land a file whose rows have these keys, by default its name."""
+    return deployment.land_with(f"shop/orders/{name}.parquet", *(keys or name), script=script)
+
+
+def turn(deployment: Scenario, *last: str, **scripts: Script) -> list[LandedObject]:
+    """Land a file, and four that wait for it, the last with these keys; publish the first."""
+    deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    given = {_NAMES[-1]: last}
+    found = [land(deployment, n, *given.get(n, ()), script=scripts.get(n, passed)) for n in _NAMES]
+    deployment.deliver()
+    assert all(deployment.ingestion(each).is_held for each in found)
+    deployment.run_jobs()
+    deployment.deliver()
+    return found
+
+
+def alone(deployment: Scenario, name: str, *keys: str) -> LandedObject:
+    """Land a file that gets a run of its own, as a large one does; its run ends."""
+    deployment.share(0)
+    landed = land(deployment, name, *keys)
+    deployment.deliver()
+    deployment.run_one_job(0)
+    deployment.share(1)
+    assert not deployment.ingestion(landed).takes_turns
+    return landed
+
+
+def commits(deployment: Scenario) -> list[list[str]]:
+    """Return the names of the files in each commit of main, in their order."""
+    log = list(deployment.catalog.log())[::-1]
+    named = [merge_commit.published(commit) for commit in log]
+    return [[each.object[-9] for each in files] for files in named if files]
+
+
+def known(deployment: Scenario, files: list[LandedObject]) -> list[Ingestion]:
+    return [deployment.ingestion(each) for each in files]
+
+
+def test_files_that_wait_are_audited_and_published_together(deployment: Scenario) -> None:
+    """The files behind the first one are one message, one group and one commit, without a run."""
+    files = turn(deployment)
+    assert deployment.adapters.work.size() == 1
+    deployment.check()
+    done = known(deployment, files)
+    assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 1)] * 4
+    assert commits(deployment) == [["t"], [*_NAMES]]
+    assert len({each.job_run for each in done}) == 1
+
+
+def test_of_two_files_with_one_key_the_earlier_one_is_published(deployment: Scenario) -> None:
+    """A file with a key of an earlier one of its turn comes in the next one, and is rejected."""
+    files = turn(deployment, "c", "e")
+    deployment.check()
+    assert deployment.states(*files) == [*_FOUR[:3], State.REJECTED]
+    assert commits(deployment) == [["t"], ["b", "c", "d"]]
+    assert len(deployment.told()) == 1
+
+
+def test_a_key_of_main_is_found_in_a_turn(deployment: Scenario) -> None:
+    """A file with a key that main has is rejected, and those before and after it are published."""
+    files = turn(deployment, "first")
+    after = land(deployment, "f")
+    deployment.check()
+    assert deployment.states(*files, after) == [*_FOUR[:3], State.REJECTED, State.PUBLISHED]
+    assert commits(deployment) == [["t"], ["b", "c", "d"], ["f"]]
+
+
+def test_each_file_has_its_own_verdict(deployment: Scenario) -> None:
+    """A file that fails another check is rejected; one that only warns has a turn of its own."""
+    files = turn(deployment, c=rejected, d=warned)
+    deployment.check()
+    assert deployment.states(*files) == [_FOUR[0], State.REJECTED, *_FOUR[2:]]
+    assert commits(deployment) == [["t"], ["b"], ["d"], ["e"]]
+
+
+def test_what_main_refuses_of_a_turn_runs_again_whole(deployment: Scenario) -> None:
+    """If main's table has changed, the files are compared with it once more, together."""
+    files = turn(deployment)
+    deployment.run_jobs()
+    deployment.others.append(TABLE)
+    deployment.check()
+    done = known(deployment, files)
+    assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 2)] * 4
+    assert commits(deployment) == [["t"], [*_NAMES]]
+
+
+def test_a_file_with_an_own_run_is_published_between_turns(deployment: Scenario) -> None:
+    """A large file waits in no turn, and finds the keys of a turn that came to main before it."""
+    deployment.ended(FIRST)
+    first = land(deployment, "b")
+    deployment.deliver()
+    large, same = alone(deployment, "c"), alone(deployment, "d", "b")
+    last = land(deployment, "e")
+    deployment.check()
+    assert deployment.states(first, large, same, last) == [
+        State.PUBLISHED,
+        State.PUBLISHED,
+        State.REJECTED,
+        State.PUBLISHED,
+    ]
+
+
+def test_a_file_with_an_own_run_within_a_turn_stops_nobody(deployment: Scenario) -> None:
+    """A large file that landed between those of a turn waits for all of them, or they for it."""
+    deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    before = land(deployment, "b")
+    large = alone(deployment, "c")
+    after = land(deployment, "d")
+    deployment.go()
+    deployment.clock.pass_(1)
+    deployment.check()
+    assert deployment.states(before, large, after) == _FOUR[:3]
+
+
+def test_the_next_turn_begins_after_a_file_with_an_own_run(deployment: Scenario) -> None:
+    """Once a file that killed its run has ended alone, files that waited for it are taken."""
+    deployment.land_with(FIRST, "first", script=crashed_once)
+    deployment.deliver()
+    files = [land(deployment, name) for name in _NAMES]
+    deployment.check()
+    assert deployment.states(*files) == _FOUR
+
+
+def test_a_failed_version_of_a_key_is_published_beside_the_next(deployment: Scenario) -> None:
+    """A file that was approved does not wait for a newer one of its key that waits for it."""
+    old = land(deployment, "b", "1", script=rejected)
+    deployment.settle()
+    deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    new = land(deployment, "b", "2")
+    deployment.deliver()
+    assert deployment.ingestion(new).is_held
+    deployment.publish_anyway(old, despite=deployment.ingestion(new).id)
+    deployment.check()
+    assert deployment.states(old, new) == _FOUR[:2]
