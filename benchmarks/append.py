@@ -61,7 +61,7 @@ class _Table:
 
 
 def _real() -> str:
-    text = readings_contract("bench.real", "parquet", unique=False)
+    text = readings_contract("bench.real", "parquet")
     own = "customProperties: [{property: provenance, value: all}, "
     own += "{property: sortOrder, value: [sensor]}, "
     text = text.replace("customProperties: [", own, 1)
@@ -69,7 +69,7 @@ def _real() -> str:
 
 
 _TABLES = {
-    "plain": _Table("bench.readings", readings_contract("bench.readings", "parquet", unique=False)),
+    "plain": _Table("bench.readings", readings_contract("bench.readings", "parquet")),
     "real": _Table("bench.real", _real(), has_days=True),
 }
 

@@ -10,6 +10,7 @@ own, whose shared run is warm. Its parts, each with tables of its own:
     e  one file a second for several tables that exist; in the middle the run is killed once
     f  the files of c, and some of a, beside one append for each by pyiceberg and by a warm Spark
     g  Parquet files of 2,000 rows at once, upserted into a table of a million rows
+    h  Parquet files of 2,000 rows at once, whose keys must be new in a table of a million rows
 
 After each burst, main must have exactly the good files' rows.
 """
@@ -35,7 +36,7 @@ from benchmarks.landings import (
 )
 from benchmarks.peers import beside_plain_appends
 from benchmarks.results import written
-from benchmarks.small_files import Kind, Upserts
+from benchmarks.small_files import Keyed, Kind, Upserts
 from functions.model.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
 from tests.e2e.conftest import Gate
@@ -47,6 +48,7 @@ _MANY = Kind("bench.many", "parquet", _SMALL_PARQUET, some_bad=True)
 _CSV = Kind("bench.text", "csv", _SMALL_CSV)
 _FIRST = Kind("bench.first", "parquet", _SMALL_PARQUET)
 _UPSERTS = Upserts("bench.upserts", "parquet", 2_000)
+_KEYED = Keyed("bench.keyed", "parquet", 2_000)
 _GZIP = Kind("bench.zipped", "csv.gz", 10_000)
 _COLUMNS = (
     *("files", "judged", "again", "job_runs", "commits"),
@@ -74,7 +76,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--gzip-files", type=int, default=36, help="files of part d")
     parser.add_argument("--seconds", type=int, default=300, help="duration of part e")
     parser.add_argument("--tables", type=int, default=20, help="tables of part e")
-    parser.add_argument("--upserts", type=int, default=256, help="files of part g")
+    parser.add_argument("--keyed", type=int, default=256, help="files of parts g and h")
     parser.add_argument("--peer-files", type=int, default=300, help="files of a in part f")
     return parser.parse_args()
 
@@ -139,13 +141,15 @@ def _kill_run(gate: Gate) -> datetime:
     return datetime.now(UTC)
 
 
-def _upserts(gate: Gate, options: argparse.Namespace) -> object:
-    """Upsert files at once, a tenth of whose keys the table has."""
-    gate.put_contract(_UPSERTS.contract)
-    measured(gate, lambda: [gate.drop(_UPSERTS.key(_UPSERTS.known), _UPSERTS.before())])
-    return _shown(
-        f"g  upserts into {_UPSERTS.known:,} rows", at_once(gate, _UPSERTS, options.upserts)
-    )
+def _by_key(kind: Keyed, what: str) -> Callable[[Gate, argparse.Namespace], object]:
+    """Return a part that lands files of a kind at once, for a table that has many rows."""
+
+    def part(gate: Gate, options: argparse.Namespace) -> object:
+        gate.put_contract(kind.contract)
+        measured(gate, lambda: [gate.drop(kind.key(kind.known), kind.before())])
+        return _shown(f"{what} {kind.known:,} rows", at_once(gate, kind, options.keyed))
+
+    return part
 
 
 def _peers(gate: Gate, options: argparse.Namespace) -> object:
@@ -179,7 +183,8 @@ _PARTS: Mapping[str, Callable[[Gate, argparse.Namespace], object]] = {
     "d": _burst(_GZIP, "gzip_files", "d  gzipped CSV, 10,000 rows"),
     "e": _flow,
     "f": _peers,
-    "g": _upserts,
+    "g": _by_key(_UPSERTS, "g  upserts into"),
+    "h": _by_key(_KEYED, "h  new keys into"),
 }
 
 

@@ -42,7 +42,7 @@ class Kind:
     @property
     def contract(self) -> str:
         """Return the table's contract, with checks of several tiers."""
-        return readings_contract(self.table, _FORMATS[self.ending], unique=True)
+        return readings_contract(self.table, _FORMATS[self.ending], key="unique: true")
 
     def key(self, number: int) -> str:
         """Return the key of a file."""
@@ -66,20 +66,40 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Upserts(Kind):
-    """Parquet files of which a tenth of the rows replace some of the table's `known` rows."""
+class Keyed(Kind):
+    """Parquet files whose keys must be new in a table that has `known` rows before."""
 
     known: int = 1_000_000
 
     @property
     def contract(self) -> str:
         """Return the table's contract."""
-        return readings_contract(self.table, _FORMATS[self.ending], upsert=True)
+        return readings_contract(self.table, _FORMATS[self.ending], key=_UNIQUE_IN_TABLE)
 
     def before(self) -> bytes:
         """Return a file with the rows that the table has before."""
-        columns = _readings([*self.table.encode()], self.known, bad=False)
-        return parquet({**columns, "id": np.arange(self.known)})
+        return parquet(self._rows_before())
+
+    def _rows_before(self) -> dict[str, Any]:
+        return _readings([*self.table.encode()], self.known, bad=False)
+
+    def good_rows(self, files: int) -> int:
+        """Return how many rows the table has after so many files."""
+        return self.known + super().good_rows(files)
+
+
+@dataclass(frozen=True)
+class Upserts(Keyed):
+    """Parquet files of which a tenth of the rows replace some of the table's `known` rows."""
+
+    @property
+    def contract(self) -> str:
+        """Return the table's contract."""
+        key = "primaryKey: true"
+        return readings_contract(self.table, _FORMATS[self.ending], key=key, mode="upsert")
+
+    def _rows_before(self) -> dict[str, Any]:
+        return {**super()._rows_before(), "id": np.arange(self.known)}
 
     def body(self, number: int) -> bytes:
         """Return a file."""
@@ -135,17 +155,16 @@ _WRITERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
 
 
 def readings_contract(
-    table: str, format_: str, *, unique: bool = False, upsert: bool = False
+    table: str, format_: str, *, key: str = "unique: false", mode: str = "append"
 ) -> str:
-    """Return the contract of a table of readings, whose ids may have to be `unique` in a file.
-
-    With `upsert` they are the key by which a file's rows are merged into the table.
-    """
-    key = "primaryKey: true" if upsert else f"unique: {str(unique).lower()}"
-    mode = "upsert" if upsert else "append"
+    """Return the contract of a table of readings; `key` is what it says of their ids."""
     return _CONTRACT.format(table=table, format=format_, key=key, mode=mode)
 
 
+_UNIQUE_IN_TABLE = (
+    "quality: [{metric: duplicateValues, mustBe: 0, "
+    "customProperties: [{property: scope, value: table}]}]"
+)
 _CONTRACT = """\
 kind: DataContract
 apiVersion: v3.1.0

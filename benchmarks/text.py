@@ -66,7 +66,7 @@ class _Text:
 
     @property
     def contract(self) -> str:
-        return readings_contract(self.table, _FORMATS[self.ending], unique=False)
+        return readings_contract(self.table, _FORMATS[self.ending])
 
     def measured(self, folder: Path, parts: Collection[str] = _PARTS) -> dict[str, object]:
         """Return the costs of reading and of ingesting a good file and one of bad rows."""

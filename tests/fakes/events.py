@@ -289,7 +289,7 @@ class Contract:
             return
         if self.now == "holds duplicates" and stage.lost_batches:
             return
-        if self.now in _REPLACE_ROWS and stage.checks_whole_table:
+        if self.now in ("replaces versions", *_REPLACE_ROWS) and stage.checks_whole_table:
             return
         text, ends = CONTRACTS[self.now]
         text = BEYOND * stage.checks_whole_table + text
