@@ -50,9 +50,10 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
 def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
     """Return whether no other file comes between those of a group, in flight or on main.
 
-    Else the files before it wait for none of the others, which wait for it: no commit can have all.
+    It matters where files remove rows of others. Where they are compared only, a file whose event
+    came late is compared with the later ones, too.
     """
-    if len(members) == 1 or not members[0].takes_turns:
+    if len(members) == 1 or not members[0].is_ordered:
         return True
     is_parted = comes_between(adapters, members, _patience(adapters))
     return not (is_parted or is_overtaken(adapters, members))

@@ -110,6 +110,28 @@ def test_what_main_refuses_of_a_turn_runs_again_whole(deployment: Scenario) -> N
     assert commits(deployment) == [["t"], [*_NAMES]]
 
 
+def test_a_file_that_comes_late_waits_for_the_turn(deployment: Scenario) -> None:
+    """If a file is found that landed between those of a turn, it is compared with all of them."""
+    deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    before = land(deployment, "b")
+    deployment.loses_events = True
+    late, same = land(deployment, "c"), land(deployment, "d", "e")
+    deployment.loses_events = False
+    after = land(deployment, "e")
+    deployment.go()
+    deployment.deliver()
+    assert deployment.ingestion(after).is_shared
+    deployment.send_upload(late, same)
+    deployment.check()
+    assert deployment.states(before, late, same, after) == [
+        *_FOUR[:2],
+        State.REJECTED,
+        State.PUBLISHED,
+    ]
+    assert commits(deployment) == [["t"], ["b", "e"], ["c"]]
+
+
 def test_a_file_with_an_own_run_is_published_between_turns(deployment: Scenario) -> None:
     """A large file waits in no turn, and finds the keys of a turn that came to main before it."""
     deployment.ended(FIRST)
