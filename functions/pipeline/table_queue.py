@@ -38,12 +38,12 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
         return True
     waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
     queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
-    own = {ingestion.id, *ingestion.group}
-    start = min(_place(each) for each in (ingestion, *listed) if each.id in own)
+    group = (each for each in listed if each.id in ingestion.group)
+    start = min(map(_place, (ingestion, *group)))  # its files are published together
     return not ingestion.turn and any(
         _place(each) < start and each.saved_at > since
         for each in queue
-        if each.id not in own and not _waits_for(each, ingestion)
+        if not _waits_for(each, ingestion)
     )
 
 

@@ -1,9 +1,12 @@
 """Files whose keys must be unique in their table come in turns, if a shared run may take them."""
 
+from contextlib import suppress
+
 import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
+from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import Script, crashed_once, passed, rejected, warned
@@ -149,16 +152,23 @@ def test_a_file_with_an_own_run_is_published_between_turns(deployment: Scenario)
 
 
 def test_a_file_with_an_own_run_within_a_turn_stops_nobody(deployment: Scenario) -> None:
-    """A large file that landed between those of a turn waits for all of them, or they for it."""
-    deployment.land_with(FIRST, "first")
+    """A large file that landed between those of a turn waits for all of them, and they not."""
+    deployment.loses_events = True
+    first, before, large, after = [land(deployment, name) for name in "abcd"]
+    deployment.loses_events = False
+    deployment.share(0)
+    deployment.send_upload(large)
     deployment.deliver()
-    before = land(deployment, "b")
-    large = alone(deployment, "c")
-    after = land(deployment, "d")
-    deployment.go()
-    deployment.clock.pass_(1)
-    deployment.check()
-    assert deployment.states(before, large, after) == _FOUR[:3]
+    deployment.share(1)
+    for each in (first, before, after):
+        deployment.send_upload(each)
+        deployment.deliver()
+    deployment.run_one_job(0)
+    deployment.deliver()
+    assert deployment.states(first, large) == [State.LANDED, State.AUDITED]
+    deployment.go(8)
+    assert deployment.states(first, before, large, after) == _FOUR
+    assert commits(deployment) == [["a"], ["b", "d"], ["c"]]
 
 
 def test_the_next_turn_begins_after_a_file_with_an_own_run(deployment: Scenario) -> None:
@@ -170,15 +180,29 @@ def test_the_next_turn_begins_after_a_file_with_an_own_run(deployment: Scenario)
     assert deployment.states(*files) == _FOUR
 
 
-def test_a_failed_version_of_a_key_is_published_beside_the_next(deployment: Scenario) -> None:
-    """A file that was approved does not wait for a newer one of its key that waits for it."""
+def test_a_turn_has_one_message(deployment: Scenario) -> None:
+    """All files of a turn have one message; the sweep queues it again only if it was lost."""
+    files = turn(deployment)
+    deployment.clock.pass_(7200)
+    deployment.sweep()
+    assert deployment.adapters.work.size() == 1
+    deployment.queues.lose()
+    deployment.clock.pass_(7200)
+    deployment.sweep()
+    assert deployment.adapters.work.size() == 1
+    deployment.check()
+    assert deployment.states(*files) == _FOUR
+
+
+def test_an_approved_version_of_a_key_waits_for_no_held_one(deployment: Scenario) -> None:
+    """A file that was approved comes to main before a newer one of its key, which waits for it."""
     old = land(deployment, "b", "1", script=rejected)
     deployment.settle()
-    deployment.land_with(FIRST, "first")
-    deployment.deliver()
+    deployment.fail("catalog.merge")
+    with suppress(Transient):
+        deployment.publish_anyway(old)
     new = land(deployment, "b", "2")
     deployment.deliver()
     assert deployment.ingestion(new).is_held
-    deployment.publish_anyway(old, despite=deployment.ingestion(new).id)
     deployment.check()
     assert deployment.states(old, new) == _FOUR[:2]
