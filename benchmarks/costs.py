@@ -14,8 +14,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id, report_key
 from lakegate.report import AuditReport, Step, Verdict
 from spark_jobs import main as job
+from spark_jobs.groups.group import ingest_group
 from spark_jobs.lake.storage import Storage
-from spark_jobs.shared.group import ingest_group
 from spark_jobs.spark.session import session_settings
 from spark_jobs.spark.step_metrics import Meter
 from tests.services import Services, fresh_session, services, warm_spark

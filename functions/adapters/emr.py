@@ -140,7 +140,7 @@ class WorkerSize:
 
 
 # Four GB a worker, of the two to eight that EMR Serverless gives to one vCPU. Half is Python's,
-# which decodes the files of a group in the driver (spark_jobs/shared/group_arrow.py).
+# which decodes the files of a group in the driver (spark_jobs/groups/group_arrow.py).
 SMALL = WorkerSize(cores=1, memory="2g", executors=1, beside="2g")
 _SHARED_EXECUTORS = 4
 

@@ -2,6 +2,7 @@
 
 With checks of the whole table, each ingestion that main takes makes all others audit again. So
 they are published one after the other: first those in a re-audit, then by the time they landed.
+Those that a shared run takes are not even started before (landing_order.py).
 A change that main refused has priority as well, and every file of its table waits for it: the
 whole change has to run again, and a stream of files would refuse it for ever.
 

@@ -1,9 +1,9 @@
-"""Form the turns of an ordered table: files that follow each other, and come to main together.
+"""Form the turns of a table: files that follow each other, and come to main together.
 
 A turn begins with the first file of the table that is in flight. Files that follow it join as long
 as each is held, may share a run, and is to be judged like any other: what a person approved, what
 main lost, and what a later file on main has overtaken has a turn of its own. So has every file of a
-contract whose files cannot be merged together. The run ends a turn where another contract begins.
+contract whose files cannot enter together. The run ends a turn where another contract begins.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -7,12 +7,12 @@ from pyspark.sql import SparkSession
 
 from lakegate.jobspec import JobSpec
 from lakegate.shared_run import SharedRun
+from spark_jobs.groups.group import ingest_group
+from spark_jobs.groups.in_order import ingest_in_order
 from spark_jobs.lake.aws import client
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.run.attempt import carry_out, wait_for_token
-from spark_jobs.shared.group import ingest_group
-from spark_jobs.shared.in_order import ingest_in_order
 from spark_jobs.shared.taken_files import Means, TakenFiles
 from spark_jobs.spark.session import another_session
 

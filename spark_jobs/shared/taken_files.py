@@ -11,24 +11,13 @@ from lakegate.landing import LandedObject, branch_name, run_name
 from lakegate.report import AuditReport
 from lakegate.shared_run import SharedRun
 from lakegate.tokens import end
+from spark_jobs.groups.begun import Begun
 from spark_jobs.lake.nessie_branch import MAIN, Branch, BranchExists
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark.unforeseen import explained
 
 MARKER = ".trying"  # of the key of a marker, beside the report
 _THREADS = 8  # requests at a time
-
-
-@dataclass(frozen=True)
-class Begun:
-    """The first files of a turn, none if the very first is to be ingested alone.
-
-    The `reports` are those of files that were merged together. `refused` ones are to be ingested
-    alone, so that their reports show why. All files after these wait for a later turn.
-    """
-
-    reports: tuple[AuditReport, ...] = ()
-    refused: tuple[Storage, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import group_branch, group_reports_key
 from lakegate.report import AuditReport, Verdict, to_lines
-from spark_jobs.shared.taken_files import Begun, Means
+from spark_jobs.groups.begun import Begun
+from spark_jobs.shared.taken_files import Means
 from tests.fakes.catalog import FakeCatalog
 from tests.fakes.faults import ProcessDied
 from tests.fakes.job import (
@@ -98,7 +99,7 @@ class Judges:
         )
 
     def _together(self, files: Sequence[Any], token: str) -> Sequence[AuditReport]:
-        """See spark_jobs.shared.group.ingest_group."""
+        """See spark_jobs.groups.group.ingest_group."""
         specs = list({file.spec.ingestion: file.spec for file in files}.values())
         agreed = self.lake.contract_at(specs[0].contract_key, specs[0].contract_version)
         with _as_nessie_answers():
@@ -115,7 +116,7 @@ class Judges:
         return found.verdict is Verdict.PASSED and fine and found.rows_written > 0
 
     def _append(self, specs: Sequence[JobSpec], mode: WriteMode) -> Sequence[AuditReport]:
-        """See spark_jobs.shared.group_arrow and spark_jobs.shared.keyed."""
+        """See spark_jobs.groups.group_arrow and spark_jobs.groups.keyed."""
         assert not mode.merges
         own = self._on_one_branch(specs)
         branch, table = own[0].branch, own[0].table
@@ -123,7 +124,7 @@ class Judges:
         return self._stored(own, [passed_report(spec, "") for spec in own])
 
     def _in_order(self, files: Sequence[Any], token: str) -> Begun:
-        """See spark_jobs.shared.in_order.ingest_in_order."""
+        """See spark_jobs.groups.in_order.ingest_in_order."""
         first = files[0].spec
         agreed = self.lake.contract_at(first.contract_key, first.contract_version).contract
         if not comes_in_turns(agreed):
@@ -168,7 +169,7 @@ class Judges:
         return self._stored(own, reports)
 
     def _on_one_branch(self, specs: Sequence[JobSpec]) -> list[JobSpec]:
-        """Return the files on a new branch. See spark_jobs.shared.group_commit.GroupTable."""
+        """Return the files on a new branch. See spark_jobs.groups.group_commit.GroupTable."""
         branch = group_branch(specs[0].table, self.token().zfill(16))
         base = FakeBranch(self.catalog, branch).create()
         return [replace(spec, branch=branch, base_hash=base) for spec in specs]
@@ -176,7 +177,7 @@ class Judges:
     def _stored(
         self, own: Sequence[JobSpec], reports: Sequence[AuditReport]
     ) -> Sequence[AuditReport]:
-        """Store the reports of a group. See spark_jobs.shared.group_commit.Group."""
+        """Store the reports of a group. See spark_jobs.groups.group_commit.Group."""
         branch, table = own[0].branch, own[0].table
         audited = self.catalog.own_commit(branch, own[0].base_hash)
         group = tuple(spec.ingestion for spec in own)

@@ -11,7 +11,7 @@ from pyarrow import parquet as pq
 
 from lakegate.contract.model import parse
 from spark_jobs.files.arrow.types import schema_of
-from spark_jobs.shared.group_sql import left_for_sql, measured
+from spark_jobs.groups.group_sql import left_for_sql, measured
 from tests.spark.conftest import Job
 from tests.spark.measuring import contract_of, custom, reading_session
 

@@ -14,8 +14,8 @@ import pytest
 from lakegate.change import Effect
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
+from spark_jobs.groups.in_order import ingest_in_order
 from spark_jobs.lake.storage import Storage
-from spark_jobs.shared.in_order import ingest_in_order
 from tests.fakes.schema import validate_report
 from tests.services import fresh_session
 from tests.spark.conftest import Job, new_table, parquet

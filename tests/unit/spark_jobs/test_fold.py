@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_jobs.shared.fold import Changes, Folded, Present, Steps, fold, numbered, ranked
+from spark_jobs.groups.fold import Changes, Folded, Present, Steps, fold, numbered, ranked
 
 _HISTORIES = 3_000
 

@@ -18,9 +18,9 @@ from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.audit.run import RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.source import LocalFile
+from spark_jobs.groups.group_arrow import Judge, sort_out
 from spark_jobs.one_pass.examined import require_all
 from spark_jobs.one_pass.prepare import prepared
-from spark_jobs.shared.group_arrow import Judge, sort_out
 from spark_jobs.write.files import DataFiles, Rows
 from tests.fakes.lakes import MemoryLake, data_files, layout_for
 from tests.fakes.parquet_files import declared, written

@@ -28,12 +28,12 @@ from lakegate.text import one_line
 from spark_jobs.audit.run import Measured
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.types import schema_of
+from spark_jobs.groups import keyed, merged
+from spark_jobs.groups.begun import Begun
+from spark_jobs.groups.group_arrow import Clean, Judge, Judged, Table, answered, read, rows_for_sql
+from spark_jobs.groups.group_commit import Entered, Group, Passed
 from spark_jobs.lake.storage import Storage, held
 from spark_jobs.one_pass.examined import WAY
-from spark_jobs.shared import keyed, merged
-from spark_jobs.shared.group_arrow import Clean, Judge, Judged, Table, answered, read, rows_for_sql
-from spark_jobs.shared.group_commit import Entered, Group, Passed
-from spark_jobs.shared.taken_files import Begun
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained
 from spark_jobs.write.files import Rows

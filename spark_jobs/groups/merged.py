@@ -18,9 +18,9 @@ from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Permanent
-from spark_jobs.shared.fold import Changes, Folded, Present, Steps, fold, numbered, ranked
-from spark_jobs.shared.group_commit import GroupTable
-from spark_jobs.shared.group_sql import in_memory
+from spark_jobs.groups.fold import Changes, Folded, Present, Steps, fold, numbered, ranked
+from spark_jobs.groups.group_commit import GroupTable
+from spark_jobs.groups.group_sql import in_memory
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.write import replacing
 

@@ -17,8 +17,8 @@ from lakegate.contract.sharing import comes_in_turns, why_alone
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport
 from lakegate.text import one_line
+from spark_jobs.groups.group_arrow import write_together
 from spark_jobs.lake.storage import Storage, held
-from spark_jobs.shared.group_arrow import write_together
 
 _THREADS = 8
 _LARGEST = 64 << 20  # bytes of any file in a group

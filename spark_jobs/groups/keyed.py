@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 from lakegate.contract.model import Contract
 from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.run import Measured, Run
+from spark_jobs.groups.group_arrow import Clean
+from spark_jobs.groups.group_commit import GroupTable
 from spark_jobs.one_pass.examined import require_all
-from spark_jobs.shared.group_arrow import Clean
-from spark_jobs.shared.group_commit import GroupTable
 from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles, Rows

@@ -24,11 +24,11 @@ from lakegate.report import CheckResult, Status, Verdict
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.groups import group_sql
+from spark_jobs.groups.group_commit import Entered, Group, GroupTable, Passed, spec_like
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import WAY, Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
-from spark_jobs.shared import group_sql
-from spark_jobs.shared.group_commit import Entered, Group, GroupTable, Passed, spec_like
 from spark_jobs.spark import jvm
 from spark_jobs.spark.session import another_session
 from spark_jobs.spark.step_metrics import Meter

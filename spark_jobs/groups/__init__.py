@@ -1,0 +1,1 @@
+"""Ingest files of one table together, and in turns."""
