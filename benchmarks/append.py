@@ -21,22 +21,10 @@ from benchmarks.costs import Bench, Work, bench
 from benchmarks.landings import main as main_branch
 from benchmarks.peers import read
 from benchmarks.results import parquet, written
-from benchmarks.small_files import readings_contract
+from benchmarks.small_files import readings_contract, real_contract
 from lakegate.landing import LandedObject
 
 _DAYS = 30
-_DAY = """\
-      - name: day
-        logicalType: date
-        partitioned: true
-        partitionKeyPosition: 1
-        customProperties: [{property: partitionTransform, value: day}]
-        quality:
-          - id: day_by_kind
-            type: custom
-            engine: lakegate
-            implementation: {check: rowExpression, expression: "kind <> 'a' OR day IS NOT NULL"}
-"""
 
 
 @dataclass(frozen=True)
@@ -60,17 +48,9 @@ class _Table:
         return parquet(columns | days)
 
 
-def _real() -> str:
-    text = readings_contract("bench.real", "parquet")
-    own = "customProperties: [{property: provenance, value: all}, "
-    own += "{property: sortOrder, value: [sensor]}, "
-    text = text.replace("customProperties: [", own, 1)
-    return text.replace("    properties:\n", f"    properties:\n{_DAY}", 1)
-
-
 _TABLES = {
     "plain": _Table("bench.readings", readings_contract("bench.readings", "parquet")),
-    "real": _Table("bench.real", _real(), has_days=True),
+    "real": _Table("bench.real", real_contract("bench.real"), has_days=True),
 }
 
 

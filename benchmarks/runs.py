@@ -9,8 +9,10 @@ own, whose shared run is warm. Its parts, each with tables of its own:
     d  gzipped CSV files of 10,000 rows at once
     e  one file a second for several tables that exist; in the middle the run is killed once
     f  the files of c, and some of a, beside one append for each by pyiceberg and by a warm Spark
-    g  Parquet files of 2,000 rows at once, upserted into a table of a million rows
-    h  Parquet files of 2,000 rows at once, whose keys must be new in a table of a million rows
+    g  Parquet files at once, by default of 2,000 rows, upserted into a table of a million rows
+    h  such files, whose keys must be new in a table of a million rows
+    i  Parquet files of 2,000 rows and a day each at once, for a plain table, and for one with
+       partitions by day, an order, provenance, a key and a condition in SQL
 
 After each burst, main must have exactly the good files' rows.
 """
@@ -36,7 +38,7 @@ from benchmarks.landings import (
 )
 from benchmarks.peers import beside_plain_appends
 from benchmarks.results import written
-from benchmarks.small_files import Keyed, Kind, Upserts
+from benchmarks.small_files import Keyed, Kind, Real, Upserts
 from functions.model.ingestion import Ingestion, State
 from lakegate.landing import LandedObject
 from tests.e2e.conftest import Gate
@@ -47,8 +49,7 @@ _SMALL_PARQUET, _SMALL_CSV = 900, 450  # rows of 20 KB
 _MANY = Kind("bench.many", "parquet", _SMALL_PARQUET, some_bad=True)
 _CSV = Kind("bench.text", "csv", _SMALL_CSV)
 _FIRST = Kind("bench.first", "parquet", _SMALL_PARQUET)
-_UPSERTS = Upserts("bench.upserts", "parquet", 2_000)
-_KEYED = Keyed("bench.keyed", "parquet", 2_000)
+_REAL_ROWS = 2_000
 _GZIP = Kind("bench.zipped", "csv.gz", 10_000)
 _COLUMNS = (
     *("files", "judged", "again", "job_runs", "commits"),
@@ -77,6 +78,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=300, help="duration of part e")
     parser.add_argument("--tables", type=int, default=20, help="tables of part e")
     parser.add_argument("--keyed", type=int, default=256, help="files of parts g and h")
+    parser.add_argument("--keyed-rows", type=int, default=2_000, help="rows of each of these")
+    parser.add_argument("--real-files", type=int, default=256, help="files of part i, twice")
     parser.add_argument("--peer-files", type=int, default=300, help="files of a in part f")
     return parser.parse_args()
 
@@ -141,15 +144,30 @@ def _kill_run(gate: Gate) -> datetime:
     return datetime.now(UTC)
 
 
-def _by_key(kind: Keyed, what: str) -> Callable[[Gate, argparse.Namespace], object]:
+def _by_key(of: type[Keyed], table: str, what: str) -> Callable[[Gate, argparse.Namespace], object]:
     """Return a part that lands files of a kind at once, for a table that has many rows."""
 
     def part(gate: Gate, options: argparse.Namespace) -> object:
+        kind = of(table, "parquet", options.keyed_rows)
         gate.put_contract(kind.contract)
         measured(gate, lambda: [gate.drop(kind.key(kind.known), kind.before())])
         return _shown(f"{what} {kind.known:,} rows", at_once(gate, kind, options.keyed))
 
     return part
+
+
+def _real(gate: Gate, options: argparse.Namespace) -> object:
+    """Land files at once for a plain table, and then for one as people have them."""
+    kinds = {
+        "plain": Kind("bench.plain", "parquet", _REAL_ROWS),
+        "real": Real("bench.real", "parquet", _REAL_ROWS),
+    }
+    found = {}
+    for name, kind in kinds.items():
+        at_once(gate, kind, 1)  # creates the table
+        figures = at_once(gate, kind, options.real_files, first=1)
+        found[name] = _shown(f"i  {name} table", figures)
+    return found
 
 
 def _peers(gate: Gate, options: argparse.Namespace) -> object:
@@ -183,8 +201,9 @@ _PARTS: Mapping[str, Callable[[Gate, argparse.Namespace], object]] = {
     "d": _burst(_GZIP, "gzip_files", "d  gzipped CSV, 10,000 rows"),
     "e": _flow,
     "f": _peers,
-    "g": _by_key(_UPSERTS, "g  upserts into"),
-    "h": _by_key(_KEYED, "h  new keys into"),
+    "g": _by_key(Upserts, "bench.upserts", "g  upserts into"),
+    "i": _real,
+    "h": _by_key(Keyed, "bench.keyed", "h  new keys into"),
 }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.results import parquet
 
+_DAYS = 4  # of which files bring one each
 _ONE_BAD_IN = 100
 _BAD_VALUE = -1.0  # below the contract's minimum
 _KINDS = ("a", "b", "c")
@@ -63,6 +64,22 @@ class Kind:
     def good_rows(self, files: int) -> int:
         """Return how many rows so many files bring to main."""
         return self.rows * sum(not self.is_bad(number) for number in range(files))
+
+
+@dataclass(frozen=True)
+class Real(Kind):
+    """Parquet files of a day each, for a table with days, an order, provenance and own SQL."""
+
+    @property
+    def contract(self) -> str:
+        """Return the table's contract."""
+        return real_contract(self.table, key="unique: true")
+
+    def body(self, number: int) -> bytes:
+        """Return a file."""
+        columns = _readings([number, *self.table.encode()], self.rows, bad=False)
+        day = np.datetime64("2026-01-01") + number % _DAYS
+        return parquet({**columns, "day": np.full(self.rows, day)})
 
 
 @dataclass(frozen=True)
@@ -161,6 +178,27 @@ def readings_contract(
     return _CONTRACT.format(table=table, format=format_, key=key, mode=mode)
 
 
+def real_contract(table: str, *, key: str = "unique: false") -> str:
+    """Return the contract of a table of readings with days, an order, provenance and own SQL."""
+    text = readings_contract(table, "parquet", key=key)
+    own = "customProperties: [{property: provenance, value: all}, "
+    own += "{property: sortOrder, value: [sensor]}, "
+    text = text.replace("customProperties: [", own, 1)
+    return text.replace("    properties:\n", f"    properties:\n{_DAY}", 1)
+
+
+_DAY = """\
+      - name: day
+        logicalType: date
+        partitioned: true
+        partitionKeyPosition: 1
+        customProperties: [{property: partitionTransform, value: day}]
+        quality:
+          - id: day_by_kind
+            type: custom
+            engine: lakegate
+            implementation: {check: rowExpression, expression: "kind <> 'a' OR day IS NOT NULL"}
+"""
 _UNIQUE_IN_TABLE = (
     "quality: [{metric: duplicateValues, mustBe: 0, "
     "customProperties: [{property: scope, value: table}]}]"

@@ -94,6 +94,18 @@ def test_what_no_run_began_waits_for_the_next_turn(deployment: Scenario) -> None
     assert {each.attempt - each.tries_from for each in done} == {1}
 
 
+def test_turns_are_shorter_where_files_end_them(deployment: Scenario) -> None:
+    """Where each file ends its turn, few files are held again often."""
+    deployment.land(FIRST)
+    deployment.deliver()
+    files = [deployment.land(f"shop/orders/{n:02}.parquet", script=warned) for n in range(30)]
+    deployment.check()
+    done = known(deployment, files)
+    assert {each.state for each in done} == {State.PUBLISHED}
+    assert sum(each.attempt - 1 for each in done) < 5 * len(files)
+    assert max(each.attempt for each in done) < 9
+
+
 def test_a_file_that_comes_late_is_let_in_between(deployment: Scenario) -> None:
     """If a file is found that belongs between those of a turn, the turn runs again with it."""
     before, late, after = parted(deployment)
