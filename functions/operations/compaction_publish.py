@@ -28,11 +28,13 @@ class Unsound(LakegateError):
 def publish(adapters: Adapters, begun: Compaction) -> None:
     """Publish it, unless main has it already; its comparison has succeeded.
 
-    Raises CannotRebase or Unsound where main cannot take it.
+    Raises CannotRebase or Unsound where main cannot take it, UnknownBranch if another process has
+    dropped it, but has died before it said so.
     """
     _require_same_rows(adapters, begun)
     if _is_published(adapters, begun):
         return
+    adapters.catalog.head(begun.branch)
     compared = adapters.tables().change(begun.table, _at(begun.base), _at(begun.rewritten))
     if not compared.removed:
         raise Unsound("NO_EFFECT", "no data file was rewritten")

@@ -44,7 +44,7 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     return not ingestion.turn and any(
         _place(each) < start and each.saved_at > since
         for each in queue
-        if not _waits_for(each, ingestion)
+        if each.id != ingestion.id and not _waits_for(each, ingestion)
     )
 
 

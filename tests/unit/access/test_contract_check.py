@@ -213,7 +213,7 @@ def test_only_a_probable_slip_gets_a_hint(column: str, fields: list[tuple[int, s
         (
             "",
             "- {metric: rowCount, mustBe: 1, customProperties: [{property: scope, value: table}]}",
-            "a job run of its own: its check rowCountInTable depends on the table's existing rows",
+            "ingested alone: its check rowCountInTable depends on the table's existing rows",
         ),
         (
             "",

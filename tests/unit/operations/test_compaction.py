@@ -209,6 +209,19 @@ def test_it_is_dropped_if_its_files_are_gone(lake: Upkeep) -> None:
     assert lake.catalog.branches("upkeep/", "publish/") == []
 
 
+def test_a_drop_that_died_is_ended_by_the_next_look(lake: Upkeep) -> None:
+    """A compaction whose branch was deleted, and whose end was not saved, does not wait a day."""
+    lake.start()
+    table = lake.main_table
+    changed = replace(table, files=table.files[1:]).append("rewritten")
+    lake.catalog.commit(MAIN, TABLE, changed)
+    lake.fail("ledger.save_compactions")
+    with pytest.raises(Transient):
+        lake.settle_it()
+    assert lake.settle_it().step is Step.DROPPED
+    assert lake.nothing_left()
+
+
 def test_lost_rows_never_reach_main(lake: Upkeep) -> None:
     """If the fingerprints differ, the branch is dropped and main stays as it is."""
     head = lake.catalog.head(MAIN)
