@@ -21,6 +21,7 @@ from benchmarks.parameters import (
     Settings,
     Shared,
     Steps,
+    Turns,
 )
 from benchmarks.simulate import SCENARIOS, Scenario
 
@@ -76,16 +77,23 @@ def bill(files: int = 1, megabytes: float = 2.0) -> list[Line]:
     return [*_emr(vcpus, memory, hours), *_others(REQUESTS, files, megabytes, lambdas)]
 
 
-def shared_bill(files: int, group: int) -> list[Line]:
+def shared_bill(files: int, group: int, turn: float = 0.0) -> list[Line]:
     """Return what files of 2 MB in shared runs cost, which land evenly over a month in groups.
 
-    A run is up while files come, and until it was idle for long.
+    A run is up while files come, and until it was idle for long. Files that come in turns, of which
+    each takes `turn` seconds, also take an executor for so long.
     """
     asked = SHARED.requests_alone if group == 1 else SHARED.requests_together
-    hours = min(HOURS, files / group * (SETTINGS.idle + SHARED.seconds(group)) / 3600)
+    works = group * turn or SHARED.seconds(group)
+    hours = up(files, group, works) + files * turn / 3600
     lambdas = STEPS.upload + (STEPS.judge + STEPS.merge + STEPS.record) / group
     workers = SHARED.vcpus, SHARED.gigabytes
     return [*_emr(*workers, hours), *_others(asked, files, 2.0, lambdas)]
+
+
+def up(files: int, group: int, seconds: float) -> float:
+    """Return the hours of a month in which a run is up that works so long on each group."""
+    return min(HOURS, files / group * (SETTINGS.idle + seconds) / 3600)
 
 
 def _emr(vcpus: int, memory: int, hours: float) -> list[Line]:
@@ -244,16 +252,21 @@ def shared() -> Iterator[str]:
         *("a million files of 2 MB in a month, landing", "EMR", "all", "EMR is up"),
         "files a minute of one table that one run takes at most",
     )
-    groups = {"one by one": 1, "10 at once": 10, "100 at once": MOST_TOGETHER}
-    yield from _table(*columns, rows=(_sharing(name, n) for name, n in groups.items()))
+    turns, groups = Turns(), {"one by one": 1, "10 at once": 10, "100 at once": MOST_TOGETHER}
+    rows = [_sharing(name, n, SHARED.seconds(n)) for name, n in groups.items()]
+    of_turns = {"upserted": turns.merged, "keys of the whole table": turns.compared}
+    rows += [
+        _sharing(f"{turns.files} at once, {name}", turns.files, turns.files * seconds, seconds)
+        for name, seconds in of_turns.items()
+    ]
+    yield from _table(*columns, rows=rows)
 
 
-def _sharing(name: str, group: int) -> tuple[str, ...]:
-    vcpus, memory, *others = shared_bill(_MILLION, group)
-    emr, hours = total([vcpus, memory]), vcpus.quantity / SHARED.vcpus
-    most = 60 * group / SHARED.seconds(group)
+def _sharing(name: str, group: int, seconds: float, turn: float = 0.0) -> tuple[str, ...]:
+    vcpus, memory, *others = shared_bill(_MILLION, group, turn)
+    emr, hours = total([vcpus, memory]), up(_MILLION, group, seconds)
     costs = f"${emr:,.0f}", f"${emr + total(others):,.0f}"
-    return name, *costs, f"{hours:,.0f} h", f"{most:,.0f}"
+    return name, *costs, f"{hours:,.0f} h", f"{60 * group / seconds:,.0f}"
 
 
 def searched() -> Iterator[str]:
