@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-integrations test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-nessie bench-nessie-size bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package simulate wheel lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-integrations test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package wheel lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -88,18 +88,6 @@ bench-audit: setup ## Time the audit beside Great Expectations and cuallee, inst
 bench-keys: setup ## Time a key that must be unique in the whole table, beside grouping it
 	@.venv/bin/python -m benchmarks.keys
 
-bench-nessie: setup ## Time Nessie on RocksDB and on PostgreSQL: files a second, many at once
-	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-bench
-	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
-		requirements-dev.txt requirements-bench.txt
-	@.venv-bench/bin/python -m benchmarks.nessie
-
-bench-nessie-size: setup ## Time Nessie with half a core, as the default task on Fargate (root)
-	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-bench
-	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
-		requirements-dev.txt requirements-bench.txt
-	@.venv-bench/bin/python -m benchmarks.nessie_size
-
 bench-page: browser ## Time the quality page's first views, and take the pictures of the README
 	@.venv/bin/python -m benchmarks.page --pictures docs/images
 
@@ -108,9 +96,6 @@ bench-publish: setup ## Time publishing: taken and refused branches, many at onc
 
 bench-runs: setup ## Time many small files: bursts, a flow, a killed run, plain appends
 	@.venv/bin/python -m benchmarks.runs
-
-simulate: setup ## Simulate the queues and limits under 1, 100 and 10,000 files a minute
-	@.venv/bin/python -m benchmarks.simulate
 
 bench-steps: setup ## Count one file's requests to S3 and Nessie, and time its steps
 	@.venv/bin/python -m benchmarks.steps

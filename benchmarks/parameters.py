@@ -22,7 +22,7 @@ class Steps:
     of a group adds: three. `merge` is a merge without a conflict, `rebase` what a conflict adds,
     `member` what each further file of the rebase adds (make bench-publish). `create`, `commit`,
     `merged` and `delete` are how long one request keeps all of Nessie busy: one by the files a
-    second that it took (make bench-nessie, PostgreSQL).
+    second that it took (PostgreSQL, docs/benchmarks.md).
     """
 
     upload: float = 0.15
@@ -126,8 +126,6 @@ class Upkeep:
 
 
 MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
-PER_RUN = 250  # waiting files for which there is one shared run (pipeline/shared_runs.py)
-LOOK = 10.0  # seconds between two looks of uploads at the slots (model/slot.py)
 ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 
@@ -135,18 +133,17 @@ ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted b
 class Aws:
     """Assumptions about AWS, each with its source.
 
-    `event` is from a change to its message in a queue (seconds, commonly reported). `cold` is how
-    long a run waits for its workers, `warm` if workers are kept warm ("Pre-initialized capacity"
-    says seconds; for cold workers AWS gives no figure, one to two minutes are reported).
-    StartJobRun takes `starts` requests a second, and `starts_at_once` after a pause ("Endpoints and
-    quotas": 1 and 25). `account_vcpus` is the account's vCPUs at a time (16 is a new account's;
-    Service Quotas shows both limits and raises them). `lambdas` is the
-    account's concurrent executions ("Lambda quotas": 1,000). `page` is how long DynamoDB reads a
-    megabyte of an index, as each publish does to find others of its table, `listing` what S3 takes
-    for a thousand versions and `lookup` what DynamoDB takes for a hundred items (guesses).
+    `cold` is how long a run waits for its workers, `warm` if workers are kept warm ("Pre-
+    initialized capacity" says seconds; for cold workers AWS gives no figure, one to two minutes
+    are reported). StartJobRun takes `starts` requests a second, and `starts_at_once` after a
+    pause ("Endpoints and quotas": 1 and 25). `account_vcpus` is the account's vCPUs at a time
+    (16 is a new account's; Service Quotas shows both limits and raises them). `lambdas` is the
+    account's concurrent executions ("Lambda quotas": 1,000). `page` is how long DynamoDB reads
+    a megabyte of an index, as each publish does to find others of its table, `listing` what S3
+    takes for a thousand versions and `lookup` what DynamoDB takes for a hundred items
+    (guesses).
     """
 
-    event: float = 1.0
     cold: float = 75.0
     warm: float = 3.0
     starts: float = 1.0
@@ -170,22 +167,13 @@ class Aws:
 class Settings:
     """A deployment's settings; the defaults are the templates'.
 
-    `upload_batch` and `run_batch` are the mappings' BatchSize, `upload_lambdas` and `run_lambdas`
-    UploadConcurrency and JobRunConcurrency. `runs` is ConcurrentRuns, `vcpus` MaximumCpu;
-    the driver and the executor of a run of full size take `run_vcpus` and `run_gigabytes`, those of
-    a file of at most `small_megabytes` take `small_vcpus` and `small_gigabytes`. `warm_runs` is the
-    number of runs that workers are kept warm for. `nessie` is the speed of the deployment's Nessie,
-    relative to the one measured here. `shared_runs` is SharedRuns: how many there are at a time, 0
-    for a run of its own for each file. One ends after `idle` seconds (RunIdleSeconds) without a
-    file, and takes no more after `run_minutes` (JobTimeoutMinutes less ten).
+    `upload_lambdas` is UploadConcurrency, `runs` is ConcurrentRuns, `vcpus` MaximumCpu; the driver
+    and the executor of a run of full size take `run_vcpus` and `run_gigabytes`, those of a file of
+    at most `small_megabytes` take `small_vcpus` and `small_gigabytes`. A shared run ends after
+    `idle` seconds (RunIdleSeconds) without a file. `sweep` and `grace` are seconds.
     """
 
-    upload_batch: int = 5
     upload_lambdas: int = 2
-    run_batch: int = 10
-    run_lambdas: int = 2
-    visibility: float = 360.0
-    receives: int = 5
     sweep: float = 300.0
     grace: float = 300.0
     runs: int = 8
@@ -195,11 +183,7 @@ class Settings:
     small_megabytes: float = 32.0
     small_vcpus: int = 2
     small_gigabytes: int = 8
-    warm_runs: int = 0
-    nessie: float = 1.0
-    shared_runs: int = 1
     idle: float = 60.0
-    run_minutes: float = 50.0
 
     def workers(self, megabytes: float) -> tuple[int, int]:
         """Return the vCPUs and gigabytes of a run that reads so much."""
@@ -210,25 +194,6 @@ class Settings:
     def at_once(self, aws: Aws) -> int:
         """Return how many job runs there can be at a time."""
         return max(1, min(self.runs, min(self.vcpus, aws.account_vcpus) // self.run_vcpus))
-
-
-@dataclass(frozen=True)
-class Load:
-    """Files that land: `rate` a minute, in bursts of `burst` at once, for so many `tables`.
-
-    `failing` is the share of messages' deliveries that fail for a passing reason, `lost` the share
-    of job runs' events that never come, `unclean` that of files which a group leaves to be ingested
-    alone (and which are published here all the same). All three are guesses.
-    """
-
-    rate: float
-    minutes: float
-    tables: int = 1
-    burst: int = 1
-    megabytes: float = 2.0
-    failing: float = 0.001
-    lost: float = 0.001
-    unclean: float = 0.01
 
 
 # List prices in US dollars, ARM64 for EMR Serverless: check them at https://aws.amazon.com/pricing/

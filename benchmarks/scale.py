@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import schedule_costs, simulate
+from benchmarks import schedule_costs
 from benchmarks.parameters import (
     DATE,
     HOURS,
@@ -23,7 +23,6 @@ from benchmarks.parameters import (
     Steps,
     Turns,
 )
-from benchmarks.simulate import SCENARIOS, Scenario
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "scale.md"
 ENDPOINTS, ALARMS, _SECRETS = 4, 38, 7
@@ -281,11 +280,6 @@ def searched() -> Iterator[str]:
     return _table(*columns, rows=rows)
 
 
-def simulated(scenarios: Sequence[Scenario] = SCENARIOS) -> Iterator[str]:
-    """Yield what `make simulate` prints."""
-    yield from ("```", *simulate.table(scenarios), "```")
-
-
 BLOCKS: Mapping[str, Block] = {
     **{block.__name__: block for block in (in_short, sizes, places, shared, searched)},
     "sweeps": lambda: _table(*schedule_costs.SWEEPS, rows=schedule_costs.sweeps()),
@@ -326,8 +320,7 @@ def _table(*columns: str, rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 def main() -> None:
     """Write all blocks into the page."""
-    text = DOCUMENT.read_text()
-    DOCUMENT.write_text(filled(text, {**BLOCKS, "simulated": simulated}))
+    DOCUMENT.write_text(filled(DOCUMENT.read_text(), BLOCKS))
 
 
 if __name__ == "__main__":

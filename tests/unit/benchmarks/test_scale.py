@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from benchmarks import scale, schedule_costs, simulate
+from benchmarks import scale, schedule_costs
 from benchmarks.ledger_writes import units_a_file
 from benchmarks.parameters import ITEM, Aws, Settings
 from benchmarks.scale import (
@@ -38,7 +38,6 @@ from tests.fakes.write_units import Index, Item, size, units
 from tests.template import defaults, resource, resources
 
 _DOCUMENT = scale.DOCUMENT.read_text()
-_QUICK = 3_000  # files: such a load is simulated within a second
 
 # Read units of an item below 4 KB: consistent reads one, queries of an index a half at least.
 _READS = {
@@ -145,18 +144,11 @@ def test_write_units_follow_the_rules() -> None:
 
 
 def test_the_settings_are_the_templates() -> None:
-    """The simulation's default settings are the templates'."""
+    """The default settings of the cost model are the templates'."""
     settings, template = Settings(), defaults()
-    batches = [resource(name)["BatchSize"] for name in ("UploadMapping", "JobRunMapping")]
-    assert batches == [settings.upload_batch, settings.run_batch]
     assert template["UploadConcurrency"] == settings.upload_lambdas
-    assert template["JobRunConcurrency"] == settings.run_lambdas
-    assert template["VisibilityTimeout"] == settings.visibility
-    assert template["MaxReceives"] == settings.receives
     assert template["GraceSeconds"] == settings.grace
-    assert template["SharedRuns"] == settings.shared_runs
     assert template["RunIdleSeconds"] == settings.idle
-    assert template["JobTimeoutMinutes"] - 10 == settings.run_minutes
     assert template["ConcurrentRuns"] == settings.runs
     assert template["MaximumCpu"] == settings.vcpus
     assert template["QueueTimeoutMinutes"] == QUEUE_MINUTES
@@ -204,14 +196,6 @@ def test_the_document_shows_what_is_computed() -> None:
     """
     assert all(f"<!-- {name} -->" in _DOCUMENT for name in scale.BLOCKS)
     assert scale.filled(_DOCUMENT, scale.BLOCKS) == _DOCUMENT
-
-
-def test_the_document_shows_what_was_simulated() -> None:
-    """The page shows what `make simulate` prints; checked for quick scenarios."""
-    quick = [s for s in simulate.SCENARIOS if s.load.rate * s.load.minutes <= _QUICK]
-    missing = [line for line in scale.simulated(quick) if line not in _DOCUMENT]
-    assert len(quick) >= 4
-    assert not missing, "run `python -m benchmarks.scale`; it lacks\n" + "\n".join(missing)
 
 
 def test_only_named_blocks_of_the_document_are_written() -> None:
