@@ -69,8 +69,12 @@ check: setup ## Lint, check the formatting, the directions of imports and the ty
 	@.venv/bin/ruff format --check
 	@.venv/bin/mypy
 
-audit: deploy-tools ## Look up known vulnerabilities of pinned packages (exit 2: incomplete)
-	@.venv/bin/python -m infra.vulnerabilities
+audit: deploy-tools ## Look up known vulnerabilities of all pinned packages
+	@for lock in requirements*.txt; do \
+		echo "$$lock"; .venv-deploy/bin/pip-audit --strict --disable-pip --require-hashes \
+		--progress-spinner off --requirement $$lock || exit 1; \
+	done
+	@.venv-deploy/bin/npm audit --package-lock-only
 
 format: setup ## Format the code and fix lint errors that can be fixed
 	@.venv/bin/ruff check --fix --exit-zero
