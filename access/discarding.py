@@ -10,7 +10,6 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.ledger import Ledger
-from functions.operations.discard import Removal
 from functions.operations.failed import Outcome
 from functions.wiring import assumed
 from infra import checkup
@@ -30,8 +29,7 @@ def discard(client: Any, function: str, ledger: Ledger, ingestion: str, by: str)
     answer = checkup.ask(client, function, asked)
     if "code" in answer:
         raise LakegateError(answer["code"], answer["message"])
-    removal = Removal(tuple(answer["files"]), answer["kept"])
-    return Outcome(ledger.get(ingestion), answer["left"], removal)
+    return Outcome(ledger.get(ingestion), answer["left"])
 
 
 def client_of(role: str) -> Any:

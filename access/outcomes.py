@@ -1,6 +1,5 @@
 """Describe states and results of ingestions, and of actions on failed ones. Pure."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from functions.model.ingestion import Ingestion, State
@@ -91,14 +90,12 @@ def approved(outcome: "Outcome", by: str) -> str:
     return f"published {rows_of(now)} of {now.name} as {now.merge_hash}"
 
 
-def discarded(outcome: "Outcome") -> Iterator[str]:
-    """Yield what was deleted and kept, or what could not be deleted."""
-    now, removal = outcome.ingestion, outcome.removal
+def discarded(outcome: "Outcome") -> str:
+    """Return what was deleted, or what could not be deleted."""
+    name = outcome.ingestion.name
     if outcome.left:
-        yield f"{now.name} is discarded, but not deleted completely: {outcome.left}"
-        return
-    yield f"discarded {now.name}: {len(removal.files):,} files deleted"
-    yield from (f"kept {path}: {why}" for path, why in removal.kept.items())
+        return f"{name} is discarded, but not deleted completely: {outcome.left}"
+    return f"discarded {name}: its branches are deleted; upkeep deletes their files"
 
 
 def left(outcome: "Outcome") -> str:

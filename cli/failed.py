@@ -124,15 +124,15 @@ def report_publish(outcome: "Outcome", by: str) -> None:
 
 
 def report_discard(outcome: "Outcome") -> None:
-    """Print what was deleted and kept; exit with 1 if something could not be deleted."""
+    """Print what was deleted; exit with 1 if something could not be deleted."""
     now = outcome.ingestion
     if outcome.left:
         again = f"Run `lakegate discard {now.id}` again, or let `lakegate expire` delete it."
-        (message,) = outcomes.discarded(outcome)
-        terminal.err().print(f"{message}\n{again}", style="yellow", soft_wrap=True)
+        terminal.err().print(
+            f"{outcomes.discarded(outcome)}\n{again}", style="yellow", soft_wrap=True
+        )
         raise typer.Exit(1)
-    for line in outcomes.discarded(outcome):
-        terminal.out().print(line, soft_wrap=True)
+    terminal.out().print(outcomes.discarded(outcome), soft_wrap=True)
     terminal.out().print(f"Details: `lakegate show {now.id[:ID_PART]}`")
 
 
@@ -201,12 +201,8 @@ def expire(
 
 
 def line(expired: "Expired", *, dry_run: bool) -> str:
-    """Describe what was deleted of one ingestion, or of one unused branch."""
+    """Describe the deletion of one ingestion's branches, or of one unused branch."""
     what = ", ".join(expired.branches) or expired.ingestion[:ID_PART]
     if expired.left:
         return f"{what}: not deleted completely: {expired.left}"
-    deleted = "would be deleted" if dry_run else "deleted"
-    summary = f"{what}: {deleted}, with {len(expired.removal.files):,} files"
-    kept = [f"  kept {path}: {why}" for path, why in expired.removal.kept.items()]
-    listed = [f"  {path}" for path in expired.removal.files] if dry_run else []
-    return "\n".join([summary, *listed, *kept])
+    return f"{what}: {'would be deleted' if dry_run else 'deleted'}"

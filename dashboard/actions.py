@@ -16,7 +16,7 @@ from dashboard.actions_plan import (
     offered,
     plan,
 )
-from dashboard.formatting import code, count
+from dashboard.formatting import code
 from dashboard.session import Opened, show_error
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
@@ -126,10 +126,6 @@ def _describe(found: Plan) -> None:
         with st.expander("How the contract differs", icon=":material/difference:", expanded=True):
             # Without colours, of which some are too pale: each line begins with its sign.
             st.code("\n".join(found.contract_changes), language=None)
-    for title, files in (("are deleted", found.files), ("stay", found.kept)):
-        if files:
-            with st.expander(f"{count(len(files), 'file')} {title}"):
-                st.text("\n".join(map(visible, files)))
 
 
 def _act(opened: Opened, ingestion: Ingestion, request: ActionRequest) -> None:

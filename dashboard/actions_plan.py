@@ -17,7 +17,6 @@ from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.operations import failed
-from functions.operations.discard import plan as removal_plan
 from functions.operations.preconditions import (
     require_newest,
     require_original,
@@ -57,15 +56,13 @@ class ActionRequest:
 
 @dataclass(frozen=True)
 class Plan:
-    """The effect in Markdown sentences; `files` are to be deleted, `kept` says why not.
+    """The effect in Markdown sentences.
 
     `contract_changes` are the lines of a unified diff, from the contract that the file was judged
     by to the one that a replay would use.
     """
 
     lines: tuple[str, ...]
-    files: tuple[str, ...] = ()
-    kept: Mapping[str, str] | None = None
     contract_changes: tuple[str, ...] = ()
 
 
@@ -118,7 +115,7 @@ def carry_out(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) 
             )
             words = [outcomes.approved(done, request.by.strip()), outcomes.left(done)]
         case Verb.DISCARD:
-            words = [*outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))]
+            words = [outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))]
     return tuple(filter(None, words))
 
 
@@ -232,18 +229,12 @@ def _discard(adapters: Adapters, ingestion: Ingestion) -> Plan:
     branches_to_delete = ingestion.branches_to_delete or failed.branches(
         ingestion, adapters.catalog.references()
     )
-    removal = removal_plan(
-        adapters, ingestion.tables, branches_to_delete, (ingestion.base_hash,), branches_to_delete
-    )
-    return Plan(
-        tuple(_lost(ingestion, branches_to_delete, len(removal.files))), removal.files, removal.kept
-    )
+    return Plan(tuple(_lost(ingestion, branches_to_delete)))
 
 
-def _lost(ingestion: Ingestion, branches_to_delete: Mapping[str, str], files: int) -> Iterator[str]:
+def _lost(ingestion: Ingestion, branches_to_delete: Mapping[str, str]) -> Iterator[str]:
     if branches_to_delete:
-        branches = count(len(branches_to_delete), "branch", "branches")
-        yield f"{branches} and {count(files, 'file')} are deleted:"
+        yield f"{count(len(branches_to_delete), 'branch', 'branches')} will be deleted:"
         yield _listed(
             [f"{code(name)} at {code(at[:_HASH])}" for name, at in branches_to_delete.items()]
         )

@@ -38,7 +38,7 @@ def _discarded(adapters: Adapters, identity: str, by: str) -> dict[str, Any]:
     except LakegateError as refusal:
         return {"code": refusal.code, "message": refusal.message}
     logger.warning("discarded", extra={"ingestion": identity, "by": by, "left": outcome.left})
-    return {"left": outcome.left, **asdict(outcome.removal)}
+    return {"left": outcome.left}
 
 
 def _expired(adapters: Adapters) -> dict[str, int]:

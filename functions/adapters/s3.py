@@ -256,18 +256,13 @@ class Lake:
 
     def is_gone(self, address: str) -> bool:
         """Return whether no data file exists at an address (`s3://…`)."""
-        return self.written_at(address) is None
-
-    def written_at(self, address: str) -> datetime | None:
-        """Return when the object at an address (`s3://…`) was written; None where there is none."""
         bucket, _, key = address.removeprefix("s3://").partition("/")
         try:
             with translated(address):
-                found = self._client.head_object(Bucket=bucket, Key=key)
+                self._client.head_object(Bucket=bucket, Key=key)
         except Missing:
-            return None
-        modified: datetime = found["LastModified"]
-        return modified
+            return True
+        return False
 
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """Yield the keys of all audit reports, or at least those of some ingestions.

@@ -28,7 +28,6 @@ from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import StoredObject
 from functions.model.commits import Content, UnknownContent
 from functions.model.upkeep_note import Look, UpkeepNote
-from functions.operations.discard import UUID, WAREHOUSE
 from functions.operations.ledger_claims import SKEW, Claims, read_claims
 from functions.operations.recognition import InDoubt, recognise
 from functions.telemetry import metrics
@@ -36,6 +35,8 @@ from lakegate import times
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Transient
 
+WAREHOUSE = "warehouse/"
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _PARALLEL = 8
 _DAY = timedelta(days=1)  # a job's files are younger until it has committed them
 # More than this share of all bytes, and more than so many, is deleted only if a person accepts it:
@@ -43,7 +44,8 @@ _DAY = timedelta(days=1)  # a job's files are younger until it has committed the
 _MOST, _FEW = 0.2, 100_000_000
 _HISTORY = "|".join(re.escape(table.name.replace(".", "/")) for table in TABLES)
 _OF_A_TABLE = re.compile(
-    rf"{WAREHOUSE}(?:(?P<name>.+)_{UUID}|(?P<ops>{_HISTORY}))/(?P<kind>data|metadata)/.+", re.DOTALL
+    rf"{WAREHOUSE}(?:(?P<name>.+)_{_UUID}|(?P<ops>{_HISTORY}))/(?P<kind>data|metadata)/.+",
+    re.DOTALL,
 )
 _RESULT = re.compile(
     rf"{WAREHOUSE}(?:{_HISTORY})/data/(?P<ingestion>[0-9a-f]+)-(?P<attempt>[0-9]+)-.*", re.DOTALL

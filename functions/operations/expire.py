@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion
-from functions.operations.discard import Growth, MainLog, Removal, growth, main_log, plan, remove
+from functions.operations.branch_age import MainLog, growth, last_written, main_log
 from functions.operations.failed import branches, discard
 from functions.operations.forgotten import counted
 from functions.operations.rebuild_ledger import restore
@@ -27,7 +27,7 @@ _OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12}
 
 @dataclass(frozen=True)
 class Expired:
-    """Expired branches of one table, and their files.
+    """Expired branches of one table.
 
     `ingestion` is the id of the failed ingestion that owns the branches, "" for an unneeded branch.
     `since` is when it failed, or when the branch was last written. `left` says what could not be
@@ -38,7 +38,6 @@ class Expired:
     branches: tuple[str, ...]
     since: str
     ingestion: str = ""
-    removal: Removal = field(default_factory=Removal)
     left: str = ""
 
 
@@ -104,10 +103,8 @@ def _of_ingestion(
     expired = Expired(", ".join(tables), tuple(sorted(branches_to_delete)), since, ingestion.id)
     try:
         if dry_run:
-            bases = (ingestion.base_hash,)
-            return replace(expired, removal=plan(adapters, tables, branches_to_delete, bases, gone))
-        outcome = discard(adapters, ingestion, before=since + "~")
-        return replace(expired, removal=outcome.removal, left=outcome.left)
+            return expired
+        return replace(expired, left=discard(adapters, ingestion, before=since + "~").left)
     except LakegateError as error:
         return replace(expired, left=error.message)
 
@@ -128,15 +125,13 @@ def _of_unneeded(
             if not dry_run:
                 counted(restore(adapters, lost))
             return replace(expired, left="the ledger lacks what it is for, which is restored first")
-        if dry_run:
-            return replace(
-                expired, removal=plan(adapters, tables, branches_to_delete, ignored=gone)
-            )
-        if adapters.catalog.head(name) != head:
-            return replace(expired, left="the branch changed meanwhile, so it is kept")
-        return replace(expired, removal=remove(adapters, tables, branches_to_delete))
+        if not dry_run:
+            if adapters.catalog.head(name) != head:
+                return replace(expired, left="the branch changed meanwhile, so it is kept")
+            adapters.catalog.delete_branch(name)
     except LakegateError as error:
         return replace(expired, left=error.message)
+    return expired
 
 
 def _lost(adapters: Adapters, name: str) -> list[LandedObject]:
@@ -183,22 +178,6 @@ def _unneeded(
             continue
         if written := last_written(logs[table], grown):
             yield name, written
-
-
-def last_written(main: MainLog, grown: Growth) -> datetime | None:
-    """Return the latest time at which a branch can have been written; None where it is unknown.
-
-    The catalog does not record when a branch was created. One without own commits was created from
-    main's head, so before main's next commit.
-    """
-    if grown.own:
-        return grown.own[0].moment
-    following = None
-    for change in main.read.values():
-        if grown.fork and change.hash == grown.fork.hash:
-            return following
-        following = change.moment
-    return None
 
 
 def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) -> bool:

@@ -6,13 +6,12 @@ command again, completes the steps after that write.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Approval, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.model.unreadable import must_run_again
-from functions.operations.discard import Removal, remove
 from functions.operations.preconditions import (
     require_failed,
     require_newest,
@@ -39,7 +38,6 @@ class Outcome:
 
     ingestion: Ingestion
     left: str = ""
-    removal: Removal = field(default_factory=Removal)
 
 
 def replay(
@@ -111,26 +109,27 @@ def publish_anyway(
 
 
 def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:
-    """Delete the ingestion's branches and the files that only they reach.
+    """Delete the ingestion's branches; upkeep deletes the files that only they reached.
 
     `before` skips ingestions that failed later. The ledger records who asked. Raises LakegateError
     when the ingestion is not rejected or errored, or is already discarded completely.
     """
     marked = mark_discarded(adapters, ingestion, before, by)
     try:
-        removal = remove(adapters, marked.tables, marked.branches_to_delete, (marked.base_hash,))
+        for branch in marked.branches_to_delete:
+            adapters.catalog.delete_branch(branch)
         removed = _save_decision(
             adapters, marked, lambda now: _removed(now, marked, adapters.now())
         )
     except LakegateError as error:
         return Outcome(_latest(adapters, marked), error.message)
-    return Outcome(_notified(adapters, removed), removal=removal)
+    return Outcome(_notified(adapters, removed))
 
 
 def mark_discarded(
     adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = ""
 ) -> Ingestion:
-    """Mark it as discarded; the next `discard` or the daily clean-up deletes its files.
+    """Mark it as discarded; the next `discard` or the daily clean-up deletes its branches.
 
     Raises as `discard` does.
     """

@@ -556,15 +556,6 @@ def test_a_data_file_that_was_deleted_is_gone(buckets: Buckets) -> None:
     assert buckets.lake.is_gone(address)
 
 
-def test_the_age_of_an_object_is_known(s3: Any) -> None:
-    """An object tells when it was written, a missing one nothing."""
-    lake = Lake(s3, bucket(s3))
-    s3.put_object(Bucket=lake.bucket, Key="warehouse/a.json", Body=b"{}")
-    (stored,) = lake.stored("warehouse/")
-    assert lake.written_at(f"s3://{lake.bucket}/warehouse/a.json") == stored.modified
-    assert lake.written_at(f"s3://{lake.bucket}/warehouse/b.json") is None
-
-
 def test_stored_objects_are_listed(s3: Any) -> None:
     """Objects under a prefix are listed with size and time, without deleted ones."""
     lake = Lake(s3, bucket(s3))

@@ -278,11 +278,6 @@ class FakeLake:
         """See Lake.is_gone; a fake table's data file exists until it is deleted."""
         return address.removeprefix("s3://lake/") in self.deleted
 
-    def written_at(self, address: str) -> datetime | None:
-        """See Lake.written_at; of the tables' objects only."""
-        found = self.data.get(address.removeprefix("s3://lake/"))
-        return found.modified if found else None
-
     def reports(self, ids: Collection[str] | None = None) -> Iterator[str]:
         """See Lake.reports."""
         keys = sorted(key for key in self._texts if key.startswith("reports/"))

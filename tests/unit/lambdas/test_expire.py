@@ -25,13 +25,10 @@ def asked(deployment: Scenario, ingestion: str, by: str = "Ann") -> dict[str, An
 
 
 def test_a_request_discards_one_ingestion(deployment: Scenario) -> None:
-    """The answer names the deleted files; branches and files are gone, and the ledger says who."""
+    """The branches of one ingestion are gone, and the ledger says who asked."""
     deployment.ended(FIRST)
     bad, other = (deployment.ended(f"shop/orders/{n}.parquet", script=rejected) for n in "ab")
-    found = asked(deployment, bad.id)
-    assert found["left"] == ""
-    assert {f"s3://lake/{key}" for key in deployment.lake.deleted} == set(found["files"])
-    assert found["files"]
+    assert asked(deployment, bad.id) == {"left": ""}
     now = deployment.ingestion(bad)
     assert (now.discarded, now.actions[-1].by) == (True, "Ann")
     assert deployment.catalog.branches("ingest/") == [other.branch]
@@ -46,10 +43,10 @@ def test_a_refusal_is_an_answer(deployment: Scenario) -> None:
 
 
 def test_what_is_left_is_answered(deployment: Scenario) -> None:
-    """A file that could not be deleted is named, and the same request completes the discard."""
+    """A branch that could not be deleted is left, and the same request completes the discard."""
     deployment.ended(FIRST)
     bad = deployment.ended(script=rejected)
-    deployment.fail("lake.delete_objects")
+    deployment.fail("catalog.delete_branch")
     assert asked(deployment, bad.id)["left"]
     assert not asked(deployment, bad.id)["left"]
 

@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import State
-from functions.operations.discard import Removal
 from functions.operations.expire import Expired, expire
 from functions.operations.rebuild_ledger import rebuild
 from lakegate.landing import LandedObject, ingestion_id
@@ -41,10 +40,10 @@ def expired(deployment: Scenario, days: int = 30, *, dry_run: bool = False) -> l
 
 @pytest.mark.parametrize("script", [rejected, errored])
 def test_old_failures_expire(script: Callable[[AuditReport], AuditReport]) -> None:
-    """Branch and files are deleted, the ledger records it, and a second run finds nothing."""
+    """The branch is deleted, the ledger records it, and a second run finds nothing."""
     deployment = failed(script)
     (one,) = expired(deployment)
-    assert (one.table, one.left, len(one.removal.files)) == (TABLE, "", 3)
+    assert (one.table, one.left) == (TABLE, "")
     (ingestion,) = [i for i in deployment.ledger.all() if i.id == one.ingestion]
     assert (ingestion.discarded, ingestion.branches_to_delete) == (True, {})
     assert deployment.catalog.branches("ingest/") == []
@@ -82,7 +81,6 @@ def test_a_dry_run_names_what_a_run_deletes() -> None:
     assert deployment.catalog.references() == before
     assert deployment.lake.deleted == {}
     assert len(said) == 2
-    assert sum(len(each.removal.files) for each in said) == 3
     assert expired(deployment) == said
     check_promises(deployment)
 
@@ -117,7 +115,6 @@ def test_both_attempts_go_together() -> None:
     deployment.clock.pass_(31 * DAY)
     (one,) = expired(deployment)
     assert len(one.branches) == 2
-    assert len(one.removal.files) == 6
 
 
 @pytest.mark.parametrize(("days", "goes"), [(0.5, False), (2, True)])
@@ -234,7 +231,7 @@ def test_a_branch_of_files_that_the_ledger_lost_stays(
     deployment.journal.repair("catalog.merge")
     branch = lost(deployment, *files)
     (kept,) = expired(deployment, dry_run=dry_run)
-    assert (kept.branches, kept.removal) == ((branch,), Removal())
+    assert kept.branches == (branch,)
     assert "the ledger lacks what it is for" in kept.left
     assert deployment.lake.deleted == {}
     assert {i.id for i in deployment.ledger.all()}.issuperset(map(ingestion_id, files)) != dry_run

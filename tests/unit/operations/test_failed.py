@@ -16,7 +16,6 @@ from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status
 from tests.fakes.deployment import ORDERS
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When
-from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_promises, ends, left_behind, publishing
 from tests.fakes.scenario import FIRST, KEY, Scenario
@@ -56,11 +55,6 @@ def landed(deployment: Scenario) -> LandedObject:
     return deployment.ended(script=rejected).landed
 
 
-def data_files(deployment: Scenario) -> list[str]:
-    """Return the keys of the deleted data files."""
-    return [key for key in deployment.lake.deleted if "/data/" in key]
-
-
 @pytest.mark.parametrize("script", [rejected, errored])
 def test_a_failed_file_is_replayed_to_its_end(script: Callable[[AuditReport], AuditReport]) -> None:
     """A replay uses a fresh branch; its publication also deletes the old one."""
@@ -91,14 +85,13 @@ def test_the_ledger_keeps_each_decision(deployment: Scenario, landed: LandedObje
 def test_a_marked_file_is_deleted_by_the_next_discard(
     deployment: Scenario, landed: LandedObject
 ) -> None:
-    """Marking only records the discard; the next discard deletes the files."""
+    """Marking only records the discard; the next discard deletes the branch."""
     before = deployment.ingestion(landed)
     marked = mark_discarded(deployment.adapters, before, by="Ann")
     assert (marked.discarded, list(marked.branches_to_delete)) == (True, [before.branch])
     assert before.branch in deployment.catalog.branches("ingest/")
     assert deployment.discard(landed).left == ""
     assert before.branch not in deployment.catalog.branches("ingest/")
-    assert data_files(deployment)
     with pytest.raises(LakegateError, match="DISCARDED"):
         mark_discarded(deployment.adapters, deployment.ingestion(landed), by="Bob")
 
@@ -193,8 +186,8 @@ def moved_table(deployment: Scenario) -> None:
         deployment.catalog.delete_branch(branch)
 
 
-def test_discarded_is_gone_from_the_lake(deployment: Scenario, landed: LandedObject) -> None:
-    """The branch and its own files are deleted; main's files stay."""
+def test_a_discarded_ingestion_has_no_branch(deployment: Scenario, landed: LandedObject) -> None:
+    """The branch is deleted, and the ledger says who asked; files are left to upkeep."""
     outcome = deployment.discard(landed, by="Bob")
     assert (outcome.left, outcome.ingestion.state) == ("", State.REJECTED)
     (action,) = outcome.ingestion.actions
@@ -202,31 +195,7 @@ def test_discarded_is_gone_from_the_lake(deployment: Scenario, landed: LandedObj
     assert outcome.ingestion.discarded
     assert not outcome.ingestion.branches_to_delete
     assert deployment.catalog.branches("ingest/") == []
-    assert [key.rpartition("/")[2] for key in data_files(deployment)] == ["a.parquet@v1#1"]
-    assert len(deployment.lake.deleted) == 3
-    assert outcome.removal.kept == {}
-
-
-def test_a_file_that_another_branch_reaches_stays(
-    deployment: Scenario, landed: LandedObject
-) -> None:
-    """A branch created from the rejected one keeps its rows, and the command names it."""
-    deployment.catalog.fork("mine", deployment.ingestion(landed).branch)
-    outcome = deployment.discard(landed)
     assert deployment.lake.deleted == {}
-    assert set(outcome.removal.kept.values()) == {"mine needs it"}
-
-
-def test_a_branch_cut_at_the_last_moment_keeps_its_files(
-    deployment: Scenario, landed: LandedObject
-) -> None:
-    """A branch created just before the deletion keeps its files."""
-    branch = deployment.ingestion(landed).branch
-    fault = Fault(partial(deployment.catalog.fork, "mine", branch))
-    deployment.journal.strike("catalog.delete_branch", fault)
-    deployment.discard(landed)
-    assert deployment.catalog.branches("ingest/") == []
-    check_files(deployment)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -366,7 +335,6 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
         assert ends(disturbed) == ends(undisturbed), where
         assert not left_behind(disturbed), where
         assert disturbed.ingestion(landed).branches_to_delete == {}, where
-        assert set(data_files(disturbed)) == set(data_files(undisturbed)), where
 
 
 def swept(deployment: Scenario, landed: LandedObject) -> Outcome:

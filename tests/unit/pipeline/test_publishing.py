@@ -9,11 +9,9 @@ import pytest
 from functions.adapters.emr import RunState
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.operations.discard import remove
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import OTHER_TABLE, SETTINGS, TABLE
 from tests.fakes.faults import Fault, ProcessDied
-from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.job import crashed
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
@@ -35,34 +33,6 @@ def test_first_files_of_a_table_need_one_run_each(deployment: Scenario) -> None:
     deployment.settle()
     assert deployment.on_main(*landed) == [True] * 6
     assert len(deployment.jobs.runs()) == len(deployment.published_files()) == 6
-
-
-def test_a_published_file_survives_the_branch_that_wrote_it(deployment: Scenario) -> None:
-    """Deleting a branch that created the table keeps the data file that main took from it."""
-    deployment.land("shop/orders/a.parquet")
-    landed = deployment.run("shop/orders/b.parquet")
-    old = deployment.ingestion(landed)
-    at = deployment.catalog.head(old.branch)
-    deployment.settle()
-    assert deployment.on_main(landed) == [True]
-    removal = remove(deployment.adapters, [TABLE], {"ingest/gone": at}, [old.base_hash])
-    kept = [path for path, why in removal.kept.items() if "/data/" in path]
-    assert len(kept) == 1
-    assert not any("/data/" in path for path in removal.files)
-    assert any(path.endswith(".json") for path in removal.files)
-    check_files(deployment)
-
-
-def test_a_discard_deletes_files_in_other_folders(deployment: Scenario) -> None:
-    """Discarding a fresh branch deletes its data files even in another table's folder."""
-    deployment.look_beyond()
-    landed = [deployment.land_with(f"shop/orders/{n}.parquet", "same key") for n in "ab"]
-    deployment.settle()
-    (rejected,) = (each for each in landed if deployment.states(each) == [State.REJECTED])
-    assert deployment.ingestion(rejected).branch.startswith("publish/")
-    deployment.discard(rejected)
-    assert sum("/data/" in key for key in deployment.lake.deleted) == 1
-    check_files(deployment)
 
 
 def test_a_failed_rebase_leaves_no_branch(deployment: Scenario) -> None:
@@ -98,10 +68,11 @@ def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
 
 
 def without_files(deployment: Scenario, branch: str) -> None:
-    """Delete the files that only a branch reaches, and then have the branch back."""
+    """Delete the newest metadata that a branch alone has, and then have the branch back."""
     at = deployment.catalog.head(branch)
-    removal = remove(deployment.adapters, [TABLE], {branch: at})
-    assert removal.files
+    metadata = deployment.catalog.metadata(at, TABLE)
+    deployment.catalog.delete_branch(branch)
+    deployment.lake.delete_objects([metadata.removeprefix("s3://lake/")])
     deployment.catalog.create_branch(branch)
     deployment.catalog.reset(branch, at)
 
