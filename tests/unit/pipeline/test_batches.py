@@ -364,8 +364,8 @@ def test_a_replay_reads_the_versions_of_before(deployment: Scenario) -> None:
 
 
 @pytest.mark.parametrize("expires", [True, False])
-def test_a_discard_deletes_data_files_of_all_tables(deployment: Scenario, expires: bool) -> None:
-    """A discard deletes the branch and its data files of each table, and nothing else."""
+def test_a_discard_deletes_the_branch_of_a_batch(deployment: Scenario, expires: bool) -> None:
+    """A discarded batch has no branch any more, and its expiry names all of its tables."""
     deployment.end_of(deployment.batch("sunday", FILES))
     landed = deployment.end_of(deployment.batch("monday", FILES, rejected))
     if expires:
@@ -374,9 +374,6 @@ def test_a_discard_deletes_data_files_of_all_tables(deployment: Scenario, expire
         assert outcome.table == f"{TABLE}, {OTHER_TABLE}"
     else:
         deployment.discard(landed)
-    gone = [key for key in deployment.lake.deleted if "/data/" in key]
-    assert len(gone) == 2
-    assert all("batches/monday/" in key for key in gone)
     assert deployment.catalog.branches("ingest/") == []
 
 
