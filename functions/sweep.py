@@ -1,6 +1,6 @@
 """Lambda: the schedule. Completes ingestions whose events were lost; redelivers dead letters."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -28,6 +28,7 @@ from functions.pipeline.complete import resume
 from functions.pipeline.finish import warn_overdue
 from functions.pipeline.intake import take_in
 from functions.pipeline.judged import resume_waiting
+from functions.pipeline.landing_order import place
 from functions.pipeline.seed import seed
 from functions.pipeline.shared_runs import Queued, keep_up, slots_needed
 from functions.settings import Settings
@@ -134,7 +135,18 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
             yield listed
     yield from queued.lost
     lost = counted(restore(adapters, [each.landed for each in begun], begun))
-    yield from (listed for listed in begun if listed.id not in lost)
+    yield from _startable([listed for listed in begun if listed.id not in lost])
+
+
+def _startable(begun: Sequence[Ingestion]) -> Iterator[Ingestion]:
+    """Yield those to start: of held files the first of each table, which starts the others."""
+    held: dict[str, Ingestion] = {}
+    for each in begun:
+        if each.is_held:
+            held[each.table] = min(each, held.get(each.table, each), key=place)
+        else:
+            yield each
+    yield from held.values()
 
 
 def _take_in(adapters: Adapters, landed: LandedObject) -> None:

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
-from functions.model.ingestion import Ingestion, Intent
+from functions.model.ingestion import Ingestion, Intent, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.complete import (
     audited,
@@ -34,6 +34,7 @@ from functions.pipeline.complete import (
 from functions.pipeline.decision import Publish, decide, with_findings
 from functions.pipeline.finish import end_published
 from functions.pipeline.fresh_branch import run_unpublished_again
+from functions.pipeline.publish import publish_next
 from functions.pipeline.reports import report_of, reports_at
 from functions.pipeline.retry import run_again
 from functions.pipeline.submit import submit
@@ -82,6 +83,8 @@ def _resume(adapters: Adapters, ingestion: Ingestion) -> None:
     with logger.append_context_keys(ingestion=ingestion.id):
         if is_judged(ingestion):
             resume(adapters, ingestion)
+        elif ingestion.state is State.SUBMITTED:  # by itself now, for which no turn need wait
+            publish_next(adapters, ingestion)
 
 
 def resume_waiting(adapters: Adapters, waiting: Ingestion) -> Ingestion:

@@ -94,8 +94,6 @@ def newest_on_main(adapters: Adapters, ingestion: Ingestion) -> Place:
 
 def next_in_order(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the file of the table that is to be published after `done`, if any."""
-    if not done.ended:
-        return None
     waiting = sorted(adapters.ledger.waiting(done.table), key=place)
     following = (each for each in _in_flight(adapters, waiting) if each.id not in tried)
     return next(following, None)

@@ -84,9 +84,10 @@ def _with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     if ingestion.state is State.BRANCHED or ingestion.awaits_shared_run:
         return ingestion
     found = with_terms(adapters, ingestion)
+    is_compared = found.checks_whole_table or ingestion.is_compared  # which waited for that
     known = found.but(
         report_key=report_key(found.table, found.id, found.attempt),
-        is_compared=found.checks_whole_table and may_share(found, adapters.settings),
+        is_compared=is_compared and may_share(found, adapters.settings),
     )
     _require_new(adapters, known)
     return known
@@ -104,12 +105,15 @@ def _require_new(adapters: Adapters, known: Ingestion) -> None:
 
 
 def _left_alone(known: Ingestion) -> Ingestion:
-    """Return the ingestion; in another attempt if a shared run may still report about this one."""
+    """Return it for a run of its own, with no place in a turn.
+
+    It is in another attempt if a shared run may still report about this one.
+    """
     if not known.awaits_shared_run:
-        return known
+        return known.but(is_compared=False)
     attempt = known.attempt + 1
     key = report_key(known.table, known.id, attempt)
-    return known.but(attempt=attempt, report_key=key, is_shared=False)
+    return known.but(attempt=attempt, report_key=key, is_shared=False, is_compared=False)
 
 
 def _create_branch(adapters: Adapters, known: Ingestion) -> Ingestion:

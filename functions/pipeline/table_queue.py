@@ -39,12 +39,12 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
         return True
     waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
     queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
-    group = (each for each in listed if each.id in ingestion.group)
-    start = min(map(_place, (ingestion, *group)))  # its files are published together
+    own = [ingestion, *(each for each in listed if each.id in ingestion.group)]
+    start = min(map(_place, own))  # they are published together
     return not ingestion.turn and any(
         _place(each) < start and each.saved_at > since
         for each in queue
-        if each.id != ingestion.id and not _waits_for(each, ingestion)
+        if each.id != ingestion.id and not any(_waits_for(each, one) for one in own)
     )
 
 
@@ -63,10 +63,12 @@ def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
 def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the next ingestion to publish after `done`, or to start, if any."""
     if done.is_ordered:
-        return _startable(next_in_order(adapters, done, tried))
-    if done.is_queued or not (done.checks_whole_table or (done.change and done.is_retried)):
+        return _startable(next_in_order(adapters, done, tried)) if done.ended else None
+    waits_with_others = done.checks_whole_table or done.is_compared
+    if not (waits_with_others or (done.change and done.is_retried)):
         return None
-    return _audited(adapters, done, tried) or _startable(next_in_order(adapters, done, tried))
+    ready = None if done.is_queued else _audited(adapters, done, tried)
+    return ready or _startable(next_in_order(adapters, done, tried))
 
 
 def _audited(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:

@@ -5,8 +5,9 @@ as each is held, may share a run, and is to be judged like any other: what a per
 main lost, and what a later file on main has overtaken has a turn of its own. So has every file of a
 contract whose files cannot enter together. The run ends a turn where another contract begins.
 
-Files behind one that ends a turn were read for nothing. So a turn is half as long for each time
-that its first file was held again: where each file ends a turn, soon each has one of its own.
+Files behind one that ends a turn were read for nothing. So a turn is half as long for each attempt
+that its first file had before, held again or replayed: where each file ends a turn, soon each has
+one of its own.
 """
 
 from collections.abc import Callable, Iterator, Sequence

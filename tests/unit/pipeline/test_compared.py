@@ -8,12 +8,16 @@ from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
-from tests.fakes.deployment import TABLE
+from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.job import Script, crashed_once, passed, rejected, warned
 from tests.fakes.scenario import FIRST, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 _NAMES = "bcde"
+_UNIQUE = (
+    "{metric: duplicateValues, mustBe: 0, customProperties: [{property: scope, value: table}]}"
+)
+_QUERY = "{type: sql, query: 'SELECT count(*) FROM {object}', mustBeGreaterThan: 0}"
 _FOUR = [State.PUBLISHED] * 4
 
 
@@ -43,10 +47,10 @@ def turn(deployment: Scenario, *last: str, **scripts: Script) -> list[LandedObje
     return found
 
 
-def alone(deployment: Scenario, name: str, *keys: str) -> LandedObject:
+def alone(deployment: Scenario, name: str, *keys: str, script: Script = passed) -> LandedObject:
     """Land a file that gets a run of its own, as a large one does; its run ends."""
     deployment.share(0)
-    landed = land(deployment, name, *keys)
+    landed = land(deployment, name, *keys, script=script)
     deployment.deliver()
     deployment.run_one_job(0)
     deployment.share(1)
@@ -206,3 +210,72 @@ def test_an_approved_version_of_a_key_waits_for_no_held_one(deployment: Scenario
     assert deployment.ingestion(new).is_held
     deployment.check()
     assert deployment.states(old, new) == _FOUR[:2]
+
+
+def test_approved_versions_and_a_turn_do_not_wait_for_each_other(deployment: Scenario) -> None:
+    """Two older versions wait for the newer ones of their keys, which wait for none of them."""
+    first = deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    old = [alone(deployment, name, f"old {name}", script=rejected) for name in "bc"]
+    deployment.deliver()
+    for each in old:
+        deployment.publish_anyway(each)
+    new = [land(deployment, name, f"new {name}") for name in "bc"]
+    deployment.deliver()
+    deployment.go(8)
+    assert deployment.states(first, *new) == _FOUR[:3]
+    deployment.check()
+    assert deployment.states(*old) == [State.REJECTED] * 2
+
+
+def test_files_that_no_run_may_share_are_ingested_side_by_side(deployment: Scenario) -> None:
+    """Where a check reads other tables, and one is apart, each file has its own run at once."""
+    apart = f"{ORDERS}customProperties: [{{property: isolation, value: own}}]\n"
+    deployment.upload_contract(apart.replace("shop.orders", "shop.other"), "shop.other")
+    rules = f"quality: [{_UNIQUE}, {_QUERY}]"
+    deployment.upload_contract(ORDERS.replace("required: true", f"required: true, {rules}"))
+    files = [land(deployment, name) for name in _NAMES]
+    deployment.deliver()
+    assert [deployment.ingestion(each).is_compared for each in files] == [False] * 4
+    assert len(deployment.runs) == 4
+    deployment.check()
+    assert deployment.states(*files) == _FOUR
+
+
+def test_files_behind_one_that_killed_its_run_go_on(deployment: Scenario) -> None:
+    """Once a file has a run of its own, those that waited in its turn are begun without it."""
+    deadly = deployment.land_with(FIRST, "first", script=crashed_once)
+    deployment.deliver()
+    files = [land(deployment, name) for name in _NAMES]
+    deployment.deliver()
+    deployment.run_jobs()
+    for _ in range(4):
+        for run in deployment.jobs.shared_runs():
+            deployment.run_shared(run)
+        deployment.deliver()
+    assert deployment.ingestion(deadly).state is State.SUBMITTED
+    assert deployment.states(*files) == _FOUR
+
+
+def test_held_files_go_on_under_another_contract(deployment: Scenario) -> None:
+    """If the contract asks for no unique keys any more, files that are held come all the same."""
+    deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    files = [land(deployment, name) for name in _NAMES]
+    deployment.deliver()
+    deployment.run_jobs()
+    deployment.upload_contract(ORDERS)
+    deployment.go(10)
+    assert deployment.states(*files) == _FOUR
+
+
+def test_the_sweep_looks_at_the_first_held_file_only(deployment: Scenario) -> None:
+    """A sweep lists a table's queue once, however many of its files are held."""
+    deployment.land_with(FIRST, "first")
+    deployment.deliver()
+    for number in range(20):
+        land(deployment, f"{number:02}")
+    deployment.deliver()
+    before = deployment.journal.calls.count("ledger.waiting")
+    deployment.sweep()
+    assert deployment.journal.calls.count("ledger.waiting") - before < 5
