@@ -8,8 +8,17 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
-from functions.adapters.ledger_items import BATCHES, GROUP, SILENT, from_item, size, to_item
-from functions.adapters.ledger_notes import UNAVAILABLE, Groups, Moved, Notes
+from functions.adapters.ledger_groups import Groups
+from functions.adapters.ledger_items import (
+    BATCHES,
+    SILENT,
+    from_item,
+    require_known,
+    size,
+    to_item,
+    whole_item,
+)
+from functions.adapters.ledger_notes import UNAVAILABLE, Moved, Notes
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
@@ -68,8 +77,7 @@ class Ledger(Notes):
         """Save several that `fit_together`: all of them, or none and raise Moved."""
         if len(ingestions) == 1:
             return [self.save(ingestions[0])]  # a transaction takes twice the write units
-        for group in {each.group for each in ingestions}:
-            self._groups.keep(group)
+        self._groups.keep(map(whole_item, ingestions))
         saved = [self._next(each) for each in ingestions]
         puts = [
             {"Put": self._conditional_put(old, new)}
@@ -213,7 +221,7 @@ class Ledger(Notes):
         condition = Key("key").eq(landed.key)
         index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
         found = self._batches([item["id"] for item in index], ConsistentRead=True)
-        return [self._ingestion(item) for item in found if item["bucket"] == landed.bucket]
+        return [i for i in map(self._ingestion, found) if i.landed.bucket == landed.bucket]
 
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""
@@ -246,15 +254,15 @@ class Ledger(Notes):
         return self._pages(self._table.query, IndexName="waiting", KeyConditionExpression=condition)
 
     def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
-        self._groups.keep_once(ingestion.group)
+        self._groups.keep_once(whole_item(ingestion))
         saved = self._next(ingestion)
         with translated(UNAVAILABLE):
             self._table.put_item(Item=to_item(saved), ConditionExpression=condition)
         return saved
 
     def _ingestion(self, item: dict[str, Any]) -> Ingestion:
-        found = from_item(item)
-        return found.but(group=self._groups.ids(item[GROUP])) if GROUP in item else found
+        require_known(item)
+        return from_item(self._groups.whole(item))
 
     def _next(self, ingestion: Ingestion) -> Ingestion:
         return ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
