@@ -65,6 +65,15 @@ class Charged(FakeLedger):
         self._charge_shared(saved)
         return saved
 
+    def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """See Ledger.save_each."""
+        before = {each.id: to_item(self.get(each.id)) for each in ingestions}
+        saved = super().save_each(ingestions)
+        for each in saved:
+            self._charge([before[each.id]], [each])
+        self._charge_shared(saved)
+        return saved
+
     def _charge(self, before: Sequence[Item | None], saved: Sequence[Ingestion]) -> None:
         times = _IN_A_TRANSACTION if len(saved) > 1 else 1
         for old, new in zip(before, saved, strict=True):
