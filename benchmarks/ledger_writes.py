@@ -1,13 +1,12 @@
 """The ledger's write units of files that share a group, counted over the fakes."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
 from functions.adapters.ledger import Ledger
-from functions.adapters.ledger_items import to_item
-from functions.adapters.ledger_notes import group_key, is_large
+from functions.adapters.ledger_groups import is_large, shared_items
+from functions.adapters.ledger_items import to_item, whole_item
 from functions.model.ingestion import Ingestion
 from lakegate.shared_run import MOST_FILES
 from tests.fakes.deployment import SETTINGS, Deployment
@@ -47,7 +46,7 @@ class Charged(FakeLedger):
         super().__init__(now)
         described = resource("LedgerTable")["GlobalSecondaryIndexes"]
         self._indexes = [Index.of(each) for each in described]
-        self._groups: dict[tuple[str, ...], Item] = {}
+        self._shared: dict[str, Item] = {}
         self.units = 0
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
@@ -63,9 +62,16 @@ class Charged(FakeLedger):
         before = [to_item(self.get(each.id)) for each in ingestions]
         saved = super().save_all(ingestions)
         self._charge(before, saved)
-        for group in {each.group for each in saved if is_large(each.group)}:
-            if len(saved) > 1 or group not in self._groups:
-                self._charge_group(group)
+        self._charge_shared(saved)
+        return saved
+
+    def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """See Ledger.save_each."""
+        before = {each.id: to_item(self.get(each.id)) for each in ingestions}
+        saved = super().save_each(ingestions)
+        for each in saved:
+            self._charge([before[each.id]], [each])
+        self._charge_shared(saved)
         return saved
 
     def _charge(self, before: Sequence[Item | None], saved: Sequence[Ingestion]) -> None:
@@ -74,7 +80,11 @@ class Charged(FakeLedger):
             taken = units(old, to_item(new), self._indexes)
             self.units += sum(taken.values()) + (times - 1) * taken[_TABLE]
 
-    def _charge_group(self, group: tuple[str, ...]) -> None:
-        item: Item = {"id": group_key(group), "ids": json.dumps(group)}
-        self.units += sum(units(self._groups.get(group), item, ()).values())
-        self._groups[group] = item
+    def _charge_shared(self, saved: Sequence[Ingestion]) -> None:
+        """Charge the items that members share: by a transaction each time, else once."""
+        members = (whole_item(each) for each in saved if is_large(each.group))
+        shared = {each["id"]: each for whole in members for each in shared_items(whole)}
+        for id_, item in shared.items():
+            if len(saved) > 1 or id_ not in self._shared:
+                self.units += sum(units(self._shared.get(id_), item, ()).values())
+                self._shared[id_] = item

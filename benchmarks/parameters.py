@@ -87,7 +87,7 @@ class Shared:
     vcpus: int = 1
     gigabytes: int = 4
     requests_alone: Requests = Requests(writes=26, puts=10, gets=20, nessie=35, messages=12)
-    requests_together: Requests = Requests(writes=34, puts=5, gets=3, nessie=4, messages=8)
+    requests_together: Requests = Requests(writes=19, puts=5, gets=3, nessie=4, messages=8)
 
     def seconds(self, files: int) -> float:
         """Return how long the driver works on a group of so many files."""

@@ -1,6 +1,8 @@
 """Keep the ledger: one DynamoDB item per ingestion, saved by conditional writes."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import date, timedelta
 from itertools import chain, islice
 from typing import Any
@@ -8,8 +10,17 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
-from functions.adapters.ledger_items import BATCHES, GROUP, SILENT, from_item, size, to_item
-from functions.adapters.ledger_notes import UNAVAILABLE, Groups, Moved, Notes
+from functions.adapters.ledger_groups import Groups
+from functions.adapters.ledger_items import (
+    BATCHES,
+    SILENT,
+    from_item,
+    require_known,
+    size,
+    to_item,
+    whole_item,
+)
+from functions.adapters.ledger_notes import UNAVAILABLE, Moved, Notes
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
@@ -19,6 +30,7 @@ MOST_TOGETHER = 100  # items of a transaction (API reference, "TransactWriteItem
 MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
 _ALWAYS_FIT = 10
 _GROWTH = 6_000  # bytes that a group and the end add to an item at most
+_PARALLEL = 8  # writes at once; the client has ten connections
 _BATCH = 100  # the most keys of one BatchGetItem request
 
 
@@ -40,10 +52,16 @@ class Ledger(Notes):
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """Add a new ingestion, or return the existing one with its id."""
+        self._groups.keep_once(whole_item(ingestion))
+        begun = self._next(ingestion)
         try:
-            return self._put(ingestion, Attr("id").not_exists())
+            with translated(UNAVAILABLE):
+                self._table.put_item(
+                    Item=to_item(begun), ConditionExpression=Attr("id").not_exists()
+                )
         except ConditionFailed:
             return self.get(ingestion.id)
+        return begun
 
     def get(self, ingestion: str) -> Ingestion:
         """Return the ingestion as last saved. Raises UnknownIngestion."""
@@ -59,17 +77,14 @@ class Ledger(Notes):
         Raises Moved when another process saved the ingestion meanwhile: the decision was based on
         old data, so read and decide again.
         """
-        try:
-            return self._put(ingestion, Attr("revision").eq(ingestion.revision))
-        except ConditionFailed as refused:
-            raise Moved([ingestion.id]) from refused
+        self._groups.keep_once(whole_item(ingestion))
+        return self._replace(ingestion)
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """Save several that `fit_together`: all of them, or none and raise Moved."""
         if len(ingestions) == 1:
             return [self.save(ingestions[0])]  # a transaction takes twice the write units
-        for group in {each.group for each in ingestions}:
-            self._groups.keep(group)
+        self._groups.keep(map(whole_item, ingestions))
         saved = [self._next(each) for each in ingestions]
         puts = [
             {"Put": self._conditional_put(old, new)}
@@ -81,6 +96,20 @@ class Ledger(Notes):
         except TransactionCancelled as cancelled:
             moved = [i.id for i, at in zip(ingestions, cancelled.failed, strict=True) if at]
             raise Moved(moved) from cancelled
+        return saved
+
+    def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """Save those that no other process changed meanwhile, each alone; return them.
+
+        A transaction takes twice the write units. After an error some of them may be saved.
+        """
+        self._groups.keep(map(whole_item, ingestions))
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            writes = [pool.submit(self._replace, each) for each in ingestions]
+        saved = []
+        for write in writes:
+            with suppress(Moved):
+                saved.append(write.result())
         return saved
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
@@ -213,7 +242,7 @@ class Ledger(Notes):
         condition = Key("key").eq(landed.key)
         index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
         found = self._batches([item["id"] for item in index], ConsistentRead=True)
-        return [self._ingestion(item) for item in found if item["bucket"] == landed.bucket]
+        return [i for i in map(self._ingestion, found) if i.landed.bucket == landed.bucket]
 
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""
@@ -245,16 +274,19 @@ class Ledger(Notes):
         condition = Key("queue").eq(queue)
         return self._pages(self._table.query, IndexName="waiting", KeyConditionExpression=condition)
 
-    def _put(self, ingestion: Ingestion, condition: Any) -> Ingestion:
-        self._groups.keep_once(ingestion.group)
+    def _replace(self, ingestion: Ingestion) -> Ingestion:
+        """Save it by a client, which threads may share, as they may not a resource."""
         saved = self._next(ingestion)
-        with translated(UNAVAILABLE):
-            self._table.put_item(Item=to_item(saved), ConditionExpression=condition)
+        try:
+            with translated(UNAVAILABLE):
+                self._table.meta.client.put_item(**self._conditional_put(ingestion, saved))
+        except ConditionFailed as refused:
+            raise Moved([ingestion.id]) from refused
         return saved
 
     def _ingestion(self, item: dict[str, Any]) -> Ingestion:
-        found = from_item(item)
-        return found.but(group=self._groups.ids(item[GROUP])) if GROUP in item else found
+        require_known(item)
+        return from_item(self._groups.whole(item))
 
     def _next(self, ingestion: Ingestion) -> Ingestion:
         return ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())

@@ -1,14 +1,15 @@
 """An ingestion as DynamoDB's item, and back.
 
 Each kilobyte of an item is paid for at every write, in the table and in each of its indexes. So an
-item leaves out what has its default, and a large group has an item of its own.
+item leaves out what has its default, and what the members of a large group have alike.
 """
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from functions.adapters.ledger_notes import group_key, is_large
+from functions.adapters.ledger_groups import COMMON, GROUP, is_large, packed
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
@@ -19,9 +20,10 @@ from lakegate.report import Reason
 
 # Raise it where a release without the change could not read an item, or must not work on it. What
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
-SCHEMA = 2
-_WITHOUT_GROUP_ITEMS = 1  # the schema of items that need no more
-GROUP = "group_item"  # the attribute with the id of a large group's item (ledger_notes.py)
+SCHEMA = 3
+_UNPACKED = (
+    1  # the schema of items that need no more: all but those of groups that are large, or compared
+)
 SILENT = "silent"  # the value of `unrecorded` of what ended without a report
 BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
@@ -36,7 +38,7 @@ _NUMBERS = (
 _DERIVED = (
     *("schema", "landed_day", "brief", "reason_code", "unfinished", "unrecorded", "queue"),
     "tables",  # of earlier releases
-    GROUP,
+    *(GROUP, COMMON),
 )
 # Fields that the table keeps under an earlier name, so that every release reads every item.
 _STORED = {
@@ -58,16 +60,22 @@ _DEFAULTS = {
 
 
 def to_item(ingestion: Ingestion) -> dict[str, Any]:
-    """Return the item that keeps an ingestion. Of a large group it has the name of its item."""
+    """Return the item that keeps an ingestion; of a large group's member the short one."""
+    item = whole_item(ingestion)
+    if is_large(ingestion.group):
+        return packed(item) | {"schema": SCHEMA}
+    # An earlier release would audit the first of these with the data files of all.
+    return item | {"schema": SCHEMA} if ingestion.is_compared and ingestion.group else item
+
+
+def whole_item(ingestion: Ingestion) -> dict[str, Any]:
+    """Return the item with all that it has in common with others."""
     item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
     unknown = item.pop("unknown")
     usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
     item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
-    item |= {**unknown, "schema": _WITHOUT_GROUP_ITEMS}
-    if is_large(ingestion.group):
-        item |= {GROUP: group_key(item.pop("group")), "schema": SCHEMA}
     landed = dataclasses.asdict(item.pop("landed"))
-    item |= landed
+    item |= {**unknown, "schema": _UNPACKED, **landed}
     if not item["etag"]:
         del item["etag"]  # a key of an index, where "" is refused
     item |= {name: json.dumps(item[name], default=_plain) for name in _JSON if name in item}
@@ -104,12 +112,10 @@ def size(ingestion: Ingestion) -> int:
 
 
 def from_item(item: dict[str, Any]) -> Ingestion:
-    """Return the ingestion that an item keeps; what an older release did not write has its default.
+    """Return the ingestion of a whole item; what an older release did not write has its default.
 
-    But what ended under a release that announced nothing is not to be announced any more. Raises
-    Transient NEWER_RELEASE where the item is not to be understood.
+    But what ended under a release that announced nothing is not to be announced any more.
     """
-    _require_known_schema(item)
     fields = {_FIELDS[name]: value for name, value in item.items() if name in _FIELDS}
     fields |= {name: json.loads(fields[name]) for name in _JSON if name in fields}
     fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
@@ -134,7 +140,8 @@ def from_item(item: dict[str, Any]) -> Ingestion:
     )
 
 
-def _require_known_schema(item: dict[str, Any]) -> None:
+def require_known(item: Mapping[str, Any]) -> None:
+    """Raise Transient NEWER_RELEASE if the item, as it is stored, is not to be understood."""
     schema = int(item.get("schema", SCHEMA))
     if schema > SCHEMA:
         message = (

@@ -1,10 +1,9 @@
-"""The ledger's items that are no ingestions: groups, search, slots, freshness, copies, …"""
+"""The ledger's items that are no ingestions: search, slots, freshness, copies, …"""
 
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, fields, replace
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -19,8 +18,6 @@ from functions.model.slot import Slot
 from functions.model.upkeep_note import Look, UpkeepNote
 from lakegate.errors import Transient
 
-_INLINE = 10  # ids that a member's item has itself
-_REMEMBERED = 100  # groups
 # Ids of items.
 _SEARCH, _FRESHNESS, _UPKEEP, _COMPACTIONS = "search", "freshness", "upkeep", "compactions"
 UNAVAILABLE = "LEDGER_UNAVAILABLE"
@@ -33,45 +30,6 @@ class Moved(Transient):
         self.ids = frozenset(ids)
         message = f"another process changed these ingestions meanwhile: {', '.join(ids)}"
         super().__init__("LEDGER_MOVED", message)
-
-
-def is_large(group: Sequence[str]) -> bool:
-    """Return whether an item of its own has the ids of a group."""
-    return len(group) > _INLINE
-
-
-def group_key(group: Sequence[str]) -> str:
-    """Return the id of a group's item, which depends on nothing else than the group's ids."""
-    return f"group-{sha256(json.dumps(group).encode()).hexdigest()[:32]}"
-
-
-class Groups:
-    """The ids of large groups, each an item of its own.
-
-    All members of a group have the same ids. In each member's item, a hundred ids would make every
-    write of it four times as expensive, in the table and in each index. A group's item never
-    changes, so a process reads it once.
-    """
-
-    def __init__(self, table: Any) -> None:
-        """Use boto3's DynamoDB Table resource of the ledger."""
-        self._table = table
-        self.ids = lru_cache(_REMEMBERED)(self._ids)
-        self.keep_once = lru_cache(_REMEMBERED)(self.keep)
-
-    def keep(self, group: Sequence[str]) -> None:
-        """Write the item of a group if it is large. Do so before an item of a member names it."""
-        if is_large(group):
-            with translated(UNAVAILABLE):
-                self._table.put_item(Item={"id": group_key(group), "ids": json.dumps(group)})
-
-    def _ids(self, key: str) -> tuple[str, ...]:
-        with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": key}, ConsistentRead=True)
-        if "Item" not in found:
-            message = f"the ledger lacks the item {key}, which names the members of a group"
-            raise Transient(UNAVAILABLE, message)
-        return tuple(json.loads(found["Item"]["ids"]))
 
 
 class Notes:

@@ -21,7 +21,6 @@ from itertools import islice
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Overwritten
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.finish import save_unmoved
 from functions.pipeline.fresh_branch import merge_fresh_branch
 from functions.pipeline.reports import report_of, reports_at
 from functions.pipeline.seed import SEEDING, is_seeded
@@ -163,7 +162,7 @@ def record(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
         merge_fresh_branch(adapters, prefix, partial(_register, adapters, runs), busy)
     add_published(adapters, [run.report for run in runs if run.published])
     at = adapters.now()
-    saved = save_unmoved(adapters, [i.step("recorded", at, recorded=i.attempt) for i in ended])
+    saved = adapters.ledger.save_each([i.step("recorded", at, recorded=i.attempt) for i in ended])
     metrics.add_metric("Recorded", "Count", len(saved))
 
 

@@ -5,8 +5,6 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import fit_together
-from functions.adapters.ledger_notes import Moved
 from functions.model.alert import Alert, Kind
 from functions.model.announcement import announcements
 from functions.model.commits import Tip
@@ -46,7 +44,7 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     at = adapters.now()
     end = {"state": State.PUBLISHED, "merge_hash": merge_hash, "announced": False}
     ended = [member.step("published", at, **end) for member in members]
-    saved = save_unmoved(adapters, ended)
+    saved = adapters.ledger.save_each(ended)
     metrics.add_metric("Published", "Count", len(saved))
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     first = next((each for each in saved if each.id == members[0].id), None)
@@ -92,7 +90,8 @@ def _note_finished(adapters: Adapters, members: Sequence[Ingestion]) -> None:
     cleaned = [each.step("cleaned", at, cleaned=True) for each in members]
     plain = {i.id: i for i in cleaned if i.needs_announcement and not i.needs_alert}
     _announce(adapters, list(plain.values()))
-    save_unmoved(adapters, [each for each in cleaned if each.id not in plain])
+    if others := [each for each in cleaned if each.id not in plain]:
+        adapters.ledger.save_each(others)
 
 
 def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
@@ -107,19 +106,6 @@ def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
         message = overdue(ingestion, why, adapters.settings.page_url)
         adapters.alerts.post(ingestion.channel, message)
         adapters.ledger.save(ingestion.step("overdue", adapters.now()))
-
-
-def save_unmoved(adapters: Adapters, changed: Sequence[Ingestion]) -> list[Ingestion]:
-    """Save those that no other process changed meanwhile, by as many writes as it takes."""
-    if not fit_together(changed):
-        half = len(changed) // 2
-        return [*save_unmoved(adapters, changed[:half]), *save_unmoved(adapters, changed[half:])]
-    while changed:
-        try:
-            return adapters.ledger.save_all(changed)
-        except Moved as moved:
-            changed = [each for each in changed if each.id not in moved.ids]
-    return []
 
 
 def delete_replaced(adapters: Adapters, ingestion: Ingestion) -> None:
@@ -170,7 +156,7 @@ def _delete_crashed(adapters: Adapters, failed: Ingestion) -> None:
 
 def _note_cleaned(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
     at = adapters.now()
-    save_unmoved(adapters, [each.step("cleaned", at, cleaned=True) for each in ended])
+    adapters.ledger.save_each([each.step("cleaned", at, cleaned=True) for each in ended])
 
 
 def _branches(adapters: Adapters, ingestions: Sequence[Ingestion]) -> set[str]:
@@ -234,7 +220,7 @@ def _announce(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
         for announcement in announcements(each, tip, metadata):
             adapters.announcements.send(announcement)
     at = adapters.now()
-    save_unmoved(adapters, [each.step("announced", at, announced=True) for each in ended])
+    adapters.ledger.save_each([each.step("announced", at, announced=True) for each in ended])
 
 
 def _metadata(adapters: Adapters, tip: Tip, tables: Sequence[str]) -> dict[str, str]:

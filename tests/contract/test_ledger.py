@@ -197,6 +197,18 @@ def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
         ledger.save_all([begun[0], never])
 
 
+def test_each_is_saved_unless_another_process_was_faster(ledger: AnyLedger) -> None:
+    """What changed meanwhile, or never began, keeps no other from being saved."""
+    begun, never = [ledger.begin(ingestion(number)) for number in range(20)], ingestion(30)
+    moved = ledger.save(replace(begun[1], rows=1))
+    saved = ledger.save_each([replace(each, rows=2) for each in (*begun, never)])
+    assert [each.id for each in saved] == [each.id for each in begun if each.id != moved.id]
+    assert {each.revision for each in saved} == {2}
+    now = [saved[0], moved, *saved[1:]]
+    assert ledger.together([each.id for each in (*begun, never)]) == now
+    assert ledger.save_each([]) == []
+
+
 def test_a_large_group_is_known_to_each_member(ledger: AnyLedger) -> None:
     """Members of a large group are read and saved with its ids, and nothing else is listed."""
     begun = [ledger.begin(ingestion(number, table="a.b")) for number in range(40)]

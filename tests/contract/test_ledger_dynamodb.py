@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import boto3
@@ -18,9 +18,20 @@ from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.upkeep_note import Look, UpkeepNote
 from lakegate.errors import Transient
+from lakegate.report import CheckResult, Status
 from tests.contract.aws import ACCOUNT
 from tests.contract.test_ledger import PARTS, ids, ingestion, new_table
 from tests.fakes.clock import FakeClock
+
+GROUP = tuple(f"{number:032x}" for number in range(100))
+IN_GROUP: dict[str, Any] = {
+    "group": GROUP,
+    "table": "a.b",
+    "branch": "ingest/a.b/group-1",
+    "audited_hash": "1a",
+    "channel": "#b",
+}
+_NOT_KEPT = ("samples", "query")
 
 
 @pytest.fixture
@@ -104,21 +115,53 @@ def test_an_item_has_only_what_is_not_as_usual(table: Any, ledger: Ledger) -> No
     assert list(ledger.open_failures()) == []
 
 
-def test_a_large_group_is_stored_once(table: Any, ledger: Ledger) -> None:
-    """Its ids are one item, which a process reads once; older releases leave the members alone."""
-    group = tuple(f"{number:032x}" for number in range(100))
-    members = [ledger.begin(ingestion(number)) for number in range(2)]
-    ledger.save_all([each.but(group=group) for each in members])
+def test_what_a_large_group_has_alike_is_stored_once(table: Any, ledger: Ledger) -> None:
+    """Its ids and intent are two items, read once; older releases leave the members alone."""
+    begun = [ledger.begin(ingestion(number)) for number in range(2)]
+    ledger.save_all([each.but(**IN_GROUP) for each in begun])
     items = {each["id"]: each for each in table.scan()["Items"]}
-    (stored,) = (each for id_, each in items.items() if id_.startswith("group-"))
-    named = [items[each.id] for each in members]
-    assert {(each["group_item"], each["schema"]) for each in named} == {(stored["id"], SCHEMA)}
-    assert all(len(str(each)) < 1_500 for each in named)
-    table.delete_item(Key={"id": stored["id"]})
-    with pytest.raises(Transient, match="lacks the item group-"):
-        ledger.get(members[0].id)
-    ledger.save_all([each.but(group=group, revision=2) for each in members])
-    assert ledger.get(members[0].id).group == group
+    (ids_,) = (id_ for id_ in items if id_.startswith("group-"))
+    (alike,) = (id_ for id_ in items if id_.startswith("common-"))
+    named = [items[each.id] for each in begun]
+    assert {(each["common"], each["schema"]) for each in named} == {(alike, SCHEMA)}
+    assert not {"group", "branch", "audited_hash", "channel"} & named[0].keys()
+    saved = ledger.together([each.id for each in begun])
+    for id_ in (ids_, alike):
+        table.delete_item(Key={"id": id_})
+        with pytest.raises(Transient, match=f"lacks the item {id_}"):
+            Ledger(table, FakeClock().now).get(begun[0].id)
+        saved = ledger.save_all(saved)
+        assert Ledger(table, FakeClock().now).get(begun[0].id) == saved[0]
+
+
+@pytest.mark.parametrize("group", [GROUP[:2], GROUP], ids=["small", "large"])
+def test_a_member_is_read_as_it_was_saved(ledger: Ledger, group: tuple[str, ...]) -> None:
+    """Times, checks and report's key come back the same, usual or not."""
+    check = CheckResult("a", "drift", (), "warning", Status.SKIPPED, "at most 4", "skipped")
+    told = {name: value for name, value in asdict(check).items() if name not in _NOT_KEPT}
+    begun = ledger.begin(ingestion())
+    landed_at = begun.landed.landed_at
+    odd = {"landed": landed_at, "audited": "2026-03-01T11:59:59.999+00:00", "ended": "2026-03-01"}
+    for changes in (
+        {"table": "a.b", "report_key": "reports/a.b/" + begun.id + "/1.json"},
+        {"table": "a.b", "report_key": ""},
+        {"table": "a.b", "report_key": "another", "attempt": 2},
+        {"times": odd, "checks": ({**told, "columns": []}, {**told, "columns": ["x"]})},
+        {"branch": "a", "audited_hash": "b", "merge_hash": "c", "reads_others": False},
+    ):
+        begun = ledger.save(begun.but(group=group, **changes))
+        assert ledger.get(begun.id) == begun
+
+
+def test_a_member_of_another_releases_large_group_is_read(table: Any, ledger: Ledger) -> None:
+    """The release before kept the ids alone in an item of their own."""
+    begun = ledger.begin(ingestion(**IN_GROUP | {"group": ()}))
+    table.put_item(Item={"id": "group-1", "ids": json.dumps(GROUP)})
+    item = table.get_item(Key={"id": begun.id})["Item"]
+    table.put_item(Item=item | {"group_item": "group-1", "schema": 2})
+    assert ledger.get(begun.id) == begun.but(group=GROUP)
+    assert ledger.save(ledger.get(begun.id)) == ledger.get(begun.id)
+    assert "group_item" not in table.get_item(Key={"id": begun.id})["Item"]
 
 
 def test_a_large_group_in_an_item_of_an_older_release_is_read(table: Any, ledger: Ledger) -> None:

@@ -23,7 +23,7 @@ class Step(Enum):
     ENTERED = (_RECORDING, "tables.enter")
     RECORDED = (_RECORDING, "tables.enter", "catalog.merge")
     MEASURED = (_RECORDING, "lake.put_baselines")
-    NOTED = (_RECORDING, "lake.baselines", "ledger.save_all")
+    NOTED = (_RECORDING, "lake.baselines", "ledger.save_each")
 
 
 BRINGING = [Step.LISTED, Step.BEGUN, Step.COPIED]

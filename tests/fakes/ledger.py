@@ -72,6 +72,10 @@ class FakeLedger:
             raise Moved(moved)
         return [self._keep(each) for each in ingestions]
 
+    def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """See Ledger.save_each."""
+        return [self._keep(each) for each in ingestions if not self._has_moved(each)]
+
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """See Ledger.together."""
         return [self.get(id_) for id_ in ids if self._revisions[id_]]

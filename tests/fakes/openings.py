@@ -28,7 +28,7 @@ A_TABLE: Story = (Change("append", TABLE),)
 MERGED_BUT_NOT_RECORDED: Story = (
     Land(KEYS[0]),
     Time.COURSE,
-    Strike("ledger.save_all", Kind.DIES_BEFORE),
+    Strike("ledger.save_each", Kind.DIES_BEFORE),
     Deliver(),
 )
 WAITING_TOGETHER: Story = (

@@ -109,12 +109,12 @@ STORIES: dict[str, Story] = {
     ),
     "rows that main has are published": (
         Land(),
-        Strike("ledger.save_all", Kind.DIES_BEFORE),
+        Strike("ledger.save_each", Kind.DIES_BEFORE),
     ),
     "main's log is read where the branch is gone": (
         Land(),
         Time.COURSE,
-        Strike("ledger.save_all", Kind.DIES_BEFORE),
+        Strike("ledger.save_each", Kind.DIES_BEFORE),
         Deliver(),
         Meddle(drops=True),
     ),

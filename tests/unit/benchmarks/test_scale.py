@@ -63,7 +63,8 @@ def story() -> tuple[list[str], list[dict[str, Any]]]:
 def written() -> Counter[str]:
     """Return the write units of a file, by index; alone in its batch it needs no transaction."""
     calls, items = story()
-    writes = [c for c in calls if c in ("ledger.begin", "ledger.save", "ledger.save_all")]
+    names = ("ledger.begin", "ledger.save", "ledger.save_all", "ledger.save_each")
+    writes = [c for c in calls if c in names]
     table = resource("LedgerTable")["GlobalSecondaryIndexes"]
     indexes = [Index.of(described) for described in table]
     taken: Counter[str] = Counter()

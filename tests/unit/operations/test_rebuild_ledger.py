@@ -114,7 +114,13 @@ def test_a_whole_ledger_stays_as_it_is() -> None:
     deployment.land("shop/orders/new.parquet")
     begun = len(deployment.journal.calls)
     assert list(rebuild(deployment.adapters)) == []
-    changes = ("ledger.begin", "ledger.save", "ledger.save_all", "catalog.delete_branch")
+    changes = (
+        "ledger.begin",
+        "ledger.save",
+        "ledger.save_all",
+        "ledger.save_each",
+        "catalog.delete_branch",
+    )
     assert not {*changes} & {*deployment.journal.calls[begun:]}
 
 

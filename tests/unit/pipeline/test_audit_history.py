@@ -83,7 +83,7 @@ def test_a_run_on_main_is_not_recorded_again_after_a_replay(deployment: Scenario
     """A run that is on main, though the ledger does not say so, is not recorded again."""
     landed = deployment.run(script=rejected)
     # After the save of the announcement comes that of the record.
-    deployment.journal.strike_later("ledger.save_all", Fault(unavailable), 1)
+    deployment.journal.strike_later("ledger.save_each", Fault(unavailable), 1)
     deployment.deliver()
     assert deployment.ingestion(landed).needs_recording
     assert on_main(deployment) == [(run_of(deployment, landed), False)]

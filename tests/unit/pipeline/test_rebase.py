@@ -127,7 +127,7 @@ def test_what_main_has_is_not_registered_with_others(deployment: Scenario) -> No
     deployment.ended(FIRST)
     (merged,) = audited(deployment, "shop/orders/merged.parquet")
     published(deployment, "shop/returns/a.parquet")
-    deployment.fail("ledger.save_all")
+    deployment.fail("ledger.save_each")
     with suppress(Transient):
         deployment.publish(merged)
     assert deployment.states(merged) == [State.AUDITED]

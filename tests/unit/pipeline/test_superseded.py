@@ -222,7 +222,7 @@ def test_a_merge_before_the_newer_version_is_recorded(
     deployment: Scenario, old: LandedObject
 ) -> None:
     """A publisher that died after its merge finds it on main, after any later publication."""
-    deployment.kill("ledger.save_all")
+    deployment.kill("ledger.save_each")
     with suppress(ProcessDied):
         published(deployment, old)
     assert deployment.ingestion(old).state is State.AUDITED
