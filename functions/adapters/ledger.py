@@ -216,6 +216,19 @@ class Ledger(Notes):
         found = (*self._queue(table), *self._queue(BATCHES))
         return [each for each in found if each.is_waiting and table in each.tables]
 
+    def first_waiting(self, table: str, most: int) -> list[Ingestion]:
+        """Return at most so many of those in a table's queue, the earliest landing first.
+
+        Batches are not among them. The index may lag behind.
+        """
+        condition = Key("queue").eq(table)
+        with translated(UNAVAILABLE):
+            page = self._table.query(
+                IndexName="waiting", KeyConditionExpression=condition, Limit=most
+            )
+        found = map(self._ingestion, page["Items"])
+        return [each for each in found if each.is_waiting]
+
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """Yield other ingestions of objects with its etag and size, earliest landing first.
 

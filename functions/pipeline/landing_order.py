@@ -26,6 +26,7 @@ OUT_OF_ORDER = "OUT_OF_ORDER"
 Place = tuple[str, str]
 FIRST = ("", "")  # before every file
 _MOST = 100  # that the ledger reads at once
+_FEW = 5
 _SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
 
 
@@ -33,7 +34,11 @@ def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether it is not to be started yet: an earlier file of its table is in flight."""
     if not (ingestion.is_held or (ingestion.takes_turns and ingestion.awaits_shared_run)):
         return False  # one that is queued comes again with the first of its turn only
-    is_held = comes_after(adapters, ingestion, adapters.ledger.waiting(ingestion.table))
+    # Mostly one of the first is in flight, and then the others need not be read: there may be many.
+    first = adapters.ledger.first_waiting(ingestion.table, _FEW)
+    is_held = comes_after(adapters, ingestion, first) or comes_after(
+        adapters, ingestion, adapters.ledger.waiting(ingestion.table)
+    )
     if is_held:
         logger.info("held: an earlier file of its table is in flight")
     return is_held

@@ -238,6 +238,17 @@ def test_the_audited_of_a_table_are_waiting(ledger: AnyLedger) -> None:
     assert waiting(ledger, "a.b") == [1]
 
 
+def test_the_first_of_a_queue_are_those_that_landed_first(ledger: AnyLedger) -> None:
+    """Of a table's queue so many are found as are asked for, in the order of landing."""
+    for number in (3, 1, 2, 0):
+        made = ingestion(number, state=State.AUDITED, table="a.b")
+        landed = replace(made.landed, landed_at=f"2026-03-01T12:00:0{number}.000+00:00")
+        ledger.begin(replace(made, landed=landed))
+    assert ids(iter(ledger.first_waiting("a.b", 3))) == [0, 1, 2]
+    assert ids(iter(ledger.first_waiting("a.b", 9))) == [0, 1, 2, 3]
+    assert ledger.first_waiting("a.c", 3) == []
+
+
 def test_ingestions_with_priority_are_waiting(ledger: AnyLedger) -> None:
     """Refused ingestions of a table are waiting while their job runs again."""
     states = [State.BRANCHED, State.SUBMITTED, State.AUDITED, State.REJECTED]

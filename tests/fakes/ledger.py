@@ -122,6 +122,10 @@ class FakeLedger:
         found = [i for i in self._index() if i.is_waiting and table in i.tables]
         return sorted(found, key=lambda i: i.landed.landed_at)
 
+    def first_waiting(self, table: str, most: int) -> list[Ingestion]:
+        """See Ledger.first_waiting."""
+        return [each for each in self.waiting(table) if not each.parts][:most]
+
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """See Ledger.same_content."""
         content = _content(ingestion.landed)

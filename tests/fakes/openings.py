@@ -190,8 +190,16 @@ A_DAY_OF_DELETION: Story = (
     Time.REST,
     CleanUp(),
 )
+A_DAY_OF_TURNS: Story = (
+    Share(),
+    Contract("merges rows"),
+    *(each for key in ORDERS for each in (Land(key), Deliver())),
+    Time.COURSE,
+    Time.COURSE,
+)
 DAYS = (
     A_DAY,
+    A_DAY_OF_TURNS,
     A_DAY_OF_VERSIONS,
     A_DAY_OF_LOSS,
     A_DAY_OF_SHARED_RUNS,
