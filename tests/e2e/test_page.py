@@ -266,9 +266,9 @@ def test_a_failed_branch_is_compared_and_discarded(visit: Visit, gate: Gate) -> 
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_text("the local stack")).to_be_visible()
         expect(dialog.get_by_text(visit.rejected.id[:12], exact=True)).to_be_visible()
-        expect(dialog.get_by_text("1 branch and")).to_be_visible()
+        expect(dialog.get_by_text("1 branch will be deleted")).to_be_visible()
         keep(page, "branch-discard-light")
         dialog.get_by_role("button", name="Yes, discard").click()
-        expect(page.get_by_text(re.compile(r"^Discarded .* files deleted$"))).to_be_visible()
+        expect(page.get_by_text(re.compile(r"^Discarded .*: its branches are del"))).to_be_visible()
     assert gate.adapters.ledger.get(visit.rejected.id).discarded
     assert gate.adapters.catalog.branches(visit.rejected.branch) == []
