@@ -202,8 +202,8 @@ _PARTS: Mapping[str, Callable[[Gate, argparse.Namespace], object]] = {
     "e": _flow,
     "f": _peers,
     "g": _by_key(Upserts, "bench.upserts", "g  upserts into"),
-    "i": _real,
     "h": _by_key(Keyed, "bench.keyed", "h  new keys into"),
+    "i": _real,
 }
 
 

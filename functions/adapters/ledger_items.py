@@ -21,9 +21,8 @@ from lakegate.report import Reason
 # Raise it where a release without the change could not read an item, or must not work on it. What
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
 SCHEMA = 3
-_UNPACKED = (
-    1  # the schema of items that need no more: all but those of groups that are large, or compared
-)
+# The schema of items that need no more: all but those of groups that are large, or compared.
+_UNPACKED = 1
 SILENT = "silent"  # the value of `unrecorded` of what ended without a report
 BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))

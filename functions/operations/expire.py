@@ -1,7 +1,7 @@
 """Expire old failed ingestions and unneeded branches."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -57,19 +57,15 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
         branches_to_delete = _due(ingestion, before, references)
         gone |= set(branches_to_delete)
         if branches_to_delete:
-            yield _of_ingestion(adapters, ingestion, branches_to_delete, gone, dry_run=dry_run)
+            yield _of_ingestion(adapters, ingestion, branches_to_delete, dry_run=dry_run)
     needed = {ingestion.branch for ingestion in known.values() if _needs(ingestion, before)}
     ours = {n: h for n, h in references.items() if n.startswith(_OURS) and n not in needed | gone}
     oldest = now - timedelta(days=max(days, _YOUNGEST))
     for name, written in _unneeded(adapters, known, ours):
         if written < oldest:
-            branch, tables = {name: references[name]}, _tables(name, known.values())
-            expired = _of_unneeded(
-                adapters, tables, branch, times.text(written), {*gone, name}, dry_run=dry_run
-            )
-            if not expired.left:
-                gone.add(name)
-            yield expired
+            tables = ", ".join(_tables(name, known.values()))
+            expired = Expired(tables, (name,), times.text(written))
+            yield _of_unneeded(adapters, expired, references[name], dry_run=dry_run)
 
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
@@ -94,32 +90,22 @@ def _of_ingestion(
     adapters: Adapters,
     ingestion: Ingestion,
     branches_to_delete: Mapping[str, str],
-    gone: set[str],
     *,
     dry_run: bool,
 ) -> Expired:
-    since = ingestion.ended_at
-    tables = ingestion.tables
-    expired = Expired(", ".join(tables), tuple(sorted(branches_to_delete)), since, ingestion.id)
+    since, tables = ingestion.ended_at, ", ".join(ingestion.tables)
+    expired = Expired(tables, tuple(sorted(branches_to_delete)), since, ingestion.id)
+    if dry_run:
+        return expired
     try:
-        if dry_run:
-            return expired
         return replace(expired, left=discard(adapters, ingestion, before=since + "~").left)
     except LakegateError as error:
         return replace(expired, left=error.message)
 
 
-def _of_unneeded(
-    adapters: Adapters,
-    tables: Sequence[str],
-    branches_to_delete: Mapping[str, str],
-    since: str,
-    gone: set[str],
-    *,
-    dry_run: bool,
-) -> Expired:
-    ((name, head),) = branches_to_delete.items()
-    expired = Expired(", ".join(tables), (name,), since)
+def _of_unneeded(adapters: Adapters, expired: Expired, head: str, *, dry_run: bool) -> Expired:
+    """Delete a branch that still has this head; return what became of it."""
+    (name,) = expired.branches
     try:
         if lost := _lost(adapters, name):
             if not dry_run:

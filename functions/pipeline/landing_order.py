@@ -26,7 +26,7 @@ OUT_OF_ORDER = "OUT_OF_ORDER"
 Place = tuple[str, str]
 FIRST = ("", "")  # before every file
 _MOST = 100  # that the ledger reads at once
-_FEW = 5
+_FEW = 5  # of a queue that are read first
 _SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
 
 

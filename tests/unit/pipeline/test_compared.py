@@ -5,12 +5,13 @@ from contextlib import suppress
 import pytest
 
 from functions.model import merge_commit
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import State
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.job import Script, crashed_once, passed, rejected, warned
 from tests.fakes.scenario import FIRST, Scenario
+from tests.unit.pipeline.test_turns import known
 
 pytestmark = pytest.mark.usefixtures("quiet")
 _NAMES = "bcde"
@@ -63,10 +64,6 @@ def commits(deployment: Scenario) -> list[list[str]]:
     log = list(deployment.catalog.log())[::-1]
     named = [merge_commit.published(commit) for commit in log]
     return [[each.object[-9] for each in files] for files in named if files]
-
-
-def known(deployment: Scenario, files: list[LandedObject]) -> list[Ingestion]:
-    return [deployment.ingestion(each) for each in files]
 
 
 def test_files_that_wait_are_audited_and_published_together(deployment: Scenario) -> None:
