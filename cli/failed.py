@@ -155,11 +155,11 @@ def accept(
 
     This publishes nothing: use `lakegate publish` or `lakegate replay` for a rejected file.
     """
-    from functions.pipeline import audit_history
+    from functions.pipeline import baselines
 
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
-    accepted = audit_history.accept(adapters, ingestion, by, reason)
+    accepted = baselines.accept(adapters, ingestion, by, reason)
     message = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
     terminal.out().print(message, soft_wrap=True)
 

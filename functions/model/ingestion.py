@@ -242,9 +242,14 @@ class Ingestion:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether it may have a place in its tables' queues."""
+        """Return whether it may have a place in its tables' queues.
+
+        The first of a group stands there for all, unless each has a place of its own.
+        """
         has_turn = self.takes_turns and not self.ended
-        return self.state is State.AUDITED or self.has_priority or bool(self.turn) or has_turn
+        is_first = not self.group or self.group[0] == self.id
+        stands = self.state is State.AUDITED and (is_first or self.checks_whole_table)
+        return stands or self.has_priority or bool(self.turn) or has_turn
 
     @property
     def is_retried(self) -> bool:

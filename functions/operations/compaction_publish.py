@@ -15,7 +15,7 @@ from functions.model import merge_commit
 from functions.model.compactions import Compaction
 from functions.model.ingestion import Intent
 from functions.operations.begun_compactions import branch_of
-from functions.pipeline.fresh_branch import merge_fresh_branch
+from functions.pipeline.own_commit import merge_fresh_branch
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch

@@ -10,6 +10,7 @@ from functions.model.announcement import announcements
 from functions.model.commits import Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.notifications.alert_text import alert, duplicate, overdue, recovered, warned
+from functions.pipeline.audit_history import record
 from functions.pipeline.reports import report_of
 from functions.pipeline.versions import newest_newer, older_failures
 from functions.telemetry import logger, metrics
@@ -60,7 +61,7 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     if ingestion.needs_alert:
         ingestion = _send_alert(adapters, _closed(adapters, ingestion))
     if ingestion.needs_announcement:
-        _announce(adapters, [ingestion])
+        adapters.ledger.save_each(_announced(adapters, [ingestion]))
         return adapters.ledger.get(ingestion.id)
     return ingestion
 
@@ -84,14 +85,27 @@ def finish_published(adapters: Adapters, published: Ingestion) -> Ingestion:
 def _note_finished(adapters: Adapters, members: Sequence[Ingestion]) -> None:
     """Announce the members without an alert, and note all branches deleted, in one write each.
 
-    `finish` alerts and announces the others one by one.
+    `finish` alerts and announces the others one by one. What a group measured is recorded at once,
+    which takes no write of its own then.
     """
     at = adapters.now()
     cleaned = [each.step("cleaned", at, cleaned=True) for each in members]
     plain = {i.id: i for i in cleaned if i.needs_announcement and not i.needs_alert}
-    _announce(adapters, list(plain.values()))
+    announced = _announced(adapters, list(plain.values()))
+    if len(announced) > 1:
+        _record(adapters, announced)
+    else:
+        adapters.ledger.save_each(announced)
     if others := [each for each in cleaned if each.id not in plain]:
         adapters.ledger.save_each(others)
+
+
+def _record(adapters: Adapters, announced: Sequence[Ingestion]) -> None:
+    try:
+        record(adapters, announced)
+    except LakegateError as error:
+        logger.warning("recording is left to the sweep", extra={"why": error.message})
+        adapters.ledger.save_each(announced)
 
 
 def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
@@ -205,14 +219,14 @@ def _send_alert(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     return adapters.ledger.save(ingestion.step("alerted", adapters.now(), alerted=True))
 
 
-def _announce(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
-    """Announce the final states of one or more ingestions to consumers, and note that.
+def _announced(adapters: Adapters, ended: Sequence[Ingestion]) -> list[Ingestion]:
+    """Announce the final states of one or more ingestions to consumers; return them as announced.
 
     What is published is announced with its tables as they are on main. Several ingestions are those
     of one commit.
     """
     if not ended:
-        return
+        return []
     tip = adapters.catalog.tip() if ended[0].state is State.PUBLISHED else None
     metadata = _metadata(adapters, tip, ended[0].tables) if tip else {}
     for each in ended:
@@ -220,7 +234,7 @@ def _announce(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
         for announcement in announcements(each, tip, metadata):
             adapters.announcements.send(announcement)
     at = adapters.now()
-    adapters.ledger.save_each([each.step("announced", at, announced=True) for each in ended])
+    return [each.step("announced", at, announced=True) for each in ended]
 
 
 def _metadata(adapters: Adapters, tip: Tip, tables: Sequence[str]) -> dict[str, str]:

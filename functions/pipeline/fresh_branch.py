@@ -15,11 +15,10 @@ matter what main publishes after its log was read.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import tee
-from typing import TypeVar
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger_notes import Moved
-from functions.adapters.nessie import CannotRebase, MergeConflict, SetBack
+from functions.adapters.nessie import CannotRebase
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
@@ -27,10 +26,7 @@ from functions.pipeline.contracts import current_requirements
 from functions.pipeline.finish import end_published, finish_published
 from functions.pipeline.retry import run_all_again
 from functions.telemetry import logger
-from lakegate.errors import LakegateError, Transient
-
-_MOST_TRIES = 5
-_T = TypeVar("_T")
+from lakegate.errors import LakegateError
 
 
 class Overtaken(LakegateError):
@@ -122,26 +118,3 @@ def run_unpublished_again(adapters: Adapters, members: Sequence[Ingestion]) -> I
     except AlreadyPublished as found:
         return settle_published(adapters, members, found)
     return run_all_again(adapters, members)
-
-
-def merge_fresh_branch(
-    adapters: Adapters, prefix: str, change: Callable[[str, str], _T], busy: str
-) -> _T:
-    """Have `change` commit to a fresh branch off main, given its name and base, and merge it.
-
-    Main refuses the merge if another process changed the same tables: then it begins again. Return
-    what `change` returns. Raise Transient TABLE_BUSY, with the text `busy`, after several times.
-    """
-    for _ in range(_MOST_TRIES):
-        name = f"{prefix}{adapters.token()}"
-        base = adapters.catalog.create_branch(name)
-        try:
-            changed = change(name, base)
-        except Exception as error:
-            adapters.catalog.delete_branch(name)
-            if not isinstance(error, MergeConflict | SetBack):
-                raise
-        else:
-            adapters.catalog.delete_branch(name)
-            return changed
-    raise Transient("TABLE_BUSY", busy)

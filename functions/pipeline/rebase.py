@@ -109,17 +109,18 @@ def _waiting_units(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> li
     first = refused.members[0]
     if not _may_join(first):
         return []
-    waiting: defaultdict[Intent, list[Ingestion]] = defaultdict(list)
-    for each in adapters.ledger.waiting(first.table):
-        if each.intent != refused.intent and each.state is State.AUDITED and _may_join(each):
-            waiting[each.intent].append(each)
-    found = [Unit(intent, members) for intent, members in waiting.items()]
+    firsts = {
+        each.intent: each
+        for each in adapters.ledger.waiting(first.table)
+        if each.intent != refused.intent and each.state is State.AUDITED
+    }
+    found = (unit_of(adapters, each) for each in firsts.values() if _may_join(each))
     return [
         unit
         for unit in found
         if unit.complete
         and not any(member.id in elsewhere for member in unit.members)
-        and all(_has_same_requirements(member, first) for member in unit.members)
+        and all(_may_join(each) and _has_same_requirements(each, first) for each in unit.members)
     ]
 
 

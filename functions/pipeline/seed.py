@@ -5,7 +5,7 @@ from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
-from functions.pipeline.fresh_branch import merge_fresh_branch
+from functions.pipeline.own_commit import merge_fresh_branch
 from lakegate.audit_tables import RESULTS, TABLES, HistoryTable
 from lakegate.landing import fresh_branch
 

@@ -17,7 +17,7 @@ from functions.operations.compaction import start_due
 from functions.operations.daily_upkeep import upkeep
 from functions.operations.expire import expire
 from functions.operations.realign import realign
-from functions.pipeline.audit_history import accept
+from functions.pipeline.baselines import accept
 from functions.pipeline.intake import retract
 from lakegate.change import retraction
 from lakegate.errors import LakegateError

@@ -23,8 +23,9 @@ def _note_before(field: str) -> Any:
 
 
 def _note_announced_before(announce: Any, adapters: Adapters, ended: Sequence[Ingestion]) -> Any:
-    noted = [each.step("", "", announced=True) for each in ended]
-    return announce(adapters, [adapters.ledger.save(each) for each in noted])
+    noted = [adapters.ledger.save(each.step("", "", announced=True)) for each in ended]
+    announce(adapters, ended)
+    return noted
 
 
 def _delete_then_handle(
@@ -59,7 +60,7 @@ FINISHING = (
     Guard(
         "consumers are notified before the ledger says so",
         "readers were not told",
-        (Patch(finish, "_announce", _note_announced_before),),
+        (Patch(finish, "_announced", _note_announced_before),),
     ),
     Guard(
         "the sweep finds what consumers were not notified of",

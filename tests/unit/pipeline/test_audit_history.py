@@ -8,7 +8,8 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import State
-from functions.pipeline.audit_history import RUNS, accept, record, record_recent
+from functions.pipeline.audit_history import RUNS, record, record_recent
+from functions.pipeline.baselines import accept
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, Status
@@ -54,6 +55,20 @@ def test_ingestions_that_end_together_are_recorded_by_one_commit(deployment: Sce
         deployment.land(f"shop/orders/{name}.parquet", script=rejected)
     deployment.settle()
     assert [len(each) for each in records(deployment)] == [3]
+
+
+@pytest.mark.parametrize("is_hindered", [False, True])
+def test_a_group_is_recorded_when_it_is_announced(deployment: Scenario, is_hindered: bool) -> None:
+    """One write notes both; if nothing can be recorded, it notes the announcement."""
+    landed = deployment.wait_together(3)
+    deployment.fail("tables.enter", times=FOREVER if is_hindered else 0)
+    deployment.publish(landed[0])
+    members = [deployment.ingestion(each) for each in landed]
+    assert all(each.announced and each.needs_recording is is_hindered for each in members)
+    assert len({each.revision for each in members}) == 1
+    deployment.journal.repair("tables.enter")
+    deployment.settle()
+    assert {run_of(deployment, each) for each in landed} < {run for run, _ in on_main(deployment)}
 
 
 @pytest.mark.parametrize("call", ["tables.enter", "ledger.needs_recording", "lake.put_baselines"])
