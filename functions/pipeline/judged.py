@@ -5,7 +5,7 @@ the rows of each branch once more before it merges it (publish.py).
 
     a report about one file → its verdict, as after a run of its own
     reports of a group → all members wait, and all their reports name the group's branch:
-                         the branch becomes their common intent, in one conditional write
+                         the branch becomes their common intent
                        → else the branch holds rows of a file that has another verdict:
                          those that name it run again, and it is deleted
     a file that must not share a run → the next attempt has a run of its own
@@ -232,16 +232,22 @@ class GroupVerdict:
         self._given = given
 
     def record(self, run: JobRun) -> list[Ingestion]:
-        """Make the branch the members' intent, or run again those that name it; return them."""
+        """Make the branch the members' intent, or run again those that name it; return them.
+
+        Each is saved alone, so some may have it already: it is merged only once all have it.
+        """
         members = self._adapters.ledger.together(self._any.group)
         intent = Intent(self._any.branch, self._any.audited_hash)
-        if any(member.intent == intent for member in members):
-            return [member for member in members if member.intent == intent]
-        reports = self._reports(members)
-        mine = [each for each in members if self._is_named(each, reports[each.id])]
-        if len(mine) < len(self._any.group):
-            return self._run_again(mine)
-        return self._accept(run, [(each, report) for each in mine if (report := reports[each.id])])
+        accepted = [member for member in members if member.intent == intent]
+        others = [member for member in members if member.intent != intent]
+        reports = self._reports(others)
+        named = [each for each in others if self._is_named(each, reports[each.id])]
+        if accepted and not named:
+            return accepted
+        if len(accepted) + len(named) < len(self._any.group):
+            return accepted + self._run_again(named)
+        found = [(each, report) for each in named if (report := reports[each.id])]
+        return accepted + self._accept(run, found)
 
     def _reports(self, members: Sequence[Ingestion]) -> Mapping[str, AuditReport | None]:
         """Return the reports of the members' attempts, by ingestion; None without one."""
@@ -279,8 +285,8 @@ class GroupVerdict:
         held = {each.id for each in passed if each.duplicate_of and each.on_duplicate == "hold"}
         if held:  # which need branches of their own until a person decides
             return self._run_again([_alone(each) if each.id in held else each for each in members])
-        group = self._any.group if len(passed) > 1 else ()
-        return adapters.ledger.save_all([each.but(group=group) for each in passed])
+        group = self._any.group if len(self._any.group) > 1 else ()
+        return adapters.ledger.save_each([each.but(group=group) for each in passed])
 
     def _run_again(self, members: Sequence[Ingestion]) -> list[Ingestion]:
         """Run the members again on other branches; nobody can merge this one any more.

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -107,6 +108,7 @@ class Deployment:
         self.landing = FakeLanding(self.clock)
         self.lake = FakeLake(self.clock, settings.limits)
         self.ledger = FakeLedger(self.clock.now)
+        self.ledger.between = partial(self.journal.between, "ledger.save_next")
         self.catalog = FakeCatalog(self.clock, virgin=virgin)
         self.tables = FakeTables(self.catalog, self.lake.deleted)
         self.others = Others(self.catalog)

@@ -73,6 +73,11 @@ class Journal:
         """Return the adapter with methods that write this journal and meet the faults."""
         return _Watched(self, name, adapter)
 
+    def between(self, call: str) -> None:
+        """Record a point within a call, where a fault may strike as at a call of its own."""
+        with _Struck(self, call):
+            pass
+
     def part(self) -> None:
         """Separate the next call: another process makes it, or reads the time or a token first."""
         self._returned = -1

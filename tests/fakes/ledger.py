@@ -29,7 +29,8 @@ class FakeLedger:
     """The ledger with every revision that was ever saved.
 
     `behind` gives, by id, the number of an ingestion's last writes that the indexes do not show
-    yet; `newest` is the ingestion of the last write.
+    yet; `newest` is the ingestion of the last write. `between` is called between two writes of one
+    call, where others may write, and the process may die.
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
@@ -38,6 +39,7 @@ class FakeLedger:
         self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)
         self.behind: Counter[str] = Counter()
         self.newest = ""
+        self.between: Callable[[], None] = lambda: None
         self._search: Search | None = None
         self._freshness = Freshness()
         self._claims: dict[str, tuple[str, str]] = {}
@@ -74,7 +76,13 @@ class FakeLedger:
 
     def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """See Ledger.save_each."""
-        return [self._keep(each) for each in ingestions if not self._has_moved(each)]
+        saved = []
+        for number, each in enumerate(ingestions):
+            if number:
+                self.between()
+            if not self._has_moved(each):
+                saved.append(self._keep(each))
+        return saved
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """See Ledger.together."""

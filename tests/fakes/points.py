@@ -64,5 +64,6 @@ ONLY_COMMANDS = {
 # Reads that change nothing: for the message of a refused retraction, and where the reader stops
 # early, so that nothing comes after it.
 NOT_STRUCK = {"tables.listed", "catalog.changes"}
-# Every call of the service at which a fault may strike.
-POINTS = tuple(method for method in METHODS if method not in ONLY_COMMANDS)
+BETWEEN_WRITES = "ledger.save_next"  # of one call
+# Every point of the service at which a fault may strike.
+POINTS = (*(method for method in METHODS if method not in ONLY_COMMANDS), BETWEEN_WRITES)

@@ -342,12 +342,10 @@ STORIES: dict[str, Story] = {
         Share(),
         Land(),
         Land(),
-        Deliver(),
-        Deliver(),
-        RunJob(),
         Strike("catalog.head", Kind.HANGS_AFTER, meanwhile=(Time.REDELIVERY,)),
         Time.COURSE,
         LoseEntry(),
+        Share(0),
     ),
     "the sweep queues a file again whose message was lost": (
         Share(),
