@@ -59,7 +59,8 @@ class Charged(FakeLedger):
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """See Ledger.save_all; `save` comes here as well."""
-        before = [to_item(self.get(each.id)) for each in ingestions]
+        known = {each.id: to_item(each) for each in self.together([i.id for i in ingestions])}
+        before = [known.get(each.id) for each in ingestions]
         saved = super().save_all(ingestions)
         self._charge(before, saved)
         self._charge_shared(saved)

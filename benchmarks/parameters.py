@@ -64,7 +64,7 @@ class Requests:
 
     writes: int = 29
     hottest: int = 5
-    reads: int = 8
+    reads: int = 9
     puts: int = 11
     gets: int = 41
     nessie: int = 36
@@ -86,8 +86,8 @@ class Shared:
     together: float = 0.05
     vcpus: int = 1
     gigabytes: int = 4
-    requests_alone: Requests = Requests(writes=26, puts=10, gets=20, nessie=35, messages=12)
-    requests_together: Requests = Requests(writes=19, puts=5, gets=3, nessie=4, messages=8)
+    requests_alone: Requests = Requests(writes=24, puts=10, gets=20, nessie=35, messages=12)
+    requests_together: Requests = Requests(writes=11, puts=5, gets=3, nessie=4, messages=8)
 
     def seconds(self, files: int) -> float:
         """Return how long the driver works on a group of so many files."""

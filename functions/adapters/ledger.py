@@ -31,6 +31,7 @@ MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB a
 _ALWAYS_FIT = 10
 _GROWTH = 6_000  # bytes that a group and the end add to an item at most
 _PARALLEL = 8  # writes at once; the client has ten connections
+_ABSENT = "attribute_not_exists(id)"
 _BATCH = 100  # the most keys of one BatchGetItem request
 
 
@@ -56,9 +57,7 @@ class Ledger(Notes):
         begun = self._next(ingestion)
         try:
             with translated(UNAVAILABLE):
-                self._table.put_item(
-                    Item=to_item(begun), ConditionExpression=Attr("id").not_exists()
-                )
+                self._table.put_item(Item=to_item(begun), ConditionExpression=_ABSENT)
         except ConditionFailed:
             return self.get(ingestion.id)
         return begun
@@ -74,8 +73,8 @@ class Ledger(Notes):
     def save(self, ingestion: Ingestion) -> Ingestion:
         """Replace the revision that `ingestion` was made from; return it with its new revision.
 
-        Raises Moved when another process saved the ingestion meanwhile: the decision was based on
-        old data, so read and decide again.
+        One without a revision is added. Raises Moved when another process saved or added the
+        ingestion meanwhile: the decision was based on old data, so read and decide again.
         """
         self._groups.keep_once(whole_item(ingestion))
         return self._replace(ingestion)
@@ -305,9 +304,10 @@ class Ledger(Notes):
         return ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
 
     def _conditional_put(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
-        return {
-            "TableName": self._table.name,
-            "Item": to_item(new),
+        put = {"TableName": self._table.name, "Item": to_item(new)}
+        if not old.revision:
+            return put | {"ConditionExpression": _ABSENT}
+        return put | {
             "ConditionExpression": "revision = :revision",
             "ExpressionAttributeValues": {":revision": old.revision},
         }

@@ -21,14 +21,24 @@ from lakegate.landing import LandedObject, ingestion_id
 def take_in(adapters: Adapters, landed: LandedObject) -> Ingestion:
     """Begin the ingestion of a landed object, or continue it where an earlier try stopped."""
     timed = replace(landed, landed_at=landed.landed_at or adapters.now())
-    first = Ingestion(id=ingestion_id(landed), landed=timed)
+    first = Ingestion(id=ingestion_id(landed), landed=timed).step("landed", timed.landed_at)
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
-        ingestion = adapters.ledger.begin(first.step("landed", timed.landed_at))
-        if _needs_job(ingestion):
+        known = adapters.ledger.together([first.id])
+        ingestion = known[0] if known else _begun(adapters, first)
+        if known and _needs_job(ingestion):
             ingestion = submit(adapters, ingestion)
-        else:
+        elif known:
             logger.info("known already", extra={"state": ingestion.state})
         return finish(adapters, ingestion)
+
+
+def _begun(adapters: Adapters, first: Ingestion) -> Ingestion:
+    """Submit a new ingestion; the first write of that begins it, as each write is paid for."""
+    try:
+        return submit(adapters, first)
+    except Exception:
+        adapters.ledger.begin(first)  # lists are to show it, whatever failed
+        raise
 
 
 def _needs_job(ingestion: Ingestion) -> bool:

@@ -21,7 +21,10 @@ from lakegate.shared_run import Turn
 
 
 def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    """Have a run ingest the attempt, or hold it until its turn; record why if none can."""
+    """Have a run ingest the attempt, or hold it until its turn; record why if none can.
+
+    The ledger need not have the ingestion yet: whatever is saved first begins it.
+    """
     rule = ignore_rule(ingestion.landed.key)
     if rule:
         return end(adapters, ingestion, State.IGNORED, Reason(rule.code, rule.sentence))
@@ -43,6 +46,8 @@ def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
     try:
         if may_share(known, adapters.settings) and reaches(adapters, known):
             return _queued(adapters, known)
+        if not known.revision:
+            known = adapters.ledger.save(known)  # first, so that no branch has no ingestion
         branched = _create_branch(adapters, _left_alone(known))
     except Permanent as error:
         return end(adapters, known, State.ERRORED, Reason(error.code, error.message))

@@ -83,12 +83,28 @@ def test_an_ingestion_begins_once(ledger: AnyLedger) -> None:
 
 
 def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
-    """An ingestion that was never begun can be neither read nor saved."""
+    """An ingestion that the ledger lacks cannot be read, and one that it lost not be saved."""
     with pytest.raises(UnknownIngestion, match=ingestion().id):
         ledger.get(ingestion().id)
     with pytest.raises(Transient, match="LEDGER_MOVED"):
-        ledger.save(ingestion())
+        ledger.save(ingestion(revision=1))
     assert list(ledger.all()) == []
+
+
+def test_the_first_save_begins_an_ingestion(ledger: AnyLedger) -> None:
+    """An ingestion without a revision is added, by one of several processes."""
+    assert ledger.save(ingestion(rows=1)) == ingestion(rows=1, revision=1)
+    with pytest.raises(Transient, match="LEDGER_MOVED"):
+        ledger.save(ingestion(rows=2))
+    assert ledger.save_all([ingestion(2), ingestion(3)]) == [
+        ingestion(2, revision=1),
+        ingestion(3, revision=1),
+    ]
+    with pytest.raises(Moved) as refusal:
+        ledger.save_all([ingestion(4), ingestion(3)])
+    assert refusal.value.ids == {ingestion(3).id}
+    assert ledger.get(ingestion().id).rows == 1
+    assert ledger.known([ingestion(4).id]) == set()
 
 
 def test_due_audit_results_are_listed(ledger: AnyLedger) -> None:
@@ -185,27 +201,30 @@ def test_an_id_may_be_asked_twice(ledger: AnyLedger) -> None:
 
 
 def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
-    """If some of them changed or never began, none is saved, and the error names these."""
-    begun, never = [ledger.begin(ingestion(number)) for number in range(4)], ingestion(4)
+    """If some of them changed or are lost, none is saved, and the error names these."""
+    begun, lost = [ledger.begin(ingestion(number)) for number in range(4)], ingestion(4, revision=1)
     moved = [ledger.save(replace(begun[number], rows=1)) for number in (1, 3)]
     with pytest.raises(Moved) as refusal:
-        ledger.save_all([replace(each, rows=2) for each in (*begun, never)])
-    assert refusal.value.ids == {each.id for each in (*moved, never)}
+        ledger.save_all([replace(each, rows=2) for each in (*begun, lost)])
+    assert refusal.value.ids == {each.id for each in (*moved, lost)}
     now = [begun[0], moved[0], begun[2], moved[1]]
-    assert ledger.together([each.id for each in (*begun, never)]) == now
+    assert ledger.together([each.id for each in (*begun, lost)]) == now
     with pytest.raises(Moved):
-        ledger.save_all([begun[0], never])
+        ledger.save_all([begun[0], lost])
 
 
 def test_each_is_saved_unless_another_process_was_faster(ledger: AnyLedger) -> None:
-    """What changed meanwhile, or never began, keeps no other from being saved."""
-    begun, never = [ledger.begin(ingestion(number)) for number in range(20)], ingestion(30)
+    """What changed meanwhile, or is lost, keeps no other from being saved."""
+    begun, lost = (
+        [ledger.begin(ingestion(number)) for number in range(20)],
+        ingestion(30, revision=1),
+    )
     moved = ledger.save(replace(begun[1], rows=1))
-    saved = ledger.save_each([replace(each, rows=2) for each in (*begun, never)])
+    saved = ledger.save_each([replace(each, rows=2) for each in (*begun, lost)])
     assert [each.id for each in saved] == [each.id for each in begun if each.id != moved.id]
     assert {each.revision for each in saved} == {2}
     now = [saved[0], moved, *saved[1:]]
-    assert ledger.together([each.id for each in (*begun, never)]) == now
+    assert ledger.together([each.id for each in (*begun, lost)]) == now
     assert ledger.save_each([]) == []
 
 

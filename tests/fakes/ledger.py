@@ -274,7 +274,7 @@ class FakeLedger:
 
     def _has_moved(self, ingestion: Ingestion) -> bool:
         revisions = self._revisions[ingestion.id]
-        return not revisions or revisions[-1].revision != ingestion.revision
+        return ingestion.revision != (revisions[-1].revision if revisions else 0)
 
     def _keep(self, ingestion: Ingestion) -> Ingestion:
         landed = ingestion.landed

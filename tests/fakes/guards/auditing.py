@@ -30,11 +30,6 @@ def _drawn_name(named: Any, *of: Any) -> str:
     return f"{named(*of)}{next(_drawn):06x}"
 
 
-def _begin_again(_: Any, self: Any, ingestion: Ingestion) -> Ingestion:
-    saved: Ingestion = self._keep(ingestion)
-    return saved
-
-
 def _is_unknown(_: Any, self: Any, ingestion: Ingestion) -> bool:
     return not self.known([ingestion.id])
 
@@ -66,11 +61,6 @@ def _newest_files(_: Any, adapters: Adapters, prefix: str, at: str) -> dict[str,
 
 
 AUDITING = (
-    Guard(
-        "a landed object begins once",
-        "never at rest",
-        (Patch(FakeLedger, "begin", _begin_again),),
-    ),
     Guard(
         "a save fails where another process was faster",
         "doubled|cannot read|never at rest|recorded",

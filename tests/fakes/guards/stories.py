@@ -22,10 +22,6 @@ from tests.fakes.stage import File, Kind, Story
 from tests.fakes.upkeep_events import Amiss, CleanUpAmiss
 
 STORIES: dict[str, Story] = {
-    "a landed object begins once": (
-        Land(),
-        Time.SWEEP,
-    ),
     "a save fails where another process was faster": (
         Strike("alerts.post", Kind.HANGS_AFTER, meanwhile=(Time.REST,)),
         Land("shop/returns/a.parquet", File.IDLE),
@@ -54,8 +50,8 @@ STORIES: dict[str, Story] = {
         Time.COURSE,
     ),
     "a known ingestion is not submitted again": (
-        Strike("ledger.save", Kind.DONE_YET_UNAVAILABLE, 1),
-        Land(file=File.SILENT),
+        Batch(file=File.CRASHING),
+        Strike("ledger.get", Kind.HANGS_BEFORE, meanwhile=(Time.REDELIVERY,)),
     ),
     "a file without bytes is refused": (Land(file=File.EMPTY),),
     "a marker is no data": (Land(file=File.MARKER),),

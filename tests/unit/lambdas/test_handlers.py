@@ -73,7 +73,7 @@ def test_a_batch_that_fails_whole_comes_again_whole(deployment: Scenario) -> Non
     """If the ledger is unreachable every message comes again and the Lambda does not fail."""
     landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
     event = sqs_batch(notification(each) for each in landed)
-    deployment.fail("ledger.begin", times=3)
+    deployment.fail("ledger.together", times=3)
     assert handled(deployment, upload, event) == ["m0", "m1", "m2"]
 
 

@@ -62,13 +62,13 @@ def test_an_event_may_come_while_the_sweep_lists(deployment: Scenario) -> None:
     events = [late]
 
     def come(call: str) -> tuple[Fault, ...]:
-        if call == "ledger.begin" and events:
+        if call == "ledger.save" and events:
             take_in(deployment.adapters, events.pop())
         return ()
 
     deployment.journal.pause = come
     deployment.sweep()
-    assert deployment.journal.calls.count("ledger.begin") == 2
+    assert deployment.ingestion(late).revision == 3  # begun, branched, submitted
 
 
 def test_recent_objects_are_left_to_their_events(deployment: Scenario) -> None:
@@ -174,7 +174,7 @@ def test_an_ingestion_finished_meanwhile_is_no_failure(deployment: Scenario) -> 
 def test_a_dead_message_is_handled_once_more(deployment: Scenario) -> None:
     """The sweep processes a message that failed for a transient reason."""
     deployment.loses_events = False
-    deployment.fail("ledger.begin", times=5)
+    deployment.fail("ledger.together", times=5)
     landed = deployment.land(KEY)
     for _ in range(5):
         deployment.deliver()
@@ -187,7 +187,7 @@ def test_a_dead_message_is_handled_once_more(deployment: Scenario) -> None:
 def test_a_dead_message_that_fails_again_stays(deployment: Scenario) -> None:
     """A message stays without an alert while the reason of its failure lasts."""
     deployment.dead_uploads.send(messages.upload(deployment.land(KEY)))
-    deployment.fail("ledger.begin", times=2)
+    deployment.fail("ledger.together", times=2)
     assert deployment.sweep() == {**NOTHING, "failed": 2}
     assert len(deployment.dead_uploads.waiting()) == 1
     assert deployment.alerts.posted == []
@@ -197,13 +197,13 @@ def test_an_exception_that_nobody_foresaw_is_told_with_its_name(deployment: Scen
     """A file that no handler can take in is alerted once, and taken in once the cause is gone."""
     landed = deployment.land(KEY)
     deployment.dead_uploads.send(messages.upload(landed))
-    deployment.journal.strike("ledger.begin", Fault(bug, times=float("inf")))
+    deployment.journal.strike("ledger.together", Fault(bug, times=float("inf")))
     for _ in range(3):
         deployment.sweep()
     [(_, alert)] = deployment.alerts.posted
     assert all(word in str(alert.blocks) for word in ("KeyError", "a bug", "a.parquet"))
     assert deployment.dead_uploads.waiting() == []
-    deployment.journal.repair("ledger.begin")
+    deployment.journal.repair("ledger.together")
     deployment.sweep()
     assert deployment.ingestion(landed).state is State.SUBMITTED
 

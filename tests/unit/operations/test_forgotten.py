@@ -143,7 +143,7 @@ def test_an_object_that_could_not_be_taken_in_is_looked_up_again(deployment: Sce
     """A round that left an object out does not make the next one skip it, however late it is."""
     settled(deployment, "elsewhere/a")
     landed = deployment.land("elsewhere/b")
-    deployment.journal.strike("ledger.begin", Fault(unavailable, times=4))
+    deployment.journal.strike("ledger.together", Fault(unavailable, times=4))
     for _ in range(4):
         assert deployment.sweep()["failed"] == 1
         deployment.clock.pass_(2 * _DAY)

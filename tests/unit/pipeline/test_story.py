@@ -211,10 +211,10 @@ def test_events_while_the_job_runs_change_nothing(deployment: Scenario) -> None:
 def test_a_run_that_ends_before_it_is_recorded_is_published(deployment: Scenario) -> None:
     """A job run that ended before its start was saved is published all the same."""
     landed = deployment.land_unannounced()
-    deployment.journal.strike_at(6, Fault(unavailable))
+    deployment.journal.strike_later("ledger.save", Fault(unavailable), 2)
     with pytest.raises(Transient):
         take_in(deployment.adapters, landed)
-    assert deployment.journal.calls[5:] == ["jobs.start", "ledger.save"]
+    assert deployment.journal.calls[-3:] == ["jobs.start", "ledger.save", "ledger.begin"]
     deployment.run_jobs()
     deployment.deliver()
     (run,) = deployment.jobs.runs()
