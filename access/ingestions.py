@@ -108,7 +108,4 @@ def _cut(found: Sequence[Ingestion], limit: int) -> Found:
 
 def read(ledger: "Ledger", ids: Sequence[str]) -> list[Ingestion]:
     """Return the known ones of any number of ingestions."""
-    from functions.adapters.ledger import MOST_TOGETHER
-
-    parts = (ids[start : start + MOST_TOGETHER] for start in range(0, len(ids), MOST_TOGETHER))
-    return [each for part in parts for each in ledger.together(part)]
+    return ledger.together(ids)

@@ -1,55 +1,33 @@
 """Keep the ledger: one DynamoDB item per ingestion, saved by conditional writes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import date, timedelta
-from itertools import chain, islice
 from typing import Any
 
-from boto3.dynamodb.conditions import Attr, Key
-
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
-from functions.adapters.ledger_groups import Groups
-from functions.adapters.ledger_items import (
-    BATCHES,
-    SILENT,
-    from_item,
-    require_known,
-    size,
-    to_item,
-    whole_item,
-)
-from functions.adapters.ledger_notes import UNAVAILABLE, Moved, Notes
-from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
-from functions.model.ingestion_summary import IngestionSummary
-from lakegate.errors import LakegateError
-from lakegate.landing import LandedObject
+from functions.adapters.ledger_intents import closing, intent_id, moved, moving, open_intents
+from functions.adapters.ledger_items import own_revision, size, to_item, whole_item
+from functions.adapters.ledger_notes import UNAVAILABLE, Moved
+from functions.adapters.ledger_reads import Reads
+from functions.model.ingestion import Ingestion, Intent, SharedIntent
 
-MOST_TOGETHER = 100  # items of a transaction (API reference, "TransactWriteItems")
+MOST_FILES = 1_000  # that one commit publishes: about 350 KB of what it says about them
+MOST_WRITES = 100  # of a transaction (API reference, "TransactWriteItems")
 MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
 _ALWAYS_FIT = 10
 _GROWTH = 6_000  # bytes that a group and the end add to an item at most
 _PARALLEL = 8  # writes at once; the client has ten connections
 _ABSENT = "attribute_not_exists(id)"
-_BATCH = 100  # the most keys of one BatchGetItem request
 
 
-class UnknownIngestion(LakegateError):
-    """The ledger has no ingestion with this id."""
-
-    def __init__(self, ingestion: str) -> None:
-        super().__init__("UNKNOWN_INGESTION", f"the ledger has no ingestion {ingestion!r}")
-
-
-class Ledger(Notes):
+class Ledger(Reads):
     """The ledger in a DynamoDB table (key `id`; see template.yaml for its indexes)."""
 
     def __init__(self, table: Any, now: Callable[[], str]) -> None:
         """Use boto3's DynamoDB Table resource; `now` returns the time as `times.text` writes it."""
         super().__init__(table)
         self._now = now
-        self._groups = Groups(table)
 
     def begin(self, ingestion: Ingestion) -> Ingestion:
         """Add a new ingestion, or return the existing one with its id."""
@@ -62,14 +40,6 @@ class Ledger(Notes):
             return self.get(ingestion.id)
         return begun
 
-    def get(self, ingestion: str) -> Ingestion:
-        """Return the ingestion as last saved. Raises UnknownIngestion."""
-        with translated(UNAVAILABLE):
-            found = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
-        if "Item" not in found:
-            raise UnknownIngestion(ingestion)
-        return self._ingestion(found["Item"])
-
     def save(self, ingestion: Ingestion) -> Ingestion:
         """Replace the revision that `ingestion` was made from; return it with its new revision.
 
@@ -77,6 +47,8 @@ class Ledger(Notes):
         ingestion meanwhile: the decision was based on old data, so read and decide again.
         """
         self._groups.keep_once(whole_item(ingestion))
+        if ingestion.shared_intent.is_open:
+            return self._transact([ingestion])[0]
         return self._replace(ingestion)
 
     def save_all(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
@@ -84,18 +56,7 @@ class Ledger(Notes):
         if len(ingestions) == 1:
             return [self.save(ingestions[0])]  # a transaction takes twice the write units
         self._groups.keep(map(whole_item, ingestions))
-        saved = [self._next(each) for each in ingestions]
-        puts = [
-            {"Put": self._conditional_put(old, new)}
-            for old, new in zip(ingestions, saved, strict=True)
-        ]
-        try:
-            with translated(UNAVAILABLE):
-                self._table.meta.client.transact_write_items(TransactItems=puts)
-        except TransactionCancelled as cancelled:
-            moved = [i.id for i, at in zip(ingestions, cancelled.failed, strict=True) if at]
-            raise Moved(moved) from cancelled
-        return saved
+        return self._transact(ingestions)
 
     def save_each(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
         """Save those that no other process changed meanwhile, each alone; return them.
@@ -103,188 +64,70 @@ class Ledger(Notes):
         A transaction takes twice the write units. After an error some of them may be saved.
         """
         self._groups.keep(map(whole_item, ingestions))
+        moved = self._closed_by_others(ingestions)
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            writes = [pool.submit(self._replace, each) for each in ingestions]
+            unmoved = (each for each in ingestions if each.shared_intent.id not in moved)
+            writes = [pool.submit(self._replace, each) for each in unmoved]
         saved = []
         for write in writes:
             with suppress(Moved):
                 saved.append(write.result())
         return saved
 
-    def together(self, ids: Sequence[str]) -> list[Ingestion]:
-        """Return those of at most 100 ingestions that the ledger has, as last saved, in order."""
-        found = self._batches(ids, ConsistentRead=True)
-        by_id = {item["id"]: self._ingestion(item) for item in found}
-        return [by_id[id_] for id_ in ids if id_ in by_id]
+    def rebase(self, members: Sequence[Ingestion], intent: Intent, base_hash: str) -> None:
+        """Give all that an intent holds another one, by one write; or raise Moved.
 
-    def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
-        """Return those of `ids` that the ledger has.
-
-        An ingestion added a moment ago may be missing, unless `consistent`, which costs twice as
-        much.
+        Its branch was created off main at `base_hash`. Those that came to their intent as one large
+        group take one write together; the others one each, and `fit_together`.
         """
-        read = {"ConsistentRead": True} if consistent else {}
-        return {str(item["id"]) for item in self._batches(ids, ProjectionExpression="id", **read)}
+        at, group = self._now(), tuple(each.id for each in members) if len(members) > 1 else ()
+        alone = [each for each in members if not each.shared_intent.is_open]
+        rebased = [each.rebased(at, intent, base_hash, group) for each in alone]
+        self._groups.keep(map(whole_item, rebased))
+        shared = open_intents([each.shared_intent for each in members])
+        text = moved(intent, base_hash, self._groups.keep_ids(group), at) if shared else ""
+        changes = {each.id: moving(self._table.name, each, text) for each in shared}
+        self._write(changes, members, [*zip(rebased, map(self._next, rebased), strict=True)])
 
-    def unfinished(self, before: str) -> Iterator[Ingestion]:
-        """Yield ingestions with a step still due, last saved before `before` (ISO 8601).
+    def _transact(self, ingestions: Sequence[Ingestion]) -> list[Ingestion]:
+        """Save them, and close the intents of the groups that they leave, in one transaction."""
+        saved = [self._next(each) for each in ingestions]
+        left = open_intents([each.shared_intent for each in ingestions])
+        closes = {each.id: closing(self._table.name, each) for each in left}
+        self._write(closes, ingestions, [*zip(ingestions, saved, strict=True)])
+        return saved
 
-        The earliest landing comes first. An ingestion added a moment ago may be missing.
+    def _write(
+        self,
+        updates: Mapping[str, dict[str, Any]],
+        affected: Sequence[Ingestion],
+        puts: Sequence[tuple[Ingestion, Ingestion]],
+    ) -> None:
+        """Make updates of intents, by id, and replace ingestions, in one transaction.
+
+        `affected` are all that these are about. Raise Moved, with the ids of those that moved.
         """
-        found = self._listed("due", Key("unfinished").eq("yes"))
-        return (each for each in found if each.unfinished and each.saved_at < before)
+        writes = [{"Update": update} for update in updates.values()]
+        writes += [{"Put": self._conditional_put(old, new)} for old, new in puts]
+        try:
+            with translated(UNAVAILABLE):
+                self._table.meta.client.transact_write_items(TransactItems=writes)
+        except TransactionCancelled as cancelled:
+            names = [*updates, *(old.id for old, _ in puts)]
+            failed = {name for name, at in zip(names, cancelled.failed, strict=True) if at}
+            moved = [i.id for i in affected if failed & {i.id, i.shared_intent.id}]
+            raise Moved(moved) from cancelled
 
-    def due_landings(self, before: str) -> list[str]:
-        """Return when each unfinished ingestion landed that landed before a time, earliest first.
-
-        Times are ISO 8601 in UTC. An ingestion added a moment ago may be missing.
-        """
-        due = Key("unfinished").eq("yes") & Key("landed_at").lt(before)
-        found = self._items(
-            self._table.query,
-            IndexName="due",
-            KeyConditionExpression=due,
-            ProjectionExpression="landed_at",
-        )
-        return [str(each["landed_at"]) for each in found]
-
-    def needs_recording(self) -> Iterator[Ingestion]:
-        """Yield finished ingestions whose results main's tables may lack, earliest save first.
-
-        An ingestion saved a moment ago may be missing.
-        """
-        return self._unrecorded(Key("unrecorded").eq("yes"))
-
-    def silent(self, since: str) -> Iterator[Ingestion]:
-        """Yield ingestions that ended without a report and were saved since then (ISO 8601).
-
-        An ingestion saved a moment ago may be missing.
-        """
-        return self._unrecorded(Key("unrecorded").eq(SILENT) & Key("saved_at").gt(since))
-
-    def in_state(self, state: State) -> Iterator[Ingestion]:
-        """Yield the ingestions in one state, in no order.
-
-        The published and the ignored, of whom nobody reads many, are found by reading all.
-        """
-        if state in ALERTED:
-            return self._listed("failed", Key("state").eq(state.value))
-        if state in IN_FLIGHT:
-            return (each for each in self.unfinished("9999") if each.state is state)
-        return self._pages(self._table.scan, FilterExpression=Attr("state").eq(state.value))
-
-    def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
-        """Yield what landed from `since` to before `until` (ISO 8601, UTC), newest first.
-
-        An ingestion saved a moment ago may be missing.
-        """
-        for day in _days_back(since, until):
-            during = Key("landed_at").between(max(since, day), until)
-            found = self._items(
-                self._table.query,
-                IndexName="by_day",
-                KeyConditionExpression=Key("landed_day").eq(day) & during,
-                ProjectionExpression="brief",
-                ScanIndexForward=False,
-            )
-            summaries = (IngestionSummary.from_json(item["brief"]) for item in found)
-            yield from (each for each in summaries if each.landed_at < until)
-
-    def open_failures(self) -> Iterator[IngestionSummary]:
-        """Yield the failed ingestions that wait for a decision, oldest landing first."""
-        found = (
-            self._items(
-                self._table.query,
-                IndexName="failed",
-                KeyConditionExpression=Key("state").eq(state.value),
-                # Items of an older release lack these.
-                FilterExpression=Attr("discarded").ne(True)
-                & (Attr("superseded_by").not_exists() | Attr("superseded_by").eq("")),
-                ProjectionExpression="id, brief",
-            )
-            for state in ALERTED
-        )
-        open_ = map(self._summary, chain.from_iterable(found))
-        yield from sorted(open_, key=lambda each: each.landed_at)
-
-    def waiting(self, table: str) -> list[Ingestion]:
-        """Return the audited ingestions of a table, and those with priority, in no order.
-
-        Batches with a file of the table are included. The index may lag behind.
-        """
-        found = (*self._queue(table), *self._queue(BATCHES))
-        return [each for each in found if each.is_waiting and table in each.tables]
-
-    def first_waiting(self, table: str, most: int) -> list[Ingestion]:
-        """Return at most so many of those in a table's queue, the earliest landing first.
-
-        Batches are not among them. The index may lag behind.
-        """
-        condition = Key("queue").eq(table)
-        with translated(UNAVAILABLE):
-            page = self._table.query(
-                IndexName="waiting", KeyConditionExpression=condition, Limit=most
-            )
-        found = map(self._ingestion, page["Items"])
-        return [each for each in found if each.is_waiting]
-
-    def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
-        """Yield other ingestions of objects with its etag and size, earliest landing first.
-
-        An ingestion added a moment ago may be missing.
-        """
-        if not ingestion.landed.etag:
-            return
-        condition = Key("etag").eq(ingestion.landed.etag)
-        index = self._items(
-            self._table.query,
-            IndexName="by_content",
-            KeyConditionExpression=condition,
-            ProjectionExpression="id, #size",
-            ExpressionAttributeNames={"#size": "size"},
-        )
-        ids = (i["id"] for i in index if i["size"] == ingestion.landed.size)
-        yield from self._as_saved(id_ for id_ in ids if id_ != ingestion.id)
-
-    def versions(self, landed: LandedObject) -> list[Ingestion]:
-        """Return the ingestions of a landed object's key, in no order, each as last saved.
-
-        An ingestion added a moment ago may be missing.
-        """
-        condition = Key("key").eq(landed.key)
-        index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
-        found = self._batches([item["id"] for item in index], ConsistentRead=True)
-        return [i for i in map(self._ingestion, found) if i.landed.bucket == landed.bucket]
-
-    def all(self) -> Iterator[Ingestion]:
-        """Yield every ingestion, in no order."""
-        return self._pages(self._table.scan, FilterExpression=Attr("state").exists())
-
-    def _summary(self, item: dict[str, Any]) -> IngestionSummary:
-        """Return an item's summary; an older release stored none, so it is computed."""
-        return (
-            IngestionSummary.from_json(item["brief"])
-            if "brief" in item
-            else IngestionSummary.of(self.get(item["id"]))
-        )
-
-    def _listed(self, index: str, condition: Any) -> Iterator[Ingestion]:
-        """Yield what an index lists, as last saved."""
-        keys = self._items(self._table.query, IndexName=index, KeyConditionExpression=condition)
-        return self._as_saved(key["id"] for key in keys)
-
-    def _as_saved(self, ids: Iterator[str]) -> Iterator[Ingestion]:
-        while some := list(islice(ids, _BATCH)):
-            yield from self.together(some)
-
-    def _unrecorded(self, condition: Any) -> Iterator[Ingestion]:
-        return self._pages(
-            self._table.query, IndexName="unrecorded", KeyConditionExpression=condition
-        )
-
-    def _queue(self, queue: str) -> Iterator[Ingestion]:
-        condition = Key("queue").eq(queue)
-        return self._pages(self._table.query, IndexName="waiting", KeyConditionExpression=condition)
+    def _closed_by_others(self, ingestions: Sequence[Ingestion]) -> set[str]:
+        """Close the intents of the groups that these leave; return those that others changed."""
+        changed = set()
+        for shared in open_intents([each.shared_intent for each in ingestions]):
+            try:
+                with translated(UNAVAILABLE):
+                    self._table.meta.client.update_item(**closing(self._table.name, shared))
+            except ConditionFailed:
+                changed.add(shared.id)
+        return changed
 
     def _replace(self, ingestion: Ingestion) -> Ingestion:
         """Save it by a client, which threads may share, as they may not a resource."""
@@ -296,12 +139,19 @@ class Ledger(Notes):
             raise Moved([ingestion.id]) from refused
         return saved
 
-    def _ingestion(self, item: dict[str, Any]) -> Ingestion:
-        require_known(item)
-        return from_item(self._groups.whole(item))
-
     def _next(self, ingestion: Ingestion) -> Ingestion:
-        return ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
+        """Return it as it will be read, if it is saved now."""
+        old = ingestion.shared_intent
+        saved = ingestion.but(
+            revision=ingestion.revision + 1, saved_at=self._now(), shared_intent=SharedIntent()
+        )
+        id_ = intent_id(to_item(saved)) if saved.group else ""
+        if not id_:
+            return saved
+        if id_ != old.id:
+            return saved.but(shared_intent=SharedIntent(id_))
+        closed = SharedIntent(id_, old.revision + old.is_open, closed=True)
+        return saved.but(shared_intent=closed, revision=saved.revision + closed.revision)
 
     def _conditional_put(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
         put = {"TableName": self._table.name, "Item": to_item(new)}
@@ -309,48 +159,33 @@ class Ledger(Notes):
             return put | {"ConditionExpression": _ABSENT}
         return put | {
             "ConditionExpression": "revision = :revision",
-            "ExpressionAttributeValues": {":revision": old.revision},
+            "ExpressionAttributeValues": {":revision": own_revision(old)},
         }
 
-    def _batches(self, ids: Sequence[str], **what: Any) -> Iterator[dict[str, Any]]:
-        """Yield the existing items of these ids."""
-        name, client = self._table.name, self._table.meta.client
-        ids = list(dict.fromkeys(ids))  # DynamoDB refuses a key that is asked twice
-        for start in range(0, len(ids), _BATCH):
-            keys = [{"id": id_} for id_ in ids[start : start + _BATCH]]
-            wanted: dict[str, Any] = {name: {"Keys": keys, **what}}
-            while wanted:
-                with translated(UNAVAILABLE):
-                    answer = client.batch_get_item(RequestItems=wanted)
-                yield from answer["Responses"].get(name, [])
-                wanted = answer.get("UnprocessedKeys") or {}
 
-    def _pages(self, read: Any, **arguments: Any) -> Iterator[Ingestion]:
-        return map(self._ingestion, self._items(read, **arguments))
+class Room:
+    """What is left of one commit's files, and of the one write to the ledger that they take."""
 
-    def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:
-        while True:
-            with translated(UNAVAILABLE):
-                page = read(**arguments)
-            yield from page["Items"]
-            if "LastEvaluatedKey" not in page:
-                return
-            arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    def __init__(self) -> None:
+        self._files, self._writes, self._bytes = MOST_FILES, MOST_WRITES, MOST_BYTES
+        self._alone = 0
 
-
-def weight(ingestions: Sequence[Ingestion]) -> int:
-    """Return the bytes that these need in one write, including later growth."""
-    return sum(size(each) + _GROWTH for each in ingestions)
+    def takes(self, members: Sequence[Ingestion]) -> bool:
+        """Return whether there is room for all of these, who take it then."""
+        alone = [each for each in members if not each.shared_intent.is_open]
+        shared = open_intents([each.shared_intent for each in members])
+        needed = sum(size(each) + _GROWTH for each in alone)
+        are_few = self._alone + len(alone) <= _ALWAYS_FIT
+        if len(members) > self._files or len(alone) + len(shared) > self._writes:
+            return False
+        if needed > self._bytes and not are_few:
+            return False
+        self._files -= len(members)
+        self._writes -= len(alone) + len(shared)
+        self._alone, self._bytes = self._alone + len(alone), self._bytes - needed
+        return True
 
 
 def fit_together(ingestions: Sequence[Ingestion]) -> bool:
-    """Return whether one write can save these, which are at most 100."""
-    return len(ingestions) <= _ALWAYS_FIT or weight(ingestions) <= MOST_BYTES
-
-
-def _days_back(since: str, until: str) -> Iterator[str]:
-    """Yield the days between two times, last day first."""
-    first, day = date.fromisoformat(since[:10]), date.fromisoformat(until[:10])
-    while day >= first:
-        yield day.isoformat()
-        day -= timedelta(days=1)
+    """Return whether one write can save these."""
+    return Room().takes(ingestions)

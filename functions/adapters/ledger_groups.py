@@ -103,6 +103,17 @@ class Groups:
         for id_, content in self._shared([whole]).items():
             self._kept(id_, *content)
 
+    def keep_ids(self, group: Sequence[str]) -> str:
+        """Write the item with the ids of a group; return its id."""
+        text = json.dumps(group)
+        id_ = _named("group", text)
+        self._kept(id_, "ids", text)
+        return id_
+
+    def ids(self, id_: str) -> str:
+        """Return the ids in such an item, as text."""
+        return self._found(id_, "ids")
+
     def whole(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """Return the whole item of an ingestion as it was stored by this or an older release."""
         if COMMON in item:

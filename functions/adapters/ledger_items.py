@@ -20,7 +20,7 @@ from lakegate.report import Reason
 
 # Raise it where a release without the change could not read an item, or must not work on it. What
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
-SCHEMA = 3
+SCHEMA = 4
 # The schema of items that need no more: all but those of groups that are large, or compared.
 _UNPACKED = 1
 SILENT = "silent"  # the value of `unrecorded` of what ended without a report
@@ -71,6 +71,8 @@ def whole_item(ingestion: Ingestion) -> dict[str, Any]:
     """Return the item with all that it has in common with others."""
     item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
     unknown = item.pop("unknown")
+    item.pop("shared_intent")
+    item["revision"] = own_revision(ingestion)
     usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
     item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
     landed = dataclasses.asdict(item.pop("landed"))
@@ -87,6 +89,11 @@ def whole_item(ingestion: Ingestion) -> dict[str, Any]:
     if ingestion.reason:
         item["reason"] = ingestion.reason.message
     return item | _keys(ingestion)
+
+
+def own_revision(ingestion: Ingestion) -> int:
+    """Return the revision of the ingestion's item, without the writes of its shared intent."""
+    return ingestion.revision - ingestion.shared_intent.revision
 
 
 def _keys(ingestion: Ingestion) -> dict[str, str]:

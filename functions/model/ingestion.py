@@ -46,6 +46,23 @@ class Intent:
 
 
 @dataclass(frozen=True)
+class SharedIntent:
+    """The ledger's item through which the members of a large group change their intent together.
+
+    `revision` counts its writes; a closed one changes no more, as a member went another way.
+    """
+
+    id: str = ""
+    revision: int = 0
+    closed: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the members' intent can be changed by one write."""
+        return bool(self.id) and not self.closed
+
+
+@dataclass(frozen=True)
 class Approval:
     """The decision to publish an ingestion although its audit failed.
 
@@ -83,6 +100,7 @@ class Ingestion:
     times: Mapping[str, str] = field(default_factory=dict)  # step -> when it was done, in UTC
     saved_at: str = field(default="", compare=False)  # last write, by the writer's clock
     unknown: Mapping[str, Any] = field(default_factory=dict, compare=False)  # of a newer release
+    shared_intent: SharedIntent = field(default=SharedIntent(), compare=False)  # where it was read
 
     # What landed, if it is not one file. The files of a batch are pinned to the versions that were
     # there when its manifest landed.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import MOST_BYTES, MOST_TOGETHER, weight
+from functions.adapters.ledger import Room
 from functions.adapters.ledger_notes import Moved
 from functions.model import merge_commit
 from functions.model.commits import Commit
@@ -89,9 +89,7 @@ def _register(
 def _set_intent(adapters: Adapters, members: Sequence[Ingestion], fresh: FreshBranch) -> None:
     """Make the fresh branch the intent of all members, in one conditional write."""
     intent = Intent(fresh.name, adapters.catalog.head(fresh.name))
-    group = tuple(member.id for member in members) if len(members) > 1 else ()
-    at = adapters.now()
-    adapters.ledger.save_all([member.rebased(at, intent, fresh.base, group) for member in members])
+    adapters.ledger.rebase(members, intent, fresh.base)
     metrics.add_metric("Rebases", "Count", 1)
 
 
@@ -143,11 +141,9 @@ def _has_same_requirements(one: Ingestion, other: Ingestion) -> bool:
 
 def _refused_too(refused: Unit, waiting: Sequence[Unit], log: Iterable[Commit]) -> Iterator[Unit]:
     """Yield the waiting units that main refuses too, as many as one write to the ledger takes."""
-    room, bytes_left = MOST_TOGETHER - len(refused.members), MOST_BYTES - weight(refused.members)
-    for unit in _refused_for_ever(waiting, log):
-        if len(unit.members) <= room and (needed := weight(unit.members)) <= bytes_left:
-            room, bytes_left = room - len(unit.members), bytes_left - needed
-            yield unit
+    room = Room()
+    room.takes(refused.members)
+    yield from (unit for unit in _refused_for_ever(waiting, log) if room.takes(unit.members))
 
 
 def _refused_for_ever(units: Sequence[Unit], log: Iterable[Commit]) -> Iterator[Unit]:

@@ -6,13 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 
-from functions.adapters.ledger import UnknownIngestion
+from functions.adapters.ledger import fit_together
+from functions.adapters.ledger_groups import is_large
 from functions.adapters.ledger_items import size
 from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger_reads import UnknownIngestion
 from functions.model.brought import Brought
 from functions.model.compactions import Compactions
 from functions.model.freshness import Freshness
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import Ingestion, Intent, SharedIntent, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
 from functions.model.slot import Slot
@@ -83,6 +85,18 @@ class FakeLedger:
             if not self._has_moved(each):
                 saved.append(self._keep(each))
         return saved
+
+    def rebase(self, members: Sequence[Ingestion], intent: Intent, base_hash: str) -> None:
+        """See Ledger.rebase."""
+        if not fit_together(members):
+            message = "DynamoDB refused: Member must have length less than or equal to 100"
+            raise Transient("LEDGER_UNAVAILABLE", message)
+        if moved := [each.id for each in members if self._has_moved(each)]:
+            raise Moved(moved)
+        group = tuple(each.id for each in members) if len(members) > 1 else ()
+        at = self._now()
+        for each in members:
+            self._keep(each.rebased(at, intent, base_hash, group))
 
     def together(self, ids: Sequence[str]) -> list[Ingestion]:
         """See Ledger.together."""
@@ -280,10 +294,19 @@ class FakeLedger:
         landed = ingestion.landed
         if not landed.landed_at:
             raise Transient("LEDGER_UNAVAILABLE", "DynamoDB refused: landed_at is a key, and empty")
-        saved = ingestion.but(revision=ingestion.revision + 1, saved_at=self._now())
+        saved = ingestion.but(
+            revision=ingestion.revision + 1,
+            saved_at=self._now(),
+            shared_intent=_shared_intent(ingestion),
+        )
         self._revisions[ingestion.id].append(saved)
         self.newest = saved.id
         return saved
+
+
+def _shared_intent(saved: Ingestion) -> SharedIntent:
+    has_one = saved.state is State.AUDITED and is_large(saved.group)
+    return SharedIntent(f"intent-{saved.intent}" if has_one else "")
 
 
 def _content(landed: LandedObject) -> tuple[str, int]:

@@ -111,7 +111,7 @@ class Scenario(Deployment):
     def share_an_intent(self, landed: list[LandedObject]) -> list[Ingestion]:
         """Bring waiting files to the point where they share one intent that is not merged yet."""
         at_the_next = Fault(lambda: self.fail("catalog.merge"))
-        self.journal.strike("ledger.save_all", at_the_next)
+        self.journal.strike("ledger.rebase", at_the_next)
         with suppress(Transient):
             self.publish(landed[0])
         return [self.ingestion(each) for each in landed]

@@ -133,7 +133,7 @@ STORIES: dict[str, Story] = {
         Time.COURSE,
         Strike("catalog.merge", Kind.UNAVAILABLE),
         Time.COURSE,
-        Strike("ledger.save_all", Kind.UNAVAILABLE),
+        Strike("ledger.rebase", Kind.UNAVAILABLE),
     ),
     "a group is merged only with all its members": (
         Change(),

@@ -158,7 +158,7 @@ def test_a_healthy_deployment_stays_as_it_is(day: object) -> None:
     deployment.run_jobs()
     begun = len(deployment.journal.calls)
     assert realigned(deployment) == []
-    changes = ("ledger.save", "ledger.save_all", "ledger.save_each", "catalog.delete_branch")
+    changes = ("ledger.save", "ledger.rebase", "ledger.save_each", "catalog.delete_branch")
     assert not {*changes} & {*deployment.journal.calls[begun:]}
 
 

@@ -118,6 +118,7 @@ def test_a_whole_ledger_stays_as_it_is() -> None:
         "ledger.begin",
         "ledger.save",
         "ledger.save_all",
+        "ledger.rebase",
         "ledger.save_each",
         "catalog.delete_branch",
     )
@@ -237,7 +238,7 @@ def _swapped() -> tuple[Scenario, tuple[str, ...]]:
     """Return files waiting on one branch after a crash, and the ids of their ingestions."""
     deployment = Scenario()
     landed = deployment.wait_together(3)
-    deployment.kill("ledger.save_all", "after")
+    deployment.kill("ledger.rebase", "after")
     deployment.sweep()
     together = deployment.ingestion(landed[0]).group
     assert len(together) >= 3

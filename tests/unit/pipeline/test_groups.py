@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.ledger import MOST_TOGETHER
+from functions.adapters.ledger import MOST_WRITES
 from functions.adapters.ledger_items import size
 from functions.adapters.ledger_notes import Moved
 from functions.model import merge_commit
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_registered_blocks_no_other(deployment: Scenario) 
 def test_a_group_that_is_refused_goes_on_as_one(deployment: Scenario) -> None:
     """If main's table changes before the group is merged, the group is rebased together."""
     landed = deployment.wait_together(3)
-    deployment.journal.strike("ledger.save_all", Fault(deployment.move_main, "after"))
+    deployment.journal.strike("ledger.rebase", Fault(deployment.move_main, "after"))
     deployment.publish(landed[0])
     assert set(deployment.states(*landed)) == {State.PUBLISHED}
     assert deployment.journal.calls.count("tables.append_again") == 2
@@ -102,7 +102,7 @@ def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Scen
     """If main's table becomes incompatible with the group, every member's job runs again."""
     landed = deployment.wait_together(3)
     change = Fault(partial(deployment.others.require_column, TABLE), "after")
-    deployment.journal.strike("ledger.save_all", change)
+    deployment.journal.strike("ledger.rebase", change)
     deployment.publish(landed[0])
     assert deployment.states(*landed) == [State.SUBMITTED] * 3
     assert {deployment.ingestion(each).attempt for each in landed} == {2}
@@ -110,10 +110,10 @@ def test_a_group_that_main_can_take_no_more_runs_its_jobs_again(deployment: Scen
 
 def test_no_group_is_larger_than_a_transaction(deployment: Scenario) -> None:
     """A group has at most as many ingestions as fit into one transaction."""
-    landed = deployment.wait_together(MOST_TOGETHER + 5)
+    landed = deployment.wait_together(MOST_WRITES + 5)
     deployment.publish(landed[0])
     ended = [each for each in deployment.states(*landed) if each is State.PUBLISHED]
-    assert len(ended) == MOST_TOGETHER
+    assert len(ended) == MOST_WRITES
 
 
 def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> None:
@@ -179,10 +179,10 @@ def test_a_contract_with_another_channel_changes_nothing(deployment: Scenario) -
 def test_a_table_that_never_rests_is_tried_later(deployment: Scenario) -> None:
     """If main's table changes before every merge, the message comes again; nothing is lost."""
     landed = deployment.wait_together(1)
-    deployment.journal.strike("ledger.save_all", Fault(deployment.move_main, "after", times=99))
+    deployment.journal.strike("ledger.rebase", Fault(deployment.move_main, "after", times=99))
     with pytest.raises(Transient, match="TABLE_BUSY"):
         deployment.publish(landed[0])
-    deployment.journal.repair("ledger.save_all")
+    deployment.journal.repair("ledger.rebase")
 
 
 def test_an_intent_names_where_its_branch_was_cut(deployment: Scenario) -> None:

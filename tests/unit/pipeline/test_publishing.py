@@ -40,7 +40,7 @@ def test_a_failed_rebase_leaves_no_branch(deployment: Scenario) -> None:
     deployment.ended(FIRST)
     deployment.land("shop/orders/b.parquet")
     landed = deployment.run()
-    fault = Fault(partial(deployment.fail, "ledger.save_all"), "after")
+    fault = Fault(partial(deployment.fail, "ledger.rebase"), "after")
     deployment.journal.strike("tables.append_again", fault)
     deployment.deliver()
     assert deployment.states(landed) == [State.AUDITED]
@@ -147,7 +147,7 @@ def test_an_ingestion_that_is_given_up_leaves_no_fresh_branch() -> None:
     """A fresh branch of a process that died is deleted when its ingestion ends."""
     deployment = Scenario(replace(SETTINGS, max_branches=1))
     (landed,) = deployment.wait_together(1)
-    deployment.kill("ledger.save_all")
+    deployment.kill("ledger.rebase")
     with suppress(ProcessDied):
         deployment.publish(landed)
     assert deployment.catalog.branches("publish/")
@@ -245,7 +245,7 @@ def test_members_on_main_end_and_the_others_run_again(deployment: Scenario) -> N
         deployment.catalog.merge(branch, at, base, "late", merge_commit.properties([older]))
         deployment.catalog.delete_branch(branch)
 
-    deployment.journal.strike("ledger.save_all", Fault(taken, "after"))
+    deployment.journal.strike("ledger.rebase", Fault(taken, "after"))
     deployment.publish(landed[0])
     states = [deployment.ingestion(each).state for each in landed]
     assert states == [State.SUBMITTED, State.PUBLISHED, State.SUBMITTED]
