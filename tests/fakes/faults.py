@@ -41,12 +41,13 @@ class Journal:
     `following` are the numbers of calls that a process makes right after its previous call
     returned, so that the moment before such a call equals the moment after the previous one.
     `pause` runs before each call: it may let other processes continue, and returns the faults that
-    strike then.
+    strike then. `has_struck` tells whether any fault took effect.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.following: set[int] = set()
+        self.has_struck = False
         self.pause: Callable[[str], Iterable[Fault]] = lambda call: ()
         self._returned = -1
         self._by_number: dict[int, Fault] = {}
@@ -145,21 +146,21 @@ class _Struck:
 
     def __enter__(self) -> None:
         self._faults, self._number = self._journal.enter(self._call), len(self._journal.calls) - 1
-        _strike(self._faults, "before")
+        self._strike("before")
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # An error of the system is an answer as well, which may be lost as any other.
         if kind is None or issubclass(kind, LakegateError):
-            _strike(self._faults, "after")
+            self._strike("after")
         if kind is None:
             self._journal.leave(self._number)
 
-
-def _strike(faults: list[Fault], when: str) -> None:
-    for fault in faults:
-        if fault.when == when and fault.times > 0:
-            fault.times -= 1
-            fault.effect()
+    def _strike(self, when: str) -> None:
+        for fault in self._faults:
+            if fault.when == when and fault.times > 0:
+                fault.times -= 1
+                self._journal.has_struck = True
+                fault.effect()
 
 
 def unavailable() -> None:

@@ -32,7 +32,8 @@ class FakeLedger:
 
     `behind` gives, by id, the number of an ingestion's last writes that the indexes do not show
     yet; `newest` is the ingestion of the last write. `between` is called between two writes of one
-    call, where others may write, and the process may die.
+    call, where others may write, and the process may die. `replaced` are the branches that were
+    intents before a rebase.
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
@@ -42,6 +43,7 @@ class FakeLedger:
         self.behind: Counter[str] = Counter()
         self.newest = ""
         self.between: Callable[[], None] = lambda: None
+        self.replaced: set[str] = set()
         self._search: Search | None = None
         self._freshness = Freshness()
         self._claims: dict[str, tuple[str, str]] = {}
@@ -95,6 +97,7 @@ class FakeLedger:
             raise Moved(moved)
         group = tuple(each.id for each in members) if len(members) > 1 else ()
         at = self._now()
+        self.replaced |= {each.branch for each in members}
         for each in members:
             self._keep(each.rebased(at, intent, base_hash, group))
 

@@ -87,8 +87,10 @@ def left_behind(deployment: Deployment) -> list[str]:
     if deployment.was_doubled:  # of two takings of one file, `expire` deletes a branch
         there = [name for name in there if not name.startswith("ingest/")]
     # So it does with the branch of a group that nobody knows any more, or that a backup had.
-    has_lost, back = deployment.ledger.has_lost, deployment.others.brought_back
-    there = [name for name in there if "/group-" not in name or not (has_lost or name in back)]
+    has_lost, forgotten = deployment.ledger.has_lost, deployment.others.brought_back
+    if deployment.journal.has_struck:  # a process may have died before it deleted it
+        forgotten = forgotten | deployment.ledger.replaced
+    there = [name for name in there if "/group-" not in name or not (has_lost or name in forgotten)]
     # What a process that died leaves of a compaction, `expire` deletes the next day.
     died = tuple(f"/{id_[-12:]}-" for id_ in deployment.jobs.compactions())
     there = [name for name in there if not any(part in name for part in died)]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -20,8 +21,8 @@ from functions.pipeline.rebase import Unit, unit_of
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject, branch_name
 from tests.fakes.deployment import ORDERS, TABLE
-from tests.fakes.faults import Fault
-from tests.fakes.scenario import FOREVER, Scenario
+from tests.fakes.faults import Fault, ProcessDied, When
+from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -114,6 +115,43 @@ def test_no_group_is_larger_than_a_transaction(deployment: Scenario) -> None:
     deployment.publish(landed[0])
     ended = [each for each in deployment.states(*landed) if each is State.PUBLISHED]
     assert len(ended) == MOST_WRITES
+
+
+def waiting_groups(deployment: Scenario, groups: int, files: int) -> list[list[LandedObject]]:
+    """Return groups that shared runs brought to their branches, which main refuses by now."""
+    deployment.share(1)
+    deployment.ended(FIRST)
+    deployment.fail("catalog.merge", times=FOREVER)
+    found = []
+    for name in "abcdefgh"[: groups + 1]:
+        found.append([deployment.land(f"shop/orders/{name}{n}.parquet") for n in range(files)])
+        deployment.go(2)
+    deployment.journal.repair("catalog.merge")
+    deployment.publish(found[0][0])
+    return found[1:]
+
+
+def test_groups_are_published_by_one_commit(deployment: Scenario) -> None:
+    """A commit holds the files of many groups, more than one write to the ledger has items."""
+    groups = waiting_groups(deployment, 4, MOST_WRITES // 2)
+    landed = [each for group in groups for each in group]
+    assert len({deployment.ingestion(each).branch for each in landed}) == len(groups)
+    deployment.publish(groups[1][2])
+    members = [deployment.ingestion(each) for each in landed]
+    assert {each.state for each in members} == {State.PUBLISHED}
+    assert len({each.merge_hash for each in members}) == 1
+    deployment.settle()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_process_that_dies_as_groups_join_loses_nothing(deployment: Scenario, when: When) -> None:
+    """Groups of which a process died that gave them one intent come to main once."""
+    groups = waiting_groups(deployment, 3, 3)
+    deployment.kill("ledger.rebase", when)
+    with suppress(ProcessDied):
+        deployment.publish(groups[0][0])
+    deployment.settle()
+    assert set(deployment.states(*chain(*groups))) == {State.PUBLISHED}
 
 
 def test_no_group_has_more_bytes_than_a_transaction(deployment: Scenario) -> None:
