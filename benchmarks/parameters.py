@@ -20,9 +20,10 @@ class Steps:
     the job's own in a warm Spark (make bench-append), `session` is a new Spark. `judge` is
     on_job_run's work on an ended run: five calls of 10 ms each, and `report` what each further file
     of a group adds: three. `merge` is a merge without a conflict, `rebase` what a conflict adds,
-    `member` what each further file of the rebase adds (make bench-publish). `create`, `commit`,
-    `merged` and `delete` are how long one request keeps all of Nessie busy: one by the files a
-    second that it took (PostgreSQL, docs/benchmarks.md).
+    `member` what each further file of the rebase adds, and `joined` how long a publish with a
+    conflict takes until main has five groups of a hundred files (make bench-publish). `create`,
+    `commit`, `merged` and `delete` are how long one request keeps all of Nessie busy: one by the
+    files a second that it took (PostgreSQL, docs/benchmarks.md).
     """
 
     upload: float = 0.15
@@ -34,6 +35,7 @@ class Steps:
     merge: float = 0.04
     rebase: float = 0.11
     member: float = 0.025
+    joined: float = 0.57
     record: float = 0.77
     create: float = 1 / 32
     commit: float = 1 / 13
@@ -125,7 +127,8 @@ class Upkeep:
     gigabytes: float = 2.0
 
 
-MOST_TOGETHER = 100  # files that one commit publishes (functions/adapters/ledger.py)
+MOST_TOGETHER = 100  # files of a group, and results of a commit to ops.audit_results
+A_COMMIT = 500  # files that one commit publishes at most (functions/adapters/ledger.py)
 ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 

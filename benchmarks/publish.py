@@ -9,10 +9,11 @@ import secrets
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import boto3
 import numpy as np
@@ -26,13 +27,15 @@ from benchmarks.results import contract, parquet, told
 from functions.adapters.iceberg import Tables
 from functions.adapters.landing import Landing
 from functions.adapters.ledger import Ledger
+from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake, contract_key
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.publish import publish
 from functions.telemetry import logger
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times
-from lakegate.landing import LandedObject, branch_name, ingestion_id
+from lakegate.landing import LandedObject, branch_name, group_branch, ingestion_id
+from lakegate.shared_run import MOST_FILES
 from tests.fakes.deployment import Deployment
 from tests.services import LANDING, Services, services
 from tests.template import ledger_table
@@ -40,6 +43,7 @@ from tests.template import ledger_table
 _PROPERTIES = {"format-version": "2", "commit.manifest-merge.enabled": "true"}
 _SMALL, _LARGE = 1_000, 5_000_000
 _AT_ONCE = (1, 16, 64)
+_GROUPS = (2, 6)  # of which the first is merged, and the others join
 _FEW_FILES, _MANY_FILES = 10, 10_000
 
 
@@ -53,6 +57,21 @@ class _Traffic:
     of_data_files: int = 0
 
 
+class _Merges:
+    """A catalog that notes when it last merged a branch into main."""
+
+    def __init__(self, catalog: Any) -> None:
+        self._catalog, self.last = catalog, 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def merge(self, *of: Any) -> Any:
+        done = self._catalog.merge(*of)
+        self.last = time.perf_counter()
+        return done
+
+
 class Bench:
     """One table on a real lake, and the publisher's adapters."""
 
@@ -64,12 +83,13 @@ class Bench:
         running.put_contract(table, text)
         self._number = 0
         tables = Tables(running.nessie_uri, running.tokens["publisher"], s3)
+        self.merges = _Merges(running.catalog)
         self.adapters = replace(
             Deployment().adapters,
             landing=Landing(s3, LANDING),
             lake=Lake(s3, LAKE_BUCKET),
             ledger=Ledger(ledger, _now),
-            catalog=running.catalog,
+            catalog=cast(Catalog, self.merges),
             tables=lambda: tables,
             now=_now,
             token=lambda: secrets.token_hex(3),
@@ -90,25 +110,42 @@ class Bench:
 
     def audited(self, rows: int = _SMALL) -> Ingestion:
         """Return an ingestion whose file was written to a branch from main's head, and audited."""
+        landed = self._landed(rows)
+        name = branch_name(self.table, landed.key, ingestion_id(landed), 1)
+        return self.adapters.ledger.save(self._on_branch(name, [landed])[0])
+
+    def group(self, files: int = MOST_FILES) -> list[Ingestion]:
+        """Return the audited members of a group of files of one row."""
+        name = group_branch(self.table, secrets.token_hex(8))
+        members = self._on_branch(name, [self._landed(1) for _ in range(files)])
+        group = tuple(each.id for each in members)
+        return self.adapters.ledger.save_each([each.but(group=group) for each in members])
+
+    def _landed(self, rows: int) -> LandedObject:
         self._number += 1
         key = f"{self.table.replace('.', '/')}/{self._number}.parquet"
-        landed = LandedObject(LANDING, key, "v1", "e", rows, landed_at=_now())
-        id_ = ingestion_id(landed)
-        branch = branch_name(self.table, key, id_, 1)
+        return LandedObject(LANDING, key, "v1", "e", rows, landed_at=_now())
+
+    def _on_branch(self, branch: str, landed: Sequence[LandedObject]) -> list[Ingestion]:
+        """Return ingestions of files, of as many rows as bytes, that were written to a branch."""
         base = self.adapters.catalog.create_branch(branch)
+        rows = sum(each.size for each in landed)
         self._enter(self.running.at(branch).load_table(self.table), rows, 1)
-        audited = Ingestion(
-            id=id_,
-            landed=landed,
-            state=State.AUDITED,
-            branch=branch,
-            base_hash=base,
-            audited_hash=self.adapters.catalog.head(branch),
-            rows=rows,
-        )
-        agreed = self.adapters.lake.contract_at(contract_key(self.table), "")
-        known = audited.under(agreed.terms(is_change=False))
-        return self.adapters.ledger.begin(known.step("audited", _now()))
+        head = self.adapters.catalog.head(branch)
+        terms = self.adapters.lake.contract_at(contract_key(self.table), "").terms(is_change=False)
+        known = (Ingestion(ingestion_id(each), each).under(terms) for each in landed)
+        return [
+            each.step(
+                "audited",
+                _now(),
+                state=State.AUDITED,
+                rows=each.landed.size,
+                branch=branch,
+                base_hash=base,
+                audited_hash=head,
+            )
+            for each in known
+        ]
 
     def publish(self, ingestion: Ingestion) -> float:
         """Publish one and return the seconds; `traffic` then has the traffic with S3."""
@@ -195,6 +232,7 @@ def main() -> None:
         results = {
             "one": _one(bench(), runs),
             "at_once": [_at_once(bench(), files) for files in _AT_ONCE],
+            "groups": [_groups(bench(), groups) for groups in _GROUPS],
             "by_size_of_table": _by_table(bench(), bench(), runs),
         }
     told("bench-publish", results)
@@ -233,6 +271,26 @@ def _at_once(bench: Bench, files: int) -> dict[str, object]:
     if bench.rows_on_main() != before + files * _SMALL:
         raise SystemExit(f"rows are missing, or there are too many, after {files} at once")
     return {"files": files, "seconds": seconds, "commits": bench.commits() - log}
+
+
+def _groups(bench: Bench, number: int) -> dict[str, object]:
+    """Publish groups of a hundred files: the first alone, then all others, which it refused."""
+    first, *others = [bench.group() for _ in range(number)]
+    before, log = bench.rows_on_main(), bench.commits()
+    alone = bench.publish(first[0])
+    begin = time.perf_counter()
+    bench.publish(others[-1][0])
+    seconds = time.perf_counter() - begin
+    files = sum(map(len, (first, *others)))
+    if bench.rows_on_main() != before + files:
+        raise SystemExit(f"rows are missing, or there are too many, after {number} groups")
+    return {
+        "files": files - len(first),
+        "alone_seconds": alone,
+        "seconds": seconds,
+        "to_the_merge_seconds": bench.merges.last - begin,
+        "commits": bench.commits() - log,
+    }
 
 
 def _by_table(few: Bench, many: Bench, runs: int) -> dict[str, object]:

@@ -12,7 +12,7 @@ from functions.adapters.ledger_notes import UNAVAILABLE, Moved
 from functions.adapters.ledger_reads import Reads
 from functions.model.ingestion import Ingestion, Intent, SharedIntent
 
-MOST_FILES = 1_000  # that one commit publishes: about 350 KB of what it says about them
+MOST_FILES = 500  # that one commit publishes; one process announces them in half a minute
 MOST_WRITES = 100  # of a transaction (API reference, "TransactWriteItems")
 MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
 _ALWAYS_FIT = 10
