@@ -10,13 +10,13 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger import Ledger, Room
 from functions.adapters.ledger_notes import Moved
 from functions.adapters.ledger_reads import UnknownIngestion
 from functions.model.brought import Brought
 from functions.model.compactions import Compaction, Compactions
 from functions.model.freshness import Freshness
-from functions.model.ingestion import Action, Approval, Ingestion, Intent, State
+from functions.model.ingestion import Action, Approval, Ingestion, Intent, SharedIntent, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.search import Search
 from functions.model.upkeep_note import Look, TableUpkeep, UpkeepNote
@@ -276,7 +276,18 @@ def test_more_files_than_one_write_takes_get_an_intent_together(ledger: AnyLedge
     assert {(each.intent, each.base_hash) for each in again} == {(later, "b3")}
     ended = [each.but(state=State.PUBLISHED, merge_hash="m") for each in again]
     assert {each.id for each in ledger.save_each(ended)} == {each.id for each in members}
-    assert {(i.state, i.intent) for i in as_saved(ledger, ended)} == {(State.PUBLISHED, later)}
+    done = as_saved(ledger, ended)
+    assert {(i.state, i.intent) for i in done} == {(State.PUBLISHED, later)}
+    assert not any(each.shared_intent.id for each in done)  # no write about it any more
+
+
+def test_a_commit_has_room_for_five_groups_of_a_hundred(ledger: AnyLedger) -> None:
+    """Groups join as long as their files, and what is said about them, stay few enough."""
+    group, room = audited_group(ledger, 0, 100), Room()
+    assert [room.takes(group) for _ in range(6)] == [True] * 5 + [False]
+    alone = [each.but(shared_intent=SharedIntent()) for each in group]
+    room = Room()
+    assert [room.takes(each) for each in (alone, group, alone[:1])] == [True, False, False]
 
 
 @pytest.mark.parametrize("saves", ["save", "save_all", "save_each"])
@@ -313,9 +324,11 @@ def test_a_member_that_was_read_as_it_left_is_no_member(ledger: AnyLedger) -> No
     members = audited_group(ledger, 0)
     ledger.save(members[1].but(state=State.LANDED, group=(), branch=""))
     first, gone, last = as_saved(ledger, members)
-    as_read_before = gone.but(revision=members[1].revision, state=State.AUDITED)
+    shared = first.shared_intent  # which was read after the member had left
+    late = members[1].but(revision=members[1].revision + shared.revision, shared_intent=shared)
     with pytest.raises(Moved):
-        ledger.rebase([first, as_read_before, last], NEW, "b2")
+        ledger.rebase([first, late, last], NEW, "b2")
+    assert ledger.get(gone.id).state is State.LANDED
     ledger.rebase([first, last], NEW, "b2")
     assert [each.intent for each in as_saved(ledger, [first, last])] == [NEW, NEW]
 

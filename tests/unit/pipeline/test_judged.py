@@ -12,8 +12,9 @@ from lakegate.landing import LandedObject, group_reports_key, run_name
 from lakegate.report import AuditReport
 from lakegate.shared_run import Judged
 from tests.fakes.deployment import OTHER_TABLE, TABLE
-from tests.fakes.faults import Fault
+from tests.fakes.faults import Fault, die
 from tests.fakes.job import rejected
+from tests.fakes.points import BETWEEN_WRITES
 from tests.fakes.scenario import FIRST, FOREVER, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -70,6 +71,21 @@ def test_an_earlier_attempt_on_main_is_not_doubled(deployment: Scenario, files: 
     main = deployment.published_files()
     assert [main.count(f"{each.landed.uri}@{each.landed.version}") for each in first] == [1] * files
     assert set(deployment.states(*first)) == {State.PUBLISHED}
+
+
+@pytest.mark.parametrize("died_after", [1, 2])
+def test_a_group_that_was_accepted_in_part_is_completed(
+    deployment: Scenario, died_after: int
+) -> None:
+    """After a process died between its writes, the message brings all members their verdict."""
+    landed = judged(deployment, 3)
+    deployment.journal.strike_later(BETWEEN_WRITES, Fault(die), died_after - 1)
+    deployment.deliver()
+    assert deployment.states(*landed).count(State.AUDITED) == died_after
+    deployment.settle()
+    members = [deployment.ingestion(each) for each in landed]
+    assert {(each.state, each.attempt) for each in members} == {(State.PUBLISHED, 1)}
+    assert len({each.merge_hash for each in members}) == 1
 
 
 @pytest.mark.parametrize("alone", [False, True])
