@@ -257,7 +257,7 @@ def done(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the README's commands last: they stop the stack that all tests share.
+    """Run the first steps last: they stop the stack that all tests share.
 
     Before them, what all other tests made the functions ask of AWS is compared with the policies.
     """

@@ -1,4 +1,4 @@
-"""The README, followed to the letter by a newcomer."""
+"""The README, and the first steps that it leads to, followed to the letter by a newcomer."""
 
 import re
 from pathlib import Path
@@ -11,9 +11,9 @@ from tests.e2e.conftest import followed
 pytestmark = pytest.mark.stack
 
 
-def test_every_command_in_the_readme_works(tmp_path: Path, newcomer: dict[str, str]) -> None:
-    """The README's files, commands and program, used in their order, all succeed."""
-    said = followed(ROOT / "README.md", tmp_path, newcomer)
+def test_every_first_step_works(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    """The first steps' files, commands and program, used in their order, all succeed."""
+    said = followed(ROOT / "docs" / "start.md", tmp_path, newcomer)
     assert "rejected, as it should be" in said
     assert "1000.0" in said.split("rejected, as it should be")[1]
 
