@@ -85,6 +85,7 @@ def test_a_group_that_was_accepted_in_part_is_completed(
     deployment.settle()
     members = [deployment.ingestion(each) for each in landed]
     assert {(each.state, each.attempt) for each in members} == {(State.PUBLISHED, 1)}
+    assert {each.group for each in members} == {tuple(each.id for each in members)}
     assert len({each.merge_hash for each in members}) == 1
 
 
