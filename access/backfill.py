@@ -26,7 +26,6 @@ from enum import StrEnum
 from functools import partial
 from itertools import islice
 
-from access.ingestions import read
 from functions.adapters.all import Adapters
 from functions.adapters.landing import Source
 from functions.adapters.ledger_notes import Moved
@@ -206,7 +205,7 @@ def _brought(
             some = list(islice(sources, room))
             handled = list(each_of(partial(_handle, adapters, request), some))
             progress = progress.with_files(handled)
-            progress = progress.looked(read(adapters.ledger, sorted(progress.in_flight)))
+            progress = progress.looked(adapters.ledger.together(sorted(progress.in_flight)))
             yield progress
             if room and not some and not progress.in_flight:
                 return

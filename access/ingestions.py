@@ -71,7 +71,7 @@ def newest(ledger: "Ledger", wanted: Wanted, now: str) -> Found:
         until = times.text(moment + timedelta(hours=1))  # clocks differ
         ids = _first(ledger.landed(since, until), wanted)
         if wanted.since or len(ids) > wanted.limit:
-            return _cut(read(ledger, ids), wanted.limit)
+            return _cut(ledger.together(ids), wanted.limit)
     return _sorted(_in_any_state(ledger, wanted.state), wanted)
 
 
@@ -82,7 +82,7 @@ def waiting(ledger: "Ledger", wanted: Wanted) -> Found:
 
 def still_waiting(ledger: "Ledger", briefs: Iterable[IngestionSummary], wanted: Wanted) -> Found:
     """Return the wanted ones of `Ledger.open_failures` that nobody has decided about since."""
-    found = _cut(read(ledger, _first(briefs, wanted)), wanted.limit)
+    found = _cut(ledger.together(_first(briefs, wanted)), wanted.limit)
     return Found(tuple(each for each in found.ingestions if each.is_open), found.more)
 
 
@@ -104,8 +104,3 @@ def _sorted(every: Iterable[Ingestion], wanted: Wanted) -> Found:
 
 def _cut(found: Sequence[Ingestion], limit: int) -> Found:
     return Found(tuple(found[:limit] if limit else found), 0 < limit < len(found))
-
-
-def read(ledger: "Ledger", ids: Sequence[str]) -> list[Ingestion]:
-    """Return the known ones of any number of ingestions."""
-    return ledger.together(ids)

@@ -16,7 +16,6 @@ from pyiceberg.table import Table
 
 from access.check_sql import FILE, quoted
 from access.deployment import Deployment
-from access.ingestions import read
 from access.rows import FileRows, Stream
 from access.tables import columns_named
 from functions.adapters.all import Adapters
@@ -67,7 +66,7 @@ def trace_rows(deployment: Deployment, table: str, where: str) -> list[Found]:
     with deployment.reader(MAIN).opened(table) as opened:
         rows = matching(FileRows.all(opened), where, names)
         ids = {id_ for _, id_, _, _ in rows} - {""}
-        known = {each.id: each for each in read(adapters.ledger, sorted(ids))}
+        known = {each.id: each for each in adapters.ledger.together(sorted(ids))}
         unnamed = any(id_ not in known for _, id_, _, _ in rows)
         sequences = _sequences(opened) if unnamed else {}
         uuid = str(opened.metadata.table_uuid)
@@ -166,7 +165,7 @@ def _last_with(seen: Sequence[Commit], known: int, has: Callable[[str], bool]) -
 
 def _publisher(adapters: Adapters, commit: Commit, path: str) -> Ingestion | None:
     """Return the ingestion whose report names the data file, or the only one of its commit."""
-    found = read(adapters.ledger, sorted({each.id for each in published(commit)}))
+    found = adapters.ledger.together(sorted({each.id for each in published(commit)}))
     if len(found) == 1:
         return found[0]
     return next((each for each in found if path in _own_files(adapters, each)), None)

@@ -6,6 +6,7 @@ from typing import cast
 
 from functions.adapters.ledger import Ledger
 from functions.adapters.ledger_groups import is_large, shared_items
+from functions.adapters.ledger_intents import open_intents
 from functions.adapters.ledger_items import to_item, whole_item
 from functions.model.ingestion import Ingestion
 from lakegate.shared_run import MOST_FILES
@@ -40,7 +41,7 @@ def units_a_file(files: int = MOST_FILES) -> float:
 
 
 class Charged(FakeLedger):
-    """A ledger that adds up the write units of its items, and of those of large groups."""
+    """A ledger that adds up the write units of its items, and of large groups; not of rebases."""
 
     def __init__(self, now: Callable[[], str]) -> None:
         super().__init__(now)
@@ -62,6 +63,7 @@ class Charged(FakeLedger):
         known = {each.id: to_item(each) for each in self.together([i.id for i in ingestions])}
         before = [known.get(each.id) for each in ingestions]
         saved = super().save_all(ingestions)
+        self._charge_intents(ingestions, _IN_A_TRANSACTION)
         self._charge(before, saved)
         self._charge_shared(saved)
         return saved
@@ -70,6 +72,7 @@ class Charged(FakeLedger):
         """See Ledger.save_each."""
         before = {each.id: to_item(self.get(each.id)) for each in ingestions}
         saved = super().save_each(ingestions)
+        self._charge_intents(ingestions, 1)
         for each in saved:
             self._charge([before[each.id]], [each])
         self._charge_shared(saved)
@@ -80,6 +83,10 @@ class Charged(FakeLedger):
         for old, new in zip(before, saved, strict=True):
             taken = units(old, to_item(new), self._indexes)
             self.units += sum(taken.values()) + (times - 1) * taken[_TABLE]
+
+    def _charge_intents(self, left: Sequence[Ingestion], times: int) -> None:
+        """Charge the items that close with the groups that these leave, of less than a kilobyte."""
+        self.units += times * len(open_intents([each.shared_intent for each in left]))
 
     def _charge_shared(self, saved: Sequence[Ingestion]) -> None:
         """Charge the items that members share: by a transaction each time, else once."""

@@ -5,7 +5,6 @@ from itertools import islice
 
 import streamlit as st
 
-from access.ingestions import read
 from dashboard import formatting, listing
 from dashboard.formatting import code
 from dashboard.inbox_page import EVERY_TABLE
@@ -70,7 +69,7 @@ def _keep_up(ledger: Ledger, found: list[IngestionSummary]) -> None:
     in_flight = {each.id: each.state for each in found[: listing.AT_ONCE] if not each.ended}
 
     def look() -> dict[str, State]:
-        return {each.id: each.state for each in read(ledger, list(in_flight))}
+        return {each.id: each.state for each in ledger.together(list(in_flight))}
 
     if in_flight:
         st.caption(":material/sync: Files are in flight: this list keeps itself up to date.")

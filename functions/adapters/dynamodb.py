@@ -38,3 +38,11 @@ def translated(code: str) -> Iterator[None]:
         raise unavailable(error, code, f"DynamoDB refused: {error}") from error
     except BotoCoreError as error:
         raise Transient(code, f"DynamoDB did not answer: {error}") from error
+
+
+def as_read(revision: int) -> dict[str, Any]:
+    """Return the condition that an item still has a revision, 0 for one that is to be new."""
+    if not revision:
+        return {"ConditionExpression": "attribute_not_exists(id)"}
+    values = {":read": revision}
+    return {"ConditionExpression": "revision = :read", "ExpressionAttributeValues": values}

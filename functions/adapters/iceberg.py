@@ -52,7 +52,7 @@ from functions.adapters.iceberg_files import (
 from functions.adapters.nessie import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.secrets import Bearer, Secret
 from functions.adapters.table_fit import require_fit, specs_of
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError
 from lakegate.refusals import forbidden, unavailable

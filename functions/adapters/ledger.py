@@ -5,20 +5,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, translated
+from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, as_read, translated
+from functions.adapters.ledger_groups import is_large
 from functions.adapters.ledger_intents import closing, intent_id, moved, moving, open_intents
 from functions.adapters.ledger_items import own_revision, size, to_item, whole_item
 from functions.adapters.ledger_notes import UNAVAILABLE, Moved
 from functions.adapters.ledger_reads import Reads
-from functions.model.ingestion import Ingestion, Intent, SharedIntent
+from functions.model.ingestion import Ingestion, State
+from functions.model.intent import Intent, SharedIntent
 
-MOST_FILES = 500  # that one commit publishes; one process announces them in half a minute
+_MOST_FILES = 500  # that one commit publishes, and one process announces
 MOST_WRITES = 100  # of a transaction (API reference, "TransactWriteItems")
-MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
+_MOST_BYTES = 4 * 1024**2  # of a transaction's items, of which each has 400 KB at most
 _ALWAYS_FIT = 10
 _GROWTH = 6_000  # bytes that a group and the end add to an item at most
 _PARALLEL = 8  # writes at once; the client has ten connections
-_ABSENT = "attribute_not_exists(id)"
 
 
 class Ledger(Reads):
@@ -35,7 +36,7 @@ class Ledger(Reads):
         begun = self._next(ingestion)
         try:
             with translated(UNAVAILABLE):
-                self._table.put_item(Item=to_item(begun), ConditionExpression=_ABSENT)
+                self._table.put_item(Item=to_item(begun), **as_read(0))
         except ConditionFailed:
             return self.get(ingestion.id)
         return begun
@@ -64,9 +65,9 @@ class Ledger(Reads):
         A transaction takes twice the write units. After an error some of them may be saved.
         """
         self._groups.keep(map(whole_item, ingestions))
-        moved = self._closed_by_others(ingestions)
+        changed = self._closed_by_others(ingestions)
         with ThreadPoolExecutor(_PARALLEL) as pool:
-            unmoved = (each for each in ingestions if each.shared_intent.id not in moved)
+            unmoved = (each for each in ingestions if each.shared_intent.id not in changed)
             writes = [pool.submit(self._replace, each) for each in unmoved]
         saved = []
         for write in writes:
@@ -115,8 +116,8 @@ class Ledger(Reads):
         except TransactionCancelled as cancelled:
             names = [*updates, *(old.id for old, _ in puts)]
             failed = {name for name, at in zip(names, cancelled.failed, strict=True) if at}
-            moved = [i.id for i in affected if failed & {i.id, i.shared_intent.id}]
-            raise Moved(moved) from cancelled
+            ids = [i.id for i in affected if failed & {i.id, i.shared_intent.id}]
+            raise Moved(ids) from cancelled
 
     def _closed_by_others(self, ingestions: Sequence[Ingestion]) -> set[str]:
         """Close the intents of the groups that these leave; return those that others changed."""
@@ -145,9 +146,9 @@ class Ledger(Reads):
         saved = ingestion.but(
             revision=ingestion.revision + 1, saved_at=self._now(), shared_intent=SharedIntent()
         )
-        id_ = intent_id(to_item(saved)) if saved.group else ""
-        if not id_:
+        if saved.state is not State.AUDITED or not is_large(saved.group):
             return saved
+        id_ = intent_id(to_item(saved))
         if id_ != old.id:
             return saved.but(shared_intent=SharedIntent(id_))
         closed = SharedIntent(id_, old.revision + old.is_open, closed=True)
@@ -155,19 +156,14 @@ class Ledger(Reads):
 
     def _conditional_put(self, old: Ingestion, new: Ingestion) -> dict[str, Any]:
         put = {"TableName": self._table.name, "Item": to_item(new)}
-        if not old.revision:
-            return put | {"ConditionExpression": _ABSENT}
-        return put | {
-            "ConditionExpression": "revision = :revision",
-            "ExpressionAttributeValues": {":revision": own_revision(old)},
-        }
+        return put | as_read(own_revision(old))
 
 
 class Room:
     """What is left of one commit's files, and of the one write to the ledger that they take."""
 
     def __init__(self) -> None:
-        self._files, self._writes, self._bytes = MOST_FILES, MOST_WRITES, MOST_BYTES
+        self._files, self._writes, self._bytes = _MOST_FILES, MOST_WRITES, _MOST_BYTES
         self._alone = 0
 
     def takes(self, members: Sequence[Ingestion]) -> bool:

@@ -13,8 +13,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from functions.adapters.dynamodb import as_read
 from functions.adapters.ledger_groups import COMMON
-from functions.model.ingestion import Intent, SharedIntent, State
+from functions.model.ingestion import State
+from functions.model.intent import Intent, SharedIntent
 
 
 def intent_id(item: Mapping[str, Any]) -> str:
@@ -59,16 +61,14 @@ def moving(table: str, shared: SharedIntent, text: str) -> dict[str, Any]:
 
 def _update(table: str, shared: SharedIntent, name: str, value: Any) -> dict[str, Any]:
     """Return the arguments of an update under the condition that the item is as it was read."""
+    condition = as_read(shared.revision)
     values = {":value": value, ":next": shared.revision + 1}
-    as_read = "attribute_not_exists(id)"
-    if shared.revision:
-        as_read, values[":read"] = "revision = :read", shared.revision
     return {
         "TableName": table,
         "Key": {"id": shared.id},
         "UpdateExpression": f"SET {name} = :value, revision = :next",
-        "ConditionExpression": as_read,
-        "ExpressionAttributeValues": values,
+        **condition,
+        "ExpressionAttributeValues": condition.get("ExpressionAttributeValues", {}) | values,
     }
 
 

@@ -184,8 +184,8 @@ class Reads(Notes):
         """
         condition = Key("key").eq(landed.key)
         index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
-        found = self._batches([item["id"] for item in index], ConsistentRead=True)
-        return [i for i in self._ingestions(found) if i.landed.bucket == landed.bucket]
+        found = self.together([item["id"] for item in index])
+        return [each for each in found if each.landed.bucket == landed.bucket]
 
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""

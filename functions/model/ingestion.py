@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from functions.model.contract_terms import ContractTerms
+from functions.model.intent import Intent, SharedIntent
 from lakegate.batch import BatchFile, tables_of
 from lakegate.change import Change
 from lakegate.landing import LandedObject, batch_name
@@ -35,31 +36,6 @@ UNNEEDED = (State.PUBLISHED, State.IGNORED)  # their branches can be deleted
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 _MOST_ACTIONS = 20
 _RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
-
-
-@dataclass(frozen=True)
-class Intent:
-    """The branch and hash that may be merged into main for an ingestion."""
-
-    branch: str
-    hash: str
-
-
-@dataclass(frozen=True)
-class SharedIntent:
-    """The ledger's item through which the members of a large group change their intent together.
-
-    `revision` counts its writes; a closed one changes no more, as a member went another way.
-    """
-
-    id: str = ""
-    revision: int = 0
-    closed: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the members' intent can be changed by one write."""
-        return bool(self.id) and not self.closed
 
 
 @dataclass(frozen=True)

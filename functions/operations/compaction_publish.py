@@ -13,7 +13,7 @@ from functions.adapters.nessie import MAIN, FilesGone
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit
 from functions.model.compactions import Compaction
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from functions.operations.begun_compactions import branch_of
 from functions.pipeline.own_commit import merge_fresh_branch
 from functions.telemetry import logger, metrics

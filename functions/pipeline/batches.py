@@ -7,7 +7,8 @@ from dataclasses import asdict, replace
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.contract_terms import ContractTerms
-from functions.model.ingestion import Ingestion, Intent
+from functions.model.ingestion import Ingestion
+from functions.model.intent import Intent
 from lakegate.batch import BatchFile, Listed, folder, read_manifest, tables_of
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent

@@ -24,12 +24,14 @@ def take_in(adapters: Adapters, landed: LandedObject) -> Ingestion:
     first = Ingestion(id=ingestion_id(landed), landed=timed).step("landed", timed.landed_at)
     with logger.append_context_keys(ingestion=first.id, key=landed.key):
         known = adapters.ledger.together([first.id])
-        ingestion = known[0] if known else _begun(adapters, first)
-        if known and _needs_job(ingestion):
-            ingestion = submit(adapters, ingestion)
-        elif known:
-            logger.info("known already", extra={"state": ingestion.state})
-        return finish(adapters, ingestion)
+        return finish(adapters, _continued(adapters, *known) if known else _begun(adapters, first))
+
+
+def _continued(adapters: Adapters, known: Ingestion) -> Ingestion:
+    if _needs_job(known):
+        return submit(adapters, known)
+    logger.info("known already", extra={"state": known.state})
+    return known
 
 
 def _begun(adapters: Adapters, first: Ingestion) -> Ingestion:

@@ -22,7 +22,8 @@ from typing import TypeVar
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
-from functions.model.ingestion import Ingestion, Intent, State
+from functions.model.ingestion import Ingestion, State
+from functions.model.intent import Intent
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.complete import (
     audited,

@@ -14,7 +14,8 @@ from functions.adapters.ledger import Room
 from functions.adapters.ledger_notes import Moved
 from functions.model import merge_commit
 from functions.model.commits import Commit
-from functions.model.ingestion import Ingestion, Intent, State
+from functions.model.ingestion import Ingestion, State
+from functions.model.intent import Intent
 from functions.pipeline.batches import register_again
 from functions.pipeline.fresh_branch import FreshBranch, on_fresh_branch
 from functions.telemetry import metrics

@@ -12,7 +12,8 @@ from functools import partial
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import CannotRebase, FilesGone, UnknownBranch
 from functions.model.commits import NotOnMain
-from functions.model.ingestion import Ingestion, Intent, State
+from functions.model.ingestion import Ingestion, State
+from functions.model.intent import Intent
 from functions.model.merge_commit import commit_of
 from functions.pipeline.finish import delete_replaced, end, end_published
 from functions.pipeline.fresh_branch import FreshBranch, Overtaken, on_fresh_branch

@@ -21,7 +21,7 @@ from functions.adapters.iceberg import Tables
 from functions.adapters.iceberg_file_io import CLIENT
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake as Storage
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from tests.contract.aws import ACCOUNT
 from tests.contract.conftest import Servers
 from tests.fakes.catalog import FakeCatalog, FakeTable, FakeTables

@@ -16,8 +16,9 @@ from functions.adapters.ledger_reads import UnknownIngestion
 from functions.model.brought import Brought
 from functions.model.compactions import Compaction, Compactions
 from functions.model.freshness import Freshness
-from functions.model.ingestion import Action, Approval, Ingestion, Intent, SharedIntent, State
+from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.intent import Intent, SharedIntent
 from functions.model.search import Search
 from functions.model.upkeep_note import Look, TableUpkeep, UpkeepNote
 from lakegate.batch import BatchFile

@@ -21,7 +21,8 @@ from functions.downstream.refresh_lease import Lease, RefreshLeases
 from functions.model.alert import Alert
 from functions.model.announcement import Refresh
 from functions.model.commits import Checkpoint
-from functions.model.ingestion import Intent, State
+from functions.model.ingestion import State
+from functions.model.intent import Intent
 from functions.notifications.email import Topic
 from functions.notifications.interactions import ActionQueue, ActionRequest
 from functions.notifications.slack import Place, SlackAlerts

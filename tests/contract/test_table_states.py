@@ -8,7 +8,7 @@ import pytest
 from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
 from functions.adapters.nessie import CannotRebase, MetadataGone
 from functions.model.commits import Content, UnknownContent
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from lakegate.errors import LakegateError, Transient
 from lakegate.upkeep import FEWEST
 from tests.contract.lakes import PLACES, Lake, lake_of

@@ -3,7 +3,7 @@
 import pytest
 
 from functions.adapters.nessie import CannotRebase
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from lakegate.errors import Transient
 from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of
 from tests.fakes.rows import ROWS_A_FILE

@@ -31,7 +31,7 @@ from functions.adapters.nessie import (
     branch_taken,
 )
 from functions.model.commits import Change, Commit, Content, Tip, unknown_content
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh

@@ -37,6 +37,7 @@ from tests.fakes.job import Script, passed, run_job
 from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.others import Others
+from tests.fakes.points import BETWEEN_WRITES
 from tests.fakes.queues import FakeBacklog, FakeDeadLetters
 from tests.fakes.shared_run import Judges
 from tests.fakes.storage import FakeLake, FakeLanding
@@ -108,7 +109,7 @@ class Deployment:
         self.landing = FakeLanding(self.clock)
         self.lake = FakeLake(self.clock, settings.limits)
         self.ledger = FakeLedger(self.clock.now)
-        self.ledger.between = partial(self.journal.between, "ledger.save_next")
+        self.ledger.between = partial(self.journal.between, BETWEEN_WRITES)
         self.catalog = FakeCatalog(self.clock, virgin=virgin)
         self.tables = FakeTables(self.catalog, self.lake.deleted)
         self.others = Others(self.catalog)

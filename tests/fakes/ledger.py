@@ -14,8 +14,9 @@ from functions.adapters.ledger_reads import UnknownIngestion
 from functions.model.brought import Brought
 from functions.model.compactions import Compactions
 from functions.model.freshness import Freshness
-from functions.model.ingestion import Ingestion, Intent, SharedIntent, State
+from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.intent import Intent, SharedIntent
 from functions.model.search import Search
 from functions.model.slot import Slot
 from functions.model.upkeep_note import UpkeepNote

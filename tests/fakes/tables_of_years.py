@@ -21,7 +21,8 @@ from functions.adapters.all import Adapters
 from functions.adapters.iceberg_files import TableSize
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack
 from functions.adapters.s3 import StoredObject
-from functions.model.ingestion import Intent, State
+from functions.model.ingestion import State
+from functions.model.intent import Intent
 from functions.operations import compaction, dead_files
 from functions.operations.compaction import Need, Step
 from functions.operations.dead_files import Accepted, DeadFiles

@@ -13,7 +13,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField
 
 from functions.adapters.iceberg import Tables
 from functions.adapters.nessie import CannotRebase
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from lakegate.report import AuditReport
 from tests.spark.conftest import Job, reason
 from tests.spark.conftest import parquet as file_of

@@ -17,7 +17,7 @@ import pytest
 from pyiceberg.table import Table
 
 from functions.adapters.iceberg import Tables
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport
 from spark_jobs.audit import tier_scan

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from functions.adapters.iceberg import Tables
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
 from lakegate.change import Effect, retraction
 from lakegate.contract.model import parse

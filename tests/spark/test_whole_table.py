@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from functions.adapters.iceberg import Tables
-from functions.model.ingestion import Intent
+from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key

@@ -7,7 +7,8 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.commits import NotOnMain
-from functions.model.ingestion import Ingestion, Intent
+from functions.model.ingestion import Ingestion
+from functions.model.intent import Intent
 from functions.pipeline import batches, duplicates, fresh_branch, publish, rebase, retry, submit
 from functions.pipeline import replace as replacement
 from functions.pipeline.fresh_branch import FreshBranch
