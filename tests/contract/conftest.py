@@ -6,17 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 import requests
+from moto import mock_aws
 
+from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from infra.local import parts, processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import choose_ports
 from lakegate import nessie_tokens
 from lakegate.nessie_tokens import Keys
+from tests.contract.aws import ACCOUNT
 from tests.contract.emr_service import EventBus, Service
+from tests.contract.ledgers import AnyLedger, new_table
+from tests.fakes.clock import FakeClock
+from tests.fakes.ledger import FakeLedger
 from tests.waiting import PATIENCE
 
 _ADMINISTRATOR = "administrator"
@@ -115,3 +123,24 @@ def own_service(tmp_path: Path, bus: EventBus) -> Iterator[Service]:
     service = Service(tmp_path / "emr", bus.url)
     yield service
     service.stop()
+
+
+@pytest.fixture(scope="module")
+def dynamodb() -> Iterator[Any]:
+    """Yield DynamoDB in this process."""
+    with mock_aws():
+        yield boto3.resource("dynamodb", **ACCOUNT)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """Return the clock of the process that writes the ledger."""
+    return FakeClock()
+
+
+@pytest.fixture(params=["in memory", "DynamoDB"])
+def ledger(request: pytest.FixtureRequest, dynamodb: Any, clock: FakeClock) -> AnyLedger:
+    """Return an empty ledger, in a table with the template's keys and indexes."""
+    if request.param == "in memory":
+        return FakeLedger(clock.now)
+    return Ledger(new_table(dynamodb), clock.now)

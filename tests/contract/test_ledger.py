@@ -1,80 +1,24 @@
 """The ledger behaves alike in memory and in DynamoDB."""
 
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from functions.adapters.ledger import Ledger, Room
 from functions.adapters.ledger_notes import Moved
 from functions.adapters.ledger_reads import UnknownIngestion
-from functions.model.brought import Brought
-from functions.model.compactions import Compaction, Compactions
-from functions.model.freshness import Freshness
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
-from functions.model.intent import Intent, SharedIntent
 from functions.model.search import Search
-from functions.model.upkeep_note import Look, TableUpkeep, UpkeepNote
 from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from lakegate.report import Reason
-from tests.contract.aws import ACCOUNT
+from tests.contract.ledgers import PARTS, AnyLedger, ids, ingestion
 from tests.fakes.clock import FakeClock
-from tests.fakes.ledger import FakeLedger
-from tests.template import ledger_table
 
-AnyLedger = Ledger | FakeLedger
-
-
-@pytest.fixture(scope="module")
-def dynamodb() -> Iterator[Any]:
-    """Yield DynamoDB in this process."""
-    with mock_aws():
-        yield boto3.resource("dynamodb", **ACCOUNT)
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    """Return the clock of the process that writes the ledger."""
-    return FakeClock()
-
-
-@pytest.fixture(params=["in memory", "DynamoDB"])
-def ledger(request: pytest.FixtureRequest, dynamodb: Any, clock: FakeClock) -> AnyLedger:
-    """Return an empty ledger, in a table with the template's keys and indexes."""
-    if request.param == "in memory":
-        return FakeLedger(clock.now)
-    return Ledger(new_table(dynamodb), clock.now)
-
-
-def new_table(dynamodb: Any) -> Any:
-    """Return an empty table with the template's keys and indexes."""
-    return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
-
-
-PARTS = (BatchFile("ä.csv", "v1", "e1", 10**12, "shop.orders", "c", "v2", 3, "hash"),)
 CHANGE = Change("a.b", "DELETE FROM a.b", "t", "Ann", "why")
-
-
-def ingestion(number: int = 1, **changes: Any) -> Ingestion:
-    """Return an ingestion whose object landed in that minute."""
-    time = f"2026-03-01T12:{number:02}:00.000+00:00"
-    landed = LandedObject("landing", f"shop/orders/{number}", "v1", "e1", 10, "s", time)
-    begun = Ingestion(id=f"{number:032x}", landed=landed).step("landed", time)
-    return replace(begun, **changes)
-
-
-def ids(found: Iterator[Ingestion]) -> list[int]:
-    """Return the numbers of the results, in order."""
-    return [int(each.id, 16) for each in found]
 
 
 def test_an_ingestion_begins_once(ledger: AnyLedger) -> None:
@@ -231,109 +175,6 @@ def test_each_is_saved_unless_another_process_was_faster(ledger: AnyLedger) -> N
     assert ledger.save_each([]) == []
 
 
-def test_a_large_group_is_known_to_each_member(ledger: AnyLedger) -> None:
-    """Members of a large group are read and saved with its ids, and nothing else is listed."""
-    begun = [ledger.begin(ingestion(number, table="a.b")) for number in range(40)]
-    group = tuple(each.id for each in begun)
-    saved = ledger.save_all([each.but(group=group, state=State.AUDITED) for each in begun])
-    assert {each.group for each in ledger.together(group)} == {group}
-    one = ledger.save(ledger.get(begun[0].id).but(rows=7))
-    assert ledger.get(one.id).group == group
-    found = sorted((one, *saved[1:]), key=lambda each: each.id)
-    now = sorted(ledger.all(), key=lambda each: each.id)
-    assert [each.but(revision=0) for each in now] == [each.but(revision=0) for each in found]
-    assert {each.group for each in ledger.waiting("a.b")} == {group}
-
-
-OLD, NEW = Intent("ingest/a.b/group-1", "h1"), Intent("publish/a.b/2", "h2")
-
-
-def audited_group(ledger: AnyLedger, first: int, size: int = 3) -> list[Ingestion]:
-    """Return the audited members of a group with numbers from `first` on."""
-    numbers = range(first, first + size)
-    begun = [ledger.begin(ingestion(n % 60).but(id=f"{n:032x}", table="a.b")) for n in numbers]
-    group = tuple(each.id for each in begun) if size > 1 else ()
-    intent = {"branch": f"{OLD.branch}{first}", "audited_hash": OLD.hash, "base_hash": "b1"}
-    return ledger.save_each([i.but(state=State.AUDITED, group=group, **intent) for i in begun])
-
-
-def as_saved(ledger: AnyLedger, members: Sequence[Ingestion]) -> list[Ingestion]:
-    return ledger.together([each.id for each in members])
-
-
-def test_more_files_than_one_write_takes_get_an_intent_together(ledger: AnyLedger) -> None:
-    """Groups, and files that are alone, get the same intent, however many files these are."""
-    first, second = audited_group(ledger, 0, 90), audited_group(ledger, 100, 90)
-    members = [*first, *audited_group(ledger, 200, 1), *audited_group(ledger, 300, 2), *second]
-    ledger.rebase(members, NEW, "b2")
-    now = as_saved(ledger, members)
-    assert {(each.intent, each.base_hash) for each in now} == {(NEW, "b2")}
-    assert {each.group for each in now} == {tuple(each.id for each in members)}
-    assert all(each.times["rebased"] for each in now)
-    assert [each.id for each in ledger.waiting("a.b")] == [members[0].id]
-    later = Intent("publish/a.b/3", "h3")
-    ledger.rebase(now, later, "b3")
-    again = as_saved(ledger, now)
-    assert {(each.intent, each.base_hash) for each in again} == {(later, "b3")}
-    ended = [each.but(state=State.PUBLISHED, merge_hash="m") for each in again]
-    assert {each.id for each in ledger.save_each(ended)} == {each.id for each in members}
-    done = as_saved(ledger, ended)
-    assert {(i.state, i.intent) for i in done} == {(State.PUBLISHED, later)}
-    assert not any(each.shared_intent.id for each in done)  # no write about it any more
-
-
-def test_a_commit_has_room_for_five_groups_of_a_hundred(ledger: AnyLedger) -> None:
-    """Groups join as long as their files, and what is said about them, stay few enough."""
-    group, room = audited_group(ledger, 0, 100), Room()
-    assert [room.takes(group) for _ in range(6)] == [True] * 5 + [False]
-    alone = [each.but(shared_intent=SharedIntent()) for each in group]
-    room = Room()
-    assert [room.takes(each) for each in (alone, group, alone[:1])] == [True, False, False]
-
-
-@pytest.mark.parametrize("saves", ["save", "save_all", "save_each"])
-def test_old_knowledge_of_an_intent_is_not_saved(ledger: AnyLedger, saves: str) -> None:
-    """Who read a member before its group got another intent takes it no way of its own."""
-    members = audited_group(ledger, 0)
-    ledger.rebase(members, NEW, "b2")
-    gone = members[1].but(state=State.LANDED, group=(), branch="")
-    with suppress(Moved):
-        assert getattr(ledger, saves)(gone if saves == "save" else [gone]) == []
-    assert {(i.state, i.intent) for i in as_saved(ledger, members)} == {(State.AUDITED, NEW)}
-
-
-@pytest.mark.parametrize("state", [State.LANDED, State.PUBLISHED])
-@pytest.mark.parametrize("saves", ["save", "save_all", "save_each"])
-def test_a_group_that_a_member_left_gets_no_intent(
-    ledger: AnyLedger, saves: str, state: State
-) -> None:
-    """If a member went another way since the group was read, nobody gets the new intent."""
-    members, others = audited_group(ledger, 0), audited_group(ledger, 10)
-    gone = members[1].but(state=state)
-    getattr(ledger, saves)(gone if saves == "save" else [gone])
-    with pytest.raises(Moved) as refusal:
-        ledger.rebase([*members, *others], NEW, "b2")
-    assert gone.id in refusal.value.ids
-    assert not refusal.value.ids & {each.id for each in others}
-    now = as_saved(ledger, [*members, *others])
-    assert NEW not in {each.intent for each in now}
-    assert [each.state for each in now].count(State.AUDITED) == 5
-
-
-def test_a_member_that_was_read_as_it_left_is_no_member(ledger: AnyLedger) -> None:
-    """A closed group moves only with the revisions of all of its members."""
-    members = audited_group(ledger, 0)
-    ledger.save(members[1].but(state=State.LANDED, group=(), branch=""))
-    first, gone, last = as_saved(ledger, members)
-    shared = first.shared_intent  # which was read after the member had left
-    late = members[1].but(revision=members[1].revision + shared.revision, shared_intent=shared)
-    with pytest.raises(Moved):
-        ledger.rebase([first, late, last], NEW, "b2")
-    assert ledger.get(gone.id).state is State.LANDED
-    ledger.rebase([first, last], NEW, "b2")
-    assert [each.intent for each in as_saved(ledger, [first, last])] == [NEW, NEW]
-
-
 def waiting(ledger: AnyLedger, table: str) -> list[int]:
     """Return the numbers of a table's waiting ingestions, sorted."""
     return sorted(ids(iter(ledger.waiting(table))))
@@ -390,118 +231,6 @@ def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
     for table in ("a.b", "a.c"):
         assert waiting(ledger, table) == [1, 2]
     assert waiting(ledger, "a.d") == waiting(ledger, "batch") == []
-
-
-def test_a_slot_keeps_its_last_two_runs(ledger: AnyLedger) -> None:
-    """A slot is read back as it was saved, and a copy that was read before cannot be saved."""
-    unused = ledger.slot(1)
-    first = replace(ledger.save_slot(unused.named("shared-a", "2026-03-01")), run="00a")
-    ledger.save_slot(ledger.save_slot(first).named("shared-b", "2026-03-02"))
-    found = ledger.slot(1)
-    assert (found.name, found.name_before, found.run_before) == ("shared-b", "shared-a", "00a")
-    assert [found.id_of(name) for name in ("shared-a", "shared-b", "shared-c")] == ["00a", "", ""]
-    with pytest.raises(Moved):
-        ledger.save_slot(first)
-
-
-def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
-    """The search is read back as it was saved last, and is no ingestion."""
-    assert ledger.search() is None
-    for position in ("", '["ä+ b", "v1"]'):
-        search = Search("2026-03-02", "2026-03-01", "2026-02-28", position, is_complete=False)
-        ledger.save_search(search)
-        assert ledger.search() == search
-    assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
-
-
-def test_the_note_of_upkeep_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
-    """The last note is read back as saved; a save from an older one is refused."""
-    first = ledger.upkeep()
-    assert first == UpkeepNote()
-    look = Look("2026", "a catalog", "a commit")
-    note = UpkeepNote("2026", "2025", {"a.b": TableUpkeep(8, 4, 1, 2, 3, "2024")}, look, "in doubt")
-    ledger.save_upkeep(UpkeepNote("2020"))
-    with pytest.raises(Moved):
-        ledger.save_upkeep(first)
-    ledger.save_upkeep(replace(note, revision=1))
-    assert ledger.upkeep() == replace(note, revision=2)
-    assert list(ledger.all()) == []
-
-
-def test_compactions_under_way_are_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
-    """They are read back as saved; a save from an older state is refused."""
-    first = ledger.compactions()
-    assert first == Compactions()
-    begun = Compaction("a.b", "upkeep-1", "2026", base="b" * 64, rewriting="00run")
-    ledger.save_compactions(first.with_one(begun))
-    with pytest.raises(Moved):
-        ledger.save_compactions(first)
-    assert ledger.compactions() == Compactions((begun,), "2026")
-    ledger.save_compactions(ledger.compactions().exchanged(begun, None))
-    assert ledger.compactions() == Compactions((), "2026")
-    assert list(ledger.all()) == []
-
-
-def test_what_was_compacted_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
-    """The ledger knows the compactions that were noted, and no others."""
-    ledger.note_compacted("upkeep/a.b/1")
-    ledger.note_compacted("upkeep/a.b/1")
-    assert ledger.was_compacted("upkeep/a.b/1")
-    assert not ledger.was_compacted("upkeep/a.b/2")
-    assert list(ledger.all()) == []
-
-
-def test_the_freshness_of_tables_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:
-    """The freshness is read back as saved; a save from an older one is refused."""
-    first = ledger.freshness()
-    assert first == Freshness()
-    ledger.save_freshness(replace(first, checked_at="2026", arrived={"a.b": "2025"}))
-    with pytest.raises(Moved):
-        ledger.save_freshness(first)
-    assert ledger.freshness() == Freshness("2026", {"a.b": "2025"}, (), 1)
-    assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
-
-
-def test_one_holder_has_a_claim(ledger: AnyLedger) -> None:
-    """A claim is refused to others until it is released or over; its holder may prolong it."""
-    ledger.claim("work", "a", "2026-01-01", "2026-01-03")
-    with pytest.raises(Moved):
-        ledger.claim("work", "b", "2026-01-02", "2026-01-09")
-    ledger.claim("work", "a", "2026-01-02", "2026-01-04")
-    ledger.claim("other", "b", "2026-01-02", "2026-01-04")
-    ledger.release("work", "b")
-    with pytest.raises(Moved):
-        ledger.claim("work", "b", "2026-01-03", "2026-01-09")
-    ledger.release("work", "a")
-    ledger.claim("work", "b", "2026-01-03", "2026-01-04")
-    ledger.claim("work", "a", "2026-01-05", "2026-01-06")
-    assert ids(ledger.all()) == []
-
-
-def test_a_source_has_one_copy_for_each_table(ledger: AnyLedger) -> None:
-    """A copy is kept by table and source, whatever the source's name, and is no ingestion."""
-    source = f"s3://old/{'ü' * 900}.csv"
-    begun = Brought("mark", "shop/orders/ü.csv")
-    assert ledger.brought("shop.orders", source) is None
-    saved = ledger.save_brought("shop.orders", source, begun)
-    assert ledger.brought("shop.orders", source) == saved == replace(begun, revision=1)
-    ended = replace(saved, version="v1", etag="e", size=5)
-    assert ledger.save_brought("shop.orders", source, ended) == replace(ended, revision=2)
-    assert ledger.brought("shop.orders", source) == replace(ended, revision=2)
-    assert ledger.brought("shop.returns", source) is None
-    assert ledger.brought("shop.orders", f"{source}2") is None
-    assert ids(ledger.all()) == []
-    assert ledger.versions(ended.as_landed("landing")) == []
-
-
-def test_a_copy_that_another_backfill_saved_is_not_replaced(ledger: AnyLedger) -> None:
-    """Of two that know the same, or nothing, of a source only one saves its copy."""
-    first, other = Brought("mark", "a.csv"), Brought("mark", "b.csv")
-    saved = ledger.save_brought("shop.orders", "s3://old/a.csv", first)
-    for late in (other, replace(other, revision=2)):
-        with pytest.raises(Moved):
-            ledger.save_brought("shop.orders", "s3://old/a.csv", late)
-    assert ledger.brought("shop.orders", "s3://old/a.csv") == saved
 
 
 def test_the_known_are_distinguished_from_the_unknown(ledger: AnyLedger) -> None:

@@ -20,7 +20,7 @@ from functions.model.upkeep_note import Look, UpkeepNote
 from lakegate.errors import Transient
 from lakegate.report import CheckResult, Status
 from tests.contract.aws import ACCOUNT
-from tests.contract.test_ledger import PARTS, ids, ingestion, new_table
+from tests.contract.ledgers import PARTS, ids, ingestion, new_table
 from tests.fakes.clock import FakeClock
 
 GROUP = tuple(f"{number:032x}" for number in range(100))

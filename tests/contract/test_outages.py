@@ -34,8 +34,8 @@ from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.refusals import RightMissing
 from tests.contract.aws import away, refusing
 from tests.contract.conftest import Servers
+from tests.contract.ledgers import ingestion
 from tests.contract.test_announcements import ANNOUNCED
-from tests.contract.test_ledger import ingestion
 from tests.contract.test_replies import VIEW, replies
 from tests.fakes import wire
 from tests.fakes.clock import FakeClock
