@@ -24,7 +24,7 @@ from functions.adapters.nessie import MAIN
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import published
-from functions.pipeline.reports import report_of
+from functions.pipeline.outcome.reports import report_of
 from lakegate.contract.reading.provenance import Origin, Provenance
 from lakegate.errors import LakegateError, Permanent
 

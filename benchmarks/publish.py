@@ -30,7 +30,7 @@ from functions.adapters.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake, contract_key
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.publish import publish
+from functions.pipeline.publication.publish import publish
 from functions.telemetry import logger
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times

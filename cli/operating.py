@@ -162,7 +162,7 @@ def upkeep(
     after its end, or this command when it is called again. The schedule does both once a day.
     """
     from cli import upkeep
-    from functions.operations.dead_files import Accepted
+    from functions.operations.upkeep.dead_files import Accepted
 
     accepted = Accepted(accept_main, accept_bytes)
     upkeep.upkeep(context.obj, table, accepted, dry_run=dry_run, yes=yes, as_json=as_json)

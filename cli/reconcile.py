@@ -13,10 +13,10 @@ from access.deployment import find
 from cli import json_output, terminal
 from functions.model.ingestion import Ingestion, State
 from functions.model.shown_state import ShownState
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
-from functions.operations.reconciliation import End, Reconciliation
-from functions.operations.row_balance import Balance, Finding
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.reconcile.file_sums import End, Reconciliation
+from functions.operations.reconcile.row_balance import Balance, Finding
+from functions.operations.recovery.rebuild_ledger import rebuild
 
 _MOST_SHOWN = 50
 

@@ -20,7 +20,7 @@ import pytest
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.shared_runs import input_of
+from functions.pipeline.start.shared_runs import input_of
 from lakegate.landing import LandedObject, ingestion_id, report_key
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import sparks

@@ -9,7 +9,7 @@ import typer
 
 from cli.reconcile import report, restored_summary
 from functions.model.ingestion import Ingestion, State
-from functions.operations.reconciliation import Reconciliation
+from functions.operations.reconcile.file_sums import Reconciliation
 from tests.unit.cli.cli_examples import PUBLISHED, REJECTED, SUBMITTED
 from tests.unit.operations.main_history import ORDERS, History
 

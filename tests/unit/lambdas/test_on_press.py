@@ -16,7 +16,7 @@ from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
-from functions.operations.expire import expire
+from functions.operations.upkeep.expire import expire
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable

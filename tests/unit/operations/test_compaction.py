@@ -12,9 +12,9 @@ from functions.adapters.iceberg_files import TableSize
 from functions.adapters.nessie import MAIN, UnknownBranch
 from functions.model.compactions import Compaction
 from functions.model.ingestion import State
-from functions.operations import compaction
-from functions.operations.compaction import Need, Progress, Step
-from functions.operations.reconcile import reconciled
+from functions.operations.compaction import compact as compaction
+from functions.operations.compaction.compact import Need, Progress, Step
+from functions.operations.reconcile.compare import reconciled
 from lakegate.audit_tables import RESULTS
 from lakegate.errors import Permanent, Transient
 from lakegate.upkeep import FEWEST
