@@ -15,7 +15,7 @@ from lakegate.landing import ID_PART
 if TYPE_CHECKING:
     from access.tables import Reader
     from functions.adapters.all import Adapters
-    from functions.adapters.ledger import Ledger
+    from functions.adapters.ledger.ledger import Ledger
     from functions.model.ingestion import Ingestion
     from functions.operations.decisions.failed import Outcome
 

@@ -9,7 +9,7 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.operations.decisions.failed import Outcome
 from functions.wiring import assumed
 from infra import checkup

@@ -15,8 +15,8 @@ from cli.contracts import push
 from cli.spinner import SPINNER
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
+from functions.model.notes.upkeep_note import UpkeepNote
 from functions.model.shown_state import ShownState, is_approved
-from functions.model.upkeep_note import UpkeepNote
 from functions.settings import Settings
 from functions.wiring import connect
 from infra.local import own_project, stack, stack_file

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations.compaction.compact import start_due
 from functions.operations.decisions import failed

@@ -18,7 +18,7 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg_files import TableSize
+from functions.adapters.iceberg.files import TableSize
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack
 from functions.adapters.s3 import StoredObject
 from functions.model.ingestion import State

@@ -3,10 +3,10 @@
 import json
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.commits import Commit
-from functions.model.compactions import Compaction
 from functions.model.merge_commit import UPKEEP as PROPERTY
+from functions.model.notes.compactions import Compaction
 from lakegate.upkeep import UPKEEP
 
 _TRIES = 5

@@ -22,12 +22,12 @@ from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
-from functions.adapters.iceberg_files import TableSize
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.iceberg.files import TableSize
+from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN, CannotRebase, SetBack, UnknownBranch
 from functions.model.announcement import Refresh
-from functions.model.compactions import Compaction, begin
 from functions.model.ingestion import Ingestion
+from functions.model.notes.compactions import Compaction, begin
 from functions.operations.compaction.begun import advance, end
 from functions.operations.compaction.publish import Unsound, publish
 from functions.telemetry import logger, metrics

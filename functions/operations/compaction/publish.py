@@ -8,12 +8,12 @@ import json
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg_files import TableChange
+from functions.adapters.iceberg.files import TableChange
 from functions.adapters.nessie import MAIN, FilesGone
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit
-from functions.model.compactions import Compaction
 from functions.model.intent import Intent
+from functions.model.notes.compactions import Compaction
 from functions.operations.compaction.begun import branch_of
 from functions.pipeline.outcome.own_commit import merge_fresh_branch
 from functions.telemetry import logger, metrics

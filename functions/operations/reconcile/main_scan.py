@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg_files import TableChange
+from functions.adapters.iceberg.files import TableChange
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from functions.adapters.iceberg_files import DoubledFile, TableChange, TableRows
+from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
 from functions.model.commits import Commit, TableCount
 
 

@@ -1,7 +1,7 @@
 """Find landed objects that the ledger lacks, by a search that continues from sweep to sweep.
 
 Each sweep lists a part of the landing bucket, or all of a small one, and looks up in the ledger
-only what landed since the last round (functions/model/search.py). The search is kept in the ledger:
+only what landed since the last round. The search is kept in the ledger:
 if the ledger is lost or set back, the search is too. docs/adr/0031-search.md has the argument.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functions.adapters.all import Adapters
 from functions.adapters.landing import LostPosition
 from functions.model.ingestion import Ingestion
-from functions.model.search import Search
+from functions.model.notes.search import Search
 from functions.operations.recovery.rebuild_ledger import restore
 from functions.telemetry import logger, metrics
 from lakegate.landing import LandedObject, ingestion_id

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model.commits import Commit

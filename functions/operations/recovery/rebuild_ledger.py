@@ -16,13 +16,13 @@ from itertools import islice, takewhile
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import UnknownRun
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
-from functions.model.search import Search
+from functions.model.notes.search import Search
 from functions.operations.compaction.begun import delete_strangers
 from functions.operations.recovery import recovered
 from functions.operations.recovery.recovered import Trace, in_force, traces, with_terms

@@ -13,9 +13,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.merge_commit import UPKEEP, is_ours
-from functions.model.upkeep_note import TableUpkeep, UpkeepNote
+from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from functions.notifications.alert_text import upkeep_in_doubt
 from functions.operations.compaction.compact import Need, needs, refresh_consumers
 from functions.operations.upkeep import dead_files

@@ -23,11 +23,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import StoredObject
 from functions.model.commits import Content, UnknownContent
-from functions.model.upkeep_note import Look, UpkeepNote
+from functions.model.notes.upkeep_note import Look, UpkeepNote
 from functions.operations.upkeep.ledger_claims import SKEW, Claims, read_claims
 from functions.operations.upkeep.recognition import InDoubt, recognise
 from functions.telemetry import metrics

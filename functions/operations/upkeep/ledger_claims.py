@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
 from functions.model.ingestion import State
-from functions.model.upkeep_note import Look
+from functions.model.notes.upkeep_note import Look
 from lakegate import times
 
 # The clocks of Nessie's servers, of S3 and of Lambdas may differ by this much.

@@ -15,7 +15,7 @@ from datetime import datetime
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
-from functions.model.upkeep_note import Look
+from functions.model.notes.upkeep_note import Look
 from lakegate import times
 from lakegate.errors import Transient
 

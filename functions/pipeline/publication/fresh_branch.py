@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import tee
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import CannotRebase
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion

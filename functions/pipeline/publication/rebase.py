@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import Room
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.ledger import Room
+from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State

@@ -20,9 +20,9 @@ from math import ceil
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.adapters.emr_run_policy import widened
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import Ingestion, State
-from functions.model.slot import Slot, shared_name
+from functions.model.notes.slot import Slot, shared_name
 from functions.pipeline.start.landing_order import place
 from functions.settings import Settings
 from functions.telemetry import count_for_alarm, logger, metrics

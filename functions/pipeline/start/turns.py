@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger import fit_together
+from functions.adapters.ledger.ledger import fit_together
 from functions.model.ingestion import Ingestion, landing
 from functions.pipeline.start.contracts import contract_for
 from functions.pipeline.start.landing_order import FIRST, Place, from_here, newest_on_main

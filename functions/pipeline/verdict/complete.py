@@ -7,7 +7,7 @@ from functools import partial
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
-from functions.model.slot import is_shared_name
+from functions.model.notes.slot import is_shared_name
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.versions import SUPERSEDED, is_retracted, told_apart

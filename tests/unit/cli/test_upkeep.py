@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.upkeep import report, warning
-from functions.adapters.iceberg_files import TableSize
+from functions.adapters.iceberg.files import TableSize
 from functions.adapters.s3 import StoredObject
 from functions.operations.compaction.compact import Need, Progress, Step
 from functions.operations.upkeep.dead_files import Accepted, DeadFiles

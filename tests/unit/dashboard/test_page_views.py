@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import inbox_page, ingestion_page, overview_page
 from dashboard.session import Opened
-from functions.model.freshness import Freshness
+from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason

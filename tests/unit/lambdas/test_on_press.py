@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.alert import Alert, Kind

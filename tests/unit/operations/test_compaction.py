@@ -8,10 +8,10 @@ from functools import partial
 import pytest
 
 from functions.adapters.emr import RunState
-from functions.adapters.iceberg_files import TableSize
+from functions.adapters.iceberg.files import TableSize
 from functions.adapters.nessie import MAIN, UnknownBranch
-from functions.model.compactions import Compaction
 from functions.model.ingestion import State
+from functions.model.notes.compactions import Compaction
 from functions.operations.compaction import compact as compaction
 from functions.operations.compaction.compact import Need, Progress, Step
 from functions.operations.reconcile.compare import reconciled

@@ -9,7 +9,7 @@ import pytest
 
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
-from functions.model.upkeep_note import TableUpkeep
+from functions.model.notes.upkeep_note import TableUpkeep
 from functions.operations.compaction import compact as compaction
 from functions.operations.upkeep.daily import upkeep
 from functions.operations.upkeep.dead_files import Accepted

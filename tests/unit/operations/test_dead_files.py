@@ -14,7 +14,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
 from functions.model.ingestion import Ingestion, State
-from functions.model.upkeep_note import Look
+from functions.model.notes.upkeep_note import Look
 from functions.operations.compaction.compact import Step
 from functions.operations.upkeep import dead_files
 from functions.operations.upkeep.dead_files import Accepted, judge

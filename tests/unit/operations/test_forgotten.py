@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from functions.model.ingestion import State
-from functions.model.search import Search
+from functions.model.notes.search import Search
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.sweep import sweep

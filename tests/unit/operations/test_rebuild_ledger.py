@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import pytest
 
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.operations.recovery.rebuild_ledger import rebuild

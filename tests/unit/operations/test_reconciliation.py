@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from functions.adapters.iceberg_files import DoubledFile, TableRows
+from functions.adapters.iceberg.files import DoubledFile, TableRows
 from functions.model.commits import Commit
 from functions.model.ingestion import State
 from functions.model.merge_commit import published

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.adapters.ledger_items import from_item, to_item
+from functions.adapters.ledger.items import from_item, to_item
 from functions.model import merge_commit
 from functions.model.ingestion import Approval, Ingestion, State
 from functions.operations.reconcile.compare import reconciled

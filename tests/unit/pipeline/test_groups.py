@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.ledger import MOST_WRITES
-from functions.adapters.ledger_items import size
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.items import size
+from functions.adapters.ledger.ledger import MOST_WRITES
+from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
 from functions.pipeline.outcome.finish import finish_published

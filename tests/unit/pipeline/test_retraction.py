@@ -7,7 +7,7 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.model.upkeep_note import UpkeepNote
+from functions.model.notes.upkeep_note import UpkeepNote
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask, retract

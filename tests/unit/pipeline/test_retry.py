@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import State
 from functions.pipeline.publication.retry import run_again
 from tests.fakes.deployment import SETTINGS

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from functions.adapters.emr import JobRun, RunState
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.publication.table_queue import must_wait

@@ -10,12 +10,12 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr
 
 from functions.adapters.dynamodb import ConditionFailed, translated
-from functions.model.brought import Brought
-from functions.model.compactions import Compactions
-from functions.model.freshness import Freshness
-from functions.model.search import Search
-from functions.model.slot import Slot
-from functions.model.upkeep_note import Look, UpkeepNote
+from functions.model.notes.brought import Brought
+from functions.model.notes.compactions import Compactions
+from functions.model.notes.freshness import Freshness
+from functions.model.notes.search import Search
+from functions.model.notes.slot import Slot
+from functions.model.notes.upkeep_note import Look, UpkeepNote
 from lakegate.errors import Transient
 
 # Ids of items.

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from functions.adapters.dynamodb import as_read
-from functions.adapters.ledger_groups import COMMON
+from functions.adapters.ledger.groups import COMMON
 from functions.model.ingestion import State
 from functions.model.intent import Intent, SharedIntent
 

@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 from functions.adapters.dynamodb import ConditionFailed, TransactionCancelled, as_read, translated
-from functions.adapters.ledger_groups import is_large
-from functions.adapters.ledger_intents import closing, intent_id, moved, moving, open_intents
-from functions.adapters.ledger_items import own_revision, size, to_item, whole_item
-from functions.adapters.ledger_notes import UNAVAILABLE, Moved
-from functions.adapters.ledger_reads import Reads
+from functions.adapters.ledger.groups import is_large
+from functions.adapters.ledger.intents import closing, intent_id, moved, moving, open_intents
+from functions.adapters.ledger.items import own_revision, size, to_item, whole_item
+from functions.adapters.ledger.notes import UNAVAILABLE, Moved
+from functions.adapters.ledger.reads import Reads
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent, SharedIntent
 

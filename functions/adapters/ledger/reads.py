@@ -8,10 +8,10 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 
 from functions.adapters.dynamodb import translated
-from functions.adapters.ledger_groups import Groups
-from functions.adapters.ledger_intents import group_item, intent_id, shared_intent, with_intent
-from functions.adapters.ledger_items import BATCHES, SILENT, from_item, require_known
-from functions.adapters.ledger_notes import UNAVAILABLE, Notes
+from functions.adapters.ledger.groups import Groups
+from functions.adapters.ledger.intents import group_item, intent_id, shared_intent, with_intent
+from functions.adapters.ledger.items import BATCHES, SILENT, from_item, require_known
+from functions.adapters.ledger.notes import UNAVAILABLE, Notes
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError

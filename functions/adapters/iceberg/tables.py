@@ -32,8 +32,8 @@ from pyiceberg.table.update import (
     UpdateTableMetadata,
 )
 
-from functions.adapters.iceberg_file_io import CLIENT, S3FileIO
-from functions.adapters.iceberg_files import (
+from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
+from functions.adapters.iceberg.files import (
     DoubledFile,
     TableChange,
     TableFiles,
@@ -49,9 +49,9 @@ from functions.adapters.iceberg_files import (
     size_of,
     totals,
 )
+from functions.adapters.iceberg.fit import require_fit, specs_of
 from functions.adapters.nessie import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.secrets import Bearer, Secret
-from functions.adapters.table_fit import require_fit, specs_of
 from functions.model.intent import Intent
 from lakegate.audit_tables import Entry, HistoryTable
 from lakegate.errors import LakegateError
@@ -263,7 +263,7 @@ class Tables:
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
             token=self._bearer.text(),
-            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self._s3},
+            **{"py-io-impl": "functions.adapters.iceberg.file_io.S3FileIO", CLIENT: self._s3},
         )
 
     @contextmanager

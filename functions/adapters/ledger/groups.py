@@ -18,7 +18,7 @@ from hashlib import sha256
 from typing import Any
 
 from functions.adapters.dynamodb import translated
-from functions.adapters.ledger_notes import UNAVAILABLE
+from functions.adapters.ledger.notes import UNAVAILABLE
 from lakegate import times
 from lakegate.errors import Transient
 from lakegate.landing import report_key

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from functions.adapters.ledger_groups import COMMON, GROUP, is_large, packed
+from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
 from functions.model.ingestion import ALERTED, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
