@@ -127,6 +127,8 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     story = " <- ".join(chain)
     if refused := _refused(chain, what):
         return refused
+    if "[SPARK_JOB_CANCELLED]" in story:  # who cancelled it says why
+        return Transient("JOB_FAULT", f"{what}: Spark's job was cancelled")
     for sign, (code, message) in _KNOWN.items():
         if sign in story:
             return Permanent(code, f"{what}: {message}")

@@ -26,8 +26,8 @@ _SET = re.compile(rf"\[\^?{_MEMBER}+\]|{_MEMBER}")
 
 
 @lru_cache(maxsize=4096)
-def re2_pattern(pattern: str) -> str | None:
-    """Return the RE2 pattern for an ECMA-262 one; None if RE2 cannot search for it.
+def re2_pattern(pattern: str) -> str:
+    """Return the RE2 pattern for an ECMA-262 one; "" if RE2 cannot search for it.
 
     RE2 has no lookahead, and limits the size of a pattern. Raises PatternUnsupported, as
     `java_pattern` does.
@@ -36,7 +36,7 @@ def re2_pattern(pattern: str) -> str | None:
     try:
         pc.match_substring_regex(pa.array([""]), found)  # compiles it
     except pa.ArrowInvalid:
-        return None
+        return ""
     return found
 
 
@@ -52,7 +52,7 @@ def means_the_same(pattern: str) -> bool:
     plain = all(
         token in known or _QUANTIFIER.fullmatch(token) or _SET.fullmatch(token) for token in tokens
     )
-    return plain and _ASSERTIONS.isdisjoint(_repeated(tokens)) and re2_pattern(pattern) is not None
+    return plain and _ASSERTIONS.isdisjoint(_repeated(tokens)) and re2_pattern(pattern) != ""
 
 
 def _repeated(tokens: Sequence[str]) -> Iterator[str]:

@@ -28,7 +28,6 @@ MISTAKES = [
     ("quality: [{metric: nullValues, mustBe: 0, severity: eror}]", "severity", "error?"),
     ("quality: [{metric: nullValues, mustBeBetween: [5, 1]}]", "mustBeBetween", "smaller one"),
     ("logicalTypeOptions: {pattern: '(?<a>b)'}", "pattern", "not supported"),
-    ("logicalTypeOptions: {pattern: '^(a+)+$'}", "pattern", "can take very long"),
     ("enum: [{value: 7}]", "value", "put it in quotes"),
     ("physicalName: ''", "physicalName", "is empty"),
     ("physicalType: varchar2(7)", "physicalType", "did you mean varchar?"),
