@@ -35,15 +35,16 @@ def test_a_pattern_finds_what_the_standard_says(
         "[^😀]",
         r"[\u0000-\uffff]",
         r"^[^\ud83d\ude00]$",
+        "(a?)*",
         "(^)*",
-        "(a$)+",
-        r"((\ba|b)c){2}",
+        r"(\b)*",
+        "(a|){2}",
         "a{1001}",
         "((a{100}){100}){100}",
     ],
 )
 def test_what_engines_may_see_differently_is_left_to_java(pattern: str) -> None:
-    """Look-around, categories, halves of surrogate pairs and repeated assertions are Java's."""
+    """Look-around, categories, halves of surrogate pairs and repeated nothing are Java's."""
     assert not means_the_same(pattern)
 
 
