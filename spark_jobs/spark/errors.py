@@ -35,6 +35,7 @@ _OUTSIDE = (
     "org.apache.http.",
     "java.net.",
     "java.nio.file.AccessDeniedException",
+    "[SPARK_JOB_CANCELLED]",  # who cancelled it says why
     *(
         f"org.apache.iceberg.exceptions.{name}Exception"
         for name in ("REST", "Forbidden", "ServiceFailure", "ServiceUnavailable")
@@ -127,8 +128,6 @@ def explain(error: BaseException, what: str, otherwise: str = "") -> LakegateErr
     story = " <- ".join(chain)
     if refused := _refused(chain, what):
         return refused
-    if "[SPARK_JOB_CANCELLED]" in story:  # who cancelled it says why
-        return Transient("JOB_FAULT", f"{what}: Spark's job was cancelled")
     for sign, (code, message) in _KNOWN.items():
         if sign in story:
             return Permanent(code, f"{what}: {message}")

@@ -1,4 +1,4 @@
-"""Java, in Spark, finds a contract's pattern where ECMA-262 says, and RE2 finds it there as well."""
+"""Java, in Spark, finds a pattern where ECMA-262 says, and RE2 finds it there as well."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,12 +20,12 @@ _TEXTS = 10  # of each pattern
 # Parts of patterns, and characters that they may be found in.
 _ATOMS = (
     *(("a", "a"), ("b", "b"), ("A", "A"), ("k", "k"), ("1", "1"), (" ", " "), ("é", "é")),
-    *((".", "aé😀\x85\x0b"), (r"\d", "01"), (r"\D", "a😀٣"), (r"\w", "a_1"), (r"\W", "é -ſ😀")),
+    *((".", "aé😀\x85\x0b"), (r"\d", "01"), (r"\D", "a😀"), (r"\w", "a_1"), (r"\W", "é -\u017f😀")),
     *((r"\s", " \t\u00a0\ufeff\u2028"), (r"\S", "a\x85\u180e😀"), (r"\.", "."), (r"\\", "\\")),
     *(("[ab]", "ab"), ("[^a]", "b\n😀"), ("[a-z0-9]", "az09"), ("[A-Z_-]", "AZ_-"), ("-", "-")),
     *((r"[\w.-]", "a.-"), (r"[^\s@]", "a😀"), (r"[^\S]", " \u3000"), (r"[^\n]", "\r\u2029")),
     *((r"[\d-]", "1-"), ("[à-ÿ]", "àÿ"), (r"[^\W\d]", "a_"), (r"[&&a]", "&a"), ("[[a^]", "[^")),
-    *((r"[^\x00-\x1f]", "a\x7f\ufffd"), (r"\u2028", "\u2028"), (r"[\ue000-\uffff]", "\ue000\uffff")),
+    *((r"[^\x00-\x1f]", "a\x7f\ufffd"), (r"\u2028", "\u2028"), (r"[\ue000-\uffff]", "\uffff")),
     *((r"[\u4e00-\u9fff]", "中"), (r"\x00", "\x00"), (r"\v", "\x0b"), ("@", "@"), ("_", "_")),
     *(("^", ("",)), ("$", ("",)), (r"\b", ("",)), ("", ("",))),
 )  # fmt: skip
@@ -66,10 +66,10 @@ def _patterns(random: Random, count: int) -> Iterator[tuple[str, str]]:
 
 
 def _altered(random: Random, text: str) -> str:
-    """Return a text with up to three random changes."""
+    """Return a text in which up to three characters are replaced, left out or put in."""
     for _ in range(random.randint(0, 3)):
-        at = random.randint(0, len(text))
-        text = text[:at] + random.choice(("", random.choice(_NOISE))) + text[at + random.randint(0, 1) :]
+        at, new = random.randint(0, len(text)), random.choice(("", *_NOISE))
+        text = text[:at] + new + text[at + random.randint(0, 1) :]
     return text
 
 
@@ -103,7 +103,8 @@ def test_re2_finds_what_java_finds(job: Job) -> None:
         pairs += [(pattern, each) for each in texts]
         by_re2 += _found_by_re2(pattern, texts)
     by_java = _found_by_java(job, pairs)
-    wrong = [(*pair, java) for pair, re2, java in zip(pairs, by_re2, by_java, strict=True) if re2 is not java]
+    both = zip(pairs, by_re2, by_java, strict=True)
+    wrong = [(*pair, java) for pair, re2, java in both if re2 is not java]
     print(f"{len(pairs)} pairs, {sum(by_java)} found, {len(wrong)} different")
     assert wrong[:5] == []
     assert 0.2 * len(pairs) < sum(by_java) < 0.8 * len(pairs)

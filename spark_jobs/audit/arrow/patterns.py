@@ -7,6 +7,7 @@ means something else there: `means_the_same` names what surely does not.
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +33,7 @@ def re2_pattern(pattern: str) -> str:
     RE2 has no lookahead, and limits the size of a pattern. Raises PatternUnsupported, as
     `java_pattern` does.
     """
-    found = "".join(_RE2.get(token, token) for token in java_tokens(pattern))
+    found = "".join(_RE2.get(part, part) for part in java_tokens(pattern))
     try:
         _finds(found, "")  # compiles it
     except pa.ArrowInvalid:
@@ -48,24 +49,24 @@ def means_the_same(pattern: str) -> bool:
     beyond Unicode's first plane, and a repeated group that may be empty. Raises PatternUnsupported,
     as `java_pattern` does.
     """
-    tokens = java_tokens(pattern)
+    parts = java_tokens(pattern)
     return (
         re2_pattern(pattern) != ""
-        and all(token in _KNOWN or _PART.fullmatch(token) for token in tokens)
-        and not any(_finds(group, "") for group in _repeated_groups(tokens))
+        and all(part in _KNOWN or _PART.fullmatch(part) for part in parts)
+        and not any(_finds(group, "") for group in _repeated_groups(parts))
     )
 
 
-def _repeated_groups(tokens: Sequence[str]) -> Iterator[str]:
+def _repeated_groups(parts: Sequence[str]) -> Iterator[str]:
     """Yield the groups that are repeated, without boundaries, which never hold in an empty text."""
     opened: list[int] = []
-    for at, token in enumerate(tokens):
-        if token == "(?:":
+    for at, (part, next_) in enumerate(pairwise((*parts, ""))):
+        if part == "(?:":
             opened.append(at)
-        elif token == ")":
-            group = tokens[opened.pop() : at + 1]
-            if _QUANTIFIER.match("".join(tokens[at + 1 : at + 2])):
-                yield "".join(part for part in group if part != BOUNDARY)
+        elif part == ")":
+            group = parts[opened.pop() : at + 1]
+            if _QUANTIFIER.fullmatch(next_):
+                yield "".join(each for each in group if each != BOUNDARY)
 
 
 def _finds(re2: str, text: str) -> bool:
