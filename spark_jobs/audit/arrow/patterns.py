@@ -9,9 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from lakegate.ecma_patterns import BOUNDARY, NO_BOUNDARY, java_tokens
 
 _RE2 = {BOUNDARY: r"\b", NO_BOUNDARY: r"\B"}
@@ -36,7 +33,7 @@ def re2_pattern(pattern: str) -> str:
     found = "".join(_RE2.get(part, part) for part in java_tokens(pattern))
     try:
         _finds(found, "")  # compiles it
-    except pa.ArrowInvalid:
+    except ValueError:  # Arrow's error is one, too
         return ""
     return found
 
@@ -70,4 +67,7 @@ def _repeated_groups(parts: Sequence[str]) -> Iterator[str]:
 
 
 def _finds(re2: str, text: str) -> bool:
+    import pyarrow as pa  # the help of commands does without it
+    import pyarrow.compute as pc
+
     return bool(pc.match_substring_regex(pa.array([text]), re2)[0].as_py())
