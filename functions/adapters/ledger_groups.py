@@ -27,11 +27,12 @@ from lakegate.report import CheckResult
 _FEW = 2  # of whom the shared items cost more than they save
 _REMEMBERED = 100  # items
 COMMON, GROUP = "common", "group_item"  # the attributes that name the two items
-# By their names in the table. Whatever is not alike after all costs one more item.
+# Whatever is not alike after all costs one more item.
 _ALIKE = (
-    *("bucket", "is_shared", "tally", "branch", "base_hash", "audited_hash", "merge_hash"),
-    *("table", "contract_key", "contract_version", "demands", "channel", "owner", "on_duplicate"),
-    *("on_new_version", "isolation", "write_mode", "latest_by", "looks_beyond", "reads_others"),
+    *("bucket", "is_shared", "check_counts", "branch", "base_hash", "audited_hash", "merge_hash"),
+    *("table", "contract_key", "contract_version", "requirements_digest", "channel", "owner"),
+    *("on_duplicate", "on_new_version", "isolation", "write_mode", "latest_by"),
+    *("checks_whole_table", "reads_others"),
 )
 _MILLISECOND = timedelta(milliseconds=1)
 _USUAL = {f.name: f.default for f in fields(CheckResult) if f.default is not MISSING}
@@ -115,12 +116,10 @@ class Groups:
         return self._found(id_, "ids")
 
     def whole(self, item: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the whole item of an ingestion as it was stored by this or an older release."""
+        """Return the whole item of an ingestion."""
         if COMMON in item:
             alike = json.loads(self._found(item[COMMON], "alike"))
             return unpacked(item, alike, self._found(alike[GROUP], "ids"))
-        if GROUP in item:  # of an older release
-            return {**item, "group": self._found(item[GROUP], "ids")}
         return dict(item)
 
     def _shared(self, wholes: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

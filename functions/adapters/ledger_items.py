@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from functions.adapters.ledger_groups import COMMON, GROUP, is_large, packed
-from functions.model.ingestion import ALERTED, IN_FLIGHT, Action, Approval, Ingestion, State
+from functions.model.ingestion import ALERTED, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
 from lakegate.change import Change
@@ -20,9 +20,7 @@ from lakegate.report import Reason
 
 # Raise it where a release without the change could not read an item, or must not work on it. What
 # such a release can leave alone needs no new number: it keeps attributes that it does not know.
-SCHEMA = 4
-# The schema of items that need no more: all but those of groups that are large, or compared.
-_UNPACKED = 1
+SCHEMA = 1
 SILENT = "silent"  # the value of `unrecorded` of what ended without a report
 BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
@@ -36,20 +34,11 @@ _NUMBERS = (
 )
 _DERIVED = (
     *("schema", "landed_day", "brief", "reason_code", "unfinished", "unrecorded", "queue"),
-    "tables",  # of earlier releases
     *(GROUP, COMMON),
 )
-# Fields that the table keeps under an earlier name, so that every release reads every item.
-_STORED = {
-    "check_counts": "tally",
-    "checks_whole_table": "looks_beyond",
-    "branches_to_delete": "doomed",
-    "reaudit_base": "audited_from",
-    "requirements_digest": "demands",
-}
-_FIELDS = {_STORED.get(f.name, f.name): f.name for f in dataclasses.fields(Ingestion)}
+_FIELDS = {f.name for f in dataclasses.fields(Ingestion)}
 _KNOWN = {*_FIELDS, *_LANDED, *_DERIVED}
-# Releases read an item without these otherwise, or not at all.
+# An item without these is not to be understood.
 _ALWAYS = {"id", "landed", "state", "revision", "saved_at", "times", "checks", "announced"}
 _DEFAULTS = {
     f.name: f.default_factory() if callable(f.default_factory) else f.default
@@ -61,10 +50,7 @@ _DEFAULTS = {
 def to_item(ingestion: Ingestion) -> dict[str, Any]:
     """Return the item that keeps an ingestion; of a large group's member the short one."""
     item = whole_item(ingestion)
-    if is_large(ingestion.group):
-        return packed(item) | {"schema": SCHEMA}
-    # An earlier release would audit the first of these with the data files of all.
-    return item | {"schema": SCHEMA} if ingestion.is_compared and ingestion.group else item
+    return packed(item) if is_large(ingestion.group) else item
 
 
 def whole_item(ingestion: Ingestion) -> dict[str, Any]:
@@ -76,11 +62,10 @@ def whole_item(ingestion: Ingestion) -> dict[str, Any]:
     usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
     item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
     landed = dataclasses.asdict(item.pop("landed"))
-    item |= {**unknown, "schema": _UNPACKED, **landed}
+    item |= {**unknown, "schema": SCHEMA, **landed}
     if not item["etag"]:
         del item["etag"]  # a key of an index, where "" is refused
     item |= {name: json.dumps(item[name], default=_plain) for name in _JSON if name in item}
-    item = {_STORED.get(name, name): value for name, value in item.items()}
     item["state"] = ingestion.state.value
     item |= {
         "landed_day": landed["landed_at"][:10],
@@ -118,14 +103,10 @@ def size(ingestion: Ingestion) -> int:
 
 
 def from_item(item: dict[str, Any]) -> Ingestion:
-    """Return the ingestion of a whole item; what an older release did not write has its default.
-
-    But what ended under a release that announced nothing is not to be announced any more.
-    """
-    fields = {_FIELDS[name]: value for name, value in item.items() if name in _FIELDS}
+    """Return the ingestion of a whole item; what is not written there has its default."""
+    fields = {name: value for name, value in item.items() if name in _FIELDS}
     fields |= {name: json.loads(fields[name]) for name in _JSON if name in fields}
     fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
-    fields.setdefault("announced", State(item["state"]) not in IN_FLIGHT)
     landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
     landed |= {"size": int(item["size"])}
     return Ingestion(

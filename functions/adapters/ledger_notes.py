@@ -64,10 +64,8 @@ class Notes:
         kept = self._kept(_UPKEEP)
         if not kept:
             return UpkeepNote()
-        look = Look(*json.loads(kept.get("look", "[]")))  # older releases noted none
-        found = UpkeepNote.from_json(kept["known"])
-        doubt, revision = kept.get("doubt", ""), int(kept.get("revision", 0))
-        return replace(found, look=look, doubt=doubt, revision=revision)
+        look, found = Look(*json.loads(kept["look"])), UpkeepNote.from_json(kept["known"])
+        return replace(found, look=look, doubt=kept["doubt"], revision=int(kept["revision"]))
 
     def save_upkeep(self, note: UpkeepNote) -> None:
         """Save it. Raise Moved if another process saved it meanwhile."""
@@ -113,7 +111,7 @@ class Notes:
         if not kept:
             return None
         known = Brought.from_json(kept["known"])
-        return replace(known, revision=int(kept.get("revision", 0)))  # older releases kept none
+        return replace(known, revision=int(kept["revision"]))
 
     def save_brought(self, table: str, source: str, copy: Brought) -> Brought:
         """Save it; return it with its new revision. Raise Moved if another backfill did."""

@@ -129,14 +129,15 @@ class Reads(Notes):
                 self._table.query,
                 IndexName="failed",
                 KeyConditionExpression=Key("state").eq(state.value),
-                # Items of an older release lack these.
-                FilterExpression=Attr("discarded").ne(True)
-                & (Attr("superseded_by").not_exists() | Attr("superseded_by").eq("")),
-                ProjectionExpression="id, brief",
+                # Items lack what has its default.
+                FilterExpression=Attr("discarded").not_exists()
+                & Attr("superseded_by").not_exists(),
+                ProjectionExpression="brief",
             )
             for state in ALERTED
         )
-        open_ = map(self._summary, chain.from_iterable(found))
+        items = chain.from_iterable(found)
+        open_ = (IngestionSummary.from_json(item["brief"]) for item in items)
         yield from sorted(open_, key=lambda each: each.landed_at)
 
     def waiting(self, table: str) -> list[Ingestion]:
@@ -190,14 +191,6 @@ class Reads(Notes):
     def all(self) -> Iterator[Ingestion]:
         """Yield every ingestion, in no order."""
         return self._pages(self._table.scan, FilterExpression=Attr("state").exists())
-
-    def _summary(self, item: dict[str, Any]) -> IngestionSummary:
-        """Return an item's summary; an older release stored none, so it is computed."""
-        return (
-            IngestionSummary.from_json(item["brief"])
-            if "brief" in item
-            else IngestionSummary.of(self.get(item["id"]))
-        )
 
     def _listed(self, index: str, condition: Any) -> Iterator[Ingestion]:
         """Yield what an index lists, as last saved."""

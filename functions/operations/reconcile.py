@@ -210,8 +210,8 @@ def _set_back(start: Checkpoint) -> Finding:
 
 def _unlisted(many: int) -> Finding:
     message = (
-        f"the data files of {many:,} commits could not be compared: their audit reports are gone, "
-        "or an older release wrote them without file names; their rows were counted"
+        f"the data files of {many:,} commits could not be compared: their audit reports are gone; "
+        "their rows were counted"
     )
     return Finding("FILES_NOT_COMPARED", message)
 

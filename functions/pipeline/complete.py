@@ -9,7 +9,15 @@ from functions.adapters.emr import JobRun, UnknownRun
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.slot import is_shared_name
 from functions.pipeline.contracts import current_requirements, outdated
-from functions.pipeline.decision import AwaitRight, Publish, Refuse, RunAgain, decide, with_findings
+from functions.pipeline.decision import (
+    AwaitRight,
+    Publish,
+    Refuse,
+    RunAgain,
+    belongs,
+    decide,
+    with_findings,
+)
 from functions.pipeline.duplicates import LIKELY_DUPLICATE, brought_before, original
 from functions.pipeline.finish import end, finish
 from functions.pipeline.landing_order import OUT_OF_ORDER
@@ -125,8 +133,13 @@ def record_verdict(adapters: Adapters, ingestion: Ingestion, run: JobRun) -> Ing
 def record_report(
     adapters: Adapters, ingestion: Ingestion, run: JobRun, report: AuditReport | None
 ) -> Ingestion:
-    """Record the same for a report that was read before."""
-    ingestion = with_findings(ingestion, report) if report else ingestion
+    """Record the same for a report that was read before.
+
+    What the report of another run found is not kept: upkeep would keep files, and people would
+    see checks, by the word of a stranger.
+    """
+    if report and belongs(report, ingestion):
+        ingestion = with_findings(ingestion, report)
     match decide(ingestion, run, report, adapters.settings.max_crashes):
         case Publish(report=passed):
             return _accept(adapters, ingestion, passed)

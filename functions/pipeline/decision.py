@@ -63,7 +63,7 @@ def decide(
         return passing
     if report is None:
         return _errored(*_without_report(run))
-    if not _belongs(report, ingestion):
+    if not belongs(report, ingestion):
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
     if report.verdict is Verdict.PASSED:
         return _passed(ingestion, run, report)
@@ -95,7 +95,7 @@ def _lacking_right(ingestion: Ingestion, run: JobRun, report: AuditReport | None
         lacking = named_in(run.details)
         return Reason(RIGHT_MISSING, lacking) if lacking else None
     told = report.reason is not None and report.reason.code == RIGHT_MISSING
-    return report.reason if told and _belongs(report, ingestion) else None
+    return report.reason if told and belongs(report, ingestion) else None
 
 
 def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
@@ -214,7 +214,8 @@ def _without_report(run: JobRun) -> tuple[str, str]:
     return "JOB_FAILED", f"the job run failed and left no audit report: {run.details}"
 
 
-def _belongs(report: AuditReport, ingestion: Ingestion) -> bool:
+def belongs(report: AuditReport, ingestion: Ingestion) -> bool:
+    """Return whether a report, and those of its parts, are about the ingestion's attempt."""
     known = ingestion.id, ingestion.attempt, ingestion.branch
     named = {(r.ingestion, r.attempt, r.branch) for r in (report, *report.parts)}
     return named == {known} and _files(report) == _own_files(ingestion)

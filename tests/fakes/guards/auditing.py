@@ -120,7 +120,7 @@ AUDITING = (
     Guard(
         "the report must belong to the attempt",
         "FOREIGN must not end published",
-        (Patch(decision, "_belongs", always),),
+        (Patch(decision, "belongs", always),),
     ),
     Guard(
         "the exit code gates",

@@ -224,20 +224,6 @@ def test_a_refused_press_may_be_done_later(deployment: Scenario, landed: LandedO
     assert done.startswith(f"{ADA} approved a.parquet: it is audited")
 
 
-def test_buttons_of_an_older_release_are_understood() -> None:
-    """A button of an older release is executed once, but not after a discard."""
-    for decided in (False, True):
-        deployment, landed = failed()
-        now = deployment.ingestion(landed)
-        old = ActionRequest(Verb.REPLAY, Seen(now.id, f"1:{now.audited_hash}"), ADA).text()
-        if decided:
-            act(deployment.adapters, wish(deployment, landed, Verb.DISCARD, BOB))
-        for _ in range(2):
-            act(deployment.adapters, old)
-        assert deployment.ingestion(landed).attempt == (1 if decided else 2)
-        assert len(answers(deployment)) == 1 + decided
-
-
 def test_names_ping_nobody(deployment: Scenario, landed: LandedObject) -> None:
     """A person's name is plain text in the thread."""
     act(deployment.adapters, wish(deployment, landed, by="<!channel> (U0EVE)"))

@@ -122,13 +122,14 @@ def test_a_group_that_another_process_recorded_keeps_its_branch(deployment: Scen
 
 @pytest.mark.parametrize("branch", [f"ingest/{OTHER_TABLE}/a", "publish/shop.orders/a", "main"])
 def test_a_report_names_a_branch_of_its_own_table(branch: str) -> None:
-    """A report that names any other branch ends the file errored; nothing else is merged."""
+    """A report that names any other branch ends the file errored, and nothing of it is kept."""
     deployment = Scenario()
     (landed,) = judged(deployment, 1)
     edit(deployment, landed, lambda report: replace(report, branch=branch))
     deployment.settle()
     assert deployment.end(landed) == "errored FOREIGN_REPORT"
-    assert deployment.ingestion(landed).branch == ""
+    ended = deployment.ingestion(landed)
+    assert (ended.branch, ended.audited_hash, ended.rows, ended.checks) == ("", "", 0, ())
 
 
 def test_a_report_about_another_attempt_keeps_no_branch_of_a_group(deployment: Scenario) -> None:

@@ -254,7 +254,7 @@ def test_an_approval_of_checks_does_not_cover_earlier_rows(deployment: Scenario)
 
 
 def test_a_report_that_names_no_files_needs_a_decision(deployment: Scenario) -> None:
-    """A version from an older release, whose data files are unknown, needs a decision."""
+    """A version whose data files are unknown needs a decision."""
     deployment.ended(script=lambda report: replace(report, files=()))
     held = deployment.ended()
     assert deployment.end(held) == "rejected CANNOT_REPLACE"
