@@ -116,8 +116,13 @@ def faults(tree: Node) -> list[Fault]:
 
 @cache
 def _standard() -> _Rules:
+    return rules_of(standard_schema())
+
+
+def standard_schema() -> dict[str, Any]:
+    """Return the standard's JSON Schema."""
     file = resources.files("open_data_contract_standard") / "schema.json"
-    return rules_of(json.loads(file.read_text(encoding="utf-8")))
+    return dict(json.loads(file.read_text(encoding="utf-8")))
 
 
 def rules_of(root: Mapping[str, Any]) -> _Rules:

@@ -14,13 +14,13 @@ import typer
 from access import contract_check
 from access.contract_check import Checked, checked, clash
 from access.deployment import find
+from access.editor_schema import contract_schema
 from cli import ci_output, json_output, terminal
 from cli.ci_output import AsFormat, Format
 from cli.contract_test import try_out
 from cli.options import AsJson
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
-from lakegate.contract.editor_schema import contract_schema
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits

@@ -1,37 +1,13 @@
-"""The words that editors show beside the keys of a contract."""
+"""What editors say beside Lakegate's own keys, and beside the standard's that Lakegate narrows."""
 
 from collections.abc import Mapping
 
 WORDS: Mapping[str, str] = {
-    # the contract
-    "apiVersion": "Version of the Open Data Contract Standard that the contract is written in.",
-    "id": "Id that stays the same as long as the contract exists.",
-    "version": "The contract's own version, such as 1.2.0.",
-    "schema": "The one table that the contract describes.",
-    "support": "Where owners are notified; the first Slack channel gets alerts.",
-    "team": "Whoever is responsible for the table.",
-    "slaProperties": "frequency, latency and freshness say how often a file must come.",
-    "customProperties": "Settings and options that the standard has no keys for.",
+    # the standard's
     "physicalName": "<namespace>.<table> for a table; the name in the file for a column.",
-    # a column
-    "logicalType": "Type of the column's values.",
-    "physicalType": "Narrower type, such as int or decimal(12,2).",
-    "logicalTypeOptions": "Limits of the values, and how they are written.",
-    "required": "No value may be null.",
     "unique": "No value may come twice in a file.",
     "primaryKey": "Part of the key: never null, and no key twice in a file.",
     "classification": "Values are shown nowhere unless this is missing, public or internal.",
-    "enum": "The valid values.",
-    "quality": "Rules that the rows must keep.",
-    "relationships": "Another table must have the values.",
-    "partitioned": "The table is partitioned by this column.",
-    # a rule
-    "metric": "The measure of the rule.",
-    "arguments": "Valid or missing values, or the columns of a key.",
-    "query": "One SELECT that returns a number, or true or false.",
-    "implementation": "A check that the standard has no metric for.",
-    "check": "The kind of check.",
-    "expression": "Condition in Spark SQL that each row must meet.",
     "severity": "error rejects the file; warning and info only report.",
     "unit": "Of the thresholds: rows, or percent of the rows.",
     # settings
