@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.live import Live
@@ -14,6 +14,7 @@ from access.deployment import find
 from access.uploads import BadTarget, chosen
 from cli import json_output, terminal
 from cli.drop import EXIT_CODES
+from cli.options import AsJson
 from functions.adapters.all import Adapters
 from lakegate.landing import ID_PART, hidden_rule
 from lakegate.text import one_line
@@ -23,17 +24,20 @@ _EXAMPLES = 3
 
 
 def backfill(
-    stage: str | None,
-    source: str,
-    table: str,
-    to: str,
-    at_once: int,
-    *,
-    dry_run: bool,
-    as_json: bool,
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="Existing files, as s3://bucket/prefix.")],
+    table: Annotated[str, typer.Option(help="Table whose landing prefix to use.")] = "",
+    to: Annotated[str, typer.Option(help="Prefix of the landing bucket; ends in /.")] = "",
+    at_once: Annotated[int, typer.Option(min=1, help="Files in flight at a time.")] = 200,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list: copy nothing.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Copy existing files into the landing bucket, wait, and exit like `lakegate drop --wait`."""
-    adapters = find(stage).adapters()
+    """Copy existing files into the landing bucket, and wait until each has its final state.
+
+    Repeat the command after an interruption: it copies only what is missing. Exits like `lakegate
+    drop --wait`: 0 published, 3 if one was rejected, 4 errored, 5 ignored; 1 if one did not land.
+    """
+    adapters = find(context.obj).adapters()
     request = _request(adapters, source, table, to, at_once)
     if dry_run:
         _list(adapters, request)

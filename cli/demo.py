@@ -17,7 +17,6 @@ from cli.query import rows
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.model.ingestion import State
-from infra.local import stack
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
@@ -31,7 +30,11 @@ _BROKEN_ROWS = "SELECT carrier, flight, origin, dep_delay FROM nyc.flights WHERE
 
 
 def demo() -> None:
-    """Drop four good days and a broken one, and show what becomes of them."""
+    """Show every step on real flights: four good days and a broken one.
+
+    Starts the local stack, and stops it again if it was not running. Keeps the data. An installed
+    package downloads what the stack needs on first use.
+    """
     local_stack.set_up()  # an error comes before any heading
     console = terminal.out()
     console.print("\nLakegate: ingesting five days of flights\n", style="bold")
@@ -67,12 +70,12 @@ def _running(tell: local_stack.Tell) -> Iterator[Deployment]:
         yield of_stack(found)
     finally:
         if not ran:
-            stack.down(home(), tell)
+            local_stack.stop(tell)
 
 
 def _runs() -> bool:
     try:
-        return any(state != "down" for state in stack.health(home(), checkout()).values())
+        return any(state != "down" for state in local_stack.health().values())
     except LakegateError:
         return False  # there never was a stack
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
 import boto3
 import typer
@@ -15,6 +16,7 @@ from access.follow import TrackedIngestion, dropped, ended, follow
 from cli import probe, terminal
 from cli.contracts import push, refuse_invalid
 from cli.drop import explain
+from cli.options import StageOption
 from cli.progress import show_progress
 from cli.terminal import progress_printer
 from functions.adapters.all import Adapters
@@ -117,11 +119,31 @@ class _Order:
 
 
 def deploy(
-    stage: str, by: Tool, seconds: float, *, own_platform: bool, with_app: bool, dry_run: bool
+    context: typer.Context,
+    stage: StageOption = "",
+    own_platform: Annotated[
+        bool,
+        typer.Option("--own-platform", help="Nessie and EMR are yours: deploy no platform stack."),
+    ] = False,
+    by: Annotated[
+        Tool, typer.Option("--by", help="Tool that deploys the app's stack.")
+    ] = Tool.LAKEGATE,
+    with_app: Annotated[
+        bool,
+        typer.Option(
+            "--stack/--no-stack", help="Deploy the app's stack; otherwise you run osls or SAM."
+        ),
+    ] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
+    ] = False,
+    seconds: Annotated[
+        float, typer.Option("--timeout", help="Seconds to wait for the smoke test.")
+    ] = 900,
 ) -> None:
-    """Deploy this checkout to a stage on AWS, or show what would change."""
+    """Deploy this checkout to a stage on AWS; repeat it to continue after an interruption."""
     checkout()  # before AWS is asked anything
-    site = site_of(stage)
+    site = site_of(stage or context.obj)
     tell = site.tell
     chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))

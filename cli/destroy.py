@@ -1,12 +1,14 @@
 """`lakegate destroy`: take down the stacks without the data, and list what is kept."""
 
 import time
+from typing import Annotated
 
 import typer
 
 from access.deployment import find
 from cli import terminal
 from cli.deploy import changes_table, site_of
+from cli.options import Seconds, StageOption, Yes
 from infra.aws import emr, teardown
 from infra.aws.site import Site
 from infra.aws.stack_plan import refuse_losses
@@ -17,9 +19,15 @@ _PAUSE = 1.0
 _MAY_GO = ("AWS::SQS::Queue",)  # once it is empty
 
 
-def destroy(stage: str, seconds: float, *, yes: bool, wait: bool) -> None:
-    """Take a stage down, except what holds data."""
-    site = site_of(stage)
+def destroy(
+    context: typer.Context,
+    stage: StageOption = "",
+    yes: Yes = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until no file is in flight.")] = False,
+    seconds: Seconds = 3600,
+) -> None:
+    """Take a stage down, except what holds data; `lakegate deploy` brings it back."""
+    site = site_of(stage or context.obj)
     app = teardown.plan(site, site.stage.stack)
     platform = teardown.plan(site, site.stage.platform_stack)
     planned = [plan for plan in (app, platform) if plan]

@@ -20,6 +20,7 @@ from cli.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, 
 from cli.contracts import contract_files
 from cli.deploy import CONTRACTS
 from cli.local_stack import continue_in_project
+from cli.options import AsJson
 from cli.terminal import progress_printer
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
@@ -27,7 +28,6 @@ from functions.settings import Settings
 from infra import checkup, package, template
 from infra.aws import stack_plan
 from infra.aws.site import JOB_RELEASE, PLATFORM, Facts, choices
-from infra.local import settings
 from infra.package import Package
 from infra.stage import Stage
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
@@ -155,10 +155,10 @@ _PUBLISHER = "publisher's token"  # which only functions that publish may read
 _EXPECTED = {"nessie": NESSIE, "emr_release_label": EMR_RELEASE_LABEL}
 
 
-def doctor(stage: str | None, *, as_json: bool) -> None:
-    """Check a deployment from inside and outside its network; exit with 1 on problems."""
-    continue_in_project(stage)
-    found = find(stage)
+def doctor(context: typer.Context, as_json: AsJson = False) -> None:
+    """Check a deployment from inside and outside its network; exits 1 on problems."""
+    continue_in_project(context.obj)
+    found = find(context.obj)
     account, region = found.settings.emr_role_arn.split(":")[4], boto3.Session().region_name
     inputs = _inputs(found, Stage(os.environ["LAKEGATE_STAGE"], account, region))
     stack = inputs.stage.stack
@@ -207,6 +207,8 @@ def _package(found: Deployment, stage: Stage) -> Package:
 
 def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
     """Return this checkout's parameters for the app's stack, without facts from SSM."""
+    from infra.local import settings  # it imports Flask and more, which help does not need
+
     read = template.read(checkout() / "template.yaml")
     local = settings.parameters(found.addresses) if found.local else None
     chosen = choices(checkout() / "stages" / f"{stage.name}.yml") if local is None else local

@@ -12,14 +12,14 @@ from access.deployment import Choice, Deployment, checkout, enter, find, home, i
 from access.shared_runs import runs_up
 from cli import json_output, terminal
 from cli.contracts import push
+from cli.options import AsJson
 from cli.spinner import SPINNER
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState, is_approved
 from functions.model.upkeep_note import UpkeepNote
 from functions.settings import Settings
-from functions.wiring import connect
-from infra.local import own_project, stack, stack_file
+from infra.local import own_project, stack_file
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
 
@@ -27,7 +27,10 @@ Tell = Callable[[str], None]
 
 
 def up() -> None:
-    """Start the local stack, and print its addresses."""
+    """Start the local stack, deploy changes and push contracts/.
+
+    An installed package downloads what the stack needs on first use.
+    """
     set_up()
     found = start(terminal.progress_printer())
     terminal.out().print(
@@ -46,13 +49,16 @@ def up() -> None:
 
 def down() -> None:
     """Stop the local stack; keep its data."""
-    stack.down(home(), terminal.progress_printer())
+    stop(terminal.progress_printer())
 
 
-def status(stage: str | None, *, as_json: bool) -> None:
-    """Print the state of a deployment; exit with 1 when a part is down."""
-    continue_in_project(stage)
-    document = _status(find(stage, running=False))
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show addresses, buckets, the health of each part, ingestions by state and shared runs.
+
+    Exits 1 when a part is down.
+    """
+    continue_in_project(context.obj)
+    document = _status(find(context.obj, running=False))
     if as_json:
         typer.echo(json_output.text(document))
     else:
@@ -109,11 +115,29 @@ def continue_in_project(stage: str | None) -> None:
 
 def start(tell: Tell) -> Stack:
     """Start the local stack, push this checkout's contracts, and return the stack."""
+    from infra.local import stack  # it imports Flask and more, which help does not need
+
     root = checkout()
     return stack.up(home(), root, lambda env: _push(env, root / "contracts", tell), tell)
 
 
+def stop(tell: Tell) -> None:
+    """Stop the local stack; keep its data."""
+    from infra.local import stack
+
+    stack.down(home(), tell)
+
+
+def health() -> dict[str, str]:
+    """Return the state of each part of the local stack. Raises LakegateError NO_STACK."""
+    from infra.local import stack
+
+    return stack.health(home(), checkout())
+
+
 def _push(env: Mapping[str, str], directory: Path, tell: Tell) -> None:
+    from functions.wiring import connect
+
     enter(env)
     push(connect(Settings.of(env)).lake, [directory], tell)
 
@@ -122,7 +146,7 @@ _COUNTED = ("counts", "approved", "overdue", "upkeep", "shared_runs")
 
 
 def _status(found: Deployment) -> dict[str, Any]:
-    parts = stack.health(home(), checkout()) if found.local else _health(found.adapters())
+    parts = health() if found.local else _health(found.adapters())
     are_up = all(state == "up" for state in parts.values())
     return {
         **found.addresses,

@@ -1,7 +1,7 @@
 """The console script `lakegate`: its commands, and how it prints errors.
 
-A command's module is imported when the command is called: help, completion and a wrong option are
-answered without the libraries of AWS, Nessie and Iceberg.
+A command's module, which has its options and its work, is imported when the command is called or
+asked for help. The list of commands needs none, and so no library of AWS, Nessie or Iceberg.
 """
 
 import json
@@ -22,18 +22,18 @@ from lakegate.text import escaped_json
 
 # The module of each command, and the first line of its help.
 _COMMANDS = {
-    "up": ("operating", "Start the local stack, and push contracts/."),
-    "down": ("operating", "Stop the local stack; keep its data."),
-    "status": ("operating", "Show addresses, health, and ingestions by state."),
-    "doctor": ("operating", "Check a deployment from inside and outside its network."),
+    "up": ("local_stack", "Start the local stack, and push contracts/."),
+    "down": ("local_stack", "Stop the local stack; keep its data."),
+    "status": ("local_stack", "Show addresses, health, and ingestions by state."),
+    "doctor": ("doctor", "Check a deployment from inside and outside its network."),
     "drop": ("drop", "Upload files to the landing bucket."),
-    "backfill": ("operating", "Bring existing files of another bucket through the gate."),
+    "backfill": ("backfill", "Bring existing files of another bucket through the gate."),
     "generate": ("generate", "Write files of made-up parcels, and their contract."),
     "runs": ("ingestions", "List ingestions, or those that need a decision (--waiting)."),
     "show": ("ingestions", "Show one ingestion: its steps, branch and audit report."),
     "inspect": ("inspect", "Show the rows that break a check."),
     "tables": ("tables", "List the tables that have a contract or are on main."),
-    "metrics": ("operating", "Print measures for Prometheus."),
+    "metrics": ("metrics", "Print measures for Prometheus."),
     "log": ("tables", "Show main's commits of a table, newest first."),
     "query": ("query", "Query main or a branch (DuckDB SQL)."),
     "trace": ("trace", "Lead from rows to file, report and commit, and back."),
@@ -45,15 +45,15 @@ _COMMANDS = {
     "discard": ("failed", "Delete branch and data of a failed ingestion; keep its file."),
     "accept": ("failed", "Use a file as the new drift baseline."),
     "expire": ("failed", "Discard failed ingestions older than the policy."),
-    "reconcile": ("operating", "Check that no file is lost and no row doubled."),
-    "upkeep": ("operating", "Compact tables, and delete files that nobody reads."),
-    "deploy": ("operating", "Deploy this checkout to a stage on AWS, or continue that."),
-    "destroy": ("operating", "Take a stage down, except what holds data."),
-    "rotate": ("operating", "Create and store new tokens for Nessie."),
-    "probe": ("operating", "Measure the runtime of job runs: versions, classes, times."),
-    "demo": ("operating", "Show every step on real flights, with a broken file."),
+    "reconcile": ("reconcile", "Check that no file is lost and no row doubled."),
+    "upkeep": ("upkeep", "Compact tables, and delete files that nobody reads."),
+    "deploy": ("deploy", "Deploy this checkout to a stage on AWS, or continue that."),
+    "destroy": ("destroy", "Take a stage down, except what holds data."),
+    "rotate": ("rotate", "Create and store new tokens for Nessie."),
+    "probe": ("probe", "Measure the runtime of job runs: versions, classes, times."),
+    "demo": ("demo", "Show every step on real flights, with a broken file."),
     "contract": ("contracts", "Draft, check and push contracts."),
-    "ledger": ("operating", "Repair the ledger."),
+    "ledger": ("ledger", "Repair the ledger."),
     "snowflake": ("snowflake", "Set up Snowflake to read main."),
     "slack": ("slack", "Show the local Slack's messages, and press buttons."),
 }

@@ -7,6 +7,8 @@ documentation, "Exposition formats").
 import re
 from collections.abc import Iterable, Iterator
 
+import typer
+
 from access.deployment import find
 from access.measures import Measure, measures
 from cli import terminal
@@ -15,12 +17,12 @@ _PREFIX = "lakegate"
 _ESCAPED = {"\\": r"\\", '"': r"\"", "\n": r"\n"}
 
 
-def metrics(stage: str | None) -> None:
-    """Print all measures of a deployment."""
-    deployment = find(stage)
+def metrics(context: typer.Context) -> None:
+    """Print files, rows, decisions that wait and late tables for Prometheus."""
+    deployment = find(context.obj)
     adapters = deployment.adapters()
-    stage = deployment.settings.stage
-    terminal.raw(text(measures(adapters.ledger, adapters.now()), stage))
+    found = measures(adapters.ledger, adapters.now())
+    terminal.raw(text(found, deployment.settings.stage))
 
 
 def text(found: Iterable[Measure], stage: str) -> str:

@@ -32,8 +32,10 @@ def since(text: str) -> str:
 Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]
 By = Annotated[str, typer.Option(help="Your name, recorded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StageOption = Annotated[str, typer.Option("--stage", help="Stage, part of every resource name.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")]
 Seconds = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 

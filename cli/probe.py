@@ -6,9 +6,10 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import boto3
+import typer
 from rich.table import Table
 
 from access.deployment import checkout, find
@@ -24,6 +25,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.probe import DEFAULT, FORMAT, LOCAL_MASTER, probe_key, problems
 
+_OUTPUT = Path("probe-1.json")
 _PAUSE = 1.0
 _NO_FILE = LandedObject("", "", "", "", 0)
 
@@ -45,9 +47,13 @@ class Probe:
         return {"asked_for": self.master, "seconds": seconds, "billed": billed, **known}
 
 
-def probe(stage: str | None, output: Path, seconds: float) -> None:
-    """Measure the runtime of job runs, and write the findings; exit with 1 on problems."""
-    deployment = find(stage)
+def probe(
+    context: typer.Context,
+    output: Annotated[Path, typer.Option(help="File to write the findings to.")] = _OUTPUT,
+    seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait for a run.")] = 900,
+) -> None:
+    """Measure versions, classes and times of the job runs' runtime; exits 1 on problems."""
+    deployment = find(context.obj)
     tell = progress_printer()
     adapters = deployment.adapters()
     probes = [measure(adapters, m, seconds, tell) for m in (DEFAULT, LOCAL_MASTER)]

@@ -8,6 +8,7 @@ import typer
 
 from access.deployment import find
 from cli import json_output, terminal
+from cli.options import AsJson, DryRun, Yes
 from functions.model.ingestion import Ingestion
 from functions.operations.realign import Done, Realigned, realign
 from functions.operations.realignment import Kind
@@ -26,12 +27,17 @@ _TEXTS = {
 _NAMED = (Kind.LOST, Kind.UNCLEAR, Kind.REOPEN, Kind.BRANCH_GONE)
 
 
-def realign_ledger(stage: str | None, *, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Bring ledger and main to one state again; exit with 1 if rows are lost."""
+def realign_ledger(
+    context: typer.Context, dry_run: DryRun = False, yes: Yes = False, as_json: AsJson = False
+) -> None:
+    """Publish again what main lost when Nessie was restored to a backup; name what cannot be.
+
+    Run it again after a failure, and until it finds no difference. Exits 1 if rows are lost.
+    """
     if not (dry_run or yes):
         message = "first look at what it would do, with --dry-run; then give --yes"
         raise typer.BadParameter(message, param_hint="--yes")
-    found = realign(find(stage).adapters(), dry_run=dry_run)
+    found = realign(find(context.obj).adapters(), dry_run=dry_run)
     if as_json:
         typer.echo(json_output.text(document(found)))
     else:

@@ -1,9 +1,8 @@
-"""`lakegate reconcile`: compare landed objects, ledger and main; `ledger`: rebuild the ledger."""
+"""`lakegate reconcile`: compare landed objects, ledger and main."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
@@ -11,9 +10,9 @@ from rich.text import Text
 
 from access.deployment import find
 from cli import json_output, terminal
-from functions.model.ingestion import Ingestion, State
+from cli.options import AsJson
+from functions.model.ingestion import State
 from functions.model.shown_state import ShownState
-from functions.operations.rebuild_ledger import rebuild
 from functions.operations.reconcile import reconciled
 from functions.operations.reconciliation import End, Reconciliation
 from functions.operations.row_balance import Balance, Finding
@@ -21,9 +20,19 @@ from functions.operations.row_balance import Balance, Finding
 _MOST_SHOWN = 50
 
 
-def reconcile(stage: str | None, table: str, *, thorough: bool, full: bool, as_json: bool) -> None:
-    """Compare landed objects, ledger and main; exit with 1 on problems."""
-    found = reconciled(find(stage).adapters(), table, thorough=thorough, full=full)
+def reconcile(
+    context: typer.Context,
+    table: Annotated[str, typer.Option(help="Only this table.")] = "",
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Look up every data file instead of a sample.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Check all commits, not only those since the last run.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check that no file is lost and no row doubled; exits 1 on problems."""
+    found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
     report(found, as_json=as_json)
 
 
@@ -111,30 +120,3 @@ def _of_balance(balance: Balance) -> dict[str, Any]:
         "doubled_files": [asdict(each) for each in balance.doubled],
         "gone_files": list(balance.gone),
     }
-
-
-# `lakegate ledger rebuild`: restore a lost ledger.
-
-
-def rebuild_ledger(stage: str | None, *, dry_run: bool, as_json: bool) -> None:
-    """Restore lost ledger entries."""
-    found = list(rebuild(find(stage).adapters(), dry_run=dry_run))
-    if as_json:
-        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
-    else:
-        terminal.out().print(restored_summary(found, dry_run=dry_run), soft_wrap=True)
-
-
-def restored_summary(found: Sequence[Ingestion], *, dry_run: bool) -> str:
-    """Describe the restored ingestions by state, and the next steps."""
-    if not found:
-        return "No lost ingestion found."
-    states = Counter(ingestion.state for ingestion in found)
-    counted = ", ".join(f"{states[state]:,} {state}" for state in State if states[state])
-    if dry_run:
-        return f"{len(found):,} ingestions would be restored: {counted}."
-    return (
-        f"{len(found):,} ingestions restored: {counted}.\n"
-        "The sweep finishes open work and ingests files that left no trace.\n"
-        "Check with `lakegate status` and `lakegate runs`."
-    )

@@ -3,8 +3,10 @@
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
 
 import boto3
+import typer
 
 from access.deployment import checkout, home, nessie_address
 from cli import terminal
@@ -15,7 +17,7 @@ from functions.health.nessie_checks import NessieProbe
 from infra.aws.secrets import give_key
 from infra.aws.site import Facts
 from infra.cloudformation import Stacks
-from infra.local import stack, stack_file
+from infra.local import stack_file
 from infra.stage import Stage, checked_name
 from lakegate import nessie_tokens
 from lakegate.errors import LakegateError, Transient
@@ -50,11 +52,22 @@ class Rotated:
     own_nessie: bool = False
 
 
-def rotate(stage: str | None, life: timedelta, *, new_key: bool) -> None:
+def rotate(
+    context: typer.Context,
+    new_key: Annotated[
+        bool,
+        typer.Option(
+            "--key", help="Also create a new key, after a leak: all old tokens become invalid."
+        ),
+    ] = False,
+    days: Annotated[
+        int, typer.Option(help="Days until the tokens expire.", min=1, max=365)
+    ] = nessie_tokens.LIFE.days,
+) -> None:
     """Create and store new tokens for Nessie; safe to repeat after an interruption."""
-    continue_in_project(stage)
-    tell = progress_printer()
-    name = stage or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
+    continue_in_project(context.obj)
+    tell, life = progress_printer(), timedelta(days=days)
+    name = context.obj or (os.environ.get("LAKEGATE_LEDGER_TABLE") and _stage_here())
     done = _of_stage(name, tell, life, new_key) if name else _of_stack(tell, life, new_key)
     terminal.out().print(
         f"New tokens for {', '.join(nessie_tokens.ROLES)}, until {done.keys.until:%Y-%m-%d}."
@@ -68,6 +81,8 @@ def rotate(stage: str | None, life: timedelta, *, new_key: bool) -> None:
 
 
 def _of_stack(tell: Tell, life: timedelta, new_key: bool) -> Rotated:
+    from infra.local import stack  # it imports Flask and more, which help does not need
+
     made = stack.rotate(home(), checkout(), tell, life, new_key=new_key)
     return Rotated(made, stack_file.read(home()).nessie)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -24,21 +24,36 @@ _WORDS = {
 
 
 def upkeep(
-    stage: str | None,
-    table: str,
-    accepted: Accepted,
-    *,
-    dry_run: bool,
-    yes: bool,
-    as_json: bool,
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="Only this table, and no deletion.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only measure: start and delete nothing.")
+    ] = False,
+    accept_main: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMIT",
+            help="Accept main with this commit, though it lacks what it had; deletes nothing yet.",
+        ),
+    ] = "",
+    accept_bytes: Annotated[
+        int, typer.Option(metavar="BYTES", help="Accept that so much is deleted at once.", min=0)
+    ] = 0,
+    yes: options.Yes = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Compact tables, and delete files that nobody reads."""
+    """Compact tables, and delete files that nobody reads.
+
+    A compaction goes by a job run and a branch of its own; the sweep publishes it within minutes
+    after its end, or this command when it is called again. The schedule does both once a day.
+    """
+    accepted = Accepted(accept_main, accept_bytes)
     if accepted != dead_files.NOTHING:
         if table or dry_run:
             message = "what is accepted is deleted: give neither a table nor --dry-run"
             raise typer.BadParameter(message)
         options.confirm(warning(accepted), yes=yes)
-    adapters = find(stage).adapters()
+    adapters = find(context.obj).adapters()
     needs = list(compaction.needs(adapters, table))
     if table and not needs:
         message = f"main has no table {table} with a contract"

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 import typer
 
-from cli.reconcile import report, restored_summary
+from cli.ledger import restored_summary
+from cli.reconcile import report
 from functions.model.ingestion import Ingestion, State
 from functions.operations.reconciliation import Reconciliation
 from tests.unit.cli.cli_examples import PUBLISHED, REJECTED, SUBMITTED
