@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from functions.adapters.ledger import Ledger
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.ledger import Ledger
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import Catalog
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State

@@ -28,10 +28,10 @@ from itertools import islice
 
 from functions.adapters.all import Adapters
 from functions.adapters.landing import Source
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.adapters.s3 import Missing, Overwritten
-from functions.model.brought import Brought
 from functions.model.ingestion import Ingestion, State
+from functions.model.notes.brought import Brought
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, hidden_rule, ignore_rule, ingestion_id

@@ -10,7 +10,7 @@ from functions.model import unreadable
 from functions.model.ingestion import Ingestion
 
 if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
-    from functions.operations.failed import Outcome
+    from functions.operations.decisions.failed import Outcome
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ def about(adapters: Adapters, identity: str, despite: str = "") -> Subject:
 
 
 def replay(adapters: Adapters, subject: Subject, by: str, *, original: bool) -> "Outcome":
-    """Run the job again; raises LakegateError as `functions.operations.failed.replay` does."""
-    from functions.operations import failed
+    """Run the job again; raises LakegateError as `failed.replay` does."""
+    from functions.operations.decisions import failed
 
     return failed.replay(
         adapters, subject.ingestion, by=by, original=original, despite=subject.despite
@@ -52,11 +52,11 @@ def publish(
     """Publish anyway; if rows could not be read, `confirm` what becomes of them first.
 
     `confirm` takes a sentence for people, and raises to stop. Raises LakegateError as
-    `functions.operations.failed.publish_anyway` does.
+    `functions.operations.decisions.failed.publish_anyway` does.
     """
-    from functions.operations import failed
-    from functions.operations.preconditions import require_publishable
-    from functions.pipeline.reports import report_of
+    from functions.operations.decisions import failed
+    from functions.operations.decisions.preconditions import require_publishable
+    from functions.pipeline.outcome.reports import report_of
 
     ingestion, despite = subject.ingestion, subject.despite
     require_publishable(adapters, ingestion, despite)

@@ -15,9 +15,9 @@ from lakegate.landing import ID_PART
 if TYPE_CHECKING:
     from access.tables import Reader
     from functions.adapters.all import Adapters
-    from functions.adapters.ledger import Ledger
+    from functions.adapters.ledger.ledger import Ledger
     from functions.model.ingestion import Ingestion
-    from functions.operations.failed import Outcome
+    from functions.operations.decisions.failed import Outcome
 
 
 # The libraries of AWS, Nessie and Iceberg take seconds to import. Every command imports this
@@ -52,11 +52,11 @@ class Deployment:
     def discard(self, ingestion: "Ingestion", by: str) -> "Outcome":
         """Discard a failed ingestion, by the stage's function if there is one.
 
-        Raises LakegateError as `functions.operations.failed.discard` does, and if the function
+        Raises LakegateError as `failed.discard` does, and if the function
         cannot be asked.
         """
         from access import discarding
-        from functions.operations import failed
+        from functions.operations.decisions import failed
 
         adapters, function = self.adapters(), self.expire_function
         if not function:

@@ -9,8 +9,8 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.adapters.ledger import Ledger
-from functions.operations.failed import Outcome
+from functions.adapters.ledger.ledger import Ledger
+from functions.operations.decisions.failed import Outcome
 from functions.wiring import assumed
 from infra import checkup
 from lakegate.errors import LakegateError
@@ -22,7 +22,7 @@ _PATIENT = Config(read_timeout=930, tcp_keepalive=True, retries={"total_max_atte
 def discard(client: Any, function: str, ledger: Ledger, ingestion: str, by: str) -> Outcome:
     """Return the outcome, with the ingestion as the ledger has it afterwards.
 
-    `client` is of `client_of`. Raises LakegateError as `functions.operations.failed.discard` does,
+    `client` is of `client_of`. Raises LakegateError as `failed.discard` does,
     and CHECKUP_FAILED if the function cannot be invoked.
     """
     asked = {"do": "discard", "ingestion": ingestion, "by": by}

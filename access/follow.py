@@ -129,7 +129,7 @@ def job_state(item: TrackedIngestion) -> str:
 
 
 def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
-    from functions.adapters.ledger_reads import UnknownIngestion  # boto3 takes its time to import
+    from functions.adapters.ledger.reads import UnknownIngestion  # boto3 takes its time to import
 
     try:
         ingestion = adapters.ledger.get(item.ingestion.id)

@@ -18,8 +18,8 @@ from functions.adapters.all import Adapters
 from functions.model import ingestion as model
 from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState
-from functions.operations.failed import Outcome
-from functions.pipeline.reports import report_of
+from functions.operations.decisions.failed import Outcome
+from functions.pipeline.outcome.reports import report_of
 from functions.telemetry import logger
 from lakegate import times
 from lakegate.diagnosis import BadCell, cell_of

@@ -13,7 +13,7 @@ from functions.model.shown_state import ShownState
 from lakegate import times
 
 if TYPE_CHECKING:  # boto3 takes a second to import, which help does not need
-    from functions.adapters.ledger import Ledger
+    from functions.adapters.ledger.ledger import Ledger
 
 _LATELY = timedelta(days=30)
 _INDEXED = {state.value: (state,) for state in (*ALERTED, *IN_FLIGHT)} | dict.fromkeys(

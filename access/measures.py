@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from functions.adapters.ledger import Ledger
-from functions.model.freshness import Freshness
+from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.notes.freshness import Freshness
 from functions.model.shown_state import ShownState
 from lakegate import times
 

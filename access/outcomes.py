@@ -7,7 +7,7 @@ from functions.model.merge_commit import rows_of
 from functions.model.shown_state import state_words
 
 if TYPE_CHECKING:  # a second to import, which most commands do not need
-    from functions.operations.failed import Outcome
+    from functions.operations.decisions.failed import Outcome
 
 _RUNNING = {
     State.LANDED: "job rerunning",

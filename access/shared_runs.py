@@ -10,7 +10,7 @@ from access.outcomes import before_it, files_waiting
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.ingestion import Ingestion
-from functions.model.slot import is_shared_name
+from functions.model.notes.slot import is_shared_name
 from lakegate import times
 from lakegate.errors import Transient
 

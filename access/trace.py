@@ -19,12 +19,12 @@ from access.deployment import Deployment
 from access.rows import FileRows, Stream
 from access.tables import columns_named
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg_files import data_files
+from functions.adapters.iceberg.files import data_files
 from functions.adapters.nessie import MAIN
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import published
-from functions.pipeline.reports import report_of
+from functions.pipeline.outcome.reports import report_of
 from lakegate.contract.reading.provenance import Origin, Provenance
 from lakegate.errors import LakegateError, Permanent
 

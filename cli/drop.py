@@ -74,7 +74,7 @@ def change(
     Repeating the command with the same token makes the change only once. With --wait, exits like
     `lakegate drop`: 0 published, 3 rejected, 4 errored.
     """
-    from functions.pipeline import intake
+    from functions.pipeline.start import intake
 
     adapters = find(context.obj).adapters()
     request = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
@@ -101,7 +101,7 @@ def retract(
     Repeating the command continues the first request. With --wait, exits like `lakegate drop`: 0
     published, 3 rejected, 4 errored.
     """
-    from functions.pipeline import intake
+    from functions.pipeline.start import intake
 
     adapters = find(context.obj).adapters()
     published = identified(adapters.ledger, identity)
@@ -160,7 +160,7 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
 
 
 def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
-    from functions.pipeline.reports import report_of
+    from functions.pipeline.outcome.reports import report_of
 
     if ingestion.state is not State.PUBLISHED:
         return

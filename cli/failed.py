@@ -16,8 +16,8 @@ from functions.model.ingestion import ALERTED
 from lakegate.landing import ID_PART
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
-    from functions.operations.expire import Expired
-    from functions.operations.failed import Outcome
+    from functions.operations.decisions.failed import Outcome
+    from functions.operations.upkeep.expire import Expired
 
 _Despite = Annotated[
     str,
@@ -155,7 +155,7 @@ def accept(
 
     This publishes nothing: use `lakegate publish` or `lakegate replay` for a rejected file.
     """
-    from functions.pipeline import baselines
+    from functions.pipeline.outcome import baselines
 
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)
@@ -183,7 +183,7 @@ def expire(
     Keeps every file that another branch or any later commit of main reaches. Exits 1 if something
     could not be deleted; the next run tries again.
     """
-    from functions.operations.expire import expire as expired_of
+    from functions.operations.upkeep.expire import expire as expired_of
 
     adapters = find(context.obj).adapters()
     policy = adapters.settings.keep_days if days is None else days

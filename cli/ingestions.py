@@ -62,7 +62,9 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one ingestion: its steps, branch, hashes, job run and audit report."""
-    from functions.pipeline.reports import report_of  # S3's adapter, which help does not need
+    from functions.pipeline.outcome.reports import (
+        report_of,  # S3's adapter, which help does not need
+    )
 
     adapters = find(context.obj).adapters()
     ingestion = identified(adapters.ledger, identity)

@@ -25,7 +25,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "owner": ingestion.owner,
         "rows": ingestion.rows,
         "reason": asdict(ingestion.reason) if ingestion.reason else None,
-        "tally": dict(ingestion.check_counts),
+        "check_counts": dict(ingestion.check_counts),
         "checks": [dict(check) for check in ingestion.checks],
         "branch": ingestion.branch,
         "attempt": ingestion.attempt,

@@ -10,7 +10,7 @@ from cli import json_output, terminal
 from cli.options import AsJson, DryRun
 from cli.realign import realign_ledger
 from functions.model.ingestion import Ingestion, State
-from functions.operations.rebuild_ledger import rebuild
+from functions.operations.recovery.rebuild_ledger import rebuild
 
 ledger = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Repair the ledger."

@@ -16,8 +16,8 @@ from cli.options import AsJson
 from cli.spinner import SPINNER
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
+from functions.model.notes.upkeep_note import UpkeepNote
 from functions.model.shown_state import ShownState, is_approved
-from functions.model.upkeep_note import UpkeepNote
 from functions.settings import Settings
 from infra.local import own_project, stack_file
 from infra.local.stack_file import Stack

@@ -10,8 +10,8 @@ from access.deployment import find
 from cli import json_output, terminal
 from cli.options import AsJson, DryRun, Yes
 from functions.model.ingestion import Ingestion
-from functions.operations.realign import Done, Realigned, realign
-from functions.operations.realignment import Kind
+from functions.operations.recovery.realign import Done, Realigned, realign
+from functions.operations.recovery.realign_plan import Kind
 
 _TEXTS = {
     Kind.PUBLISH_AGAIN: "published again from their landed objects",

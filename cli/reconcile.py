@@ -13,9 +13,9 @@ from cli import json_output, terminal
 from cli.options import AsJson
 from functions.model.ingestion import State
 from functions.model.shown_state import ShownState
-from functions.operations.reconcile import reconciled
-from functions.operations.reconciliation import End, Reconciliation
-from functions.operations.row_balance import Balance, Finding
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.reconcile.file_sums import End, Reconciliation
+from functions.operations.reconcile.row_balance import Balance, Finding
 
 _MOST_SHOWN = 50
 

@@ -13,7 +13,7 @@ from cli.options import AsJson
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN, Commit
 from functions.model.merge_commit import Published, gains, published
-from functions.model.upkeep_note import TableUpkeep
+from functions.model.notes.upkeep_note import TableUpkeep
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.text import one_line

@@ -10,7 +10,7 @@ from cli import json_output, terminal
 from cli.options import AsJson
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
-from functions.pipeline.versions import retraction_of
+from functions.pipeline.outcome.versions import retraction_of
 from lakegate.errors import LakegateError
 
 if TYPE_CHECKING:

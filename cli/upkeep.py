@@ -10,9 +10,11 @@ from rich.table import Table
 from access.deployment import find
 from cli import json_output, options, terminal
 from functions.adapters.all import Adapters
-from functions.operations import compaction, daily_upkeep, dead_files
-from functions.operations.compaction import Need, Progress, Step
-from functions.operations.dead_files import Accepted, DeadFiles
+from functions.operations.compaction import compact as compaction
+from functions.operations.compaction.compact import Need, Progress, Step
+from functions.operations.upkeep import daily as daily_upkeep
+from functions.operations.upkeep import dead_files
+from functions.operations.upkeep.dead_files import Accepted, DeadFiles
 from lakegate.errors import LakegateError
 
 _WORDS = {

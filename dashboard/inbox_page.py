@@ -8,7 +8,7 @@ from access.ingestions import Wanted, still_waiting
 from dashboard import listing
 from dashboard.formatting import count
 from dashboard.session import Opened, watch
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.text import one_line

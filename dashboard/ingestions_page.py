@@ -10,7 +10,7 @@ from dashboard.formatting import code
 from dashboard.inbox_page import EVERY_TABLE
 from dashboard.overview import Window, bounds
 from dashboard.session import Opened, watch
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState

@@ -26,7 +26,7 @@ from lakegate.errors import LakegateError
 
 _APP = Path(__file__).with_name("app.py")
 # Modules that take seconds to import: they are imported at the start.
-_SLOW = ("dashboard.app", "functions.adapters.iceberg", "access.tables")
+_SLOW = ("dashboard.app", "functions.adapters.iceberg.tables", "access.tables")
 _LEVEL = "error"
 _HERE = "127.0.0.1"
 _OPTIONS = {

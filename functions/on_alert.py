@@ -95,7 +95,7 @@ def headline(thread: Thread) -> Alert:
     title = f"{count - closed} of {count} still open: {first.table}"
     if closed == count:
         title = f"✓ {'Resolved' if count == 1 else f'All {count} resolved'}: {first.table}"
-    # An older release's message has no lead: all of it but its title stays.
+    # Of a message without a lead all but its title stays.
     details = first.blocks[first.lead or 1 :]
     blocks = (header(title), *note, context(f"Before: {first.text}"), *details)
     text = f"Resolved: {first.text}" if closed == count else first.text

@@ -11,8 +11,8 @@ from functions.notifications.blocks import code, escaped, section
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
-from functions.operations.failed import Outcome, mark_discarded, publish_anyway, replay
-from functions.operations.preconditions import require_newest
+from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway, replay
+from functions.operations.decisions.preconditions import require_newest
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
 from functions.wiring import adapters
@@ -55,17 +55,10 @@ def _is_done(now: Ingestion, request: ActionRequest) -> bool:
     return (request.what, request.by, attempt) in later
 
 
-def _is_as_shown(now: Ingestion, shown: Seen) -> bool:
-    """Return whether the state is the one shown; an older release's buttons lack its time."""
-    current = Seen(now.id, state_token(now))
-    is_older = shown.parts == (*current.parts[:2], "")
-    return shown == current or (is_older and not now.discarded)
-
-
 def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> Outcome:
     if now.superseded_by and request.what is not Verb.DISCARD:
         require_newest(adapters, now, "", f"{request.what} {now.id}")
-    if not _is_as_shown(now, request.seen):
+    if request.seen != Seen(now.id, state_token(now)):
         replay_it = f"; `lakegate replay {now.id}` reads the file again" if now.discarded else ""
         message = f"the ingestion changed since this alert: {status_text(now)}{replay_it}"
         raise LakegateError("MOVED_ON", message)

@@ -142,8 +142,8 @@ class AuditReport:
     nothing was written. `rows_written` are the rows on the branch: all `rows_read` of the file
     except the `rows_rejected`, which were quarantined. `rows_unreadable` have a cell that could not
     be parsed; `rows_nulled` are those of them that are in the table, on request, with null for each
-    such cell. `files` hold the rows; reports of older releases have none. `transform` is the SQL
-    that made `rows_read` from the file's `source_rows`. `schema_changes` describe changes of the
+    such cell. `files` hold the rows. `transform` is the SQL that made `rows_read` from the file's
+    `source_rows`. `schema_changes` describe changes of the
     table by the file or the contract, and differences of their columns. `records` are the run's
     data files for the audit tables. Times are ISO 8601 in UTC.
 
@@ -207,15 +207,8 @@ class AuditReport:
 
     @property
     def holds_nulls(self) -> bool:
-        """Return if unparseable cells are null on the branch.
-
-        Reports of older releases do not count such rows; they are on the branch.
-        """
-        checks = (check for single in self.singles for check in single.checks)
-        is_older = not self.rows_unreadable and any(
-            check.id == READABLE and check.status is Status.FAIL for check in checks
-        )
-        return is_older or self.rows_nulled > 0
+        """Return if unparseable cells are null on the branch."""
+        return self.rows_nulled > 0
 
     @property
     def is_mixed(self) -> bool:
@@ -300,7 +293,6 @@ def _from_document(document: dict[str, Any]) -> AuditReport:
 def _report(document: dict[str, Any]) -> AuditReport:
     parts = tuple(_report(part) for part in document.pop("parts", ()))
     reason, effect = document.pop("reason"), document.pop("effect", None)
-    seconds = document.pop("cost", {})  # older releases knew no more
     checks = tuple(_check(check) for check in document.pop("checks"))
     source = LandedObject(**document.pop("source"))
     report = AuditReport(
@@ -313,8 +305,7 @@ def _report(document: dict[str, Any]) -> AuditReport:
         group=tuple(map(str, document.pop("group", ()))),
         wrong_columns=_wrong_columns(document.pop("wrong_columns", None)),
         files=tuple(DataFile(**file) for file in document.pop("files", ())),
-        steps=tuple(Step(**step) for step in document.pop("steps", ()))
-        or tuple(Step(name, spent) for name, spent in seconds.items()),
+        steps=tuple(Step(**step) for step in document.pop("steps", ())),
         schema_changes=tuple(document.pop("schema_changes", ())),
         records=tuple(DataFile(**file) for file in document.pop("records", ())),
         **document,

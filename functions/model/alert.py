@@ -11,7 +11,7 @@ Block = Mapping[str, Any]
 class Kind(StrEnum):
     """The kind of a message: it decides where in a channel it is shown, and with which actions.
 
-    `PLAIN` is the kind of a message from an older release, which names none.
+    `PLAIN` is the kind of a message that needs no place of its own.
     """
 
     PLAIN = ""

@@ -22,7 +22,7 @@ class ContractTerms:
     name the `owner`. `on_duplicate`, `on_new_version` and `isolation` are the contract's settings
     of those names; `write_mode` and `latest_by` say how a file's rows enter the table.
     `checks_whole_table` says that it has checks of the whole table, `reads_others` that the job
-    reads other tables than its own, which it may where an older release did not say.
+    reads other tables than its own.
     """
 
     table: str = ""

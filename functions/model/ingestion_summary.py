@@ -18,7 +18,7 @@ class IngestionSummary:
     while it is in flight. `reason_code` says why it was not published, `channel` gets its alerts;
     `batch` is the one in whose folder its file lies. For a batch, `parts` maps each of its tables
     to its rows, and `table` names none. `approved_by` approved its publishing although its audit
-    failed; an older release did not note it here. `replayed_at` is when it was last replayed.
+    failed. `replayed_at` is when it was last replayed.
     """
 
     id: str

@@ -41,8 +41,8 @@ class Seen:
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """Return attempt, publishable hash and time; an older release's missing ones are ""."""
-        attempt, rows, since, *_ = *self.token.split(":", 2), "", ""
+        """Return attempt, publishable hash and time."""
+        attempt, rows, since = self.token.split(":", 2)
         return attempt, rows, since
 
 

@@ -1,6 +1,5 @@
 """The ledger in DynamoDB reads consistently, and understands items of other releases."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
@@ -11,16 +10,14 @@ from boto3.dynamodb.types import TypeSerializer
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.adapters.ledger import Ledger
-from functions.adapters.ledger_items import SCHEMA, to_item
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.items import SCHEMA, to_item
+from functions.adapters.ledger.ledger import Ledger
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import State
-from functions.model.ingestion_summary import IngestionSummary
-from functions.model.upkeep_note import Look, UpkeepNote
 from lakegate.errors import Transient
 from lakegate.report import CheckResult, Status
 from tests.contract.aws import ACCOUNT
-from tests.contract.ledgers import PARTS, ids, ingestion, new_table
+from tests.contract.ledgers import PARTS, ingestion, new_table
 from tests.fakes.clock import FakeClock
 
 GROUP = tuple(f"{number:032x}" for number in range(100))
@@ -45,26 +42,6 @@ def table() -> Iterator[Any]:
 def ledger(table: Any) -> Ledger:
     """Return a ledger in the table."""
     return Ledger(table, FakeClock().now)
-
-
-def test_an_item_of_an_older_release_is_read(table: Any, ledger: Ledger) -> None:
-    """An item of an older release is read with that release's meaning."""
-    begun = ledger.begin(ingestion(state=State.REJECTED))
-    added = ("replaced", "replaced_rows", "duplicate_of", "on_duplicate", "on_new_version", "brief")
-    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE " + ", ".join(added))
-    assert ledger.get(begun.id) == begun
-    assert list(ledger.open_failures()) == [IngestionSummary.of(begun)]
-
-
-def test_an_older_releases_note_of_upkeep_is_replaced(table: Any, ledger: Ledger) -> None:
-    """A note without look and revision is read, and the next one replaces it."""
-    table.put_item(Item={"id": "upkeep", "known": '["2026", "2025", {}]'})
-    old = ledger.upkeep()
-    assert old == UpkeepNote("2026", "2025")
-    ledger.save_upkeep(replace(old, look=Look("2027", "a catalog", "a commit")))
-    assert ledger.upkeep().look.head == "a commit"
-    with pytest.raises(Moved):
-        ledger.save_upkeep(old)
 
 
 def test_two_releases_at_once_lose_nothing(table: Any, ledger: Ledger) -> None:
@@ -116,14 +93,14 @@ def test_an_item_has_only_what_is_not_as_usual(table: Any, ledger: Ledger) -> No
 
 
 def test_what_a_large_group_has_alike_is_stored_once(table: Any, ledger: Ledger) -> None:
-    """Its ids and intent are two items, read once; older releases leave the members alone."""
+    """Its ids and intent are two items, each read once."""
     begun = [ledger.begin(ingestion(number)) for number in range(2)]
     ledger.save_all([each.but(**IN_GROUP) for each in begun])
     items = {each["id"]: each for each in table.scan()["Items"]}
     (ids_,) = (id_ for id_ in items if id_.startswith("group-"))
     (alike,) = (id_ for id_ in items if id_.startswith("common-"))
     named = [items[each.id] for each in begun]
-    assert {(each["common"], each["schema"]) for each in named} == {(alike, SCHEMA)}
+    assert {each["common"] for each in named} == {alike}
     assert not {"group", "branch", "audited_hash", "channel"} & named[0].keys()
     saved = ledger.together([each.id for each in begun])
     for id_ in (ids_, alike):
@@ -151,44 +128,6 @@ def test_a_member_is_read_as_it_was_saved(ledger: Ledger, group: tuple[str, ...]
     ):
         begun = ledger.save(begun.but(group=group, **changes))
         assert ledger.get(begun.id) == begun
-
-
-def test_a_member_of_another_releases_large_group_is_read(table: Any, ledger: Ledger) -> None:
-    """The release before kept the ids alone in an item of their own."""
-    begun = ledger.begin(ingestion(**IN_GROUP | {"group": ()}))
-    table.put_item(Item={"id": "group-1", "ids": json.dumps(GROUP)})
-    item = table.get_item(Key={"id": begun.id})["Item"]
-    table.put_item(Item=item | {"group_item": "group-1", "schema": 2})
-    assert ledger.get(begun.id) == begun.but(group=GROUP)
-    assert ledger.save(ledger.get(begun.id)) == ledger.get(begun.id)
-    assert "group_item" not in table.get_item(Key={"id": begun.id})["Item"]
-
-
-def test_a_large_group_in_an_item_of_an_older_release_is_read(table: Any, ledger: Ledger) -> None:
-    """An older release stored all ids in each member's item."""
-    begun = ledger.begin(ingestion())
-    group = [f"{number:032x}" for number in range(100)]
-    item = table.get_item(Key={"id": begun.id})["Item"]
-    table.put_item(Item=item | {"group": json.dumps(group)})
-    assert ledger.get(begun.id).group == tuple(group)
-    ledger.save(ledger.get(begun.id))
-    assert ledger.get(begun.id).group == tuple(group)
-    assert "group" not in table.get_item(Key={"id": begun.id})["Item"]
-
-
-@pytest.mark.parametrize(
-    ("state", "announced"),
-    [(State.PUBLISHED, True), (State.REJECTED, True), (State.AUDITED, False)],
-)
-def test_an_end_before_there_were_consumers_is_not_announced(
-    table: Any, ledger: Ledger, state: State, announced: bool
-) -> None:
-    """Ingestions finished before there were consumers are not announced; later ones are."""
-    begun = ledger.begin(ingestion(state=state, alerted=True, cleaned=True))
-    table.update_item(Key={"id": begun.id}, UpdateExpression="REMOVE announced")
-    assert ledger.get(begun.id).announced is announced
-    ledger.save(ledger.get(begun.id))
-    assert ids(ledger.unfinished("2026-03-02")) == [1] * (not announced)
 
 
 def test_decisions_are_based_on_consistent_reads(stubbed: tuple[Ledger, Stubber]) -> None:

@@ -202,7 +202,7 @@ def test_the_largest_alert_is_kept(memory: Memory) -> None:
 
 
 def test_long_subjects_fit_into_a_thread(memory: Memory) -> None:
-    """A long subject of an older release is shortened in a thread."""
+    """A long subject is shortened in a thread."""
     opened(memory)
     events = [f"{number} {'x' * 200_000}" for number in range(4)]
     for event in events * 2:

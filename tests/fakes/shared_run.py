@@ -177,20 +177,24 @@ class Judges:
     def _stored(
         self, own: Sequence[JobSpec], reports: Sequence[AuditReport]
     ) -> Sequence[AuditReport]:
-        """Store the reports of a group. See spark_jobs.groups.group_commit.Group."""
+        """Store the reports of a group; return what the run knows of them, whatever is stored.
+
+        See spark_jobs.groups.group_commit.Group.
+        """
         branch, table = own[0].branch, own[0].table
         audited = self.catalog.own_commit(branch, own[0].base_hash)
         group = tuple(spec.ingestion for spec in own)
+        known = [replace(each, audited_hash=audited, group=group) for each in reports]
         stored = []
-        for spec, report in zip(own, reports, strict=True):
-            found = self._judged(spec, replace(report, audited_hash=audited))
+        for spec, report in zip(own, known, strict=True):
+            found = self._judged(spec, report)
             assert found
-            stored.append(self._put(spec, replace(found, group=group)))
+            stored.append(self._put(spec, found))
         if len(stored) > 1:
             keys = {spec.report_key for spec in own}
             repeated = to_lines(each for each in stored if each.key in keys)
             self.lake.put_text(group_reports_key(table, branch), repeated)
-        return stored
+        return known
 
     def _alone(self, spec: JobSpec, storage: object, token: str) -> AuditReport:
         """See spark_jobs.run.attempt.carry_out."""

@@ -139,9 +139,13 @@ class Stage:
         self.deployment.journal.strike("catalog.create_branch", cut)
 
     def _watch(self) -> None:
-        """Note the branches that a merge replaces and that are not deleted before it."""
+        """Note the branches that a merge replaces and that are not deleted before it.
+
+        Those that somebody forged were never an ingestion's.
+        """
         if not self.struck and not self.processes:
-            there = set(self.deployment.catalog.branches("ingest/"))
+            forged = self.deployment.others.forged
+            there = set(self.deployment.catalog.branches("ingest/")) - forged
             moved = [i for i in self.deployment.ledger.all() if i.branch.startswith("publish/")]
             own = (
                 branch_name(i.table, i.landed.key, i.id, i.attempt) for i in moved if not i.ended

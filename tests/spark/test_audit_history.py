@@ -8,7 +8,7 @@ import pytest
 
 from access.tables import Reader
 from cli.query import rows
-from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg.tables import Tables
 from lakegate.audit_tables import QUARANTINE, RESULTS, entries
 from lakegate.report import READABLE, AuditReport
 from tests.spark.conftest import Job, changed, parquet, reason

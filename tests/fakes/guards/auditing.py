@@ -7,7 +7,8 @@ from typing import Any
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline import batches, complete, decision, intake, submit
+from functions.pipeline.start import batches, intake, submit
+from functions.pipeline.verdict import complete, decision
 from lakegate import batch, landing
 from lakegate.landing import ID_PART, LandedObject
 from lakegate.report import AuditReport, Reason, Verdict
@@ -120,7 +121,7 @@ AUDITING = (
     Guard(
         "the report must belong to the attempt",
         "FOREIGN must not end published",
-        (Patch(decision, "_belongs", always),),
+        (Patch(decision, "belongs", always),),
     ),
     Guard(
         "the exit code gates",

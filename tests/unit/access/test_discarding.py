@@ -10,7 +10,7 @@ from botocore.exceptions import NoCredentialsError
 
 from access import discarding
 from functions.expire import answer
-from functions.operations.failed import Outcome
+from functions.operations.decisions.failed import Outcome
 from lakegate.errors import LakegateError
 from tests.fakes import wire
 from tests.fakes.job import rejected

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from access.measures import measures
-from functions.model.freshness import Freshness
+from functions.model.notes.freshness import Freshness
 from lakegate.batch import BatchFile
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger

@@ -7,8 +7,8 @@ import typer
 
 from cli import failed
 from cli.options import confirm
-from functions.operations.expire import Expired
-from functions.operations.failed import Outcome
+from functions.operations.decisions.failed import Outcome
+from functions.operations.upkeep.expire import Expired
 from tests.unit.cli.cli_examples import AUDITED, PUBLISHED, REJECTED, SUBMITTED
 
 

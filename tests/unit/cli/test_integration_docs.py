@@ -12,7 +12,7 @@ from access.deployment import ROOT
 from access.measures import measures
 from cli.main import app
 from functions.model.ingestion import ALERTED, State
-from functions.operations.compaction import Step
+from functions.operations.compaction.compact import Step
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 

@@ -25,7 +25,7 @@ def test_a_document_has_the_ledgers_values_in_any_state(ingestion: Ingestion) ->
     assert document["reason"] == (asdict(reason) if reason else None)
     assert document["is_shared"] is ingestion.is_shared
     assert document["checks"] == list(ingestion.checks)
-    assert document["tally"] == ingestion.check_counts
+    assert document["check_counts"] == ingestion.check_counts
 
 
 def test_a_document_says_whose_bytes_and_rows_it_repeats_or_replaces() -> None:

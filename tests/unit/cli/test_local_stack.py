@@ -7,9 +7,9 @@ import typer
 
 from cli import terminal
 from cli.local_stack import counted, counts, require_up, upkeep_words
-from functions.model.freshness import Freshness
 from functions.model.ingestion import Approval, State
-from functions.model.upkeep_note import TableUpkeep, UpkeepNote
+from functions.model.notes.freshness import Freshness
+from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.unit.cli.test_terminal import shown

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from cli.realign import document, lines
-from functions.operations.realign import Done, Realigned
-from functions.operations.realignment import Decision, Kind
+from functions.operations.recovery.realign import Done, Realigned
+from functions.operations.recovery.realign_plan import Decision, Kind
 from tests.unit.cli.cli_examples import PUBLISHED, REJECTED
 
 GONE = replace(PUBLISHED, id=32 * "1")

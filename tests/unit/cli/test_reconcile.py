@@ -10,7 +10,7 @@ import typer
 from cli.ledger import restored_summary
 from cli.reconcile import report
 from functions.model.ingestion import Ingestion, State
-from functions.operations.reconciliation import Reconciliation
+from functions.operations.reconcile.file_sums import Reconciliation
 from tests.unit.cli.cli_examples import PUBLISHED, REJECTED, SUBMITTED
 from tests.unit.operations.main_history import ORDERS, History
 

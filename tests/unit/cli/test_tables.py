@@ -9,7 +9,7 @@ from access.tables import TableState
 from cli import tables
 from functions.model.ingestion import Approval
 from functions.model.merge_commit import message, properties
-from functions.model.upkeep_note import TableUpkeep, UpkeepNote
+from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
 from tests.unit.cli.cli_examples import PUBLISHED

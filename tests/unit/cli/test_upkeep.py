@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.upkeep import report, warning
-from functions.adapters.iceberg_files import TableSize
+from functions.adapters.iceberg.files import TableSize
 from functions.adapters.s3 import StoredObject
-from functions.operations.compaction import Need, Progress, Step
-from functions.operations.dead_files import Accepted, DeadFiles
+from functions.operations.compaction.compact import Need, Progress, Step
+from functions.operations.upkeep.dead_files import Accepted, DeadFiles
 
 SIZE = TableSize(
     files=12, bytes=3_000_000, small=9, scattered=9, manifests=3, manifest_bytes=21_000

@@ -21,8 +21,8 @@ from dashboard import session
 from dashboard.actions_plan import Verb
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import replay
-from functions.operations.rebuild_ledger import rebuild
+from functions.operations.decisions.failed import replay
+from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Reason, Verdict

@@ -10,8 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import inbox_page, ingestion_page, overview_page
 from dashboard.session import Opened
-from functions.model.freshness import Freshness
-from functions.operations.failed import publish_anyway, replay
+from functions.model.notes.freshness import Freshness
+from functions.operations.decisions.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment

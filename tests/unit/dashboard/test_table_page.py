@@ -5,8 +5,8 @@ from typing import Any
 
 from access.tables import TableState
 from dashboard import table_page
-from functions.model.freshness import Freshness
-from functions.operations.failed import discard
+from functions.model.notes.freshness import Freshness
+from functions.operations.decisions.failed import discard
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
 from tests.fakes.job import passed, rejected
 from tests.unit.dashboard.test_page_views import everything, seen

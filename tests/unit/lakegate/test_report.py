@@ -58,13 +58,6 @@ def test_reports_in_one_object_survive_the_way(messages: list[str]) -> None:
     assert from_lines(to_lines(reports), "") == reports
 
 
-def test_a_report_of_an_older_release_names_no_files() -> None:
-    """A report of an older release, without a list of files, is valid."""
-    old = document()
-    del old["files"]
-    assert AuditReport.from_json(json.dumps(old)) == replace(REPORT, files=())
-
-
 def test_people_can_read_a_report() -> None:
     """A report is indented, and its text is not escaped."""
     assert '\n  "table": "shop.orders"' in REPORT.to_json()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.alert import Alert, Kind
@@ -16,7 +16,7 @@ from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
-from functions.operations.expire import expire
+from functions.operations.upkeep.expire import expire
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
@@ -222,20 +222,6 @@ def test_a_refused_press_may_be_done_later(deployment: Scenario, landed: LandedO
     refused, done = (answer.text for answer in answers(deployment))
     assert "is gone" in refused
     assert done.startswith(f"{ADA} approved a.parquet: it is audited")
-
-
-def test_buttons_of_an_older_release_are_understood() -> None:
-    """A button of an older release is executed once, but not after a discard."""
-    for decided in (False, True):
-        deployment, landed = failed()
-        now = deployment.ingestion(landed)
-        old = ActionRequest(Verb.REPLAY, Seen(now.id, f"1:{now.audited_hash}"), ADA).text()
-        if decided:
-            act(deployment.adapters, wish(deployment, landed, Verb.DISCARD, BOB))
-        for _ in range(2):
-            act(deployment.adapters, old)
-        assert deployment.ingestion(landed).attempt == (1 if decided else 2)
-        assert len(answers(deployment)) == 1 + decided
 
 
 def test_names_ping_nobody(deployment: Scenario, landed: LandedObject) -> None:

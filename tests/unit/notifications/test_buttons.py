@@ -117,13 +117,6 @@ def test_each_button_names_what_it_acts_on() -> None:
     assert section["text"]["text"] == f"{title}\nIngestion {notice.ingestion}"
 
 
-def test_a_button_of_an_older_release_names_no_other_file() -> None:
-    """A button of an older release without a file name shows no other file's name."""
-    (button, *_) = shown(REJECTED)
-    value = {"ingestion": REJECTED.id, "token": "1:ffff"}
-    assert pressed(button | {"value": json.dumps(value)}).title == "This file"
-
-
 def test_show_is_a_link_where_there_is_a_page() -> None:
     """With a quality page Show is a link there; without one it is answered."""
     *_, link = shown(REJECTED, REPORT, "https://lake.example")

@@ -14,11 +14,11 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
 from functions.model.ingestion import Ingestion, State
-from functions.model.upkeep_note import Look
-from functions.operations import dead_files
-from functions.operations.compaction import Step
-from functions.operations.dead_files import Accepted, judge
-from functions.operations.recognition import InDoubt
+from functions.model.notes.upkeep_note import Look
+from functions.operations.compaction.compact import Step
+from functions.operations.upkeep import dead_files
+from functions.operations.upkeep.dead_files import Accepted, judge
+from functions.operations.upkeep.recognition import InDoubt
 from lakegate import times
 from lakegate.errors import Transient
 from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
@@ -359,7 +359,7 @@ def test_a_deleter_with_a_wrong_clock_deletes_nothing_young(years: Years) -> Non
 
 
 def test_a_note_from_the_future_is_not_believed(years: Years) -> None:
-    """What an older release noted with a wrong clock makes no file due before its time."""
+    """What was noted with a wrong clock makes no file due before its time."""
     note = years.adapters.ledger.upkeep()
     years.adapters.ledger.save_upkeep(replace(note, kept_since="2030-01-01T00:00:00.000+00:00"))
     key = key_of("shop.orders", "a uuid", years.file("shop.orders", "a uuid", frozenset()))
@@ -401,7 +401,7 @@ def test_results_of_a_run_that_the_ledger_lost_stay(years: Years) -> None:
 
 
 def test_a_first_look_deletes_nothing(years: Years) -> None:
-    """Without a note of the last look, as older releases left it, the look is only noted."""
+    """Without a note of the last look, the look is only noted."""
     note = years.adapters.ledger.upkeep()
     years.adapters.ledger.save_upkeep(replace(note, look=Look()))
     years.clock.pass_((KEEP_DAYS + 2) * DAY)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli import json_output, terminal
-from functions.adapters.ledger_items import to_item
+from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import State
 from functions.model.merge_commit import message, properties
 from functions.notifications.alert_text import alert

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.operations.reconcile import reconciled
-from functions.pipeline.complete import conclude
-from functions.pipeline.versions import is_newer, status_among
+from functions.operations.reconcile.compare import reconciled
+from functions.pipeline.outcome.versions import is_newer, status_among
+from functions.pipeline.verdict.complete import conclude
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes.catalog import FakeTable
@@ -254,7 +254,7 @@ def test_an_approval_of_checks_does_not_cover_earlier_rows(deployment: Scenario)
 
 
 def test_a_report_that_names_no_files_needs_a_decision(deployment: Scenario) -> None:
-    """A version from an older release, whose data files are unknown, needs a decision."""
+    """A version whose data files are unknown needs a decision."""
     deployment.ended(script=lambda report: replace(report, files=()))
     held = deployment.ended()
     assert deployment.end(held) == "rejected CANNOT_REPLACE"

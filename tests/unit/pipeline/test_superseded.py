@@ -18,9 +18,9 @@ from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
 from functions.on_press import act
-from functions.operations.expire import expire
-from functions.operations.failed import Outcome
-from functions.operations.rebuild_ledger import rebuild
+from functions.operations.decisions.failed import Outcome
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.operations.upkeep.expire import expire
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from tests.fakes.faults import ProcessDied
