@@ -21,7 +21,7 @@ from pyiceberg.catalog.rest import RestCatalog
 
 from access import deployment
 from access.deployment import ROOT
-from cli import local_stack
+from cli.local import stack as local_stack
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import Ingestion, State

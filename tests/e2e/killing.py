@@ -14,7 +14,7 @@ import requests
 from botocore.exceptions import BotoCoreError, ClientError
 
 from access.deployment import ROOT
-from cli import local_stack
+from cli.local import stack as local_stack
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from tests.e2e.conftest import PAUSE, Gate

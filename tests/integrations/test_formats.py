@@ -12,7 +12,7 @@ from jsonschema import Draft7Validator
 from access.deployment import ROOT
 from access.editor_schema import contract_schema
 from access.measures import Measure
-from cli.metrics import text
+from cli.operate.metrics import text
 
 pytest.importorskip("check_jsonschema", reason="`make test-integrations` installs it")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from access.backfill import Handled, Progress, Step
-from cli.backfill import report
+from cli.files.backfill import report
 from functions.adapters.landing import Source
 from functions.model.ingestion import State
 from tests.unit.cli.cli_examples import REJECTED

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner
 
-from cli.ci_output import Format, Level, Result, of_audit, text
+from cli.contract.ci_output import Format, Level, Result, of_audit, text
 from cli.main import app
 from lakegate.contract.model import parse
 from lakegate.report import READABLE, AuditReport, CheckResult, Status, Verdict

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from cli import contracts
-from cli.contracts import push, withdraw
+from cli.contract import check as contracts
+from cli.contract.check import push, withdraw
 from functions.adapters.s3 import Missing, StoredContract
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 import typer
 
-from cli import failed
-from cli.options import confirm
+from cli.console.options import confirm
+from cli.ingestions import decide as failed
 from functions.operations.decisions.failed import Outcome
 from functions.operations.upkeep.expire import Expired
 from tests.unit.cli.cli_examples import AUDITED, PUBLISHED, REJECTED, SUBMITTED

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 
-from cli import flights
+from cli.local import flights
 from lakegate.contract.model import parse
 
 _FILE = Path(__file__).parents[3] / "contracts" / "nyc.flights.yaml"

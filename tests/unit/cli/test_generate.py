@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from cli.fault_injection import Fault
+from cli.files.fault_injection import Fault
+from cli.files.sample_files import TABLE, FileSpec, contract, parcels
 from cli.main import app
-from cli.sample_files import TABLE, FileSpec, contract, parcels
 from lakegate.contract.model import parse
 
 Generate = Callable[..., list[Path]]

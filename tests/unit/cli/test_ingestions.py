@@ -6,9 +6,9 @@ import pytest
 import typer
 
 from access.deployment import identified
-from cli import contract_test
-from cli.ingestions import page
-from cli.options import since
+from cli.console.options import since
+from cli.contract import local_test as contract_test
+from cli.ingestions.show import page
 from lakegate.errors import LakegateError
 from tests.fakes.clock import FakeClock
 from tests.fakes.examples import INGESTION, REPORT, WRONG, WRONG_FILE

@@ -12,7 +12,7 @@ import pytest
 
 from access.failing_rows import Finding, Inspection, Question, inspection
 from access.rows import Evidence
-from cli.inspect import document, page
+from cli.ingestions.inspect import document, page
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse
 from lakegate.diagnosis import BadCell

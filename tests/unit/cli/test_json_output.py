@@ -3,7 +3,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from cli import json_output
+from cli.console import json_output
 from functions.model.ingestion import Ingestion
 from tests.fakes.deployment import Deployment
 from tests.unit.cli.cli_examples import ERRORED, LANDED, PUBLISHED, QUEUED, REJECTED

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 import typer
 
-from cli import terminal
-from cli.local_stack import counted, counts, require_up, upkeep_words
+from cli.console import terminal
+from cli.local.stack import counted, counts, require_up, upkeep_words
 from functions.model.ingestion import Approval, State
 from functions.model.notes.freshness import Freshness
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote

@@ -1,7 +1,7 @@
 """`lakegate metrics` writes Prometheus's text format."""
 
 from access.measures import Measure
-from cli.metrics import text
+from cli.operate.metrics import text
 
 
 def test_measures_are_gauges_with_labels() -> None:

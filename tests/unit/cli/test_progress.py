@@ -3,7 +3,7 @@ import io
 from rich.console import Console
 
 from access.follow import TrackedIngestion
-from cli.progress import show_progress
+from cli.ingestions.progress import show_progress
 from tests.unit.cli.cli_examples import PUBLISHED, QUEUED
 
 

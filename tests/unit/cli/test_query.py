@@ -6,7 +6,7 @@ import io
 import pyarrow as pa
 import pytest
 
-from cli.query import print_csv, print_table
+from cli.tables.query import print_csv, print_table
 
 
 def answer(rows: int) -> pa.RecordBatchReader:

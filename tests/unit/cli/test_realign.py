@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from cli.realign import document, lines
+from cli.ledger.realign import document, lines
 from functions.operations.recovery.realign import Done, Realigned
 from functions.operations.recovery.realign_plan import Decision, Kind
 from tests.unit.cli.cli_examples import PUBLISHED, REJECTED

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import typer
 
-from cli.ledger import restored_summary
-from cli.reconcile import report
+from cli.ledger.commands import restored_summary
+from cli.ledger.reconcile import report
 from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.file_sums import Reconciliation
 from tests.unit.cli.cli_examples import PUBLISHED, REJECTED, SUBMITTED

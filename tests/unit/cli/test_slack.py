@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from cli import slack
+from cli.local import slack
 from functions.notifications.alert_text import alert
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread

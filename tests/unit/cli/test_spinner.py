@@ -6,7 +6,7 @@ import time
 import pytest
 from rich.console import Console
 
-from cli.spinner import Spinner
+from cli.console.spinner import Spinner
 
 
 def drawn(spinner: Spinner, text: io.StringIO) -> str:

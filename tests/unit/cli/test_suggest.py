@@ -7,8 +7,8 @@ import pytest
 
 from access.contract_check import check
 from access.contract_hints import hints
-from cli.contracts import suggested
-from cli.suggest.trial import cell
+from cli.contract.check import suggested
+from cli.contract.suggest.trial import cell
 from lakegate.contract.columns import Column, declared_type, default_type
 from lakegate.contract.reading.yaml import load
 from lakegate.errors import LakegateError

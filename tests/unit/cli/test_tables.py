@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from access.tables import TableState
-from cli import tables
+from cli.tables import tables
 from functions.model.ingestion import Approval
 from functions.model.merge_commit import message, properties
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console, RenderableType
 
 from access.follow import TrackedIngestion
-from cli import terminal
-from cli.progress import progress_table
+from cli.console import terminal
+from cli.ingestions.progress import progress_table
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion
 from lakegate.report import Reason

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.upkeep import report, warning
+from cli.tables.upkeep import report, warning
 from functions.adapters.iceberg.files import TableSize
 from functions.adapters.s3 import StoredObject
 from functions.operations.compaction.compact import Need, Progress, Step

@@ -14,7 +14,7 @@ from access.contract_check import check
 from access.deployment import ROOT
 from access.editor_schema import contract_schema
 from access.editor_words import WORDS
-from cli import sample_files
+from cli.files import sample_files
 from cli.main import app
 from lakegate.contract.reading.settings import FORMATS
 from tests.unit.contract.contract_texts import contract_text, editor_problems, problems_of

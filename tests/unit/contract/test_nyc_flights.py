@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from access.contract_check import check
-from cli import flights
+from cli.local import flights
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Rule

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import json_output, terminal
+from cli.console import json_output, terminal
 from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import State
 from functions.model.merge_commit import message, properties

@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from cli import json_output, terminal
-from cli.ingestions import page
+from cli.console import json_output, terminal
+from cli.ingestions.show import page
 from dashboard import actions_plan
 from dashboard.actions_plan import offered
 from functions.model.alert import Kind
