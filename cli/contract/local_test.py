@@ -13,7 +13,7 @@ from rich.text import Text
 
 from access.contract_check import check
 from access.local_audit import audits, data_files
-from cli.console import json_output, terminal
+from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson
 from cli.contract import ci_output
 from cli.contract.ci_output import AsFormat, Format
@@ -58,9 +58,9 @@ def try_out(
 
 def page(report: AuditReport) -> Group:
     """Render a report: the verdict, the checks that did not pass, and rows that break them."""
-    telling = terminal.checks(asdict(result) for result in report.checks)
+    telling = audit.checks(asdict(result) for result in report.checks)
     table = [telling] if telling.row_count else []
-    return Group(_facts(report), *table, *terminal.samples(report))
+    return Group(_facts(report), *table, *audit.samples(report))
 
 
 def _facts(report: AuditReport) -> RenderableType:
@@ -75,6 +75,6 @@ def _facts(report: AuditReport) -> RenderableType:
             ("rows read", f"{report.rows_read:,}" if report.rows_read else ""),
             ("rows quarantined", f"{report.rows_rejected:,}" if report.rows_rejected else ""),
             ("schema changes", "; ".join(report.schema_changes)),
-            ("checks", terminal.check_counts(counted)),
+            ("checks", audit.check_counts(counted)),
         ]
     )

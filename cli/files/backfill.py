@@ -14,7 +14,7 @@ from access.deployment import find
 from access.uploads import BadTarget, chosen
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
-from cli.files.drop import EXIT_CODES
+from cli.ingestions.wait import EXIT_CODES
 from functions.adapters.all import Adapters
 from lakegate.landing import ID_PART, hidden_rule
 from lakegate.text import one_line

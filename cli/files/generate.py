@@ -14,8 +14,9 @@ from access.follow import TrackedIngestion
 from access.uploads import put
 from cli.console import terminal
 from cli.console.terminal import progress_printer
-from cli.files.drop import list_uploads, wait_for
+from cli.files.drop import list_uploads
 from cli.files.fault_injection import MEANING, Fault
+from cli.ingestions.wait import wait_for
 from functions.adapters.all import Adapters
 
 _PATIENCE = 900.0  # seconds
@@ -88,7 +89,7 @@ def generate(
 
 
 def _upload(adapters: Adapters, contract: Path, files: Iterable[Path]) -> list[TrackedIngestion]:
-    from cli.contract.check import push
+    from cli.contract.in_force import push
     from lakegate.contract.model import parse
 
     push(adapters.lake, [contract], progress_printer())

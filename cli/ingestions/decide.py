@@ -1,6 +1,5 @@
-"""`lakegate replay`, `publish`, `discard`, `accept` and `expire`: handle failed ingestions."""
+"""`lakegate replay`, `publish` and `discard`: decide on a failed ingestion."""
 
-from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,15 +8,14 @@ import typer
 from access import decisions, outcomes
 from access.deployment import find, identified
 from access.follow import TrackedIngestion
-from cli.console import json_output, terminal
-from cli.console.options import AsJson, By, Id, Seconds, Wait, Yes, confirm
-from cli.files.drop import exit_code, wait_for
+from cli.console import terminal
+from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
+from cli.ingestions.wait import exit_code, wait_for
 from functions.model.ingestion import ALERTED
 from lakegate.landing import ID_PART
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
     from functions.operations.decisions.failed import Outcome
-    from functions.operations.upkeep.expire import Expired
 
 _Despite = Annotated[
     str,
@@ -140,69 +138,3 @@ def _report_next_step(outcome: "Outcome") -> None:
     if left := outcomes.left(outcome):
         terminal.err().print(left, style="yellow", soft_wrap=True)
     terminal.out().print(f"Progress: `lakegate show {outcome.ingestion.id[:ID_PART]}`")
-
-
-# `lakegate accept`: make a file's drift the new baseline.
-
-
-def accept(
-    context: typer.Context,
-    identity: Id,
-    by: By,
-    reason: Annotated[str, typer.Option(help="Reason why this is normal from now on.")],
-) -> None:
-    """Accept the drift of a file: use this file as the new drift baseline.
-
-    This publishes nothing: use `lakegate publish` or `lakegate replay` for a rejected file.
-    """
-    from functions.pipeline.outcome import baselines
-
-    adapters = find(context.obj).adapters()
-    ingestion = identified(adapters.ledger, identity)
-    accepted = baselines.accept(adapters, ingestion, by, reason)
-    message = f"{accepted.by} accepted {ingestion.landed.key} on {accepted.at}: {accepted.reason}"
-    terminal.out().print(message, soft_wrap=True)
-
-
-# `lakegate expire`: delete failed branches older than the policy.
-
-
-def expire(
-    context: typer.Context,
-    days: Annotated[
-        int | None,
-        typer.Option("--older-than", min=0, help="Age in days. Default: the deployment's policy."),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only list what would be deleted.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Delete failed branches older than the policy, and the data files that only they reach.
-
-    Keeps every file that another branch or any later commit of main reaches. Exits 1 if something
-    could not be deleted; the next run tries again.
-    """
-    from functions.operations.upkeep.expire import expire as expired_of
-
-    adapters = find(context.obj).adapters()
-    policy = adapters.settings.keep_days if days is None else days
-    done = []
-    for each in expired_of(adapters, policy, dry_run=dry_run):
-        done.append(each)
-        if not as_json:
-            terminal.out().print(line(each, dry_run=dry_run), soft_wrap=True)
-    if as_json:
-        typer.echo(json_output.text([asdict(each) for each in done]))
-    elif not done:
-        terminal.err().print(f"no failed branch is older than {policy} days")
-    if any(each.left for each in done):
-        raise typer.Exit(1)
-
-
-def line(expired: "Expired", *, dry_run: bool) -> str:
-    """Describe the deletion of one ingestion's branches, or of one unused branch."""
-    what = ", ".join(expired.branches) or expired.ingestion[:ID_PART]
-    if expired.left:
-        return f"{what}: not deleted completely: {expired.left}"
-    return f"{what}: {'would be deleted' if dry_run else 'deleted'}"

@@ -1,4 +1,4 @@
-"""`lakegate runs` and `show`: print the ledger and audit reports."""
+"""`lakegate show`: print an ingestion and its audit report."""
 
 from typing import Annotated
 
@@ -7,50 +7,14 @@ from rich.console import Group, RenderableType
 
 from access.deployment import find, identified
 from access.follow import TrackedIngestion
-from access.ingestions import Wanted
-from access.ingestions import find as find_ingestions
 from access.outcomes import attempt, job_run, waits, with_others
 from access.shared_runs import places
-from cli.console import json_output, terminal
-from cli.console.options import AsJson, Id, since
+from cli.console import audit, json_output, terminal
+from cli.console.options import AsJson, Id
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion
-from functions.model.shown_state import ShownState
 from lakegate.report import AuditReport
 from lakegate.text import one_line
-
-
-def runs(
-    context: typer.Context,
-    table: Annotated[str, typer.Option(help="Only ingestions of this table.")] = "",
-    state: Annotated[ShownState | None, typer.Option(help="Only ingestions in this state.")] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            parser=since, metavar="TIME", help="Only what landed since then: 2026-11-02, 36h, 7d."
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Most ingestions; 0 for all.")] = 50,
-    is_waiting: Annotated[
-        bool, typer.Option("--waiting", help="What needs a decision, oldest first.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """List ingestions, newest first; with --waiting those that need a decision, oldest first."""
-    adapters = find(context.obj).adapters()
-    wanted = Wanted(table, state, since or "", limit)
-    found = find_ingestions(adapters, wanted, is_waiting=is_waiting)
-    listed = found.ingestions
-    if as_json:
-        typer.echo(json_output.text([json_output.of_ingestion(each) for each in listed]))
-    elif listed:
-        made = terminal.waiting(listed, adapters.now()) if is_waiting else terminal.runs(listed)
-        terminal.out().print(made)
-    else:
-        nothing = "Nothing waits for a decision" if is_waiting else "No matching ingestions"
-        terminal.err().print(nothing)
-    if found.more:
-        terminal.err().print(f"Only {limit:,} of them; --limit 0 lists all", style="dim")
 
 
 def show(
@@ -110,7 +74,7 @@ def page(
                 ("contract", ingestion.contract_key),
                 ("approved", _approval(ingestion)),
                 ("actions", _actions(ingestion)),
-                ("checks", terminal.check_counts(ingestion.check_counts)),
+                ("checks", audit.check_counts(ingestion.check_counts)),
                 ("rows quarantined", _quarantined(report)),
                 ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),
@@ -122,12 +86,12 @@ def page(
     ]
     if ingestion.parts:
         parts.append(_files(ingestion))
-    remarkable = terminal.checks(ingestion.checks)
+    remarkable = audit.checks(ingestion.checks)
     if remarkable.row_count:
         parts.append(remarkable)
     if report:
-        parts.extend(terminal.samples(report))
-        parts.append(terminal.cost(report, verbose=verbose))
+        parts.extend(audit.samples(report))
+        parts.append(audit.cost(report, verbose=verbose))
     return Group(*parts)
 
 

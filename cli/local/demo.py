@@ -11,9 +11,9 @@ from rich.text import Text
 
 from access.deployment import Deployment, checkout, home, of_stack
 from access.follow import TrackedIngestion, dropped, finished, follow
-from cli.console import terminal
+from cli.console import audit, terminal
 from cli.ingestions.progress import progress_table, show_progress
-from cli.local import slack
+from cli.local import slack_messages
 from cli.local import stack as local_stack
 from cli.tables.query import rows
 from functions.adapters.all import Adapters
@@ -150,9 +150,9 @@ def _show_rejection(console: Console, deployment: Deployment, bad: TrackedIngest
         )
     )
     failing = [check for check in bad.ingestion.checks if check["status"] in ("fail", "error")]
-    console.print(terminal.checks(failing))
-    message = slack.message_about(deployment.addresses["slack"], bad.ingestion.id)
-    console.print(slack.panel(message))
+    console.print(audit.checks(failing))
+    message = slack_messages.message_about(deployment.addresses["slack"], bad.ingestion.id)
+    console.print(slack_messages.panel(message))
 
 
 def _show_commands(console: Console, bad: TrackedIngestion) -> None:

@@ -1,7 +1,6 @@
 """`lakegate slack`: show the local Slack's messages, and press their buttons."""
 
 import html
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -10,91 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
 from access.deployment import find, home, identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, Id
-from functions.notifications.email import MARKS, SIGNS
+from cli.local.slack_messages import about, ask, message_about, messages, panel, with_replies
 from functions.notifications.slack_buttons import LABELS, REASON, Verb
 from infra.local import stack_file
-from lakegate.errors import LakegateError, Transient
-
-_PATIENCE, _PAUSE = 240, 0.2  # seconds
-_STYLES = {
-    "block": "cyan",
-    "code": "cyan",
-    "bold": "bold",
-    "link": "underline",
-    ":x:": "red",
-    ":white_check_mark:": "green",
-}
-
-
-def message_about(address: str, ingestion: str) -> Mapping[str, Any]:
-    """Return the newest message of the local Slack at `address` about an ingestion.
-
-    Includes the `replies` in its thread. Waits, as the alert may still be in its queue. Raises
-    LakegateError NO_MESSAGE if none arrives.
-    """
-    deadline = time.monotonic() + _PATIENCE
-    while not (about := _about(every := _messages(address), ingestion)):
-        if time.monotonic() > deadline:
-            message = f"no Slack message about ingestion {ingestion} arrived"
-            raise LakegateError("NO_MESSAGE", message)
-        time.sleep(_PAUSE)
-    return _with_replies(about[-1], every)
-
-
-def _with_replies(
-    message: Mapping[str, Any], every: Iterable[Mapping[str, Any]]
-) -> Mapping[str, Any]:
-    return {**message, "replies": [m for m in every if m.get("thread_ts") == message["ts"]]}
-
-
-def _about(every: list[Mapping[str, Any]], ingestion: str) -> list[Mapping[str, Any]]:
-    return [message for message in every if ingestion in str(message.get("blocks"))]
-
-
-def _messages(address: str) -> list[Mapping[str, Any]]:
-    return list(_ask(address, "messages", {}))
-
-
-def panel(message: Mapping[str, Any]) -> Panel:
-    """Render a message like its channel does, with its thread's replies in short."""
-    blocks = [_block(block) for block in message["blocks"]]
-    replies = [Text(f"↳ {html.unescape(m['text'])}\n", "dim") for m in message.get("replies", [])]
-    where = "thread in " if message.get("thread_ts") else ""
-    title = Text(f"Slack {where}{message['channel']}", "bold")
-    body = Text("\n").join([*blocks, *replies])
-    return Panel.fit(body, title=title, title_align="left", border_style="magenta")
-
-
-def _block(block: Mapping[str, Any]) -> Text:
-    if block["type"] == "actions":
-        buttons = (element["text"]["text"] for element in block["elements"])
-        return Text("  ".join(f"[{words}]" for words in buttons) + "\n", "reverse")
-    if block["type"] == "context":
-        return Text("\n").join(_marked(element["text"]) for element in block["elements"])
-    words = block["text"]["text"]
-    return Text(f"{words}\n", "bold") if block["type"] == "header" else _marked(words)
-
-
-def _marked(words: str) -> Text:
-    made, end = Text(), 0
-    for found in MARKS.finditer(words):
-        made.append(html.unescape(words[end : found.start()]))
-        kind = str(found.lastgroup)
-        style = _STYLES.get(found[0]) or _STYLES.get(kind, "")
-        made.append(SIGNS.get(found[0]) or html.unescape(found[kind]), style)
-        end = found.end()
-    return made.append(html.unescape(words[end:]) + "\n")
-
-
-# `lakegate slack list`, `show` and `press`: read the local Slack, and press a button there.
-
-_READ = ("messages", "_person")
-_SECONDS = 120  # the local Slack retries requests to the app
+from lakegate.errors import LakegateError
 
 slack = typer.Typer(
     no_args_is_help=True,
@@ -112,7 +34,7 @@ def list_command(
     as_json: AsJson = False,
 ) -> None:
     """List the messages in the local Slack's channels, newest first, with their replies."""
-    every = _messages(_local(context.obj))
+    every = messages(_local(context.obj))
     found = newest(every, channel)[:limit]
     if as_json:
         typer.echo(json_output.text([dict(message) for message in found]))
@@ -145,7 +67,7 @@ def show_command(context: typer.Context, identity: Id) -> None:
     """Show the local Slack's messages about an ingestion, as its channel does."""
     address = _local(context.obj)
     ingestion = identified(find().adapters().ledger, identity)
-    for each in panels(_messages(address), ingestion.id):
+    for each in panels(messages(address), ingestion.id):
         terminal.out().print(each)
 
 
@@ -154,11 +76,11 @@ def panels(every: list[Mapping[str, Any]], ingestion: str) -> list[Panel]:
 
     Raises LakegateError NO_MESSAGE.
     """
-    found = _about(every, ingestion)
+    found = about(every, ingestion)
     if not found:
         message = f"no Slack message is about ingestion {ingestion}\nA good file causes none."
         raise LakegateError("NO_MESSAGE", message)
-    return [panel(_with_replies(message, every)) for message in found]
+    return [panel(with_replies(message, every)) for message in found]
 
 
 def _local(stage: str) -> str:
@@ -185,12 +107,12 @@ def press(
     if not ingestion.has_failed:
         raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail, so it has no alert")
     asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}
-    before = _ask(address, "_person", {"as": person})
-    _require_ok(_ask(address, "_press", asked))
-    after = _ask(address, "_person", {"as": person})
+    before = ask(address, "_person", {"as": person})
+    _require_ok(ask(address, "_press", asked))
+    after = ask(address, "_person", {"as": person})
     for form in after["forms"][len(before["forms"]) :]:
         wanted = {"view": form["id"], "values": {REASON: reason}, "as": person}
-        wrong = _require_ok(_ask(address, "_submit", wanted))["response"].get("errors", {})
+        wrong = _require_ok(ask(address, "_submit", wanted))["response"].get("errors", {})
         if wrong:
             raise LakegateError("NOT_SUBMITTED", f"{wrong[REASON]} (--reason TEXT)")
     for words in after["private"][len(before["private"]) :]:
@@ -200,8 +122,9 @@ def press(
 def _alert(address: str, ingestion: str) -> str:
     """Return the time of the newest message with buttons for an ingestion. Raises LakegateError."""
     message_about(address, ingestion)  # waits for it
-    messages = _messages(address)
-    times = [m["ts"] for m in messages if ingestion in str(m["blocks"]) and _has_buttons(m)]
+    times = [
+        m["ts"] for m in messages(address) if ingestion in str(m["blocks"]) and _has_buttons(m)
+    ]
     if not times:
         message = "its alert has no buttons any more: it is resolved"
         raise LakegateError("NO_BUTTONS", message)
@@ -210,25 +133,6 @@ def _alert(address: str, ingestion: str) -> str:
 
 def _has_buttons(message: Mapping[str, Any]) -> bool:
     return any(block["type"] == "actions" for block in message["blocks"])
-
-
-def _ask(address: str, what: str, payload: dict[str, Any]) -> Any:
-    """Return the local Slack's answer. Raises Transient SLACK_UNAVAILABLE."""
-    import requests  # it takes its time, which help does not need
-
-    url = f"{address}/{what}"
-    try:
-        if what in _READ:
-            answer = requests.get(url, payload, timeout=_SECONDS)
-            answer.raise_for_status()
-        else:
-            answer = requests.post(url, json=payload, timeout=_SECONDS)
-        return answer.json()
-    except requests.ConnectionError as error:
-        message = f"the local Slack at {address} is down: run `lakegate up`"
-        raise Transient("SLACK_UNAVAILABLE", message) from error
-    except (requests.RequestException, ValueError) as error:
-        raise Transient("SLACK_UNAVAILABLE", f"the local Slack: {error}") from error
 
 
 def _require_ok(answer: dict[str, Any]) -> dict[str, Any]:

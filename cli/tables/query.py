@@ -1,9 +1,8 @@
-"""`lakegate query` and `page`: read tables by SQL or in a browser."""
+"""`lakegate query`: read tables by SQL."""
 
 import csv
 import io
 import json
-import logging
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from access.deployment import Choice, find
+from access.deployment import find
 from cli.console import terminal
-from cli.console.spinner import SPINNER
 from functions.model.commits import MAIN
 from lakegate.text import escaped_json, visible
 
@@ -108,19 +106,3 @@ def _is_number(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-
-
-# `lakegate page`: serve the quality page on this machine only.
-
-
-def page(
-    context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine.")] = 8501,
-    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
-) -> None:
-    """Serve the quality page: ingestions, failed checks and tables."""
-    from dashboard.serving import serve  # a second to import, which no other command waits for
-
-    SPINNER.stop()
-    logging.disable(logging.NOTSET)  # an error of the page is told in its log only
-    serve(Choice.of(context.obj), port, open_browser=open_)

@@ -1,8 +1,7 @@
-"""`lakegate tables` and `log`: list the tables, and main's commits of one."""
+"""`lakegate tables`: list the tables, and what the last upkeep found."""
 
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import RenderableType
@@ -11,17 +10,12 @@ from access.deployment import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from functions.adapters.all import Adapters
-from functions.model.commits import MAIN, Commit
-from functions.model.merge_commit import Published, gains, published
+from functions.model.commits import MAIN
 from functions.model.notes.upkeep_note import TableUpkeep
-from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
 from lakegate.text import one_line
 
 if TYPE_CHECKING:
     from access.tables import Reader
-
-_HASH = 12  # characters of a commit's hash
 
 
 @dataclass(frozen=True)
@@ -89,67 +83,3 @@ def _upkeep(found: TableUpkeep | None) -> tuple[str, str, str]:
     if not found:
         return "-", "-", "-"
     return f"{found.small_share:.0%}", f"{found.metadata_bytes:,}", f"{found.dead_bytes:,}"
-
-
-def log(
-    context: typer.Context,
-    table: Annotated[str, typer.Argument(help="Table, for example nyc.flights.")],
-    limit: Annotated[int, typer.Option(min=1, help="Most commits.")] = 20,
-    as_json: AsJson = False,
-) -> None:
-    """Show main's commits of a table, newest first: what was published, by whom, why."""
-    found = commits(find(context.obj).adapters(), table, limit)
-    if as_json:
-        typer.echo(json_output.text([document(commit, table) for commit in found]))
-    else:
-        terminal.out().print(log_of(found, table))
-
-
-def log_of(found: list[Commit], table: str) -> RenderableType:
-    """Return the commits of a table, one below the other."""
-    made = terminal.table("time (UTC)", "commit", "rows", "what", right=["rows"])
-    for commit in found:
-        gained = gains(commit).get(table)
-        rows = "" if gained is None else f"{gained:+,}"
-        made.add_row(commit.time[:19], commit.hash[:_HASH], rows, _what(commit))
-    return made
-
-
-def commits(adapters: Adapters, table: str, limit: int) -> list[Commit]:
-    """Return main's last commits that changed a table. Raises LakegateError NO_COMMITS."""
-    history = adapters.catalog.history()
-    found = list(islice((commit for commit, names in history if table in names), limit))
-    if not found:
-        message = f"main has no commit of {table}\nList the tables with `lakegate tables`."
-        raise LakegateError("NO_COMMITS", message)
-    return found
-
-
-def document(commit: Commit, table: str) -> dict[str, Any]:
-    """Return a commit as JSON; `rows` is by how many the table grew, null if others wrote it."""
-    return {
-        "hash": commit.hash,
-        "time": commit.time,
-        "author": commit.author,
-        "message": commit.message,
-        "rows": gains(commit).get(table),
-        "ingestions": [asdict(each) for each in published(commit)],
-    }
-
-
-def _what(commit: Commit) -> str:
-    """Return the message, who decided it, and the ingestion if it is one alone."""
-    members = published(commit)
-    lines = [one_line(commit.message), *filter(None, map(_decision, members))]
-    if len(members) == 1:
-        lines.append(f"`lakegate show {members[0].id[:ID_PART]}`")
-    return "\n".join(lines)
-
-
-def _decision(member: Published) -> str:
-    """Return who published it anyway, or requested the change, and why; "" for neither."""
-    if member.approved_by:
-        return one_line(f"approved by {member.approved_by}: {member.approved_because}")
-    if member.asked_by:
-        return one_line(f"requested by {member.asked_by}: {member.asked_because}").rstrip(": ")
-    return ""

@@ -20,9 +20,9 @@ from rich.console import Console
 
 from access.deployment import ROOT
 from cli.contract import ci_output
-from cli.contract.check import suggested
 from cli.contract.ci_output import Format
 from cli.contract.local_test import page
+from cli.contract.suggest.command import suggested
 from infra.local.contract_test import audit, passed
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict

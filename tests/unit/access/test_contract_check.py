@@ -305,7 +305,12 @@ def test_a_primary_key_is_said_to_be_checked_within_each_file() -> None:
 
 @pytest.mark.parametrize(
     "file",
-    ["contracts/nyc.flights.yaml", "cli/files/sample_files.yaml", "docs/start.md", "docs/contracts.md"],
+    [
+        "contracts/nyc.flights.yaml",
+        "cli/files/sample_files.yaml",
+        "docs/start.md",
+        "docs/contracts.md",
+    ],
 )
 def test_what_is_shipped_keeps_to_the_version_that_it_declares(file: str) -> None:
     """A shipped contract is valid by the newest schema, and uses no keyword newer than it says."""

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from access.follow import TrackedIngestion, dropped
-from cli.files.drop import exit_code, explain, stopped, wait_for
+from cli.ingestions.wait import exit_code, explain, stopped, wait_for
 from functions.model.ingestion import Ingestion
 from lakegate.landing import ingestion_id
 from lakegate.report import AuditReport

@@ -7,7 +7,7 @@ import pytest
 
 from access.contract_check import check
 from access.contract_hints import hints
-from cli.contract.check import suggested
+from cli.contract.suggest.command import suggested
 from cli.contract.suggest.trial import cell
 from lakegate.contract.columns import Column, declared_type, default_type
 from lakegate.contract.reading.yaml import load

@@ -22,7 +22,7 @@ from lakegate.report import AuditReport, CheckResult, Status
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.examples import WRONG, WRONG_FILE
 from tests.fakes.job import Script, crashed, passed, rejected
-from tests.unit.cli.test_terminal import shown
+from tests.unit.cli.shown import shown
 
 CONTRACT = """\
 kind: DataContract

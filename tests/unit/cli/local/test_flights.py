@@ -10,7 +10,7 @@ from pyarrow import parquet
 from cli.local import flights
 from lakegate.contract.model import parse
 
-_FILE = Path(__file__).parents[3] / "contracts" / "nyc.flights.yaml"
+_FILE = Path(__file__).parents[4] / "contracts" / "nyc.flights.yaml"
 _CONTRACT = parse(_FILE.read_text(encoding="utf-8"), "contract")
 _NEW_YEAR = date(2013, 1, 1)
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from cli.contract import check as contracts
-from cli.contract.check import push, withdraw
+from cli.contract.in_force import in_force as in_force_of
+from cli.contract.in_force import push, withdraw
 from functions.adapters.s3 import Missing, StoredContract
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
@@ -121,7 +121,7 @@ def test_the_contracts_in_force_are_listed_by_table() -> None:
         text = ORDERS.replace("orders", name).encode()
         lake.put_text(f"contracts/shop.{name}.yaml", text)
     lake.put_text("contracts/shop.broken.yaml", b"kind: nothing of the kind")
-    assert [each.contract.table for each in contracts.in_force(lake)] == [
+    assert [each.contract.table for each in in_force_of(lake)] == [
         "shop.items",
         "shop.orders",
     ]

@@ -1,20 +1,17 @@
 from dataclasses import asdict, replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-import typer
 
 from access.deployment import identified
-from cli.console.options import since
-from cli.contract import local_test as contract_test
+from cli.contract import local_test
 from cli.ingestions.show import page
 from lakegate.errors import LakegateError
 from tests.fakes.clock import FakeClock
 from tests.fakes.examples import INGESTION, REPORT, WRONG, WRONG_FILE
 from tests.fakes.ledger import FakeLedger
 from tests.unit.cli.cli_examples import LANDED, PUBLISHED, QUEUED
-from tests.unit.cli.test_terminal import shown
+from tests.unit.cli.shown import shown
 
 _FIRST = replace(LANDED, id="0123" + 28 * "a")
 _SECOND = replace(LANDED, id="0124" + 28 * "b")
@@ -69,7 +66,7 @@ def test_a_wrong_file_is_one_sentence() -> None:
     """Columns that the reason names are not repeated check by check, nor by `contract test`."""
     kept = tuple(map(asdict, WRONG_FILE.checks))
     wrong = replace(INGESTION, reason=WRONG_FILE.reason, checks=kept)
-    for text in (shown(page(wrong, WRONG_FILE)), shown(contract_test.page(WRONG_FILE))):
+    for text in (shown(page(wrong, WRONG_FILE)), shown(local_test.page(WRONG_FILE))):
         assert WRONG.sentence in text
         assert text.count("carrier") == 1
 
@@ -88,24 +85,3 @@ def test_the_run_and_the_files_that_it_shared_are_shown() -> None:
     assert "published with 2 other files" in text
     assert "job run 00run (shared)" in text
     assert "progress" not in text
-
-
-@pytest.mark.parametrize("text", ["2026-03-01T12:00+00:00", "2026-03-01T13:00:00+01:00"])
-def test_a_time_is_read_in_its_zone(text: str) -> None:
-    """`--since` takes a time with its zone."""
-    assert since(text) == "2026-03-01T12:00:00.000+00:00"
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90min", 5400), ("36h", 129_600), ("7d", 604_800)])
-def test_a_time_may_be_so_long_ago(text: str, seconds: int) -> None:
-    """`--since` takes minutes, hours and days before now."""
-    then = datetime.fromisoformat(since(text))  # first: it is from before this moment
-    gone = datetime.now(UTC) - then
-    assert timedelta() <= gone - timedelta(seconds=seconds) < timedelta(minutes=1)
-
-
-@pytest.mark.parametrize("text", ["", "yesterday", "7", "2026-13-01", "-7d"])
-def test_what_is_no_time_is_refused(text: str) -> None:
-    """Anything else is refused with examples."""
-    with pytest.raises(typer.BadParameter, match="36h"):
-        since(text)

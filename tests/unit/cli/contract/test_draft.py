@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from cli.contract.check import suggested
+from cli.contract.suggest.command import suggested
 from cli.main import app
 from lakegate.contract.checks import Metric
 from lakegate.contract.model import Contract, parse

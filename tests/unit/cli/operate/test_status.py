@@ -5,14 +5,19 @@ from dataclasses import replace
 import pytest
 import typer
 
-from cli.console import terminal
-from cli.local.stack import counted, counts, require_up, upkeep_words
+from cli.operate.status import (
+    counted,
+    counts,
+    require_up,
+    shared_runs_table,
+    upkeep_words,
+)
 from functions.model.ingestion import Approval, State
 from functions.model.notes.freshness import Freshness
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from tests.fakes.deployment import Deployment
 from tests.fakes.faults import Fault, unavailable
-from tests.unit.cli.test_terminal import shown
+from tests.unit.cli.shown import shown
 from tests.unit.pipeline.test_shared_runs import SHARED
 
 
@@ -37,7 +42,7 @@ def test_files_that_wait_are_counted_beside_the_runs(deployment: Deployment) -> 
     assert document["counts"]["published"] == 1
     up = [{"id": run, "name": name, "state": "RUNNING"}]
     assert document["shared_runs"] == {"waiting": 2, "up": up, "problem": None}
-    text = shown(terminal.shared_runs(document["shared_runs"]))
+    text = shown(shared_runs_table(document["shared_runs"]))
     assert text == f"files that wait for a shared run 2 shared run running, {name}, {run}"
 
 
@@ -47,9 +52,7 @@ def test_runs_that_cannot_be_read_hide_nothing_else(deployment: Deployment) -> N
     document = counts(deployment.adapters)
     assert document["counts"]["published"] == 1
     assert document["shared_runs"]["up"] is None
-    assert document["shared_runs"]["problem"] in shown(
-        terminal.shared_runs(document["shared_runs"])
-    )
+    assert document["shared_runs"]["problem"] in shown(shared_runs_table(document["shared_runs"]))
 
 
 def test_the_last_upkeep_is_summed(deployment: Deployment) -> None:
@@ -76,7 +79,7 @@ def test_a_deployment_without_shared_runs_has_none_to_show() -> None:
     """Without shared runs nothing is shown of them."""
     found = counts(Deployment().adapters)["shared_runs"]
     assert found == {"waiting": 0, "up": [], "problem": None}
-    assert shown(terminal.shared_runs(found)) == ""
+    assert shown(shared_runs_table(found)) == ""
 
 
 def test_states_are_counted_as_people_mean_them(deployment: Deployment) -> None:

@@ -2,14 +2,14 @@ from typing import Any
 
 import pytest
 
-from cli.local import slack
+from cli.local import slack, slack_messages
 from functions.notifications.alert_text import alert
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
 from lakegate.errors import LakegateError
 from tests.unit.cli.cli_examples import REJECTED
-from tests.unit.cli.test_terminal import shown
+from tests.unit.cli.shown import shown
 
 
 def section(text: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def test_an_alert_can_be_read_on_a_terminal() -> None:
     sent = alert(REJECTED, None)
 
     text = shown(
-        slack.panel({"channel": "#orders", "text": sent.text, "blocks": list(sent.blocks)})
+        slack_messages.panel({"channel": "#orders", "text": sent.text, "blocks": list(sent.blocks)})
     )
 
     assert "Slack #orders" in text
@@ -34,7 +34,7 @@ def test_slack_marks_are_shown_and_not_printed() -> None:
     """Slack's markup is rendered: bold, code, fences, crosses and escapes."""
     blocks = [section(":x: *id* on `a&amp;b`: 1 &lt; 2\n```x = null```")]
 
-    text = shown(slack.panel({"channel": "#orders", "blocks": blocks}))
+    text = shown(slack_messages.panel({"channel": "#orders", "blocks": blocks}))
 
     assert "✗ id on a&b: 1 < 2" in text
     assert "x = null" in text
@@ -47,7 +47,7 @@ def test_a_thread_is_shown_with_its_count_its_buttons_and_its_replies() -> None:
     sent = headline(thread)
     replies = [{"text": "Published after replay: b &lt;1&gt;"}]
     about = {"channel": "#orders", "text": "", "blocks": list(sent.blocks), "replies": replies}
-    text = shown(slack.panel(about))
+    text = shown(slack_messages.panel(about))
     for part in ("2 with the same cause", "[Replay]", "↳ Published after replay: b <1>"):
         assert part in text
 

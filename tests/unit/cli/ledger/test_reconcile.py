@@ -7,11 +7,9 @@ from dataclasses import replace
 import pytest
 import typer
 
-from cli.ledger.commands import restored_summary
 from cli.ledger.reconcile import report
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import State
 from functions.operations.reconcile.file_sums import Reconciliation
-from tests.unit.cli.cli_examples import PUBLISHED, REJECTED, SUBMITTED
 from tests.unit.operations.main_history import ORDERS, History
 
 
@@ -77,26 +75,3 @@ def test_a_document_has_everything(capsys: pytest.CaptureFixture[str], right: bo
     assert (table["rows"], table["off_by"]) == ((3007, 0) if right else (3012, 5))
     assert [each["code"] for each in document["problems"]] == ([] if right else ["WRONG_GAIN"])
     assert [each["code"] for each in document["remarks"]] == ["CHANGED_BY_OTHERS"]
-
-
-LOST = [PUBLISHED, replace(PUBLISHED, id=32 * "1"), SUBMITTED, REJECTED]
-COUNTED = "1 submitted, 2 published, 1 rejected."
-NONE = "No lost ingestion found."
-
-
-@pytest.mark.parametrize(
-    ("lost", "dry_run", "said"),
-    [
-        (LOST, False, f"4 ingestions restored: {COUNTED}\n"),
-        (LOST, True, f"4 ingestions would be restored: {COUNTED}"),
-        ([], False, NONE),
-        ([], True, NONE),
-    ],
-)
-def test_restored_ingestions_are_counted_by_state(
-    lost: list[Ingestion], dry_run: bool, said: str
-) -> None:
-    """Restored ingestions are counted by state; a dry run says what would be restored."""
-    text = restored_summary(lost, dry_run=dry_run)
-    assert text.startswith(said)
-    assert ("`lakegate status`" in text) is (bool(lost) and not dry_run)
