@@ -7,7 +7,8 @@ from functools import cached_property, partial
 from access.shared_runs import SharedRuns
 from cli.doctor import rules
 from cli.doctor.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
-from cli.doctor.rules import ALLOW, rights
+from cli.doctor.rights import of_rights, rights
+from cli.doctor.rules import ALLOW
 from functions.health.model import Check, Finding
 from functions.settings import Settings
 from infra.aws.site import JOB_RELEASE
@@ -117,7 +118,7 @@ _OPTIONAL: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
     "function errors": _errors,
     "waiting messages": _ages,
     "shared runs": lambda i: rules.of_shared_runs(i.shared_runs()),
-    "permissions": lambda i: rules.of_rights(rights(i.settings, i.stage), i.stack, i.aws),
+    "permissions": lambda i: of_rights(rights(i.settings, i.stage), i.stack, i.aws),
 }
 _FIXES = {"job's release": "build with `make package`"}
 

@@ -24,8 +24,7 @@ class Fault(StrEnum):
     RAGGED = "ragged"
 
 
-# Help texts.
-MEANING: Mapping[Fault, str] = {
+MEANING: Mapping[Fault, str] = {  # for help
     Fault.NULLS: f"{BROKEN_ROWS} rows have no country",
     Fault.DUPLICATES: f"{BROKEN_ROWS} rows repeat another one's parcel_id",
     Fault.RANGE: f"{BROKEN_ROWS} parcels weigh a thousand kilograms",

@@ -15,11 +15,8 @@ from cli.console import terminal
 from functions.model.commits import MAIN
 from lakegate.text import escaped_json, visible
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # as duckdb and pyiceberg, it takes a second, which help does not need
     import pyarrow as pa
-
-
-# pyarrow, duckdb and pyiceberg take a second to import, so other commands do not import them.
 
 _MOST_ROWS = 200
 

@@ -2,42 +2,14 @@
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from collections.abc import Iterator
 from typing import Any
 
-from cli.contract.suggest.cells import Cells, refusal, refuse_bad_rows, table_of
-from cli.contract.suggest.columns import JSON_SHAPES, MOMENTS, SHAPES, ColumnProfile, Outlier
-from lakegate.contract.reading.properties import name_problem
+from cli.contract.suggest.cells import Cells, refusal, refuse_bad_rows
+from cli.contract.suggest.columns import Outlier
+from cli.contract.suggest.json_columns import Number, Row, cells
 
 _BLANKS = " \t\r\n"
-_ONE_IN = 100  # so many cells, one may be of another kind
-_INT64 = 2**63
-_MOMENTS = {shape: re.compile(SHAPES[shape]) for shape in MOMENTS}
-_PARTS = {"boolean": "BOOLEAN", "text": "VARCHAR", "number": "DOUBLE", "": '"NULL"'}
-_PARTS |= {"date": "DATE", "timestamp": "TIMESTAMP", "instant": "TIMESTAMP WITH TIME ZONE"}
-_NESTED = ("object", "list")
-
-
-class _Number(str):
-    """A number with a point or an exponent, as it is written."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A line, or an item of an array: its number, its value, and its text if it is no object."""
-
-    line: int
-    value: Mapping[str, Any]
-    broken: str = ""
-
-
-class _Unfit(ValueError):
-    """A column that no type fits; the text says why."""
 
 
 def read_json(content: str) -> Cells:
@@ -51,37 +23,37 @@ def read_json(content: str) -> Cells:
         _refuse_document(content, is_line=len(every) == 1)
     what = "an item that is" if is_array else "a line that is"
     refuse_bad_rows(bad, len(rows), (f"is JSON with {what} no object", "Write one object a line."))
-    return _cells(rows, bad, "row" if is_array else "line")
+    return cells(rows, bad, "row" if is_array else "line")
 
 
-def _lines(content: str) -> Iterator[_Row]:
+def _lines(content: str) -> Iterator[Row]:
     for number, line in enumerate(re.split(r"\r\n?|\n", content), 1):
         if text := line.strip(_BLANKS):
             yield _row(number, text)
 
 
-def _row(number: int, text: str) -> _Row:
+def _row(number: int, text: str) -> Row:
     try:
         value = _loaded(text)
     except (ValueError, RecursionError):
-        return _Row(number, {}, text)
-    return _Row(number, value) if isinstance(value, dict) else _Row(number, {}, text)
+        return Row(number, {}, text)
+    return Row(number, value) if isinstance(value, dict) else Row(number, {}, text)
 
 
-def _items(content: str) -> Iterator[_Row]:
+def _items(content: str) -> Iterator[Row]:
     try:
         items = _loaded(content)
     except (ValueError, RecursionError) as error:
         message = f"begins as a JSON array, but is none: {error}"
         raise refusal(message, "Write one object a line, or mend the array.") from error
     for number, item in enumerate(items, 1):
-        yield _Row(number, item) if isinstance(item, dict) else _Row(number, {}, json.dumps(item))
+        yield Row(number, item) if isinstance(item, dict) else Row(number, {}, json.dumps(item))
 
 
 def _loaded(text: str) -> Any:
     """Return the value of a JSON text. Raises ValueError for NaN, and for a key given twice."""
     return json.loads(
-        text, parse_float=_Number, parse_constant=_refuse_constant, object_pairs_hook=_object
+        text, parse_float=Number, parse_constant=_refuse_constant, object_pairs_hook=_object
     )
 
 
@@ -123,177 +95,3 @@ def _refuse_document(content: str, *, is_line: bool) -> None:
 
 def _is_table(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(v, dict) for v in value)
-
-
-# Columns: those of plain values as texts, those of objects and lists as types.
-
-
-def _cells(rows: Sequence[_Row], bad: tuple[Outlier, ...], unit: str) -> Cells:
-    names = tuple(dict.fromkeys(key for row in rows for key in row.value))
-    _refuse_twice(names)
-    plain: dict[str, _Plain] = {}
-    nested: list[ColumnProfile] = []
-    left_out: list[str] = []
-    for name in names:
-        try:
-            column = _column(name, rows)
-        except _Unfit as reason:
-            left_out.append(str(reason))
-        else:
-            if isinstance(column, ColumnProfile):
-                nested.append(column)
-            else:
-                plain[name] = column
-    texts = list(zip(*(each.texts for each in plain.values()), strict=True)) or [()] * len(rows)
-    return Cells(
-        "json",
-        {},
-        table_of(texts, tuple(plain), [row.line for row in rows]),
-        {name: JSON_SHAPES[each.kind] for name, each in plain.items()},
-        tuple(left_out),
-        bad,
-        tuple(nested),
-        names,
-        unit,
-        {name: each.strange for name, each in plain.items() if each.strange},
-    )
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """A column of plain values as texts, and its values of another kind."""
-
-    kind: str
-    texts: Sequence[str | None]
-    strange: tuple[Outlier, ...]
-
-
-def _column(name: str, rows: Sequence[_Row]) -> _Plain | ColumnProfile:
-    """Return a column's values, or its type if they are nested. Raises _Unfit."""
-    if name_problem(name, top=True) or {'"', "'"} <= set(name):
-        raise _Unfit(f"{name!r} cannot name a column")
-    cells = [row.value.get(name) for row in rows]
-    kinds = Counter(_kind(cell) for cell in cells if cell is not None)
-    kind, count = kinds.most_common(1)[0] if kinds else ("text", 0)
-    others = kinds.total() - count
-    if others * _ONE_IN > kinds.total() or (others and kind in _NESTED):
-        raise _Unfit(f"{name} is {_or(kinds)} in different rows, and no type takes both")
-    if kind in _NESTED:
-        return _nested(name, cells)
-    strange = [
-        Outlier(row.line, json.dumps(cell))
-        for row, cell in zip(rows, cells, strict=True)
-        if cell is not None and _kind(cell) != kind
-    ]
-    texts = [_text(cell) if _kind(cell) == kind else None for cell in cells]
-    return _Plain(kind, texts, tuple(strange))
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "boolean"
-        case int() | _Number():
-            return "number"
-        case dict():
-            return "object"
-        case list():
-            return "list"
-        case _:
-            return "text" if isinstance(value, str) else ""
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _or(kinds: Mapping[str, int]) -> str:
-    return " or ".join(f"{'an' if kind == 'object' else 'a'} {kind}" for kind in kinds)
-
-
-def _nested(name: str, cells: Sequence[Any]) -> ColumnProfile:
-    form = _Form()
-    for cell in cells:
-        form.see(cell)
-    nulls = cells.count(None)
-    found = form.profile(name)
-    return ColumnProfile(name, found.type, len(cells), nulls, parts=found.parts)
-
-
-@dataclass
-class _Form:
-    """The kinds of the values at one place in nested values."""
-
-    kinds: set[str] = field(default_factory=set)
-    fields: "dict[str, _Form]" = field(default_factory=dict)
-    items: "list[_Form]" = field(default_factory=list)  # one, if any list has an item
-    moments: set[str] = field(default_factory=lambda: set(_MOMENTS))
-    numbers: str = "BIGINT"
-
-    def see(self, value: Any) -> None:
-        """Take account of one more value."""
-        if value is None:
-            return
-        self.kinds.add(kind := _kind(value))
-        if kind == "object":
-            for key, each in value.items():
-                self.fields.setdefault(key, _Form()).see(each)
-        elif kind == "list":
-            self.items = self.items or [_Form()]
-            for each in value:
-                self.items[0].see(each)
-        elif kind == "text":
-            self.moments = {m for m in self.moments if _is_moment(value, m)}
-        elif kind == "number":
-            self.numbers = max(self.numbers, _number_type(value), key=_WIDTHS.index)
-
-    def profile(self, name: str) -> ColumnProfile:
-        """Return the type of all values. Raises _Unfit."""
-        if len(self.kinds) > 1:
-            raise _Unfit(f"{name} has values that are {_or(dict.fromkeys(self.kinds, 0))}")
-        kind = next(iter(self.kinds), "")
-        if kind == "object":
-            return ColumnProfile(name, "STRUCT()", parts=tuple(self._parts(name)))
-        if kind == "list":
-            item = (self.items or [_Form()])[0].profile(f"{name}[]")
-            return ColumnProfile(name, "[]", parts=(item,))
-        if kind == "number":
-            return ColumnProfile(name, self.numbers)
-        moment = next((m for m in MOMENTS if m in self.moments), "") if kind == "text" else ""
-        return ColumnProfile(name, _PARTS.get(moment, _PARTS[kind]))
-
-    def _parts(self, name: str) -> Iterator[ColumnProfile]:
-        lowered = {key.lower() for key in self.fields}
-        if not self.fields or len(lowered) < len(self.fields):
-            raise _Unfit(f"{name} has no keys, or keys that differ by case only")
-        for key, form in self.fields.items():
-            if name_problem(key, top=False) or {'"', "'"} <= set(key):
-                raise _Unfit(f"{name} has the key {key!r}, which cannot name a column")
-            yield form.profile(key)
-
-
-def _is_moment(value: str, moment: str) -> bool:
-    if not _MOMENTS[moment].fullmatch(value):
-        return False
-    try:
-        return moment == "time" or bool(date.fromisoformat(value[:10]))
-    except ValueError:
-        return False
-
-
-_WIDTHS = ("BIGINT", "HUGEINT", "DOUBLE")
-
-
-def _number_type(value: Any) -> str:
-    if isinstance(value, str) or abs(value) >= 10**38:
-        return "DOUBLE"
-    return "BIGINT" if -_INT64 <= value < _INT64 else "HUGEINT"
-
-
-def _refuse_twice(names: Sequence[str]) -> None:
-    lowered = Counter(name.lower() for name in names)
-    if twice := next((name for name in names if lowered[name.lower()] > 1), ""):
-        raise refusal(
-            f"has keys that differ from {twice!r} by case only",
-            "Give each column a name of its own (upper and lower case are the same).",
-        )

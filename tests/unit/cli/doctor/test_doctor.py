@@ -15,7 +15,8 @@ from access.shared_runs import SharedRuns
 from cli.doctor.aws_view import QUEUE, Deviation, StackView
 from cli.doctor.checks import DoctorInputs, checks
 from cli.doctor.doctor import report
-from cli.doctor.rules import of_shared_runs, of_stack, rights
+from cli.doctor.rights import rights
+from cli.doctor.rules import of_shared_runs, of_stack
 from functions.adapters.emr import JobRun, RunState
 from functions.health.model import Finding, Status, carry_out, fail, ok, warn
 from infra.package import Package
