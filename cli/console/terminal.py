@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from access import outcomes
+from access.ingestions import outcomes
 from cli.console.spinner import SPINNER
 from functions.model.ingestion import Ingestion
 from functions.model.shown_state import ShownState

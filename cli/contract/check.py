@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from access.contract_check import Checked, checked, clash
+from access.contract.check import Checked, checked, clash
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.contract import ci_output

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import typer
 
-from access.contract_check import Checked
+from access.contract.check import Checked
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, READABLE, AuditReport, CheckResult, Status

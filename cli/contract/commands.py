@@ -4,7 +4,7 @@ import json
 
 import typer
 
-from access.editor_schema import contract_schema
+from access.contract.editor_schema import contract_schema
 from cli.console import terminal
 from cli.contract.check import check
 from cli.contract.in_force import list_contracts, push_contracts, withdraw_contract

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from access.contract_check import checked
-from access.deployment import find
+from access.contract.check import checked
+from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.contract.check import contract_files, raise_refusals

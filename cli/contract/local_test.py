@@ -11,8 +11,8 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from access.contract_check import check
-from access.local_audit import audits, data_files
+from access.contract.check import check
+from access.contract.local_audit import audits, data_files
 from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson
 from cli.contract import ci_output

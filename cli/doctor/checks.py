@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from access.shared_runs import SharedRuns
+from access.ingestions.shared_runs import SharedRuns
 from cli.doctor import rules
 from cli.doctor.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
 from cli.doctor.rights import of_rights, rights

@@ -12,9 +12,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from access.contract_check import checked
-from access.deployment import Deployment, checkout, find
-from access.shared_runs import shared_runs
+from access.contract.check import checked
+from access.deployment.checkout import checkout
+from access.deployment.choice import find
+from access.deployment.deployment import Deployment
+from access.ingestions.shared_runs import shared_runs
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.console.terminal import progress_printer

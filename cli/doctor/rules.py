@@ -5,8 +5,8 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 
-from access.outcomes import files_waiting
-from access.shared_runs import SharedRuns
+from access.ingestions.outcomes import files_waiting
+from access.ingestions.shared_runs import SharedRuns
 from cli.doctor.aws_view import QUEUE, Deviation, FunctionView, StackView
 from functions.health.model import Finding, fail, ok, warn
 from infra.versions import ICEBERG, NESSIE, PYTHON, SPARK

@@ -8,10 +8,10 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from access.backfill import Backfill, Progress, Step, source_of
-from access.backfill import backfill as bring
-from access.deployment import find
-from access.uploads import BadTarget, chosen
+from access.deployment.choice import find
+from access.files.backfill import Backfill, Progress, Step, source_of
+from access.files.backfill import backfill as bring
+from access.files.uploads import BadTarget, chosen
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.ingestions.wait import EXIT_CODES

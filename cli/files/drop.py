@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from access import uploads
-from access.deployment import find
-from access.follow import TrackedIngestion
-from access.uploads import BadTarget, Target
+from access.deployment.choice import find
+from access.files import uploads
+from access.files.uploads import BadTarget, Target
+from access.ingestions.follow import TrackedIngestion
 from cli.console import terminal
 from cli.console.options import Seconds, Wait
 from cli.ingestions.wait import wait_for

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from access.deployment import find
-from access.follow import TrackedIngestion
-from access.uploads import put
+from access.deployment.choice import find
+from access.files.uploads import put
+from access.ingestions.follow import TrackedIngestion
 from cli.console import terminal
 from cli.console.terminal import progress_printer
 from cli.files.drop import list_uploads

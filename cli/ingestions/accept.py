@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from access.deployment import find, identified
+from access.deployment.choice import find
+from access.ingestions.identify import identified
 from cli.console import terminal
 from cli.console.options import By, Id
 

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from access import decisions, outcomes
-from access.deployment import find, identified
-from access.follow import TrackedIngestion
+from access.deployment.choice import find
+from access.ingestions import decisions, outcomes
+from access.ingestions.follow import TrackedIngestion
+from access.ingestions.identify import identified
 from cli.console import terminal
 from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import exit_code, wait_for

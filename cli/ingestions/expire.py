@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from lakegate.landing import ID_PART

@@ -9,8 +9,16 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from access.deployment import find, identified
-from access.failing_rows import UNWRITTEN, Finding, Inspection, Question, evidence_of, inspection
+from access.deployment.choice import find
+from access.evidence.failing_rows import (
+    UNWRITTEN,
+    Finding,
+    Inspection,
+    Question,
+    evidence_of,
+    inspection,
+)
+from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.ingestions.show import rows_of, source

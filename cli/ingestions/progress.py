@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from access.follow import Show, TrackedIngestion, job_state, sentence
+from access.ingestions.follow import Show, TrackedIngestion, job_state, sentence
 from cli.console import terminal
 from functions.model.ingestion import Ingestion, State
 

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from access.deployment import find
-from access.ingestions import Wanted
-from access.ingestions import find as find_ingestions
+from access.deployment.choice import find
+from access.ingestions.find import Wanted
+from access.ingestions.find import find as find_ingestions
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, since
 from functions.model.ingestion import Ingestion

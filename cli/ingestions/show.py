@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 from rich.console import Group, RenderableType
 
-from access.deployment import find, identified
-from access.follow import TrackedIngestion
-from access.outcomes import attempt, job_run, waits, with_others
-from access.shared_runs import places
+from access.deployment.choice import find
+from access.ingestions.follow import TrackedIngestion
+from access.ingestions.identify import identified
+from access.ingestions.outcomes import attempt, job_run, waits, with_others
+from access.ingestions.shared_runs import places
 from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
 from functions.model import merge_commit

@@ -6,7 +6,7 @@ from typing import NoReturn
 import typer
 from rich.console import Console
 
-from access.follow import TrackedIngestion, ended, follow
+from access.ingestions.follow import TrackedIngestion, ended, follow
 from cli.console import terminal
 from cli.ingestions.progress import show_progress
 from functions.adapters.all import Adapters

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun, Yes
 from functions.model.ingestion import Ingestion

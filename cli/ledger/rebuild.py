@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import typer
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun
 from functions.model.ingestion import Ingestion, State

@@ -8,7 +8,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from functions.model.ingestion import State

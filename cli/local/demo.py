@@ -9,12 +9,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from access.deployment import Deployment, checkout, home, of_stack
-from access.follow import TrackedIngestion, dropped, finished, follow
+from access.deployment.checkout import checkout, home
+from access.deployment.choice import of_stack
+from access.deployment.deployment import Deployment
+from access.ingestions.follow import TrackedIngestion, dropped, finished, follow
 from cli.console import audit, terminal
 from cli.ingestions.progress import progress_table, show_progress
-from cli.local import slack_messages
-from cli.local import stack as local_stack
+from cli.local import slack_messages, stack
 from cli.tables.query import rows
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
@@ -37,7 +38,7 @@ def demo() -> None:
     Starts the local stack, and stops it again if it was not running. Keeps the data. An installed
     package downloads what the stack needs on first use.
     """
-    local_stack.set_up()  # an error comes before any heading
+    stack.set_up()  # an error comes before any heading
     console = terminal.out()
     console.print("\nLakegate: ingesting five days of flights\n", style="bold")
     tell = terminal.progress_printer()
@@ -45,7 +46,7 @@ def demo() -> None:
         _perform(console, deployment, tell)
 
 
-def _perform(console: Console, deployment: Deployment, tell: local_stack.Tell) -> None:
+def _perform(console: Console, deployment: Deployment, tell: stack.Tell) -> None:
     adapters = deployment.adapters()
     contract = parse((checkout() / _CONTRACT).read_text(encoding="utf-8"), _CONTRACT)
     tell(f"counting the rows of {contract.table} on main")
@@ -65,19 +66,19 @@ def _perform(console: Console, deployment: Deployment, tell: local_stack.Tell) -
 
 
 @contextmanager
-def _running(tell: local_stack.Tell) -> Iterator[Deployment]:
+def _running(tell: stack.Tell) -> Iterator[Deployment]:
     ran = _runs()
-    found = local_stack.start(tell)
+    found = stack.start(tell)
     try:
         yield of_stack(found)
     finally:
         if not ran:
-            local_stack.stop(tell)
+            stack.stop(tell)
 
 
 def _runs() -> bool:
     try:
-        return any(state != "down" for state in local_stack.health().values())
+        return any(state != "down" for state in stack.health().values())
     except LakegateError:
         return False  # there never was a stack
 

@@ -10,7 +10,9 @@ import typer
 from rich.panel import Panel
 from rich.table import Table
 
-from access.deployment import find, home, identified
+from access.deployment.checkout import home
+from access.deployment.choice import find
+from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.local.slack_messages import about, ask, message_about, messages, panel, with_replies

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from access.deployment import Choice, checkout, enter, home, is_checkout
+from access.deployment.checkout import checkout, home, is_checkout
+from access.deployment.choice import Choice, enter
 from cli.console import terminal
 from cli.console.spinner import SPINNER
 from cli.contract.in_force import push

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import terminal
 from cli.console.options import Seconds, StageOption, Yes
 from cli.operate.deploy import changes_table, site_of

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import typer
 
-from access.deployment import find
-from access.measures import Measure, measures
+from access.deployment.choice import find
+from access.ingestions.measures import Measure, measures
 from cli.console import terminal
 
 _PREFIX = "lakegate"

@@ -12,7 +12,8 @@ import boto3
 import typer
 from rich.table import Table
 
-from access.deployment import checkout, find
+from access.deployment.checkout import checkout
+from access.deployment.choice import find
 from cli.console import terminal
 from cli.console.terminal import progress_printer
 from cli.local.stack import Tell

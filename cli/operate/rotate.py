@@ -8,7 +8,8 @@ from typing import Annotated
 import boto3
 import typer
 
-from access.deployment import checkout, home, nessie_address
+from access.deployment.checkout import checkout, home
+from access.deployment.choice import nessie_address
 from cli.console import terminal
 from cli.console.terminal import progress_printer
 from cli.local.stack import Tell, continue_in_project

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from access.follow import TrackedIngestion, dropped, ended, follow
+from access.ingestions.follow import TrackedIngestion, dropped, ended, follow
 from cli.console import terminal
 from cli.ingestions.progress import show_progress
 from cli.ingestions.wait import explain

@@ -9,8 +9,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from access.deployment import Deployment, find
-from access.shared_runs import runs_up
+from access.deployment.choice import find
+from access.deployment.deployment import Deployment
+from access.ingestions.shared_runs import runs_up
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.local import stack

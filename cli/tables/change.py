@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from access.deployment import find, identified
-from access.follow import TrackedIngestion
+from access.deployment.choice import find
+from access.ingestions.follow import TrackedIngestion
+from access.ingestions.identify import identified
 from cli.console import terminal
 from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import wait_for

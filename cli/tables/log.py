@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from functions.adapters.all import Adapters

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from access.deployment import Choice
+from access.deployment.choice import Choice
 from cli.console.spinner import SPINNER
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import terminal
 from functions.model.commits import MAIN
 from lakegate.text import escaped_json, visible
@@ -44,7 +44,7 @@ def query(
 
 def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
     """Yield the rows of an answer, with one batch in memory at a time."""
-    from access.arrow_values import python_values
+    from access.tables.arrow_values import python_values
 
     for batch in answer:
         yield from zip(*map(python_values, batch.columns), strict=True)

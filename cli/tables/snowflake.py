@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import terminal
 from functions.adapters.all import Adapters
 from functions.downstream import snowflake_sql as sql

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import RenderableType
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from functions.adapters.all import Adapters
@@ -15,7 +15,7 @@ from functions.model.notes.upkeep_note import TableUpkeep
 from lakegate.text import one_line
 
 if TYPE_CHECKING:
-    from access.tables import Reader
+    from access.tables.reader import Reader
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from access.deployment import Deployment, find, identified
+from access.deployment.choice import find
+from access.deployment.deployment import Deployment
+from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from functions.model.ingestion import Ingestion
@@ -14,7 +16,7 @@ from functions.pipeline.outcome.versions import retraction_of
 from lakegate.errors import LakegateError
 
 if TYPE_CHECKING:
-    from access.trace import Found
+    from access.evidence.trace import Found
 
 
 def trace(
@@ -51,13 +53,15 @@ def trace(
 
 
 def _of_rows(found: Deployment, table: str, where: str) -> list[dict[str, Any]]:
-    from access.trace import trace_rows  # a second to import, which no other command waits for
+    from access.evidence.trace import (
+        trace_rows,
+    )  # a second to import, which no other command waits for
 
     return [_document(found, table, each) for each in trace_rows(found, table, where)]
 
 
 def _of_file(found: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
-    from access.trace import Found, trace_file
+    from access.evidence.trace import Found, trace_file
 
     ingestion = identified(found.adapters().ledger, identity)
     by_table = trace_file(found, ingestion, row)

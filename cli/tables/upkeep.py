@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from access.deployment import find
+from access.deployment.choice import find
 from cli.console import json_output, options, terminal
 from functions.adapters.all import Adapters
 from functions.operations.compaction import compact as compaction

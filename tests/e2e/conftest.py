@@ -19,8 +19,8 @@ import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 
-from access import deployment
-from access.deployment import ROOT
+from access.deployment import choice as deployment
+from access.deployment.checkout import ROOT
 from cli.local import stack as local_stack
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.reads import UnknownIngestion

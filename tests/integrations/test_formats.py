@@ -9,9 +9,9 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from access.deployment import ROOT
-from access.editor_schema import contract_schema
-from access.measures import Measure
+from access.contract.editor_schema import contract_schema
+from access.deployment.checkout import ROOT
+from access.ingestions.measures import Measure
 from cli.operate.metrics import text
 
 pytest.importorskip("check_jsonschema", reason="`make test-integrations` installs it")

@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 from rich.console import Console
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from cli.contract import ci_output
 from cli.contract.ci_output import Format
 from cli.contract.local_test import page

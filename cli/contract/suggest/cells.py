@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from access.check_sql import POSITION
+from access.tables.check_sql import POSITION
 from cli.contract.suggest.columns import ColumnProfile, Outlier
 from lakegate.errors import LakegateError
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.orc
 import pyarrow.parquet
 
-from access.check_sql import POSITION, quoted
+from access.tables.check_sql import POSITION, quoted
 from cli.contract.suggest import avro
 from cli.contract.suggest.cells import refusal
 from cli.contract.suggest.columns import text

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from access.check_sql import POSITION, quoted
+from access.tables.check_sql import POSITION, quoted
 from lakegate.ecma_patterns import PATTERNS
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])"

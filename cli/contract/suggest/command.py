@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from access import contract_check
+from access.contract.check import check
 from cli.console import terminal
 from lakegate.errors import LakegateError
 
@@ -43,7 +43,7 @@ def suggested(data: Path, table: str = "") -> str:
 
     with duckdb.connect() as connection:
         text = tried(connection, data, table or f"drafts.{_plain(data.name)}")
-    contract_check.check(text, f"the draft from {data}")
+    check(text, f"the draft from {data}")
     return text
 
 

@@ -16,7 +16,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from access.check_sql import POSITION
+from access.tables.check_sql import POSITION
 from cli.contract.suggest.cells import Cells, refusal, refuse_bad_rows, table_of
 from cli.contract.suggest.columns import CELLS, SHAPES, Outlier
 from lakegate.contract.reading.properties import name_problem

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from access.contract_hints import looks_like_a_key, looks_like_money, looks_personal
+from access.contract.hints import looks_like_a_key, looks_like_money, looks_personal
 from cli.contract.suggest.columns import NAMED_DAY, NAMED_DAY_FORMAT, ColumnProfile, Outlier
 from cli.contract.suggest.sample import Sample
 from cli.contract.suggest.yaml import Quoted, comment, dumped, name_of

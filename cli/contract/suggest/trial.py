@@ -1,7 +1,8 @@
 """Try a draft on its own sample, before a person sees it.
 
 The job judges files in Spark. Here duckdb does it, by conditions that mean the same: those for
-cells are the job's (spark_jobs/files/text/cells.py), and those for checks are `access.check_sql`.
+cells are the job's (spark_jobs/files/text/cells.py), and those for checks are
+`access.tables.check_sql`.
 """
 
 from collections import Counter
@@ -12,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from access.check_sql import FILE, FOUND, POSITION, about_rows, addresses, finder, quoted
+from access.tables.check_sql import FILE, FOUND, POSITION, about_rows, addresses, finder, quoted
 from cli.contract.suggest.columns import NAMED_DAY_FORMAT, ColumnProfile, named_day, text
 from cli.contract.suggest.draft import draft
 from cli.contract.suggest.sample import Sample, sample

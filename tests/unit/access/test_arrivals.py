@@ -2,7 +2,7 @@
 
 import pytest
 
-from access.arrivals import NotPublished, gained, is_published, known, landed
+from access.sensors.arrivals import NotPublished, gained, is_published, known, landed
 from functions.operations.decisions.failed import discard, publish_anyway
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import rejected

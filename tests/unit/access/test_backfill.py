@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from access.backfill import Backfill, Progress, Step, backfill, source_of
+from access.files.backfill import Backfill, Progress, Step, backfill, source_of
 from functions.model.ingestion import State
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id

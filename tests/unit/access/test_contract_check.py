@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from access.contract_check import check
-from access.contract_hints import hints
-from access.deployment import ROOT
+from access.contract.check import check
+from access.contract.hints import hints
+from access.deployment.checkout import ROOT
 from cli.main import app
 from lakegate.contract.model import ContractInvalid
 from lakegate.contract.reading.yaml import load

@@ -12,7 +12,9 @@ import pytest
 import requests
 from moto import mock_aws
 
-from access import deployment, forwarding
+from access.deployment import forwarding
+from access.deployment.checkout import home
+from access.deployment.choice import Choice, find, of_stack
 from infra.local import processes, stack_file
 from infra.local.processes import Command
 from infra.local.stack_file import Stack
@@ -63,7 +65,7 @@ def test_the_local_stack_is_used_whatever_account_is_at_hand(tmp_path: Path) -> 
         "PATH": os.environ["PATH"],
     }
 
-    found = deployment.of_stack(a_stack())
+    found = of_stack(a_stack())
 
     assert found.local
     assert found.settings == SETTINGS
@@ -72,14 +74,14 @@ def test_the_local_stack_is_used_whatever_account_is_at_hand(tmp_path: Path) -> 
     assert os.environ["AWS_ACCESS_KEY_ID"] == "test"
     assert not {"AWS_PROFILE", "AWS_ENDPOINT_URL_S3", "HTTPS_PROXY"} & os.environ.keys()
     assert "PATH" in os.environ
-    assert deployment.home() == tmp_path
+    assert home() == tmp_path
 
 
 def test_an_environment_that_names_a_ledger_is_a_deployment() -> None:
     """AWS settings select a deployment on AWS, without a reader's token."""
     os.environ |= {**settings(), "AWS_REGION": "eu-central-1"}
 
-    found = deployment.find()
+    found = find()
 
     assert not found.local
     assert found.addresses == {
@@ -96,10 +98,10 @@ def test_a_region_has_one_source(tmp_path: Path) -> None:
     os.environ |= {**settings(), "AWS_CONFIG_FILE": str(tmp_path / "config")}
     for name, value in (("AWS_REGION", "us-west-2"), ("AWS_DEFAULT_REGION", "ap-south-1")):
         region = boto3.session.Session().region_name
-        assert deployment.find().addresses["s3"] == f"https://s3.{region}.amazonaws.com"
-        assert deployment.Choice.of(None).name.endswith(f" in {region}")
+        assert find().addresses["s3"] == f"https://s3.{region}.amazonaws.com"
+        assert Choice.of(None).name.endswith(f" in {region}")
         os.environ[name] = value
-    assert deployment.find().addresses["s3"] == "https://s3.ap-south-1.amazonaws.com"
+    assert find().addresses["s3"] == "https://s3.ap-south-1.amazonaws.com"
 
 
 def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
@@ -107,14 +109,14 @@ def test_a_stack_that_is_down_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "stack.json").write_text(json.dumps(asdict(a_stack())))
 
     with pytest.raises(LakegateError, match="STACK_DOWN"):
-        deployment.find()
+        find()
 
-    assert deployment.find(running=False).reader_token == "reader"
+    assert find(running=False).reader_token == "reader"
 
 
 def test_the_local_stack_is_opened_again(tmp_path: Path) -> None:
     """A choice of the local stack follows its new ports and tokens."""
-    choice = deployment.Choice.of(None)
+    choice = Choice.of(None)
     sleeps = Command("ministack", (sys.executable, "-c", "import time; time.sleep(600)"), tmp_path)
     stack_file.write(tmp_path, a_stack())
     processes.start(tmp_path, sleeps)
@@ -132,13 +134,13 @@ def test_the_local_stack_is_opened_again(tmp_path: Path) -> None:
 
 def test_a_choice_has_a_display_name() -> None:
     """A choice is named by stage and region, or else by its ledger."""
-    assert deployment.Choice.of(None).name == "the local stack"
+    assert Choice.of(None).name == "the local stack"
     os.environ["AWS_DEFAULT_REGION"] = "eu-central-1"
-    assert deployment.Choice.of("dev").name == "stage dev in eu-central-1"
+    assert Choice.of("dev").name == "stage dev in eu-central-1"
     os.environ |= settings() | {"LAKEGATE_STAGE": ""}
-    assert deployment.Choice.of(None).name == "ledger ledger in eu-central-1"
+    assert Choice.of(None).name == "ledger ledger in eu-central-1"
     os.environ["LAKEGATE_STAGE"] = "prod"
-    assert deployment.Choice.of(None).name == "stage prod in eu-central-1"
+    assert Choice.of(None).name == "stage prod in eu-central-1"
 
 
 @mock_aws
@@ -147,13 +149,13 @@ def test_a_stage_is_found_by_its_stack() -> None:
     os.environ |= {"AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1"}
     deploy("lakegate-prod", settings())
 
-    found = deployment.find("prod")
+    found = find("prod")
 
     assert found.settings == SETTINGS
     assert found.addresses["nessie"] == "http://nessie:19120"
     assert not found.local
     with pytest.raises(LakegateError, match="the CloudFormation stack lakegate-nowhere"):
-        deployment.find("nowhere")
+        find("nowhere")
 
 
 @mock_aws
@@ -164,14 +166,14 @@ def test_a_stage_is_used_from_outside_its_network() -> None:
     name = SETTINGS.nessie_token_secret
     boto3.client("secretsmanager").create_secret(Name=name, SecretString="t")
 
-    found = deployment.find("prod")
+    found = find("prod")
 
     assert found.settings == SETTINGS
     assert found.addresses["nessie"].startswith("http://127.0.0.1:")
     assert found.addresses["iceberg"] == f"{found.addresses['nessie']}/iceberg"
     with pytest.raises(Transient, match="the function f did not forward"):
         found.adapters().catalog.tip()
-    assert deployment.find("prod").addresses == found.addresses
+    assert find("prod").addresses == found.addresses
 
 
 @mock_aws
@@ -197,7 +199,7 @@ def test_nessie_can_be_called_directly() -> None:
     }
     deploy("lakegate-prod", settings(), OnNessieRequestFunctionName="f")
 
-    assert deployment.find("prod").addresses["nessie"] == "http://nessie:19120"
+    assert find("prod").addresses["nessie"] == "http://nessie:19120"
 
 
 def deploy(name: str, settings: dict[str, str], **outputs: str) -> None:
@@ -228,4 +230,4 @@ def test_a_setting_that_is_missing_is_named() -> None:
     os.environ["LAKEGATE_LEDGER_TABLE"] = "ledger"
 
     with pytest.raises(LakegateError, match="LAKEGATE_LAKE_BUCKET"):
-        deployment.find()
+        find()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from access import discarding
+from access.deployment import discarding
 from functions.expire import answer
 from functions.operations.decisions.failed import Outcome
 from lakegate.errors import LakegateError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from access.failing_rows import Concealment, concealment
+from access.evidence.failing_rows import Concealment, concealment
 from lakegate.contract.model import Contract, parse
 from tests.fakes.deployment import Deployment
 

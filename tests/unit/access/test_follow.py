@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.follow import TrackedIngestion, dropped, ended, finished, follow, sentence
+from access.ingestions.follow import TrackedIngestion, dropped, ended, finished, follow, sentence
 from functions.adapters.emr import RunState
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id

@@ -14,7 +14,7 @@ import pytest
 import requests
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from access.forwarding import Forwarder, serve
+from access.deployment.forwarding import Forwarder, serve
 from functions.adapters.nessie import Catalog
 from functions.on_nessie_request import PAGE, forward, handler
 from lakegate.errors import Permanent, Transient

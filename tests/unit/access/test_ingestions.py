@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from access.ingestions import Wanted, newest, waiting
+from access.ingestions.find import Wanted, newest, waiting
 from functions.model.ingestion import Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState, state_words

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from access.measures import measures
+from access.ingestions.measures import measures
 from functions.model.notes.freshness import Freshness
 from lakegate.batch import BatchFile
 from tests.fakes.clock import FakeClock

@@ -2,7 +2,7 @@
 
 import pytest
 
-from access.outcomes import attempt, before_it
+from access.ingestions.outcomes import attempt, before_it
 from functions.model.ingestion import Ingestion
 from tests.unit.cli.cli_examples import SUBMITTED
 

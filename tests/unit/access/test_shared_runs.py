@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from access.outcomes import files_waiting, job_run, state, waits, with_others
-from access.shared_runs import load, runs_up, shared_runs
+from access.ingestions.outcomes import files_waiting, job_run, state, waits, with_others
+from access.ingestions.shared_runs import load, runs_up, shared_runs
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
 from tests.fakes.deployment import Deployment

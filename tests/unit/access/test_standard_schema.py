@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft201909Validator
 
-from access.contract_check import check
-from access.standard_schema import faults, rules_of
+from access.contract.check import check
+from access.contract.standard_schema import faults, rules_of
 from lakegate.contract.model import ContractInvalid, parse
 from lakegate.contract.reading.yaml import load
 from tests.unit.contract.contract_texts import HEAD, contract_text

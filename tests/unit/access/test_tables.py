@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from access.tables import Reader
+from access.tables.reader import Reader
 from lakegate.errors import LakegateError
 from tests.fakes.wire import answering
 

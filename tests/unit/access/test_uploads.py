@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from access.uploads import BadTarget, Target, chosen, drop, put, put_batch
+from access.files.uploads import BadTarget, Target, chosen, drop, put, put_batch
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id

@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from cli.main import Commands, app, begin
 
 _COMMANDS = (

@@ -5,7 +5,7 @@ from functools import cache
 
 from jsonschema import Draft201909Validator
 
-from access.editor_schema import contract_schema
+from access.contract.editor_schema import contract_schema
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
 from lakegate.contract.reading.yaml import load
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft201909Validator
 from typer.testing import CliRunner
 
-from access.contract_check import check
-from access.deployment import ROOT
-from access.editor_schema import contract_schema
-from access.editor_words import WORDS
+from access.contract.check import check
+from access.contract.editor_schema import contract_schema
+from access.contract.editor_words import WORDS
+from access.deployment.checkout import ROOT
 from cli.files import sample_files
 from cli.main import app
 from lakegate.contract.reading.settings import FORMATS

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from access.contract_check import check
+from access.contract.check import check
 from cli.local import flights
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract

@@ -15,8 +15,8 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 from streamlit.testing.v1 import AppTest
 
-from access.deployment import Choice
-from access.rows import Evidence, FileRows
+from access.deployment.choice import Choice
+from access.tables.rows import Evidence, FileRows
 from dashboard import session
 from dashboard.actions_plan import Verb
 from functions.adapters.all import Adapters

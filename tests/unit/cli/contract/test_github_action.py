@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from tests.unit.contract.contract_texts import contract_text
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())

@@ -5,8 +5,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from access.contract_check import check
-from access.contract_hints import hints
+from access.contract.check import check
+from access.contract.hints import hints
 from cli.contract.suggest.command import suggested
 from cli.contract.suggest.trial import cell
 from lakegate.contract.columns import Column, declared_type, default_type

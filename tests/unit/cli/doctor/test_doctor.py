@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from access.shared_runs import SharedRuns
+from access.ingestions.shared_runs import SharedRuns
 from cli.doctor.aws_view import QUEUE, Deviation, StackView
 from cli.doctor.checks import DoctorInputs, checks
 from cli.doctor.doctor import report

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from access.backfill import Handled, Progress, Step
+from access.files.backfill import Handled, Progress, Step
 from cli.files.backfill import report
 from functions.adapters.landing import Source
 from functions.model.ingestion import State

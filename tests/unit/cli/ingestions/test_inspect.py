@@ -10,8 +10,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from access.failing_rows import Finding, Inspection, Question, inspection
-from access.rows import Evidence
+from access.evidence.failing_rows import Finding, Inspection, Question, inspection
+from access.tables.rows import Evidence
 from cli.ingestions.inspect import document, page
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from access.follow import TrackedIngestion
+from access.ingestions.follow import TrackedIngestion
 from cli.ingestions.progress import progress_table, show_progress
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion

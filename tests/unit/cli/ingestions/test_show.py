@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from access.deployment import identified
+from access.ingestions.identify import identified
 from cli.contract import local_test
 from cli.ingestions.show import page
 from lakegate.errors import LakegateError

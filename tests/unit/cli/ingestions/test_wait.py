@@ -5,7 +5,7 @@ import pytest
 import typer
 from rich.console import Console
 
-from access.follow import TrackedIngestion, dropped
+from access.ingestions.follow import TrackedIngestion, dropped
 from cli.ingestions.wait import exit_code, explain, stopped, wait_for
 from functions.model.ingestion import Ingestion
 from lakegate.landing import ingestion_id

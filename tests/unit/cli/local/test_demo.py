@@ -3,7 +3,7 @@ from datetime import date
 
 import pytest
 
-from access.follow import TrackedIngestion
+from access.ingestions.follow import TrackedIngestion
 from cli.local.demo import next_days, refuse_surprises
 from lakegate.errors import LakegateError
 from tests.unit.cli.cli_examples import ERRORED, PUBLISHED, REJECTED

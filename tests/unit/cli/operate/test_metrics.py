@@ -1,6 +1,6 @@
 """`lakegate metrics` writes Prometheus's text format."""
 
-from access.measures import Measure
+from access.ingestions.measures import Measure
 from cli.operate.metrics import text
 
 

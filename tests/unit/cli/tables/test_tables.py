@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from access.tables import TableState
+from access.tables.reader import TableState
 from cli.tables import tables
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from tests.fakes.deployment import ORDERS, TABLE, Deployment
@@ -10,7 +10,7 @@ from tests.unit.cli.shown import shown
 
 
 class Main:
-    """A main with two tables, as `access.tables.Reader` reads it."""
+    """A main with two tables, as `access.tables.reader.Reader` reads it."""
 
     def names(self) -> list[str]:
         return [TABLE, "ops.audit_results"]

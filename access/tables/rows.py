@@ -12,7 +12,7 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 
-from access.check_sql import FILE, FOUND, POSITION, addresses, finder, quoted
+from access.tables.check_sql import FILE, FOUND, POSITION, addresses, finder, quoted
 from functions.adapters.iceberg.files import added
 from lakegate.contract.checks import Check
 from lakegate.contract.model import Contract

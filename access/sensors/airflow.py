@@ -6,8 +6,8 @@ from typing import Any
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowFailException
 
-from access.arrivals import NotPublished, is_published, known, landed
-from access.deployment import find
+from access.deployment.choice import find
+from access.sensors.arrivals import NotPublished, is_published, known, landed
 from functions.adapters.all import Adapters
 
 

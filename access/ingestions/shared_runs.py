@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from access.outcomes import before_it, files_waiting
+from access.ingestions.outcomes import before_it, files_waiting
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
 from functions.model.ingestion import Ingestion

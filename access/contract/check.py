@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from access.contract_hints import hints
-from access.contract_sql import sql_problems
-from access.standard_schema import Fault, faults
+from access.contract.hints import hints
+from access.contract.sql import sql_problems
+from access.contract.standard_schema import Fault, faults
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read
 from lakegate.contract.reading.yaml import Node, Problem, load, suggestion

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from access.deployment import identified
+from access.ingestions.identify import identified
 from functions.adapters.all import Adapters
 from functions.model import unreadable
 from functions.model.ingestion import Ingestion

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from access.outcomes import attempt, waits, with_others
-from access.shared_runs import places
+from access.ingestions.outcomes import attempt, waits, with_others
+from access.ingestions.shared_runs import places
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
 from functions.model.ingestion import Ingestion, State

@@ -6,8 +6,8 @@ Rules across several keys, patterns, SQL and names are left to `contract check`.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from access.editor_words import WORDS
-from access.standard_schema import standard_schema
+from access.contract.editor_words import WORDS
+from access.contract.standard_schema import standard_schema
 from lakegate.contract.checks import LIBRARY, Severity
 from lakegate.contract.expectations import Operator, Unit
 from lakegate.contract.model import API_VERSIONS

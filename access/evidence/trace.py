@@ -14,10 +14,10 @@ import duckdb
 from pyiceberg.expressions import EqualTo
 from pyiceberg.table import Table
 
-from access.check_sql import FILE, quoted
-from access.deployment import Deployment
-from access.rows import FileRows, Stream
-from access.tables import columns_named
+from access.deployment.deployment import Deployment
+from access.tables.check_sql import FILE, quoted
+from access.tables.reader import columns_named
+from access.tables.rows import FileRows, Stream
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import data_files
 from functions.adapters.nessie import MAIN

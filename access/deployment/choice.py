@@ -1,110 +1,23 @@
-"""Choose and open the deployment to work on: the local stack, or one on AWS."""
+"""Choose and open the deployment to work on: the local stack, or one on AWS.
+
+The libraries of AWS, Nessie and Iceberg take seconds to import. Every command imports this module,
+also for its help, so they are imported only where needed.
+"""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+from access.deployment.checkout import home
+from access.deployment.deployment import Deployment
 from functions.settings import Settings
 from infra.local import stack_file
 from infra.local.stack_file import Stack
 from lakegate.errors import LakegateError
-from lakegate.landing import ID_PART
 
-if TYPE_CHECKING:
-    from access.tables import Reader
-    from functions.adapters.all import Adapters
-    from functions.adapters.ledger.ledger import Ledger
-    from functions.model.ingestion import Ingestion
-    from functions.operations.decisions.failed import Outcome
-
-
-# The libraries of AWS, Nessie and Iceberg take seconds to import. Every command imports this
-# module, also for its help, so they are imported only where needed.
-
-ROOT = Path(__file__).resolve().parents[1]
 # Variables that would direct a client of the local stack elsewhere.
 _ELSEWHERE = ("aws_", "lakegate_", "http_proxy", "https_proxy", "all_proxy")
-
-
-@dataclass(frozen=True)
-class Deployment:
-    """A running deployment of Lakegate.
-
-    `addresses` maps the systems that clients may use to their URLs. `reader_token` reads the
-    catalog; it is "" if clients have tokens of their own. `local` means this machine.
-    `expire_function` discards for people; it is "" where they do it by their own rights.
-    """
-
-    settings: Settings
-    addresses: Mapping[str, str]
-    reader_token: str = field(repr=False)
-    local: bool
-    expire_function: str = ""
-
-    def adapters(self) -> "Adapters":
-        """Return the adapters, which call Nessie at its address for clients."""
-        from functions.wiring import connect
-
-        return connect(self.settings, self.addresses["nessie"])
-
-    def discard(self, ingestion: "Ingestion", by: str) -> "Outcome":
-        """Discard a failed ingestion, by the stage's function if there is one.
-
-        Raises LakegateError as `failed.discard` does, and if the function
-        cannot be asked.
-        """
-        from access import discarding
-        from functions.operations.decisions import failed
-
-        adapters, function = self.adapters(), self.expire_function
-        if not function:
-            return failed.discard(adapters, ingestion, by=by)
-        client = discarding.client_of(self.settings.clean_up_role_arn)
-        return discarding.discard(client, function, adapters.ledger, ingestion.id, by)
-
-    def catalog_token(self) -> str:
-        """Return a token that reads the catalog: the reader's, or else the functions' own."""
-        import boto3
-
-        from functions.adapters.secrets import secret
-
-        name = self.settings.nessie_token_secret
-        return self.reader_token or secret(boto3.client("secretsmanager"), name)
-
-    def reader(self, reference: str) -> "Reader":
-        """Return a reader of the tables at a branch, or at `branch@hash`."""
-        from access.tables import Reader
-
-        return Reader(self.addresses["iceberg"], self.catalog_token(), reference)
-
-
-def is_checkout() -> bool:
-    """Return whether a checkout runs, or a copy of one, and no installed package."""
-    return (ROOT / "template.yaml").is_file()
-
-
-def checkout() -> Path:
-    """Return the checkout that runs. Raises LakegateError NO_CHECKOUT for an installed package."""
-    if not is_checkout():
-        message = (
-            "only a checkout of Lakegate can do this: here its package is installed\n"
-            "Work in a clone, after `make setup`."
-        )
-        raise LakegateError("NO_CHECKOUT", message)
-    return ROOT
-
-
-def home() -> Path:
-    """Return the local stack's folder: LAKEGATE_HOME, or `.lakegate` in the checkout.
-
-    For an installed package it is `.lakegate` in the user's home, or where its copy of the project
-    is.
-    """
-    where = ROOT if is_checkout() else Path.home()
-    own = ROOT.parent if (ROOT / stack_file.COPIED).is_file() else where / ".lakegate"
-    return Path(os.environ.get("LAKEGATE_HOME") or own).resolve()
 
 
 @dataclass(frozen=True)
@@ -202,7 +115,7 @@ def nessie_address(uri: str, function: str) -> str:
     """
     if not function or os.environ.get("LAKEGATE_NESSIE_DIRECT"):
         return uri
-    from access import forwarding
+    from access.deployment import forwarding
 
     return forwarding.address(function, os.environ.get("AWS_ENDPOINT_URL", ""))
 
@@ -228,27 +141,3 @@ def _deployed(name: str) -> dict[str, str]:
     settings["LAKEGATE_NESSIE_FUNCTION"] = outputs.get("OnNessieRequestFunctionName", "")
     settings["LAKEGATE_EXPIRE_FUNCTION"] = outputs.get("ExpireFunctionName", "")
     return {k: v for k, v in settings.items() if k.startswith(("LAKEGATE_", "AWS_ENDPOINT_"))}
-
-
-# Find an ingestion by its id, or by the first characters of it.
-
-_ID_LENGTH = 32
-
-
-def identified(ledger: "Ledger", beginning: str) -> "Ingestion":
-    """Return the one ingestion whose id starts with `beginning`.
-
-    Raises LakegateError UNKNOWN_INGESTION if there is none, AMBIGUOUS_ID if there are several.
-    """
-    wanted = beginning.strip().lower()
-    if len(wanted) == _ID_LENGTH:
-        return ledger.get(wanted)
-    found = [each for each in ledger.all() if wanted and each.id.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        message = f"no ingestion id starts with {beginning!r}\nList ids with `lakegate runs`."
-        raise LakegateError("UNKNOWN_INGESTION", message)
-    ids = ", ".join(sorted(each.id[:ID_PART] for each in found)[:5])
-    message = f"{len(found)} ingestion ids start with {beginning!r}: {ids} …\nGive more characters."
-    raise LakegateError("AMBIGUOUS_ID", message)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from access.follow import TrackedIngestion, dropped
+from access.ingestions.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
 from lakegate.batch import read_manifest
 from lakegate.errors import LakegateError

@@ -5,8 +5,8 @@ from typing import Any
 
 from dagster import RunRequest, SensorDefinition, SensorEvaluationContext, SensorResult, SkipReason
 
-from access.arrivals import Arrival, gained
-from access.deployment import find
+from access.deployment.choice import find
+from access.sensors.arrivals import Arrival, gained
 from functions.adapters.all import Adapters
 
 

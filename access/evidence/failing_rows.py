@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from access.check_sql import about_rows
+from access.tables.check_sql import about_rows
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
@@ -16,8 +16,8 @@ from lakegate.errors import LakegateError
 from lakegate.report import READABLE, AuditReport, CheckResult
 
 if TYPE_CHECKING:
-    from access.rows import Evidence
-    from access.tables import Reader
+    from access.tables.reader import Reader
+    from access.tables.rows import Evidence
 
 # Takes a report, a check's id and a limit; returns quarantined rows as they stand in the file.
 QuarantinedRows = Callable[[AuditReport, str, int], Sequence[str]]

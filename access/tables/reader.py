@@ -22,8 +22,8 @@ from pyiceberg.exceptions import (
 from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
 from pyiceberg.table import DataScan, Table
 
-from access.check_sql import quoted
-from access.rows import Evidence, FileRows
+from access.tables.check_sql import quoted
+from access.tables.rows import Evidence, FileRows
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
 
