@@ -16,8 +16,9 @@ from pyiceberg.table import Table
 
 from access.deployment.deployment import Deployment
 from access.tables.check_sql import FILE, quoted
+from access.tables.file_rows import FileRows
 from access.tables.reader import columns_named
-from access.tables.rows import FileRows, Stream
+from access.tables.rows import Stream
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import data_files
 from functions.adapters.nessie import MAIN
@@ -178,9 +179,6 @@ def _own_files(adapters: Adapters, ingestion: Ingestion) -> set[str]:
     except Permanent:
         return set()
     return {file.path for single in report.singles for file in single.files} if report else set()
-
-
-# From a landed file to its rows
 
 
 def trace_file(

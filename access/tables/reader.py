@@ -23,7 +23,8 @@ from pyiceberg.expressions import And, EqualTo, GreaterThanOrEqual
 from pyiceberg.table import DataScan, Table
 
 from access.tables.check_sql import quoted
-from access.tables.rows import Evidence, FileRows
+from access.tables.file_rows import FileRows
+from access.tables.rows import Evidence
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyiceberg.types import StringType
 
 from access.evidence.failing_rows import concealment
-from access.tables.rows import FileRows
+from access.tables.file_rows import FileRows
 from dashboard.compare import counting
 from dashboard.compare.figures import (
     Column,

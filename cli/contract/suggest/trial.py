@@ -13,7 +13,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from access.tables.check_sql import FILE, FOUND, POSITION, about_rows, addresses, finder, quoted
+from access.tables.check_sql import FILE, FOUND, POSITION, about_rows, addresses, quoted
+from access.tables.patterns import finder
 from cli.contract.suggest.columns import NAMED_DAY_FORMAT, ColumnProfile, named_day, text
 from cli.contract.suggest.draft import draft
 from cli.contract.suggest.sample import Sample, sample

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from access.tables.check_sql import finder
+from access.tables.patterns import finder
 from lakegate.ecma_patterns import PATTERNS, PatternUnsupported
 from lakegate.pattern_lint import LONGEST, refuse_slow, slow_text
 from tests.unit.contract.contract_texts import contract_text, problems_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from access.tables.check_sql import finder
+from access.tables.patterns import finder
 from lakegate.ecma_patterns import PatternUnsupported, java_pattern
 
 FOUND = [

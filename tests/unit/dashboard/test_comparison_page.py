@@ -16,7 +16,8 @@ from pyiceberg.types import LongType, NestedField, StringType
 from streamlit.testing.v1 import AppTest
 
 from access.deployment.choice import Choice
-from access.tables.rows import Evidence, FileRows
+from access.tables.file_rows import FileRows
+from access.tables.rows import Evidence
 from dashboard import session
 from dashboard.actions_plan import Verb
 from functions.adapters.all import Adapters

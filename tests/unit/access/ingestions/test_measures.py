@@ -8,7 +8,7 @@ from functions.model.notes.freshness import Freshness
 from lakegate.batch import BatchFile
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
-from tests.unit.access.test_ingestions import at
+from tests.unit.access.ingestions.test_find import at
 from tests.unit.cli.cli_examples import ERRORED, IGNORED, LANDED, PUBLISHED, REJECTED, SUBMITTED
 
 NOW = "2026-03-09T12:00:00.000+00:00"

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from access.tables.rows import FileRows
+from access.tables.file_rows import FileRows
 from tests.fakes.iceberg import iceberg_table
 
 SCHEMA = Schema(NestedField(1, "Id", LongType()), NestedField(2, "Name", StringType()))

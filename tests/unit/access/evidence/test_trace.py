@@ -11,8 +11,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from access.evidence.trace import first_with, matching
+from access.tables.file_rows import FileRows
 from access.tables.reader import columns_named
-from access.tables.rows import FileRows
 from functions.model.commits import Commit
 from lakegate.contract.reading.provenance import Origin, Provenance
 from tests.fakes.iceberg import iceberg_table
