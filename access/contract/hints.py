@@ -8,6 +8,7 @@ from lakegate.contract.model import Contract
 from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.yaml import Node, Problem
 from lakegate.contract.sharing import why_alone, why_own_run
+from spark_jobs.audit.arrow.patterns import means_the_same
 
 _FLOATS = ("", "double", "float", "real", "double precision")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -89,6 +90,12 @@ def _on_column(column: Field) -> Iterator[Problem]:
     for place in (column.at("logicalTypeOptions"), *options):
         if place.has("pattern") and not _anchored(place.text("pattern"), whole_value=whole_value):
             reason = "matches anywhere in the value: add ^ and $ to match all of it"
+            yield _hint(place, "pattern", reason)
+        if place.has("pattern") and not means_the_same(place.text("pattern")):
+            reason = (
+                "only Spark can search for this: each file takes longer, and a value on which the "
+                "search itself takes very long ends its file (TIMED_OUT)"
+            )
             yield _hint(place, "pattern", reason)
 
 

@@ -2,7 +2,8 @@
 
 Each rule means the same as in the job's SQL (spark_jobs/audit/check_sql.py): a null breaks only a
 required value, NaN breaks every rule of a number, and a key with a null is no key. duckdb orders
-NaN, compares text and counts characters as Spark does.
+NaN, compares text and counts characters as Spark does. Its patterns are RE2's, so characters newer
+than its Unicode have no general category here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Rule
+from lakegate.ecma_patterns import PATTERNS
+from spark_jobs.audit.arrow.patterns import re2_pattern
 
 # Names in duckdb's SQL.
 
@@ -19,7 +22,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-FILE, POSITION, FOUND = "_file", "_pos", "_lakegate_found"
+FILE, POSITION = "_file", "_pos"
 
 _OF_ROWS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _NESTED = {"struct", "array", "map"}
@@ -34,7 +37,7 @@ _TYPES = {
 
 def about_rows(check: Check, contract: Contract) -> bool:
     """Return whether single rows break the check, and duckdb can find them."""
-    unsupported = check.where or check.values.multiple_of or check.values.format
+    unsupported = check.where or check.values.multiple_of or "" in _searched(check.values)
     kinds = {contract.column(name).kind for name in check.columns}
     top_level = all(len(contract.column(name).steps) == 1 for name in check.columns)
     return check.metric in _OF_ROWS and not unsupported and top_level and not kinds & _NESTED
@@ -43,8 +46,7 @@ def about_rows(check: Check, contract: Contract) -> bool:
 def addresses(check: Check, types: Mapping[str, str]) -> str:
     """Return the SELECT of the address (`FILE`, `POSITION`) of each row that the check counts.
 
-    It reads a relation `rows` with those addresses, the check's columns and, for a rule with a
-    pattern, `FOUND`: whether the value matches the pattern. `types` are Spark's.
+    It reads a relation `rows` with those addresses and the check's columns. `types` are Spark's.
     """
     if check.metric is Metric.DUPLICATE:
         return _repeats(check.columns)
@@ -77,8 +79,8 @@ def _violation(check: Check, types: Mapping[str, str]) -> str:
 def _broken_rules(value: str, rule: Rule, type_: str) -> Iterator[str]:
     if rule.valid_values:
         yield f"{value} NOT IN {_literals(rule.valid_values, type_)}"
-    if rule.pattern is not None:
-        yield f"NOT {FOUND}"
+    for pattern in _searched(rule):
+        yield f"NOT regexp_matches({value}, {_literal(pattern, 'string')})"
     for comparison, bound in rule.bounds:
         yield f"{value} {comparison} {_literal(bound, type_)}"
     if rule.min_length is not None:
@@ -87,6 +89,12 @@ def _broken_rules(value: str, rule: Rule, type_: str) -> Iterator[str]:
         yield f"length({value}) > {rule.max_length}"
     if type_ in ("float", "double"):
         yield f"isnan({value})"
+
+
+def _searched(rule: Rule) -> list[str]:
+    """Return the patterns of a rule in RE2's notation; "" for one that RE2 cannot search for."""
+    both = (rule.pattern, PATTERNS.get(rule.format or ""))
+    return [re2_pattern(pattern) for pattern in both if pattern is not None]
 
 
 def _any(conditions: Iterator[str] | list[str]) -> str:

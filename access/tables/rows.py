@@ -7,8 +7,7 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from access.tables.check_sql import FILE, FOUND, POSITION, addresses, quoted
-from access.tables.patterns import finder
+from access.tables.check_sql import FILE, POSITION, addresses, quoted
 from lakegate.contract.checks import Check
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
@@ -74,7 +73,7 @@ class Evidence:
         every_file = range(len(self.files))
         columns = tuple(dict.fromkeys((*check.columns, *types)))
         try:
-            self._enter(Stream(self._rows, check.columns, every_file, check.values.pattern))
+            self._enter(Stream(self._rows, check.columns, every_file))
             self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
             ((count,),) = self._run("SELECT count(*) FROM broken")
             return Broken(count, tuple(self._first(limit, columns, hides)))
@@ -110,14 +109,12 @@ class Evidence:
 class Stream:
     """Columns of some files with each row's address, as an Arrow stream.
 
-    `FILE` is the file's number. With a `pattern`, `FOUND` says whether the single column matches
-    it.
+    `FILE` is the file's number.
     """
 
     rows: Rows
     columns: Sequence[str]
     files: Sequence[int]
-    pattern: str | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         made = pa.RecordBatchReader.from_batches(self._schema(), self._batches())
@@ -125,8 +122,7 @@ class Stream:
 
     def _schema(self) -> pa.Schema:
         address = [pa.field(FILE, pa.int32()), pa.field(POSITION, pa.int64())]
-        found = [] if self.pattern is None else [pa.field(FOUND, pa.bool_())]
-        return pa.schema([*address, *self.rows.schema(self.columns), *found])
+        return pa.schema([*address, *self.rows.schema(self.columns)])
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         schema = self._schema()
@@ -140,17 +136,7 @@ class Stream:
     def _arrays(self, batch: pa.RecordBatch, file: int, position: int) -> list[pa.Array]:
         many = batch.num_rows
         address = [pa.repeat(file, many), pa.arange(position, position + many)]
-        values = [batch.column(name) for name in self.columns]
-        found = [] if self.pattern is None else [_found(values[0], self.pattern)]
-        return [*address, *values, *found]
-
-
-def _found(values: pa.Array, pattern: str) -> pa.Array:
-    """Return whether each value matches the pattern, null for null; search equal values once."""
-    finds = finder(pattern)
-    coded = values.dictionary_encode()
-    answers = pa.array([finds(text) for text in coded.dictionary.to_pylist()], pa.bool_())
-    return answers.take(coded.indices)
+        return [*address, *(batch.column(name) for name in self.columns)]
 
 
 def _text(name: str, *, hidden: bool) -> str:

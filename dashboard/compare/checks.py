@@ -10,7 +10,7 @@ from access.evidence.failing_rows import Finding, Question, evidence_of, inspect
 from dashboard import formatting
 from dashboard.formatting import count
 from dashboard.ingestion import offending
-from dashboard.session import Opened, show_error
+from dashboard.serve.session import Opened, show_error
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult

@@ -93,8 +93,9 @@ def _by_halves(run: Run, rows: DataFrame, checks: Sequence[Check]) -> Measures:
             check_own_sql(run.spark, check)
         (found,) = _measured(rows, checks, run.contract).values()
     except (*jvm.JavaError, Permanent) as error:
+        why = problem(run, error)
         if len(checks) == 1:
-            return {checks[0].id: Measured(None, run.written, Tier.SCAN, problem(run, error))}
+            return {checks[0].id: Measured(None, run.written, Tier.SCAN, why)}
         half = len(checks) // 2
         return _by_halves(run, rows, checks[:half]) | _by_halves(run, rows, checks[half:])
     return found

@@ -24,6 +24,7 @@ from spark_jobs.spark import iceberg, jvm, sql_parser
 from spark_jobs.spark.errors import explain, masked
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import CATALOG, add_catalog
+from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.write.report import report
 
@@ -120,7 +121,8 @@ def _measured_as_file(run: WholeTable, checks: Sequence[Check]) -> dict[str, Mea
     """Return the measures over all data files, as if this run had added them."""
     files = tuple(iceberg.gained_files(run.spark, run.table, None))
     own = replace(run, contract=replace(run.contract, checks=tuple(checks)), files=files)
-    return tiers.measure(own, {})
+    with cancel_when_stalled(run.spark, run.spec.limits.longest_stall):
+        return tiers.measure(own, {})
 
 
 def _skip_reason(check: Check) -> str:

@@ -31,6 +31,7 @@ from spark_jobs.one_pass.examined import WAY, Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import jvm
 from spark_jobs.spark.session import another_session
+from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained
 from spark_jobs.write.commit import commit, data_files
@@ -293,15 +294,17 @@ class Table:
     def measured(self, clean: Sequence[Clean]) -> Mapping[str, Mapping[str, Measured]]:
         """Return the measures of the checks that Arrow did not answer, by ingestion.
 
-        One query reads all files. Raises Permanent where the contract's own SQL is refused, and one
-        of `JavaError` where a check fails on a row.
+        One query reads all files. Raises Permanent where the contract's own SQL is refused or the
+        query makes no progress, and one of `JavaError` where a check fails on a row.
         """
         contract = self._contract
         checks = {c.id: c for each in clean for c in _unanswered(contract, each.found)}
         if not checks:
             return {}
         asked = replace(contract, checks=tuple(checks.values()))
-        return group_sql.measured(self.open()[0], asked, {c.ingestion: c.left for c in clean})
+        session, longest = self.open()[0], self._of[1].spec.limits.longest_stall
+        with cancel_when_stalled(session, longest):
+            return group_sql.measured(session, asked, {c.ingestion: c.left for c in clean})
 
     def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""

@@ -23,6 +23,7 @@ from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import iceberg
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import CATALOG, add_catalog
+from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter, now
 
 _EARLIER = "earlier"
@@ -112,9 +113,10 @@ def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
     gained = _GainedFiles(run.spark, now, iceberg.find_iceberg_table(run.spark, name))
     clean = {each.id for each in earlier.checks if each.counted == 0}
     checks = [check for check in run.contract.checks if check.checks_whole_table]
-    measured = tier_keys.answer(
-        run, checks, lambda c: gained.find_scans if c.id in clean else now.find_scans
-    )
+    with cancel_when_stalled(run.spark, run.spec.limits.longest_stall):
+        measured = tier_keys.answer(
+            run, checks, lambda c: gained.find_scans if c.id in clean else now.find_scans
+        )
     return {check.id: verdict.result(check, measured[check.id], run.contract) for check in checks}
 
 

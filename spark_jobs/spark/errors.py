@@ -35,6 +35,7 @@ _OUTSIDE = (
     "org.apache.http.",
     "java.net.",
     "java.nio.file.AccessDeniedException",
+    "[SPARK_JOB_CANCELLED]",  # who cancelled it says why
     *(
         f"org.apache.iceberg.exceptions.{name}Exception"
         for name in ("REST", "Forbidden", "ServiceFailure", "ServiceUnavailable")

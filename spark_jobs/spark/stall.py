@@ -1,4 +1,7 @@
-"""Cancel Spark tasks that make no progress: a damaged file can make a reader loop forever."""
+"""Cancel Spark tasks that make no progress.
+
+A damaged file can make a reader loop forever, and a value the search for a pattern.
+"""
 
 import time
 from collections.abc import Iterator
@@ -60,8 +63,9 @@ def cancel_when_stalled(
         if not stalled.is_set():
             raise
         message = (
-            f"Spark's tasks made no progress for {longest:g} seconds and were ended: the file is "
-            "damaged so that reading it never ends, or LongestStall is too short"
+            f"Spark's tasks made no progress for {longest:g} seconds and were ended: a file is "
+            "damaged so that reading it never ends, a pattern of the contract takes too long on a "
+            "value, or LongestStall is too short"
         )
         raise Permanent("TIMED_OUT", message) from error
     finally:

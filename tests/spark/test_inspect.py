@@ -74,7 +74,7 @@ schema:
       - name: word
         logicalType: string
         physicalType: varchar(3)
-        logicalTypeOptions: {{minLength: 2}}
+        logicalTypeOptions: {{minLength: 2, format: hostname}}
         quality:
           - {{metric: missingValues, arguments: {{missingValues: ["", " ", "N/A", "it's"]}}, mustBe: 0}}
           - {{metric: invalidValues, arguments: {{validValues: ["ab", "it's", "Zoë"]}}, mustBe: 0}}

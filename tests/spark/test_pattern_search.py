@@ -1,82 +1,110 @@
-"""Patterns that contracts refuse are slow in Java, and accepted ones are not."""
+"""Java, in Spark, finds a pattern where ECMA-262 says, and RE2 finds it there as well."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from random import Random
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from lakegate.ecma_patterns import java_pattern
-from lakegate.pattern_lint import slow_text
+from lakegate.ecma_patterns import PatternUnsupported, java_pattern
+from spark_jobs.audit.arrow.patterns import means_the_same, re2_pattern
+from tests.fakes.amounts import RUNS, SEED
 from tests.spark.conftest import Job
-from tests.unit.contract.pattern_examples import QUICK, SLOW_IN_JAVA
+from tests.unit.contract.pattern_examples import MEANINGS
 
 pytestmark = pytest.mark.spark
 
-# A text that counts how often a search reads one of its characters.
-COUNTED = """
-public class Counted implements CharSequence {
-  private final String text;
-  private long reads = 0;
-  private Counted(String text) { this.text = text; }
-  public int length() { return text.length(); }
-  public CharSequence subSequence(int from, int to) { return text.substring(from, to); }
-  public char charAt(int index) {
-    if (++reads > 1000000) throw new IllegalStateException("that is enough");
-    return text.charAt(index);
-  }
-  public static long search(String pattern, String text) {
-    Counted counted = new Counted(text);
-    try { java.util.regex.Pattern.compile(pattern).matcher(counted).find(); }
-    catch (IllegalStateException enough) { }
-    return counted.reads;
-  }
-}
-"""
-Reads = Callable[[str, str], int]
+_TEXTS = 10  # of each pattern
+# Parts of patterns, and characters that they may be found in.
+_ATOMS = (
+    *(("a", "a"), ("b", "b"), ("A", "A"), ("k", "k"), ("1", "1"), (" ", " "), ("é", "é")),
+    *((".", "aé😀\x85\x0b"), (r"\d", "01"), (r"\D", "a😀"), (r"\w", "a_1"), (r"\W", "é -\u017f😀")),
+    *((r"\s", " \t\u00a0\ufeff\u2028"), (r"\S", "a\x85\u180e😀"), (r"\.", "."), (r"\\", "\\")),
+    *(("[ab]", "ab"), ("[^a]", "b\n😀"), ("[a-z0-9]", "az09"), ("[A-Z_-]", "AZ_-"), ("-", "-")),
+    *((r"[\w.-]", "a.-"), (r"[^\s@]", "a😀"), (r"[^\S]", " \u3000"), (r"[^\n]", "\r\u2029")),
+    *((r"[\d-]", "1-"), ("[à-ÿ]", "àÿ"), (r"[^\W\d]", "a_"), (r"[&&a]", "&a"), ("[[a^]", "[^")),
+    *((r"[^\x00-\x1f]", "a\x7f\ufffd"), (r"\u2028", "\u2028"), (r"[\ue000-\uffff]", "\uffff")),
+    *((r"[\u4e00-\u9fff]", "中"), (r"\x00", "\x00"), (r"\v", "\x0b"), ("@", "@"), ("_", "_")),
+    *(("^", ("",)), ("$", ("",)), (r"\b", ("",)), ("", ("",))),
+)  # fmt: skip
+_TIMES = (
+    *((("", 1),) * 6),
+    *(("*", 2), ("*", 0), ("+", 1), ("+", 3), ("?", 0), ("?", 1), ("*?", 1), ("+?", 2), ("??", 1)),
+    *(("{0}", 0), ("{2}", 2), ("{1,3}", 2), ("{2,}", 3), ("{0,2}?", 1), ("{1,}?", 2)),
+)
+_NOISE = "aAbk1 _-.é😀\n\r\u2028\x85\x00@"
 
 
-@pytest.fixture(scope="module")
-def reads(job: Job) -> Reads:
-    """Return a function that counts the characters that Java reads to search a text.
-
-    It takes a pattern and a text, and counts up to a million.
-    """
-    gateway = job.warm_spark.sparkContext._gateway
-    assert gateway is not None
-    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.cook(COUNTED)
-    methods = compiler.getClassLoader().loadClass("Counted").getMethods()
-    (search,) = (method for method in methods if method.getName() == "search")
-
-    def count(pattern: str, text: str) -> int:
-        arguments = gateway.new_array(gateway.jvm.Object, 2)
-        arguments[0], arguments[1] = java_pattern(pattern), text
-        return int(search.invoke(None, arguments))
-
-    return count
+def _regex(random: Random, depth: int) -> tuple[str, str]:
+    """Return a random pattern, and a text that it is likely to be found in."""
+    pattern, text = "", ""
+    for _ in range(random.randint(1, 4)):
+        part, found = random.choice(_ATOMS)
+        example = random.choice(found)
+        if depth and random.random() < 0.35:
+            inner, example = _regex(random, depth - 1)
+            part = f"({random.choice(('', '?:'))}{inner})"
+        sign, times = random.choice(_TIMES)
+        pattern, text = pattern + part + sign, text + example * times
+    if depth and random.random() < 0.2:
+        other, example = _regex(random, depth - 1)
+        pattern, text = f"{pattern}|{other}", random.choice((text, example))
+    return pattern, text
 
 
-@pytest.mark.parametrize(("pattern", "before", "part", "after"), SLOW_IN_JAVA)
-def test_a_refused_pattern_is_slow_in_java(
-    reads: Reads, pattern: str, before: str, part: str, after: str
-) -> None:
-    """A refused pattern costs at least the square of the text's length."""
-    short, long = (reads(pattern, before + part * times + after) for times in (60, 120))
-    assert long > 3.5 * short or long > 1_000_000
-    assert slow_text(pattern) is not None
+def _patterns(random: Random, count: int) -> Iterator[tuple[str, str]]:
+    """Yield random patterns that RE2 is said to share with Java, each with a text."""
+    while count:
+        with suppress(PatternUnsupported):
+            pattern, text = _regex(random, 2)
+            pattern = f"^{pattern}$" if random.random() < 0.6 else pattern
+            if means_the_same(pattern):
+                yield pattern, text[:16]
+                count -= 1
 
 
-def test_some_refused_patterns_would_never_end(reads: Reads) -> None:
-    """For some refused patterns a hundred characters keep Java busy forever."""
-    endless = [
-        p
-        for p, before, part, after in SLOW_IN_JAVA
-        if reads(p, before + part * 99 + after) > 1_000_000
-    ]
-    assert len(endless) >= 2
+def _altered(random: Random, text: str) -> str:
+    """Return a text in which up to three characters are replaced, left out or put in."""
+    for _ in range(random.randint(0, 3)):
+        at, new = random.randint(0, len(text)), random.choice(("", *_NOISE))
+        text = text[:at] + new + text[at + random.randint(0, 1) :]
+    return text
 
 
-@pytest.mark.parametrize("pattern", QUICK)
-def test_an_accepted_pattern_is_quick_in_java(reads: Reads, pattern: str) -> None:
-    """A common pattern reads any long text only a few times."""
-    texts = [part * (100 // len(part)) + "\x01" for part in ("a", "1", " ", ".", "a1", "A.", "1-")]
-    assert max(reads(pattern, text) for text in texts) < 1_500
+def _found_by_java(job: Job, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    """Return for each pair if Spark finds the pattern in the text."""
+    columns = {"n": range(len(pairs)), "p": [java_pattern(p) for p, _ in pairs]}
+    table = pa.table({**columns, "t": [text for _, text in pairs]})
+    found = job.warm_spark.createDataFrame(table).selectExpr("n", "t RLIKE p AS found")
+    return [row.found for row in sorted(found.collect())]
+
+
+def _found_by_re2(pattern: str, texts: Sequence[str]) -> list[bool]:
+    found: list[bool] = pc.match_substring_regex(pa.array(texts), re2_pattern(pattern)).to_pylist()
+    return found
+
+
+def test_java_finds_what_the_standard_says(job: Job) -> None:
+    """The translation to Java finds each value that ECMA-262 finds, and no other one."""
+    told = [(pattern, text) for pattern, found, lost in MEANINGS for text in (*found, *lost)]
+    expected = [(pattern, text) for pattern, found, _ in MEANINGS for text in found]
+    found = zip(told, _found_by_java(job, told), strict=True)
+    assert [pair for pair, is_found in found if is_found] == expected
+
+
+def test_re2_finds_what_java_finds(job: Job) -> None:
+    """RE2 finds each pattern that it is said to share with Java in the same texts as Java."""
+    random = Random(SEED)  # noqa: S311 - no secret
+    pairs, by_re2 = [], []
+    for pattern, text in _patterns(random, RUNS):
+        texts = [_altered(random, text) for _ in range(_TEXTS)]
+        pairs += [(pattern, each) for each in texts]
+        by_re2 += _found_by_re2(pattern, texts)
+    by_java = _found_by_java(job, pairs)
+    both = zip(pairs, by_re2, by_java, strict=True)
+    wrong = [(*pair, java) for pair, re2, java in both if re2 is not java]
+    print(f"{len(pairs)} pairs, {sum(by_java)} found, {len(wrong)} different")
+    assert wrong[:5] == []
+    assert 0.2 * len(pairs) < sum(by_java) < 0.8 * len(pairs)

@@ -26,6 +26,7 @@ from infra.local.java import (
 )
 from tests.contract.aws import ACCOUNT
 from tests.fakes.damaged_parquet import spinning, written
+from tests.unit.contract.contract_texts import contract_text
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.spark
@@ -42,7 +43,7 @@ SESSION = "from pyspark.sql import SparkSession; spark = SparkSession.builder.ge
 def command() -> list[str]:
     """Return the command of a driver."""
     java = ["--java-home", str(java_home()), "--jars", spark_jars()]
-    return [sys.executable, "-m", "infra.local.spark_driver", *java]
+    return [sys.executable, "-m", "infra.local.spark.driver", *java]
 
 
 @dataclass(frozen=True)
@@ -325,6 +326,34 @@ def test_a_task_that_spins_is_given_up_with_its_driver(bench: Bench, tmp_path: P
     assert "TIMED_OUT" in ended.stderr
     # The driver leaves only if the task still spins by then; either way the next run works.
     assert bench.run("print(spark.range(3).count())").found == 3
+
+
+SLOW_PATTERN = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+sys.path.insert(0, {checkout!r})
+from infra.local.contract_test import Landed, LocalBranch, local_session, spec_of
+from lakegate.contract.model import parse
+from lakegate.limits import Limits
+from spark_jobs.run.ingest import ingest
+contract, file, home = parse({contract!r}, "a.yaml"), Path({file!r}), Path({home!r})
+spec = replace(spec_of(contract, file), limits=Limits(longest_stall=5))
+ingest(spec, Landed(file, contract, home), local_session(spark, spec, home), LocalBranch())
+"""
+
+
+def test_a_pattern_that_takes_forever_ends_its_file(bench: Bench, tmp_path: Path) -> None:
+    """A file on which Java searches without end is ended in time, and the reason names patterns."""
+    column = "- {name: a, logicalType: string, logicalTypeOptions: {pattern: '%s'}}"
+    text = contract_text(column % r"^(?!x)(\w{1,50} ?){1,20}!$")
+    file = tmp_path / "file.parquet"
+    file.write_bytes(written({"id": [1], "a": ["a" * 99 + "?"]}))
+    places = {"checkout": str(Path(__file__).parents[2]), "file": str(file), "home": str(tmp_path)}
+    ended = bench.run(SLOW_PATTERN.format(contract=text, **places))
+    assert ended.said["exit"] == 1
+    assert "TIMED_OUT" in ended.stderr
+    assert "a pattern of the contract" in ended.stderr
 
 
 @pytest.mark.parametrize(

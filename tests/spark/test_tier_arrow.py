@@ -22,8 +22,7 @@ from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.values import NONE
 from lakegate.contract.rules import Rule
-from lakegate.ecma_patterns import PATTERNS, PatternUnsupported
-from lakegate.pattern_lint import refuse_slow
+from lakegate.ecma_patterns import PATTERNS
 from lakegate.report import Tier
 from spark_jobs.audit import tiers
 from spark_jobs.audit.arrow import tier_arrow
@@ -32,6 +31,7 @@ from spark_jobs.files.source import FILE
 from tests.fakes.amounts import RUNS, SEED
 from tests.spark.conftest import Job
 from tests.spark.measuring import reading_session
+from tests.unit.contract.pattern_examples import COMMON
 
 pytestmark = pytest.mark.spark
 
@@ -179,37 +179,6 @@ def _moment(microseconds: int, kind: str) -> str:
     return (moment if kind == "timestamp" else moment.replace(tzinfo=None)).isoformat()
 
 
-def _pattern(random: Random) -> str:
-    """Return a pattern that contracts accept."""
-    while True:
-        with suppress(PatternUnsupported):
-            found = _regex(random, 2)
-            refuse_slow(found)
-            return found
-
-
-_ATOMS = (
-    *("a", "b", "A", "1", " ", ".", ".", r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", r"\.", r"\\"),
-    *("[ab]", "[^a]", "[a-z0-9]", "[A-Z_-]", r"[\w.-]", r"[^\s@]", r"[^\S]", "[^\\n]", "é", "_"),
-    *("^", "$", "😀", r"[^\u0000-\uffff]", r"\u2028", r"\p{L}", r"\b", "(?=a)", "-", "@"),
-    *("[à-ÿ]", r"[\d-]"),
-)  # fmt: skip
-_TIMES = ("", "", "", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "*?", "+?", "{0}")
-
-
-def _regex(random: Random, depth: int) -> str:
-    parts = []
-    for _ in range(random.randint(1, 4)):
-        atom = random.choice(_ATOMS)
-        if depth and random.random() < 0.25:
-            atom = f"({random.choice(('', '?:'))}{_regex(random, depth - 1)})"
-        parts.append(atom + random.choice(_TIMES))
-    if depth and random.random() < 0.2:
-        parts.append("|" + _regex(random, depth - 1))
-    whole = "".join(parts)
-    return f"^{whole}$" if random.random() < 0.3 else whole
-
-
 def _rule(random: Random, kind: str) -> Rule:
     """Return a rule of one or two parts for valid values of a type."""
     several = tuple(_literal(random, kind) for _ in range(random.randint(1, 14)))
@@ -220,7 +189,7 @@ def _rule(random: Random, kind: str) -> Rule:
     if kind in ("int", "bigint"):
         parts.append(lambda: {"multiple_of": random.choice(("1", "2", "7", "1000", "2.5"))})
     if kind == "string":
-        parts += 3 * [lambda: {"pattern": _pattern(random)}]
+        parts += 3 * [lambda: {"pattern": random.choice(COMMON)}]
         parts.append(lambda: {"format": random.choice([*PATTERNS])})
         parts.append(lambda: {random.choice(("min_length", "max_length")): random.randint(0, 4)})
         parts.append(lambda: {random.choice(("minimum", "maximum")): _literal(random, kind)})

@@ -11,17 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
-from access.tables.check_sql import FILE, FOUND, POSITION, about_rows, addresses, quoted
-from access.tables.patterns import finder
+from access.tables.check_sql import FILE, POSITION, about_rows, addresses, quoted
 from cli.contract.suggest.columns import NAMED_DAY_FORMAT, ColumnProfile, named_day, text
 from cli.contract.suggest.draft import draft
 from cli.contract.suggest.sample import Sample, sample
-from lakegate.contract.checks import Check, Metric
+from lakegate.contract.checks import Check
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract, parse
-from lakegate.ecma_patterns import PATTERNS
 from lakegate.errors import LakegateError
 from spark_jobs.schema.compare import compare
 
@@ -86,17 +83,17 @@ def _refused(
         values = {c.name: cell(quoted(c.name), c) for c in plain}
     selected = [f"{sql} AS {quoted(name)}" for name, sql in values.items()]
     columns = ", ".join([f"0 AS {FILE}", POSITION, *selected])
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE typed AS SELECT {columns} FROM sample")
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS SELECT {columns} FROM sample")
     broken: Counter[str] = Counter()
     for name in values:
-        lost = f"FROM sample a POSITIONAL JOIN typed b WHERE a.{quoted(name)} IS NOT NULL"
+        lost = f"FROM sample a POSITIONAL JOIN rows b WHERE a.{quoted(name)} IS NOT NULL"
         sql = f"SELECT count(*) {lost} AND b.{quoted(name)} IS NULL"
         broken[name] = connection.sql(sql).fetchall()[0][0]
     yield from (name for name, count in broken.items() if count > known[name].strange)
     for check in contract.checks:
-        if about_rows(_spelled_out(check), contract) and {*check.columns} <= {*values}:
+        if about_rows(check, contract) and {*check.columns} <= {*values}:
             strange = sum(known[name].strange for name in check.columns)
-            if _count(connection, _spelled_out(check), contract) > strange:
+            if _count(connection, check, contract) > strange:
                 yield from check.columns
 
 
@@ -130,24 +127,7 @@ def cell(value: str, column: Column) -> str:
     return f"CASE WHEN {fits} THEN {converted} END"
 
 
-def _spelled_out(check: Check) -> Check:
-    """Return a check with its format as the pattern that it stands for."""
-    rule = check.values
-    if rule.format is None:
-        return check
-    return replace(check, rule=replace(rule, format=None, pattern=PATTERNS[rule.format]))
-
-
 def _count(connection: duckdb.DuckDBPyConnection, check: Check, contract: Contract) -> int:
     """Return how many rows break a check."""
     types = {column.name: column.type for column in contract.columns}
-    found = ""
-    if check.metric is Metric.INVALID and check.values.pattern is not None:
-        name = quoted(check.columns[0])
-        finds = finder(check.values.pattern)
-        values = connection.sql(f"SELECT DISTINCT {name} FROM typed").fetchall()
-        matching = [value for (value,) in values if value is not None and finds(value)]
-        connection.register("matching", pa.table({"v": pa.array(matching, pa.string())}))
-        found = f", {name} IN (SELECT v FROM matching) AS {FOUND}"
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW rows AS SELECT *{found} FROM typed")
     return int(connection.sql(f"SELECT count(*) FROM ({addresses(check, types)})").fetchall()[0][0])

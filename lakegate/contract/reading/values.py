@@ -14,8 +14,7 @@ from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.sql import read_condition
 from lakegate.contract.reading.yaml import Node, suggestion
 from lakegate.contract.rules import Rule
-from lakegate.ecma_patterns import PATTERNS, UNCHECKED, PatternUnsupported
-from lakegate.pattern_lint import refuse_slow
+from lakegate.ecma_patterns import PATTERNS, UNCHECKED, PatternUnsupported, java_pattern
 
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _TEXT_FACETS = ("pattern", "minLength", "maxLength", "format")
@@ -167,7 +166,7 @@ def _pattern(field: Field, column: Column) -> str | None:
         return None
     pattern = field.text("pattern")
     try:
-        refuse_slow(pattern)
+        java_pattern(pattern)
     except PatternUnsupported as reason:
         field.refuse(str(reason), "pattern")
     return pattern

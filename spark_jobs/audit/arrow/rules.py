@@ -18,7 +18,7 @@ from lakegate.contract.checks import Check, Metric
 from lakegate.contract.columns import Column
 from lakegate.contract.rules import Rule
 from lakegate.ecma_patterns import PATTERNS
-from spark_jobs.audit.arrow.patterns import re2_pattern
+from spark_jobs.audit.arrow.patterns import means_the_same, re2_pattern
 from spark_jobs.files.arrow.values import (
     FLOATING,
     INTEGERS,
@@ -121,13 +121,13 @@ def _are_sure(texts: Sequence[str], column: Column) -> bool:
 
 def _has_only_known(rule: Rule, column: Column) -> bool:
     """Return if a rule consists of parts that `_broken` writes for the column's type."""
-    patterns = [re2_pattern(pattern) for pattern in _patterns(rule)]
+    patterns = _patterns(rule)
     lengths = [size for size in (rule.min_length, rule.max_length) if size is not None]
     if (patterns or lengths) and column.type != "string":
         return False
     if rule.bounds and column.type == "boolean":
         return False
-    if None in patterns or any(size > _LARGEST_SIZE for size in lengths):
+    if not all(map(means_the_same, patterns)) or any(size > _LARGEST_SIZE for size in lengths):
         return False
     if rule.multiple_of is not None and not (
         column.type in INTEGERS and re.fullmatch(_STEP, rule.multiple_of, re.ASCII)

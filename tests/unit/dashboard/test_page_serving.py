@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from access.deployment.choice import Choice
-from dashboard.serving import options, serve
+from dashboard.serve.serving import options, serve
 from lakegate.errors import LakegateError
 
 _APP = Path(dashboard.__path__[0]) / "app.py"

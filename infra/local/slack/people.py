@@ -25,8 +25,8 @@ import requests
 from flask import Flask, request
 from slack_sdk.signature import SignatureVerifier
 
-from infra.local.slack_blocks import problems_of_modal
-from infra.local.slack_faults import SlackError
+from infra.local.slack.blocks import problems_of_modal
+from infra.local.slack.faults import SlackError
 
 # The app in the local Slack and its users' ids.
 

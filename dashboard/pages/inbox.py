@@ -7,7 +7,7 @@ import streamlit as st
 from access.ingestions.find import Wanted, still_waiting
 from dashboard import listing
 from dashboard.formatting import count
-from dashboard.session import Opened, watch
+from dashboard.serve.session import Opened, watch
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary

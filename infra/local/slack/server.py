@@ -38,9 +38,9 @@ from typing import Any
 from flask import Flask, jsonify, request
 from werkzeug.serving import make_server
 
-from infra.local.slack_blocks import problems
-from infra.local.slack_faults import Faults, SlackError
-from infra.local.slack_people import TOKEN, Users, add_routes
+from infra.local.slack.blocks import problems
+from infra.local.slack.faults import Faults, SlackError
+from infra.local.slack.people import TOKEN, Users, add_routes
 
 Message = dict[str, Any]
 Answer = dict[str, Any]
@@ -233,7 +233,3 @@ def main() -> None:
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     app = web_app(Slack(options.home))
     make_server("127.0.0.1", options.port, app, threaded=True).serve_forever()
-
-
-if __name__ == "__main__":
-    main()

@@ -9,9 +9,9 @@ from access.ingestions.shared_runs import load
 from dashboard import charts
 from dashboard.charts import Span
 from dashboard.formatting import ago, code
-from dashboard.inbox_page import EVERY_TABLE
 from dashboard.overview import Outcome, Overview, Window, bounds, overview
-from dashboard.session import Opened
+from dashboard.pages.inbox import EVERY_TABLE
+from dashboard.serve.session import Opened
 from functions.adapters.all import Adapters
 from lakegate.times import duration
 

@@ -7,9 +7,9 @@ import streamlit as st
 
 from dashboard import formatting, listing
 from dashboard.formatting import code
-from dashboard.inbox_page import EVERY_TABLE
 from dashboard.overview import Window, bounds
-from dashboard.session import Opened, watch
+from dashboard.pages.inbox import EVERY_TABLE
+from dashboard.serve.session import Opened, watch
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary

@@ -12,7 +12,7 @@ from dashboard import charts, formatting, listing
 from dashboard.charts import Span
 from dashboard.formatting import ago, code, count, grid, moment, size
 from dashboard.overview import Window, bounds
-from dashboard.session import Opened, errors_shown
+from dashboard.serve.session import Opened, errors_shown
 from dashboard.table import (
     Entry,
     checks_by_day,

@@ -10,7 +10,7 @@ import streamlit as st
 from access.ingestions import outcomes
 from access.ingestions.outcomes import waits
 from access.ingestions.shared_runs import load
-from dashboard import actions, charts, formatting, ingestions_page
+from dashboard import actions, charts, formatting
 from dashboard.formatting import code, count, grid, moment
 from dashboard.ingestion import (
     Account,
@@ -22,7 +22,8 @@ from dashboard.ingestion import (
     sample_rows,
     total,
 )
-from dashboard.session import Opened, named, watch
+from dashboard.pages import ingestions as ingestions_page
+from dashboard.serve.session import Opened, named, watch
 from dashboard.verdict import overruled, verdict
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text

@@ -1,7 +1,7 @@
 """A warm Spark driver: one JVM with a running SparkContext, and a fresh Python process a job run.
 
 Starting Spark takes ten seconds, so the JVM stays. For each run this process forks one, which
-attaches itself to the JVM and executes the entry point (`spark_run.py`): whatever a run does to
+attaches itself to the JVM and executes the entry point (`run.py`): whatever a run does to
 modules, environment, path, log handlers or threads ends with its process.
 
 `emr/drivers.py` starts this program and documents the messages in its pipes. The JVM's output goes
@@ -31,7 +31,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from infra.local.java import SPARK_SETTINGS
-from infra.local.spark_run import Order, execute
+from infra.local.spark.run import Order, execute
 
 _SETTINGS = {
     **SPARK_SETTINGS,
@@ -54,7 +54,7 @@ _SETTINGS = {
 
 _WARM_UP = {
     "run": "warm-up",
-    "entry_point": str(Path(__file__).with_name("spark_warm_up.py")),
+    "entry_point": str(Path(__file__).with_name("warm_up.py")),
     "arguments": [],
     "py_files": [],
     "environment": {},
@@ -230,7 +230,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
 
 def main() -> NoReturn:
     """Start the JVM and take orders."""
-    parser = argparse.ArgumentParser(prog="python -m infra.local.spark_driver")
+    parser = argparse.ArgumentParser(prog="python -m infra.local.spark.driver")
     parser.add_argument("--java-home", required=True)
     parser.add_argument("--region", default="us-east-1")
     parser.add_argument("--jars", required=True, help="paths, with commas between them")

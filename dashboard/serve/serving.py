@@ -21,10 +21,10 @@ from streamlit.logger import set_log_level
 
 from access.deployment.choice import Choice
 from dashboard.charts import theme
-from dashboard.door import Door
+from dashboard.serve.door import Door
 from lakegate.errors import LakegateError
 
-_APP = Path(__file__).with_name("app.py")
+_APP = Path(__file__).parents[1] / "app.py"
 # Modules that take seconds to import: they are imported at the start.
 _SLOW = ("dashboard.app", "functions.adapters.iceberg.tables", "access.tables.reader")
 _LEVEL = "error"
@@ -87,7 +87,7 @@ def _warm_up(choice: Choice) -> None:
     set_log_level(_LEVEL)  # without a server it warns of what is as it should be
     for module in _SLOW:
         import_module(module)
-    from dashboard.session import opened
+    from dashboard.serve.session import opened
 
     with suppress(LakegateError):
         opened(choice)

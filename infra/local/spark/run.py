@@ -23,7 +23,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-_PROJECT = Path(__file__).parents[2]
+_PROJECT = Path(__file__).parents[3]
 # System properties that AWS's clients in the JVM read before the environment, which cannot change.
 _PROPERTIES = {
     "AWS_REGION": "aws.region",
