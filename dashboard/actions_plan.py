@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from enum import StrEnum
 
-from access import outcomes
+from access.ingestions import outcomes
 from dashboard.formatting import code, count
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from access.deployment import Choice
+from access.deployment.choice import Choice
 from dashboard import formatting
 from dashboard.charts import BLUE
 from dashboard.compare import comparison_page

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from access.failing_rows import Finding, Question, evidence_of, inspection
+from access.evidence.failing_rows import Finding, Question, evidence_of, inspection
 from dashboard import formatting
 from dashboard.formatting import count
 from dashboard.ingestion import offending

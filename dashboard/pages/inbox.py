@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from access.ingestions import Wanted, still_waiting
+from access.ingestions.find import Wanted, still_waiting
 from dashboard import listing
 from dashboard.formatting import count
 from dashboard.serve.session import Opened, watch

@@ -7,9 +7,9 @@ from typing import Any
 import altair as alt
 import streamlit as st
 
-from access import outcomes
-from access.outcomes import waits
-from access.shared_runs import load
+from access.ingestions import outcomes
+from access.ingestions.outcomes import waits
+from access.ingestions.shared_runs import load
 from dashboard import actions, charts, formatting
 from dashboard.formatting import code, count, grid, moment
 from dashboard.ingestion import (

@@ -5,7 +5,7 @@ from collections import Counter
 import altair as alt
 import streamlit as st
 
-from access.shared_runs import load
+from access.ingestions.shared_runs import load
 from dashboard import charts
 from dashboard.charts import Span
 from dashboard.formatting import ago, code

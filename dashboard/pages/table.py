@@ -6,8 +6,8 @@ from itertools import islice
 
 import streamlit as st
 
-from access.ingestions import Wanted, waiting
-from access.tables import Reader, TableState
+from access.ingestions.find import Wanted, waiting
+from access.tables.reader import Reader, TableState
 from dashboard import charts, formatting, listing
 from dashboard.charts import Span
 from dashboard.formatting import ago, code, count, grid, moment, size

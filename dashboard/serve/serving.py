@@ -19,14 +19,14 @@ import streamlit as st
 from starlette.middleware import Middleware
 from streamlit.logger import set_log_level
 
-from access.deployment import Choice
+from access.deployment.choice import Choice
 from dashboard.charts import theme
 from dashboard.serve.door import Door
 from lakegate.errors import LakegateError
 
 _APP = Path(__file__).parents[1] / "app.py"
 # Modules that take seconds to import: they are imported at the start.
-_SLOW = ("dashboard.app", "functions.adapters.iceberg.tables", "access.tables")
+_SLOW = ("dashboard.app", "functions.adapters.iceberg.tables", "access.tables.reader")
 _LEVEL = "error"
 _HERE = "127.0.0.1"
 _OPTIONS = {

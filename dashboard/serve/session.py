@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from access.deployment import Choice, Deployment, identified
+from access.deployment.choice import Choice
+from access.deployment.deployment import Deployment
+from access.ingestions.identify import identified
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 
 if TYPE_CHECKING:
-    from access.tables import Reader
+    from access.tables.reader import Reader
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from access import discarding
+from access.deployment import discarding
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy
 from functions.model.ingestion import State
 from functions.model.notes.compactions import begin

@@ -13,7 +13,7 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from cli.main import app
 from functions.adapters.keyring import SecretKeyring
 from functions.adapters.ledger.reads import UnknownIngestion

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from access.deployment import ROOT, find
+from access.deployment.checkout import ROOT
+from access.deployment.choice import find
 from functions.operations.decisions.failed import publish_anyway
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import TABLE, Deployment

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
-from functions.adapters.iceberg.files import TableSize
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN, CannotRebase, SetBack, UnknownBranch
 from functions.model.announcement import Refresh
@@ -37,6 +37,9 @@ from lakegate.errors import LakegateError, Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
 from lakegate.upkeep import FEWEST
+
+if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
+    from functions.adapters.iceberg.files import TableSize
 
 _MOST_AT_ONCE = 4  # job runs of all tables together
 _LONGEST = timedelta(hours=20)  # until the report expires
@@ -70,7 +73,7 @@ class Need:
     """A table on main, and whether to compact it; `why_not` is "" if that is to be done."""
 
     table: str
-    size: TableSize
+    size: "TableSize"
     why_not: str = ""
 
 
@@ -88,7 +91,7 @@ def needs(adapters: Adapters, only: str = "") -> Iterator[Need]:
             yield Need(table, size, why_not)
 
 
-def _why_not(contract: Contract | None, size: TableSize) -> str:
+def _why_not(contract: Contract | None, size: "TableSize") -> str:
     if contract and contract.compaction == "never":
         return "its contract says `compaction: never`"
     if contract and contract.on_new_version == "replace":

@@ -6,9 +6,9 @@ files on a fresh branch off main, by metadata alone, and merges that.
 
 import json
 from functools import partial
+from typing import TYPE_CHECKING
 
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg.files import TableChange
 from functions.adapters.nessie import MAIN, FilesGone
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit
@@ -19,6 +19,9 @@ from functions.pipeline.outcome.own_commit import merge_fresh_branch
 from functions.telemetry import logger, metrics
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch
+
+if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
+    from functions.adapters.iceberg.files import TableChange
 
 
 class Unsound(LakegateError):
@@ -79,7 +82,7 @@ def _is_published(adapters: Adapters, begun: Compaction) -> bool:
 
 
 def _merge(
-    adapters: Adapters, begun: Compaction, compared: TableChange, name: str, base: str
+    adapters: Adapters, begun: Compaction, compared: "TableChange", name: str, base: str
 ) -> None:
     """Register the new data files in the place of the old ones on a fresh branch, and merge it.
 

@@ -11,10 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg.files import TableChange
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit
@@ -28,6 +27,9 @@ from lakegate import times
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport
+
+if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
+    from functions.adapters.iceberg.files import TableChange
 
 _PARALLEL = 8
 _COMMITS, _IDS = 20, 100  # at a time: how many commits are compared, and ids looked up
@@ -188,7 +190,7 @@ class _Made:
 
     table: str
     claimed: int
-    change: TableChange
+    change: "TableChange"
     reported: Mapping[str, int] | None
     lacks: bool
 
@@ -204,7 +206,7 @@ def _changes(adapters: Adapters, entry: _Entry, only: str) -> Iterator[_Made]:
             yield _Made(table, claimed[table], change, reported, lacks)
 
 
-def _change(adapters: Adapters, table: str, commit: Commit) -> TableChange:
+def _change(adapters: Adapters, table: str, commit: Commit) -> "TableChange":
     return adapters.tables().change(table, f"{MAIN}@{commit.parent}", f"{MAIN}@{commit.hash}")
 
 

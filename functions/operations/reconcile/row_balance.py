@@ -8,9 +8,12 @@ files that its audit reports name.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
 from functions.model.commits import Commit, TableCount
+
+if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
+    from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,14 @@ class Tally:
     others: list[Gain] = field(default_factory=list)
     wrong: list[Gain] = field(default_factory=list)
 
-    def add(self, commit: Commit, claimed: int, change: TableChange) -> None:
+    def add(self, commit: Commit, claimed: int, change: "TableChange") -> None:
         """Count a commit of Lakegate."""
         self.published += claimed
         self.reached += change.rows
         if change.rows != claimed:
             self.wrong.append(Gain(commit, change.rows, claimed))
 
-    def add_others(self, commit: Commit, change: TableChange) -> None:
+    def add_others(self, commit: Commit, change: "TableChange") -> None:
         """Count a commit of another writer."""
         self.reached += change.rows
         self.by_others += change.rows
@@ -79,13 +82,13 @@ class Balance:
     """
 
     table: str
-    rows: TableRows
+    rows: "TableRows"
     published: int
     gained_by_others: int = 0
     others: tuple[Gain, ...] = ()
     wrong: tuple[Gain, ...] = ()
     unaccounted: int = 0
-    doubled: tuple[DoubledFile, ...] = ()
+    doubled: "tuple[DoubledFile, ...]" = ()
     gone: tuple[str, ...] = ()
 
     @property
@@ -94,7 +97,7 @@ class Balance:
         return self.rows.live - self.published - self.gained_by_others
 
 
-def balance(table: str, rows: TableRows, base: TableCount, tallies: Sequence[Tally]) -> Balance:
+def balance(table: str, rows: "TableRows", base: TableCount, tallies: Sequence[Tally]) -> Balance:
     """Compare a table's rows on main with its counts at `base` and all commits since.
 
     Tallies are in order, oldest first; each counts its commits from the newest back.
@@ -111,7 +114,7 @@ def balance(table: str, rows: TableRows, base: TableCount, tallies: Sequence[Tal
 
 
 def wrong_files(
-    table: str, commit: Commit, change: TableChange, reported: Mapping[str, int]
+    table: str, commit: Commit, change: "TableChange", reported: Mapping[str, int]
 ) -> Iterator[Finding]:
     """Compare the data files that a commit added with those that its reports name."""
     added, expected = Counter(change.added), Counter(reported)

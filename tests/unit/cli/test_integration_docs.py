@@ -8,8 +8,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from access.deployment import ROOT
-from access.measures import measures
+from access.deployment.checkout import ROOT
+from access.ingestions.measures import measures
 from cli.main import app
 from functions.model.ingestion import ALERTED, State
 from functions.operations.compaction.compact import Step

@@ -15,8 +15,9 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 from streamlit.testing.v1 import AppTest
 
-from access.deployment import Choice
-from access.rows import Evidence, FileRows
+from access.deployment.choice import Choice
+from access.tables.file_rows import FileRows
+from access.tables.rows import Evidence
 from dashboard.actions_plan import Verb
 from dashboard.serve import session
 from functions.adapters.all import Adapters

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dashboard
-from access.deployment import Choice
+from access.deployment.choice import Choice
 from dashboard.serve.serving import options, serve
 from lakegate.errors import LakegateError
 

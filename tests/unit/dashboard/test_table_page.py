@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from access.tables import TableState
+from access.tables.reader import TableState
 from dashboard.pages import table as table_page
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import discard
@@ -28,7 +28,7 @@ class FakeReader:
 
 @dataclass(frozen=True)
 class FakeTables:
-    """An access.deployment.Deployment whose main has one table."""
+    """An access.deployment.deployment.Deployment whose main has one table."""
 
     def reader(self, reference: str) -> FakeReader:
         """See Deployment.reader."""
