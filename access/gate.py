@@ -10,16 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from access import decisions, ingestions, local_audit, uploads
-from access.deployment import Choice, identified
-from access.follow import TrackedIngestion, ended, follow
-from access.ingestions import Wanted
+from access.contract import local_audit
+from access.deployment.choice import Choice
+from access.files import uploads
+from access.ingestions import decisions
+from access.ingestions.find import Wanted, find
+from access.ingestions.follow import TrackedIngestion, ended, follow
+from access.ingestions.identify import identified
 from functions.adapters.all import Adapters
 from functions.model import ingestion as model
 from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState
-from functions.operations.failed import Outcome
-from functions.pipeline.reports import report_of
+from functions.operations.decisions.failed import Outcome
+from functions.pipeline.outcome.reports import report_of
 from functions.telemetry import logger
 from lakegate import times
 from lakegate.diagnosis import BadCell, cell_of
@@ -30,8 +33,8 @@ from lakegate.report import AuditReport
 if TYPE_CHECKING:  # a second to import, which most programs do not need
     import pyarrow as pa
 
-    from access.contract_check import Checked
-    from access.tables import Reader
+    from access.contract.check import Checked
+    from access.tables.reader import Reader
 
 _PATIENCE = 900.0  # seconds
 _CONNECTED = "LAKEGATE_CONNECTED"
@@ -147,7 +150,7 @@ class Gate:
         `since` is when they landed at the earliest; a `limit` of 0 returns all.
         """
         wanted = Wanted(table, _state(state), times.text(since) if since else "", limit)
-        found = ingestions.find(self.adapters, wanted, is_waiting=waiting)
+        found = find(self.adapters, wanted, is_waiting=waiting)
         return tuple(map(Ingestion.of, found.ingestions))
 
     def show(self, which: Which) -> Ingestion:
@@ -204,7 +207,7 @@ class Gate:
 
     def check_contract(self, file: Path | str) -> "Checked":
         """Return the contract in a file, or its problems, and hints; each with its line."""
-        from access.contract_check import checked
+        from access.contract.check import checked
 
         return checked(Path(file), self.adapters.settings.limits)
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from functions.adapters.ledger import Ledger
-from functions.adapters.ledger_groups import is_large, shared_items
-from functions.adapters.ledger_intents import open_intents
-from functions.adapters.ledger_items import to_item, whole_item
+from functions.adapters.ledger.groups import is_large, shared_items
+from functions.adapters.ledger.intents import open_intents
+from functions.adapters.ledger.items import to_item, whole_item
+from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
 from lakegate.shared_run import MOST_FILES
 from tests.fakes.deployment import SETTINGS, Deployment

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from functions.adapters.ledger_items import to_item
+from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import message, properties
 from infra.local.settings import LAKE_BUCKET

@@ -128,7 +128,7 @@ class Upkeep:
 
 
 MOST_TOGETHER = 100  # files of a group, and results of a commit to ops.audit_results
-A_COMMIT = 500  # files that one commit publishes at most (functions/adapters/ledger.py)
+A_COMMIT = 500  # files that one commit publishes at most (functions/adapters/ledger/ledger.py)
 ITEM = 1060  # bytes of an ingestion in the ledger while its job runs (counted by test_scale.py)
 
 

@@ -24,13 +24,13 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
 from benchmarks.results import contract, parquet, told
-from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg.tables import Tables
 from functions.adapters.landing import Landing
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake, contract_key
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.publish import publish
+from functions.pipeline.publication.publish import publish
 from functions.telemetry import logger
 from infra.local.settings import LAKE_BUCKET
 from lakegate import times

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from benchmarks.parameters import HOURS, PRICES, Aws, Settings, Upkeep
-from functions.operations.forgotten import PAGES
+from functions.operations.recovery.forgotten import PAGES
 
 SWEEPS = (
     *("versions kept", "LIST requests a sweep", "a sweep", "everything is found within"),

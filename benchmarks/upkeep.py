@@ -28,9 +28,10 @@ from benchmarks.small_files import Kind
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import Ingestion
-from functions.operations import compaction, dead_files
-from functions.operations.compaction import Step
-from functions.operations.dead_files import Accepted
+from functions.operations.compaction import compact as compaction
+from functions.operations.compaction.compact import Step
+from functions.operations.upkeep import dead_files
+from functions.operations.upkeep.dead_files import Accepted
 from functions.telemetry import logger
 from lakegate import times
 from lakegate.landing import LandedObject

@@ -1,7 +1,7 @@
 """The console script `lakegate`: its commands, and how it prints errors.
 
-A command's module is imported when the command is called: help, completion and a wrong option are
-answered without the libraries of AWS, Nessie and Iceberg.
+A command's module, which has its options and its work, is imported when the command is called or
+asked for help. The list of commands needs none, and so no library of AWS, Nessie or Iceberg.
 """
 
 import json
@@ -22,40 +22,43 @@ from lakegate.text import escaped_json
 
 # The module of each command, and the first line of its help.
 _COMMANDS = {
-    "up": ("operating", "Start the local stack, and push contracts/."),
-    "down": ("operating", "Stop the local stack; keep its data."),
-    "status": ("operating", "Show addresses, health, and ingestions by state."),
-    "doctor": ("operating", "Check a deployment from inside and outside its network."),
-    "drop": ("drop", "Upload files to the landing bucket."),
-    "backfill": ("operating", "Bring existing files of another bucket through the gate."),
-    "generate": ("generate", "Write files of made-up parcels, and their contract."),
-    "runs": ("ingestions", "List ingestions, or those that need a decision (--waiting)."),
-    "show": ("ingestions", "Show one ingestion: its steps, branch and audit report."),
-    "inspect": ("inspect", "Show the rows that break a check."),
-    "tables": ("tables", "List the tables that have a contract or are on main."),
-    "metrics": ("operating", "Print measures for Prometheus."),
-    "log": ("tables", "Show main's commits of a table, newest first."),
-    "query": ("query", "Query main or a branch (DuckDB SQL)."),
-    "trace": ("trace", "Lead from rows to file, report and commit, and back."),
-    "page": ("query", "Serve the quality page: ingestions, checks and tables."),
-    "change": ("drop", "Change a table by SQL, audited before it is published."),
-    "retract": ("drop", "Remove a published file's rows, audited like a change."),
-    "replay": ("failed", "Run the job of a failed file or change again."),
-    "publish": ("failed", "Publish a rejected file or change anyway."),
-    "discard": ("failed", "Delete branch and data of a failed ingestion; keep its file."),
-    "accept": ("failed", "Use a file as the new drift baseline."),
-    "expire": ("failed", "Discard failed ingestions older than the policy."),
-    "reconcile": ("operating", "Check that no file is lost and no row doubled."),
-    "upkeep": ("operating", "Compact tables, and delete files that nobody reads."),
-    "deploy": ("operating", "Deploy this checkout to a stage on AWS, or continue that."),
-    "destroy": ("operating", "Take a stage down, except what holds data."),
-    "rotate": ("operating", "Create and store new tokens for Nessie."),
-    "probe": ("operating", "Measure the runtime of job runs: versions, classes, times."),
-    "demo": ("operating", "Show every step on real flights, with a broken file."),
-    "contract": ("contracts", "Draft, check and push contracts."),
-    "ledger": ("operating", "Repair the ledger."),
-    "snowflake": ("snowflake", "Set up Snowflake to read main."),
-    "slack": ("slack", "Show the local Slack's messages, and press buttons."),
+    "up": ("local.stack", "Start the local stack, and push contracts/."),
+    "down": ("local.stack", "Stop the local stack; keep its data."),
+    "status": ("operate.status", "Show addresses, health, and ingestions by state."),
+    "doctor": ("doctor.doctor", "Check a deployment from inside and outside its network."),
+    "drop": ("files.drop", "Upload files to the landing bucket."),
+    "backfill": ("files.backfill", "Bring existing files of another bucket through the gate."),
+    "generate": ("files.generate", "Write files of made-up parcels, and their contract."),
+    "runs": ("ingestions.runs", "List ingestions, or those that need a decision (--waiting)."),
+    "show": ("ingestions.show", "Show one ingestion: its steps, branch and audit report."),
+    "inspect": ("ingestions.inspect", "Show the rows that break a check."),
+    "tables": ("tables.tables", "List the tables that have a contract or are on main."),
+    "metrics": ("operate.metrics", "Print measures for Prometheus."),
+    "log": ("tables.log", "Show main's commits of a table, newest first."),
+    "query": ("tables.query", "Query main or a branch (DuckDB SQL)."),
+    "trace": ("tables.trace", "Lead from rows to file, report and commit, and back."),
+    "page": ("tables.page", "Serve the quality page: ingestions, checks and tables."),
+    "change": ("tables.change", "Change a table by SQL, audited before it is published."),
+    "retract": ("tables.change", "Remove a published file's rows, audited like a change."),
+    "replay": ("ingestions.decide", "Run the job of a failed file or change again."),
+    "publish": ("ingestions.decide", "Publish a rejected file or change anyway."),
+    "discard": (
+        "ingestions.decide",
+        "Delete branch and data of a failed ingestion; keep its file.",
+    ),
+    "accept": ("ingestions.accept", "Use a file as the new drift baseline."),
+    "expire": ("ingestions.expire", "Discard failed ingestions older than the policy."),
+    "reconcile": ("ledger.reconcile", "Check that no file is lost and no row doubled."),
+    "upkeep": ("tables.upkeep", "Compact tables, and delete files that nobody reads."),
+    "deploy": ("operate.deploy", "Deploy this checkout to a stage on AWS, or continue that."),
+    "destroy": ("operate.destroy", "Take a stage down, except what holds data."),
+    "rotate": ("operate.rotate", "Create and store new tokens for Nessie."),
+    "probe": ("operate.probe", "Measure the runtime of job runs: versions, classes, times."),
+    "demo": ("local.demo", "Show every step on real flights, with a broken file."),
+    "contract": ("contract.commands", "Draft, check and push contracts."),
+    "ledger": ("ledger.commands", "Repair the ledger."),
+    "snowflake": ("tables.snowflake", "Set up Snowflake to read main."),
+    "slack": ("local.slack", "Show the local Slack's messages, and press buttons."),
 }
 _STOPPED = {
     "drop": "What is listed above is uploaded and is ingested: drop only the other files again.",
@@ -116,7 +119,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         if "--help" in ctx.meta["arguments"]:
             return super().invoke(ctx)  # before the libraries for all else are imported
-        from cli.spinner import SPINNER
+        from cli.console.spinner import SPINNER
 
         as_json = "--json" in ctx.meta["arguments"]
         if not as_json:
@@ -177,7 +180,7 @@ def _print_error(error: LakegateError, *, as_json: bool) -> None:
         document = {"error": {"code": error.code, "message": error.message}}
         typer.echo(escaped_json(json.dumps(document, indent=2, ensure_ascii=False)), err=True)
         return
-    from cli import terminal
+    from cli.console import terminal
 
     first, *more = error.message.split("\n", 1)
     colon = ":" if first.endswith(":") else ""

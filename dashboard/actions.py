@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from dashboard import session
 from dashboard.actions_plan import (
     ActionRequest,
     Plan,
@@ -17,7 +16,8 @@ from dashboard.actions_plan import (
     plan,
 )
 from dashboard.formatting import code
-from dashboard.session import Opened, show_error
+from dashboard.serve import session
+from dashboard.serve.session import Opened, show_error
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError, Transient

@@ -1,7 +1,7 @@
 """The plan of an action on a failed ingestion: its effect, before it is carried out.
 
 It describes the ingestion as the page shows it. Later changes are found by
-functions/operations/failed.py on confirmation: it alone decides.
+functions/operations/decisions/failed.py on confirmation: it alone decides.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from enum import StrEnum
 
-from access import outcomes
+from access.ingestions import outcomes
 from dashboard.formatting import code, count
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import rows_of
-from functions.operations import failed
-from functions.operations.preconditions import (
+from functions.operations.decisions import failed
+from functions.operations.decisions.preconditions import (
     require_newest,
     require_original,
     require_publishable,
 )
-from functions.pipeline.contracts import contract_for
-from functions.pipeline.reports import report_of
+from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.start.contracts import contract_for
 from lakegate.errors import LakegateError, Permanent
 from lakegate.report import AuditReport
 from lakegate.text import visible

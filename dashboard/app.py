@@ -7,11 +7,15 @@ from typing import Any
 
 import streamlit as st
 
-from access.deployment import Choice
-from dashboard import formatting, inbox_page, ingestion_page, overview_page, table_page
+from access.deployment.choice import Choice
+from dashboard import formatting
 from dashboard.charts import BLUE
 from dashboard.compare import comparison_page
-from dashboard.session import Opened, errors_shown, opened
+from dashboard.pages import inbox as inbox_page
+from dashboard.pages import ingestion as ingestion_page
+from dashboard.pages import overview as overview_page
+from dashboard.pages import table as table_page
+from dashboard.serve.session import Opened, errors_shown, opened
 from lakegate.errors import LakegateError
 
 # Streamlit shows the focus of a link by a grey that few people see.

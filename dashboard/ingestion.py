@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from access.outcomes import job_run, with_others
+from access.ingestions.outcomes import job_run, with_others
 from dashboard.formatting import moment, size
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing

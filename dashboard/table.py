@@ -15,7 +15,7 @@ from dashboard.charts import Span
 from dashboard.formatting import ago, count, size
 from functions.model.commits import Commit
 from functions.model.merge_commit import UPKEEP, Published, gains, published, tables
-from functions.model.upkeep_note import UpkeepNote
+from functions.model.notes.upkeep_note import UpkeepNote
 from lakegate import times
 from lakegate.contract.reading.service_levels import Expected
 from lakegate.report import Status

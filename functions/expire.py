@@ -9,9 +9,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.operations.daily_upkeep import require_recognised, upkeep
-from functions.operations.expire import expire
-from functions.operations.failed import discard
+from functions.operations.decisions.failed import discard
+from functions.operations.upkeep.daily import require_recognised, upkeep
+from functions.operations.upkeep.expire import expire
 from functions.telemetry import logger, metrics
 from functions.wiring import adapters
 from lakegate.errors import LakegateError, Permanent

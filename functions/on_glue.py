@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.exceptions import ValidationError
 
-from functions.adapters.iceberg_file_io import CLIENT, S3FileIO
+from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
 from functions.downstream.announce import ConsumerRefresh, refresh
 from functions.downstream.queues import RefreshDeadLetters
 from functions.model.announcement import Refresh, taken

@@ -5,10 +5,10 @@ Publishes passed ingestions, alerts on failures.
 
 from functions.adapters.all import Adapters
 from functions.notifications.missing_rights import telling
-from functions.pipeline.audit_history import record_recent
-from functions.pipeline.complete import conclude, judge
-from functions.pipeline.events import ended_run, judged_files
-from functions.pipeline.judged import conclude_judged, record_judged
+from functions.pipeline.outcome.audit_history import record_recent
+from functions.pipeline.start.events import ended_run, judged_files
+from functions.pipeline.verdict.complete import conclude, judge
+from functions.pipeline.verdict.judged import conclude_judged, record_judged
 from functions.sqs_handler import sqs_handler
 from functions.wiring import adapters_of_batch
 

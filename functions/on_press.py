@@ -11,8 +11,8 @@ from functions.notifications.blocks import code, escaped, section
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
-from functions.operations.failed import Outcome, mark_discarded, publish_anyway, replay
-from functions.operations.preconditions import require_newest
+from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway, replay
+from functions.operations.decisions.preconditions import require_newest
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
 from functions.wiring import adapters

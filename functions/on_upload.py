@@ -2,8 +2,8 @@
 
 from functions.adapters.all import Adapters
 from functions.notifications.missing_rights import telling
-from functions.pipeline.events import landed_objects
-from functions.pipeline.intake import take_in
+from functions.pipeline.start.events import landed_objects
+from functions.pipeline.start.intake import take_in
 from functions.sqs_handler import sqs_handler
 from functions.wiring import adapters_of_batch
 from lakegate.errors import Permanent

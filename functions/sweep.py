@@ -19,18 +19,24 @@ from functions.notifications.alert_text import unreadable_event
 from functions.notifications.missing_rights import telling
 from functions.on_job_run import job_run
 from functions.on_upload import upload
-from functions.operations.compaction import settle, start_due, under_way
-from functions.operations.forgotten import PAGES, counted, forgotten
+from functions.operations.compaction.compact import settle, start_due, under_way
 from functions.operations.missing_files import missing_files
-from functions.operations.rebuild_ledger import restore
-from functions.pipeline.audit_history import batches, late_reports, record, strays, take_late
-from functions.pipeline.complete import resume
-from functions.pipeline.finish import warn_overdue
-from functions.pipeline.intake import take_in
-from functions.pipeline.judged import resume_waiting
-from functions.pipeline.landing_order import place
-from functions.pipeline.seed import seed
-from functions.pipeline.shared_runs import Queued, keep_up, slots_needed
+from functions.operations.recovery.forgotten import PAGES, counted, forgotten
+from functions.operations.recovery.rebuild_ledger import restore
+from functions.pipeline.outcome.audit_history import (
+    batches,
+    late_reports,
+    record,
+    strays,
+    take_late,
+)
+from functions.pipeline.outcome.finish import warn_overdue
+from functions.pipeline.outcome.seed import seed
+from functions.pipeline.start.intake import take_in
+from functions.pipeline.start.landing_order import place
+from functions.pipeline.start.shared_runs import Queued, keep_up, slots_needed
+from functions.pipeline.verdict.complete import resume
+from functions.pipeline.verdict.judged import resume_waiting
 from functions.settings import Settings
 from functions.sqs_handler import Work
 from functions.telemetry import logger, metrics

@@ -13,7 +13,7 @@ from botocore.config import Config
 from functions.adapters.all import Adapters
 from functions.adapters.emr import Jobs
 from functions.adapters.landing import Landing
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
 from functions.adapters.secrets import Secret
@@ -22,7 +22,7 @@ from functions.settings import Settings
 from lakegate import times
 
 if TYPE_CHECKING:
-    from functions.adapters.iceberg import Tables
+    from functions.adapters.iceberg.tables import Tables
 
 CONFIG = Config(retries={"mode": "standard", "max_attempts": 4}, s3={"addressing_style": "path"})
 
@@ -95,6 +95,6 @@ def assumed(role_arn: str) -> boto3.Session:
 
 
 def _tables(nessie_uri: str, token: Secret, s3: Any) -> "Tables":
-    from functions.adapters.iceberg import Tables  # two seconds, only for a rebase
+    from functions.adapters.iceberg.tables import Tables  # two seconds, only for a rebase
 
     return Tables(nessie_uri, token, s3)

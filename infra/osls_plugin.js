@@ -1,6 +1,6 @@
 // What osls needs to know of this service.
 
-// It lacks these steps, which `npm run deploy -- --stage <stage>` has (cli/deploy.py); that sets
+// It lacks these steps, which `npm run deploy -- --stage <stage>` has (cli/operate/deploy.py); that sets
 // LAKEGATE_DEPLOYS for the osls that it starts.
 const LACKS = {
   'before:deploy:deploy':

@@ -2,4 +2,4 @@
 
 from importlib import import_module
 
-IngestionSensor = import_module("access.airflow").IngestionSensor
+IngestionSensor = import_module("access.sensors.airflow").IngestionSensor

@@ -2,4 +2,4 @@
 
 from importlib import import_module
 
-published_sensor = import_module("access.dagster").published_sensor
+published_sensor = import_module("access.sensors.dagster").published_sensor

@@ -15,7 +15,7 @@ import boto3
 from pyiceberg.catalog.rest import RestCatalog
 from pyspark.sql import SparkSession
 
-from functions.adapters.iceberg_file_io import CLIENT
+from functions.adapters.iceberg.file_io import CLIENT
 from functions.adapters.nessie import Catalog
 from infra.local import processes
 from infra.local.jars import spark_jars
@@ -62,7 +62,7 @@ class Services:
             "lake",
             uri=f"{self.nessie_uri}/iceberg/{quote(reference, safe='')}",
             token=self.tokens["publisher"],
-            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self.s3},
+            **{"py-io-impl": "functions.adapters.iceberg.file_io.S3FileIO", CLIENT: self.s3},
         )
 
     def spec(self, landed: LandedObject, version: str, table: str, attempt: int = 1) -> JobSpec:

@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from access.failing_rows import Finding, Question, evidence_of, inspection
+from access.evidence.failing_rows import Finding, Question, evidence_of, inspection
 from dashboard import formatting
 from dashboard.formatting import count
 from dashboard.ingestion import offending
-from dashboard.session import Opened, show_error
+from dashboard.serve.session import Opened, show_error
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import ADDRESS, AuditReport, CheckResult

@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 from pyiceberg.types import StringType
 
-from access.failing_rows import concealment
-from access.rows import FileRows
+from access.evidence.failing_rows import concealment
+from access.tables.file_rows import FileRows
 from dashboard.compare import counting
 from dashboard.compare.figures import (
     Column,
@@ -37,7 +37,7 @@ from lakegate.report import AuditReport
 from lakegate.text import one_line
 
 if TYPE_CHECKING:
-    from access.tables import Reader
+    from access.tables.reader import Reader
 
 
 # One side of a comparison: figures of a column from statistics and rows.

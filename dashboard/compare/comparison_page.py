@@ -10,7 +10,7 @@ from dashboard.compare.compare import knows_contract, load, shown_columns
 from dashboard.compare.figures import Column, Comparison
 from dashboard.formatting import code, count
 from dashboard.ingestion import account
-from dashboard.session import Opened, named, show_error
+from dashboard.serve.session import Opened, named, show_error
 from dashboard.verdict import verdict
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch

@@ -22,7 +22,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import NestedField
 
-from access.rows import FileRows
+from access.tables.file_rows import FileRows
 from dashboard.compare.figures import Side
 from lakegate.errors import LakegateError
 

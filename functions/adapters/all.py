@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a second to import: whoever only passes adapters on need not wait for it
     from functions.adapters.emr import Jobs
-    from functions.adapters.iceberg import Tables
+    from functions.adapters.iceberg.tables import Tables
     from functions.adapters.landing import Landing
-    from functions.adapters.ledger import Ledger
+    from functions.adapters.ledger.ledger import Ledger
     from functions.adapters.nessie import Catalog
     from functions.adapters.s3 import Lake
     from functions.adapters.sqs import (

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.commits import Commit
-from functions.model.freshness import Freshness
 from functions.model.merge_commit import published, tables
+from functions.model.notes.freshness import Freshness
 from functions.notifications.alert_text import arrived, missing
 from functions.telemetry import logger
 from lakegate import times

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from infra.local import ministack
-from infra.local.slack_people import TEAM, TOKEN, App, user_id
+from infra.local.slack.people import TEAM, TOKEN, App, user_id
 from infra.stage import Stage
 
 STAGE = "local"

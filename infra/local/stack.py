@@ -12,9 +12,10 @@ from pathlib import Path
 from infra import checkup, package
 from infra.aws import stack_plan
 from infra.aws.site import connect
-from infra.local import ministack, processes, settings, slack_people
+from infra.local import ministack, processes, settings
 from infra.local.ministack import KeyFiles
 from infra.local.parts import NAMES, Part, aws_environment, choose_ports, known_ports, parts
+from infra.local.slack import people as slack_people
 from infra.local.stack_file import Stack, read, write
 from infra.setup import only_one
 from infra.stage import Stage

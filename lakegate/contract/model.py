@@ -18,18 +18,11 @@ from lakegate.contract.reading.provenance import Provenance, read_provenance
 from lakegate.contract.reading.quality import read_checks
 from lakegate.contract.reading.service_levels import Expected, read_expected
 from lakegate.contract.reading.settings import (
-    COMPACTION,
-    EXTRA_COLUMNS,
     FLAT_FORMATS,
-    FORMATS,
-    ISOLATION,
-    MISSING_COLUMNS,
-    ON_DUPLICATE,
-    ON_NEW_VERSION,
     SCHEMA_FORMATS,
-    WRITE,
     Quarantine,
     batch_prefixes,
+    chosen,
     landing_prefix,
     read_options,
     read_quarantine,
@@ -204,7 +197,7 @@ def _contract(root: Field, sha256: str) -> Contract:
     schema = _schema_object(root)
     table = _table_name(schema)
     settings = read_settings(root, schema)
-    format_ = settings.choice("format", FORMATS, default="parquet")
+    format_ = chosen(settings, "format")
     properties = read_properties(schema.at("properties"))
     transform = read_transform(settings, format_)
     provenance = read_provenance(settings, properties, transformed=bool(transform))
@@ -225,18 +218,18 @@ def _contract(root: Field, sha256: str) -> Contract:
         owner=_owner(root.at("team")),
         channel=_channel(root.at("support")),
         allow_samples=settings.flag("allowSamples", default=True),
-        on_duplicate=settings.choice("onDuplicate", ON_DUPLICATE, default="publish"),
-        on_new_version=settings.choice("onNewVersion", ON_NEW_VERSION, default="add"),
-        isolation=settings.choice("isolation", ISOLATION, default="shared"),
-        write=settings.choice("write", WRITE, default="auto"),
-        compaction=settings.choice("compaction", COMPACTION, default="scheduled"),
+        on_duplicate=chosen(settings, "onDuplicate"),
+        on_new_version=chosen(settings, "onNewVersion"),
+        isolation=chosen(settings, "isolation"),
+        write=chosen(settings, "write"),
+        compaction=chosen(settings, "compaction"),
         batches=batch_prefixes(settings),
         nested=tuple(
             inner.column for p in properties for part in p.within for inner in part.walk()
         ),
         quarantine=read_quarantine(settings),
-        extra_columns=settings.choice("extraColumns", EXTRA_COLUMNS, default="fail"),
-        missing_columns=settings.choice("missingColumns", MISSING_COLUMNS, default="fail"),
+        extra_columns=chosen(settings, "extraColumns"),
+        missing_columns=chosen(settings, "missingColumns"),
         expected=read_expected(root.at("slaProperties")),
         transform=transform,
         layout=layout,

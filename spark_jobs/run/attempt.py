@@ -33,7 +33,7 @@ def carry_out(
     """Carry out the attempt; return its report, or that of a try that was faster.
 
     An exception that nobody foresaw ends in a report, too. So does a missing right, so that people
-    are told of it; its file runs again (functions/pipeline/decision.py). Raises Transient when a
+    are told of it; its file runs again. Raises Transient when a
     retry may help, and whatever was raised once Spark itself has ended.
     """
     try:

@@ -13,7 +13,7 @@ import pytest
 import requests
 from moto import mock_aws
 
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from infra.local import parts, processes
 from infra.local.ministack import KeyFiles

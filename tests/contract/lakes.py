@@ -17,8 +17,8 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
-from functions.adapters.iceberg import Tables
-from functions.adapters.iceberg_file_io import CLIENT
+from functions.adapters.iceberg.file_io import CLIENT
+from functions.adapters.iceberg.tables import Tables
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake as Storage
 from functions.model.intent import Intent
@@ -335,7 +335,7 @@ class IcebergWriter:
             "lake",
             uri=f"{self._uri}/iceberg/{quote(reference, safe='')}",
             token=self._token,
-            **{"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: self._s3},
+            **{"py-io-impl": "functions.adapters.iceberg.file_io.S3FileIO", CLIENT: self._s3},
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile
 from lakegate.landing import LandedObject

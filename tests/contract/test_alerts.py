@@ -19,9 +19,9 @@ from functions.notifications.slack import LogAlerts, SlackAlerts
 from functions.notifications.threads import Threads
 from functions.on_alert import AlertChannels, notify
 from functions.telemetry import logger
-from infra.local.slack import Slack, web_app
-from infra.local.slack_faults import Faults
-from infra.local.slack_people import TOKEN
+from infra.local.slack.faults import Faults
+from infra.local.slack.people import TOKEN
+from infra.local.slack.server import Slack, web_app
 from lakegate.batch import BatchFile
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import BATCH

@@ -18,7 +18,7 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
-from functions.adapters.iceberg_file_io import CLIENT
+from functions.adapters.iceberg.file_io import CLIENT
 from functions.model.announcement import Refresh
 from functions.on_glue import POSITION, Glue
 from lakegate.errors import Permanent, Transient
@@ -81,7 +81,7 @@ def test_the_first_publish_makes_database_and_table(catalog: Catalog) -> None:
     assert table["Parameters"]["table_type"] == "ICEBERG"
     assert table["StorageDescriptor"]["Location"] == LOCATION
     assert catalog.stands_at == f"{LOCATION}/metadata/3.metadata.json"
-    io_ = {"py-io-impl": "functions.adapters.iceberg_file_io.S3FileIO", CLIENT: catalog.s3}
+    io_ = {"py-io-impl": "functions.adapters.iceberg.file_io.S3FileIO", CLIENT: catalog.s3}
     read = GlueCatalog("g", client=catalog.client, **io_).load_table("pub_shop.orders")
     assert read.schema().column_names == ["id", "amount"]
 

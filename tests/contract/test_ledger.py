@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.ledger_notes import Moved
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.notes import Moved
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
-from functions.model.search import Search
+from functions.model.notes.search import Search
 from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.errors import Transient

@@ -10,9 +10,9 @@ from boto3.dynamodb.types import TypeSerializer
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from functions.adapters.ledger import Ledger
-from functions.adapters.ledger_items import SCHEMA, to_item
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.items import SCHEMA, to_item
+from functions.adapters.ledger.ledger import Ledger
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import State
 from lakegate.errors import Transient
 from lakegate.report import CheckResult, Status

@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import pytest
 
-from functions.adapters.ledger import Room
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.ledger import Room
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent, SharedIntent
 from tests.contract.ledgers import AnyLedger, ingestion

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from functions.adapters.ledger_notes import Moved
-from functions.model.brought import Brought
-from functions.model.compactions import Compaction, Compactions
-from functions.model.freshness import Freshness
-from functions.model.search import Search
-from functions.model.upkeep_note import Look, TableUpkeep, UpkeepNote
+from functions.adapters.ledger.notes import Moved
+from functions.model.notes.brought import Brought
+from functions.model.notes.compactions import Compaction, Compactions
+from functions.model.notes.freshness import Freshness
+from functions.model.notes.search import Search
+from functions.model.notes.upkeep_note import Look, TableUpkeep, UpkeepNote
 from tests.contract.ledgers import AnyLedger, ids
 
 

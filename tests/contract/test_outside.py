@@ -14,7 +14,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
-from cli.aws_view import QUEUE, AwsView, Deviation, NotVisible
+from cli.doctor.aws_view import QUEUE, AwsView, Deviation, NotVisible
 from tests.contract.aws import ACCOUNT
 from tests.fakes.outside import FakeOutside
 

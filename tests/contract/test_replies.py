@@ -20,8 +20,8 @@ from functions.notifications.alert_text import alert, state_token
 from functions.notifications.interactions import ActionRequest, Endpoint, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.notifications.slack_buttons import Seen, Verb, buttons, modal
-from infra.local.slack import Slack, web_app
-from infra.local.slack_people import TEAM, TOKEN, App, install, installed, user_id
+from infra.local.slack.people import TEAM, TOKEN, App, install, installed, user_id
+from infra.local.slack.server import Slack, web_app
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.examples import INGESTION, REPORT

@@ -12,8 +12,8 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
 
-from infra.local.slack import Slack, web_app
-from infra.local.slack_people import TOKEN
+from infra.local.slack.people import TOKEN
+from infra.local.slack.server import Slack, web_app
 from tests.contract.test_replies import served
 from tests.waiting import PATIENCE
 

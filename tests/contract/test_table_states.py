@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from functions.adapters.iceberg_files import TableChange, TableFiles, TableRows
+from functions.adapters.iceberg.files import TableChange, TableFiles, TableRows
 from functions.adapters.nessie import CannotRebase, MetadataGone
 from functions.model.commits import Content, UnknownContent
 from functions.model.intent import Intent

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from functions.model.ingestion import State
-from functions.operations.reconcile import reconciled
+from functions.operations.reconcile.compare import reconciled
 from infra.aws.stack_plan import HOLDS
 from infra.local import ministack
 from infra.local.settings import APPLICATION
@@ -138,7 +138,7 @@ def test_a_redeployment_in_flight_loses_and_doubles_nothing(
     eventually(
         lambda: [i for i in gate.adapters.ledger.all() if i.id in ids and i.job_run], PATIENCE
     )
-    change(checkout, "functions/pipeline/intake.py", "spark_jobs/run/ingest.py")
+    change(checkout, "functions/pipeline/start/intake.py", "spark_jobs/run/ingest.py")
 
     checkout.run("lakegate deploy --stage local")
 

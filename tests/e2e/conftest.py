@@ -19,11 +19,11 @@ import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
 
-from access import deployment
-from access.deployment import ROOT
-from cli import local_stack
+from access.deployment import choice as deployment
+from access.deployment.checkout import ROOT
+from cli.local import stack as local_stack
 from functions.adapters.all import Adapters
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import Ingestion, State
 from infra.local import ministack, stack, stack_file
 from infra.local.settings import APPLICATION, EVENT_SOURCE

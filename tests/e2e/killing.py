@@ -13,8 +13,8 @@ from typing import Any
 import requests
 from botocore.exceptions import BotoCoreError, ClientError
 
-from access.deployment import ROOT
-from cli import local_stack
+from access.deployment.checkout import ROOT
+from cli.local import stack as local_stack
 from infra.local import ministack, processes
 from infra.local.parts import known_ports, parts
 from tests.e2e.conftest import PAUSE, Gate

@@ -3,7 +3,7 @@
 import boto3
 import pytest
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import parquet
 from tests.e2e.test_change import run

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import State
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, contract

@@ -10,7 +10,7 @@ import pytest
 import uv
 import yaml
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from infra.lambda_python import with_pyenv
 from infra.local import jars
 from tests.e2e.conftest import Gate, contract

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State

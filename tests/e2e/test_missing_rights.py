@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 import requests
 
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import State
 from infra.local import ministack
 from lakegate.landing import ingestion_id

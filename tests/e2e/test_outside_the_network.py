@@ -35,8 +35,8 @@ app()
 _VIEW = """
 import sys
 from access.deployment import Choice
-from dashboard import table_page
-from dashboard.session import opened
+from dashboard.pages import table as table_page
+from dashboard.serve.session import opened
 table_page.show(opened(Choice.of(sys.argv[2])))
 """
 _PAGE = f"""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lakegate
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from tests.e2e.conftest import Gate, contract, done, followed
 
 pytestmark = pytest.mark.stack

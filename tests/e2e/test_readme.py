@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from tests.e2e.conftest import followed
 
 pytestmark = pytest.mark.stack

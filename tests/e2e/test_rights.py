@@ -11,10 +11,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from access import discarding
+from access.deployment import discarding
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy
-from functions.model.compactions import begin
 from functions.model.ingestion import State
+from functions.model.notes.compactions import begin
 from functions.wiring import assumed
 from infra import checkup
 from infra.local.settings import GLUE_PREFIX

@@ -1,12 +1,14 @@
 """Shared runs that die or hang with files in hand: every file ends, each good row is on main once.
 
 What a run had in hand comes again half a minute after it died. So three moments overlap: two runs
-are killed, and a third is stopped until another one has done its files, and then goes on.
+are killed, and a third is stopped until another one has done its files, and then goes on. That is
+so for tables whose files come together in any order, and for those whose files take turns.
 """
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import islice
@@ -19,7 +21,7 @@ import pytest
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.shared_runs import input_of
+from functions.pipeline.start.shared_runs import input_of
 from lakegate.landing import LandedObject, ingestion_id, report_key
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.killing import sparks
@@ -34,7 +36,10 @@ pytestmark = [
 
 _PATIENCE = 900
 _PAUSE = 0.02  # between two looks for the moment of a kill
-_TABLES = {"shares.orders": "parquet", "shares.returns": "csv"}  # registered, appended by Spark
+_TOGETHER = {"shares.orders": "parquet", "shares.returns": "csv"}
+_UPSERTED = "shares.clients"
+_IN_TURNS = {_UPSERTED: "parquet", "shares.invoices": "csv"}
+_SAME = -1  # the id of a row that is in every file for the upserted table
 _FILES, _ROWS = 5, 3  # files of each table at once, rows of each
 _MOST_TRIES = 5
 _RECENT = 20  # commits of main, of which a new branch has the newest
@@ -45,24 +50,27 @@ class Landings:
     """Files that landed for two tables: the rows of the good ones, and those that must fail."""
 
     gate: Gate
+    tables: Mapping[str, str]
     good: dict[LandedObject, range] = field(default_factory=dict)
     bad: list[LandedObject] = field(default_factory=list)
 
     def drop(self) -> None:
-        """Drop good files for both tables, and a bad one after them."""
+        """Drop good files for both tables, and a bad one after them for the first."""
         for _ in range(_FILES):
-            for table in _TABLES:
-                first = len(self.good) * _ROWS
-                rows = range(first, first + _ROWS)
-                self.good[self._put(table, f"good-{first}", rows, 1.5)] = rows
-        self.bad.append(self._put("shares.orders", f"bad-{len(self.bad)}", range(_ROWS), -1.0))
+            for table in self.tables:
+                number = len(self.good)
+                ids = range(number * _ROWS, (number + 1) * _ROWS)
+                self.good[self._put(table, f"good-{number}", ids, amount_of(number))] = ids
+        first = next(iter(self.tables))
+        self.bad.append(self._put(first, f"bad-{len(self.bad)}", range(_ROWS), -1.0))
 
-    def _put(self, table: str, name: str, ids: range, amount: float) -> LandedObject:
-        format_, body = _TABLES[table], BytesIO()
+    def _put(self, table: str, name: str, own: range, amount: float) -> LandedObject:
+        format_, body = self.tables[table], BytesIO()
+        ids = [*own, _SAME] if table == _UPSERTED else list(own)
         if format_ == "csv":
             body.write("".join(["id,amount\n", *(f"{id_},{amount}\n" for id_ in ids)]).encode())
         else:
-            pq.write_table(pa.table({"id": list(ids), "amount": [amount] * len(ids)}), body)
+            pq.write_table(pa.table({"id": ids, "amount": [amount] * len(ids)}), body)
         return self.gate.drop(f"{table.replace('.', '/')}/{name}.{format_}", body.getvalue())
 
     def ended(self, landed: LandedObject) -> Ingestion | None:
@@ -106,15 +114,36 @@ class Stopped:
     files: list[LandedObject]
 
 
-@pytest.fixture
-def landings(gate: Gate) -> Landings:
+def amount_of(number: int) -> float:
+    """Return the amount in all rows of the file with this number."""
+    return float(number % 100)
+
+
+@pytest.fixture(params=[_TOGETHER, _IN_TURNS], ids=["together", "in turns"])
+def landings(gate: Gate, request: pytest.FixtureRequest) -> Landings:
     """Return the landings of a stack whose shared run has published into both tables."""
-    for table, format_ in _TABLES.items():
-        gate.put_contract(contract(table, format_, "shared"))
-    landings = Landings(gate)
+    for table, format_ in request.param.items():
+        gate.put_contract(_agreed(table, format_))
+    landings = Landings(gate, request.param)
     landings.drop()
     landings.ends()
     return landings
+
+
+def _agreed(table: str, format_: str) -> str:
+    """Return a table's contract; one in turns has a key to upsert by, or that must be new."""
+    agreed = contract(table, format_, "shared")
+    if table in _TOGETHER:
+        return agreed
+    if table == _UPSERTED:
+        by_key = agreed.replace("unique: true", "primaryKey: true")
+        return by_key.replace(
+            "customProperties:", "customProperties:\n  - {property: writeMode, value: upsert}"
+        )
+    new = (
+        "{metric: duplicateValues, mustBe: 0, customProperties: [{property: scope, value: table}]}"
+    )
+    return agreed.replace("unique: true", f"quality: [{new}]")
 
 
 def test_runs_that_die_or_hang_lose_and_double_no_row(landings: Landings) -> None:
@@ -137,9 +166,11 @@ def test_runs_that_die_or_hang_lose_and_double_no_row(landings: Landings) -> Non
 
 def _check(landings: Landings) -> None:
     gate, ends = landings.gate, landings.ends()
-    for table in _TABLES:
+    for table in landings.tables:
         rows = [row for k, rows in landings.good.items() if ends[k].table == table for row in rows]
-        assert [id_ for id_, _ in gate.rows(table)] == sorted(rows)
+        on_main = dict(gate.rows(table))
+        assert on_main.pop(_SAME, None) == (_last(landings) if table == _UPSERTED else None)
+        assert list(on_main) == sorted(rows) == [id_ for id_, _ in gate.rows(table) if id_ >= 0]
         kept = gate.adapters.catalog.branches(f"ingest/{table}/", f"publish/{table}/")
         kept = [name for name in kept if "/group-" not in name]  # which expire
         assert set(kept) <= {ends[landed].branch for landed in landings.bad}
@@ -152,6 +183,14 @@ def _check(landings: Landings) -> None:
         assert -1.0 in [amount for _, amount in gate.rows(ends[landed].table, ends[landed].branch)]
 
 
+def _last(landings: Landings) -> float:
+    """Return the amount in the last good file for the upserted table."""
+    numbers = (
+        n for n, each in enumerate(landings.good) if f"/{_UPSERTED.partition('.')[2]}/" in each.key
+    )
+    return amount_of(max(numbers))
+
+
 def _stopped_before_its_message(landings: Landings) -> Stopped:
     """Drop files; stop the run that has a group's commit but has not written all its reports.
 
@@ -159,15 +198,14 @@ def _stopped_before_its_message(landings: Landings) -> Stopped:
     """
     gate = landings.gate
     for _ in range(_MOST_TRIES):
-        before = set(_group_branches(gate))
+        before = set(_group_branches(landings))
         _send(signal.SIGSTOP, waiting := _runs(gate))
         landings.drop()
-        eventually(
-            lambda: gate.adapters.work.size() > len(_TABLES) * _FILES, _PATIENCE, "none waits"
-        )
+        wait = len(landings.tables) * (_FILES if landings.tables == _TOGETHER else 1)
+        eventually(lambda: gate.adapters.work.size() >= wait, _PATIENCE, "none waits")  # noqa: B023
         _send(signal.SIGCONT, waiting)
         late = "no group is committed"
-        branch = eventually(lambda: _committed(gate, before), _PATIENCE, late, _PAUSE)  # noqa: B023
+        branch = eventually(lambda: _committed(landings, before), _PATIENCE, late, _PAUSE)  # noqa: B023
         _send(signal.SIGSTOP, runs := _runs(gate))
         stopped = Stopped(runs, landings.on_branch(branch))
         if not all(map(landings.has_report, stopped.files)):
@@ -176,13 +214,15 @@ def _stopped_before_its_message(landings: Landings) -> Stopped:
     pytest.fail(f"no run was stopped in time in {_MOST_TRIES} tries")
 
 
-def _group_branches(gate: Gate) -> list[str]:
-    return gate.adapters.catalog.branches(*(f"ingest/{table}/group-" for table in _TABLES))
+def _group_branches(landings: Landings) -> list[str]:
+    groups = (f"ingest/{table}/group-" for table in landings.tables)
+    return landings.gate.adapters.catalog.branches(*groups)
 
 
-def _committed(gate: Gate, before: set[str]) -> str:
+def _committed(landings: Landings, before: set[str]) -> str:
     """Return a group's branch that is new and has a commit of its own, "" without one."""
-    for name in set(_group_branches(gate)) - before:
+    gate = landings.gate
+    for name in set(_group_branches(landings)) - before:
         try:
             head = gate.adapters.catalog.head(name)
         except UnknownBranch:
@@ -208,7 +248,8 @@ def _runs(gate: Gate) -> list[int]:
 
 def _send(signal_: signal.Signals, processes: Iterable[int]) -> None:
     for process in processes:
-        os.kill(process, signal_)
+        with suppress(ProcessLookupError):  # its time was over
+            os.kill(process, signal_)
 
 
 def _start_another_run(gate: Gate) -> None:

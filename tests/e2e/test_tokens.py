@@ -13,12 +13,12 @@ import pytest
 import requests
 from typer.testing import CliRunner
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from cli.main import app
 from functions.adapters.keyring import SecretKeyring
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
-from functions.operations.reconcile import reconciled
+from functions.operations.reconcile.compare import reconciled
 from infra.local import processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import known_ports, parts

@@ -8,8 +8,8 @@ import pytest
 
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import commit_of
-from functions.operations.failed import replay
-from functions.pipeline.intake import ask, retract
+from functions.operations.decisions.failed import replay
+from functions.pipeline.start.intake import ask, retract
 from lakegate.change import Change
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import count
 
-from access.backfill import Backfill, Progress, Step, backfill
+from access.files.backfill import Backfill, Progress, Step, backfill
 from functions.model.ingestion import State
 from lakegate.landing import ingestion_id
 from tests.fakes.deployment import TABLE, Deployment

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from functions.model.announcement import Announcement
 from functions.model.ingestion import State
-from functions.operations.realign import realign
-from functions.operations.realignment import Kind
+from functions.operations.recovery.realign import realign
+from functions.operations.recovery.realign_plan import Kind
 from lakegate.errors import LakegateError
 from tests.fakes.catalog import CatalogBackup, FakeCatalog
 from tests.fakes.deployment import Deployment

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache
 from uuid import NAMESPACE_OID, uuid5
 
-from functions.adapters.iceberg_files import (
+from functions.adapters.iceberg.files import (
     DoubledFile,
     TableChange,
     TableFiles,

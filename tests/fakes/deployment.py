@@ -14,8 +14,8 @@ from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion
 from functions.on_job_run import job_run, job_run_judged
 from functions.on_upload import upload
-from functions.pipeline.audit_history import record_recent
-from functions.pipeline.intake import ask
+from functions.pipeline.outcome.audit_history import record_recent
+from functions.pipeline.start.intake import ask
 from functions.settings import Settings
 from functions.sqs_handler import Work
 from functions.sweep import sweep

@@ -11,9 +11,9 @@ from enum import Enum
 from functools import partial
 
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.operations.failed import publish_anyway, replay
-from functions.pipeline.intake import retract
-from functions.pipeline.replace import CANNOT_REPLACE
+from functions.operations.decisions.failed import publish_anyway, replay
+from functions.pipeline.publication.replace import CANNOT_REPLACE
+from functions.pipeline.start.intake import retract
 from lakegate.change import retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import batch_name, ingestion_id

@@ -6,20 +6,20 @@ from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
 
-from functions.adapters.ledger import fit_together
-from functions.adapters.ledger_groups import is_large
-from functions.adapters.ledger_items import size
-from functions.adapters.ledger_notes import Moved
-from functions.adapters.ledger_reads import UnknownIngestion
-from functions.model.brought import Brought
-from functions.model.compactions import Compactions
-from functions.model.freshness import Freshness
+from functions.adapters.ledger.groups import is_large
+from functions.adapters.ledger.items import size
+from functions.adapters.ledger.ledger import fit_together
+from functions.adapters.ledger.notes import Moved
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.intent import Intent, SharedIntent
-from functions.model.search import Search
-from functions.model.slot import Slot
-from functions.model.upkeep_note import UpkeepNote
+from functions.model.notes.brought import Brought
+from functions.model.notes.compactions import Compactions
+from functions.model.notes.freshness import Freshness
+from functions.model.notes.search import Search
+from functions.model.notes.slot import Slot
+from functions.model.notes.upkeep_note import UpkeepNote
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 

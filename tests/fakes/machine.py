@@ -7,7 +7,7 @@ left to do (faults that have not struck yet strike then), and checks every promi
 from collections import Counter
 
 from functions.model.ingestion import ALERTED, State
-from functions.operations.expire import expire
+from functions.operations.upkeep.expire import expire
 from lakegate.landing import fresh_branch
 from tests.fakes.backfills import check_backfills
 from tests.fakes.deployment import Deployment

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.aws_view import (
+from cli.doctor.aws_view import (
     FUNCTION,
     MAPPING,
     QUEUE,

@@ -3,9 +3,9 @@
 import inspect
 
 from functions.adapters.emr import Jobs
-from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg.tables import Tables
 from functions.adapters.landing import Landing
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
 from functions.adapters.sqs import AlertQueue, AnnouncementQueue, Backlog, DeadLetters, WorkQueue

@@ -9,12 +9,12 @@ from functions.adapters.all import Adapters
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.operations.failed import branches
-from functions.operations.reconcile import reconciled
-from functions.operations.reconciliation import End
-from functions.pipeline.duplicates import LIKELY_DUPLICATE
-from functions.pipeline.landing_order import OUT_OF_ORDER
-from functions.pipeline.versions import is_newer
+from functions.operations.decisions.failed import branches
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.reconcile.file_sums import End
+from functions.pipeline.outcome.versions import is_newer
+from functions.pipeline.start.landing_order import OUT_OF_ORDER
+from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE
 from lakegate.audit_tables import TABLES
 from lakegate.errors import Permanent
 from lakegate.landing import ingestion_id, parse_report_key

@@ -3,8 +3,8 @@
 from contextlib import suppress
 from enum import Enum
 
-from functions.operations.realign import realign
-from functions.operations.realignment import Kind
+from functions.operations.recovery.realign import realign
+from functions.operations.recovery.realign_plan import Kind
 from lakegate.errors import LakegateError
 from tests.fakes.backups import Backup, forget_the_lost, realigned
 from tests.fakes.faults import ProcessDied

@@ -8,8 +8,8 @@ from typing import Any
 from functions.adapters.emr import RunState
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import Outcome, discard, publish_anyway, replay
-from functions.pipeline.publish import publish
+from functions.operations.decisions.failed import Outcome, discard, publish_anyway, replay
+from functions.pipeline.publication.publish import publish
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import ALERTED, Ingestion, State
-from functions.operations import failed, rebuild_ledger
-from functions.operations.compaction import start_due
-from functions.operations.daily_upkeep import upkeep
-from functions.operations.expire import expire
-from functions.operations.realign import realign
-from functions.pipeline.baselines import accept
-from functions.pipeline.intake import retract
+from functions.operations.compaction.compact import start_due
+from functions.operations.decisions import failed
+from functions.operations.recovery import rebuild_ledger
+from functions.operations.recovery.realign import realign
+from functions.operations.upkeep.daily import upkeep
+from functions.operations.upkeep.expire import expire
+from functions.pipeline.outcome.baselines import accept
+from functions.pipeline.start.intake import retract
 from lakegate.change import retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from access.backfill import Backfill
+from access.files.backfill import Backfill
 from lakegate.landing import branch_name
 from tests.fakes import job
 from tests.fakes.backups import Backup

@@ -18,16 +18,17 @@ from uuid import NAMESPACE_OID, uuid5
 import pytest
 
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg_files import TableSize
+from functions.adapters.iceberg.files import TableSize
 from functions.adapters.nessie import MAIN, MergeConflict, SetBack
 from functions.adapters.s3 import StoredObject
 from functions.model.ingestion import State
 from functions.model.intent import Intent
-from functions.operations import compaction, dead_files
-from functions.operations.compaction import Need, Step
-from functions.operations.dead_files import Accepted, DeadFiles
-from functions.operations.expire import expire
-from functions.operations.recognition import InDoubt
+from functions.operations.compaction import compact as compaction
+from functions.operations.compaction.compact import Need, Step
+from functions.operations.upkeep import dead_files
+from functions.operations.upkeep.dead_files import Accepted, DeadFiles
+from functions.operations.upkeep.expire import expire
+from functions.operations.upkeep.recognition import InDoubt
 from lakegate import times
 from lakegate.errors import Transient
 from tests.fakes.announcements import FakeAnnouncements

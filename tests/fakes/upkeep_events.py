@@ -9,10 +9,10 @@ from math import ceil
 
 from functions.adapters.nessie import MAIN
 from functions.expire import answer
-from functions.operations.compaction import start_due
-from functions.operations.daily_upkeep import upkeep
-from functions.operations.dead_files import Accepted
-from functions.operations.recognition import InDoubt
+from functions.operations.compaction.compact import start_due
+from functions.operations.upkeep.daily import upkeep
+from functions.operations.upkeep.dead_files import Accepted
+from functions.operations.upkeep.recognition import InDoubt
 from lakegate import times
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import Deployment

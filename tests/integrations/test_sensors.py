@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from access.deployment import ROOT, find
-from functions.operations.failed import publish_anyway
+from access.deployment.checkout import ROOT
+from access.deployment.choice import find
+from functions.operations.decisions.failed import publish_anyway
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.job import passed, rejected

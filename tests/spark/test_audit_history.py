@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from access.tables import Reader
-from cli.query import rows
-from functions.adapters.iceberg import Tables
+from access.tables.reader import Reader
+from cli.tables.query import rows
+from functions.adapters.iceberg.tables import Tables
 from lakegate.audit_tables import QUARANTINE, RESULTS, entries
 from lakegate.report import READABLE, AuditReport
 from tests.spark.conftest import Job, changed, parquet, reason

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
-from functions.model.compactions import begin
+from functions.model.notes.compactions import begin
 from infra.local.settings import LAKE_BUCKET
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.fault_injection import Fault
-from cli.generate import Format
-from cli.sample_files import FileSpec, write, write_contract
+from cli.files.fault_injection import Fault
+from cli.files.generate import Format
+from cli.files.sample_files import FileSpec, write, write_contract
 from infra.local.contract_test import audit
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict

@@ -13,9 +13,9 @@ import boto3
 import pyarrow as pa
 import pytest
 
-from access.failing_rows import Inspection, Question, inspection
-from access.rows import Evidence
-from access.tables import Reader
+from access.evidence.failing_rows import Inspection, Question, inspection
+from access.tables.reader import Reader
+from access.tables.rows import Evidence
 from functions.adapters.s3 import Lake
 from functions.model.ingestion import Ingestion, State
 from lakegate.errors import LakegateError

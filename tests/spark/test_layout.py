@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Table
 
-from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport

@@ -18,11 +18,11 @@ import pyarrow.parquet
 import pytest
 from rich.console import Console
 
-from access.deployment import ROOT
-from cli import ci_output
-from cli.ci_output import Format
-from cli.contract_test import page
-from cli.contracts import suggested
+from access.deployment.checkout import ROOT
+from cli.contract import ci_output
+from cli.contract.ci_output import Format
+from cli.contract.local_test import page
+from cli.contract.suggest.command import suggested
 from infra.local.contract_test import audit, passed
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Verdict

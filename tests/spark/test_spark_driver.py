@@ -43,7 +43,7 @@ SESSION = "from pyspark.sql import SparkSession; spark = SparkSession.builder.ge
 def command() -> list[str]:
     """Return the command of a driver."""
     java = ["--java-home", str(java_home()), "--jars", spark_jars()]
-    return [sys.executable, "-m", "infra.local.spark_driver", *java]
+    return [sys.executable, "-m", "infra.local.spark.driver", *java]
 
 
 @dataclass(frozen=True)

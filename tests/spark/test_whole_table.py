@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
 from lakegate.jobspec import JobSpec

@@ -1,7 +1,7 @@
 """A stand-in for Amazon EMR Serverless: one application that executes job runs on this machine.
 
 It answers boto3's `emr-serverless` client as AWS does, executes Spark jobs in warm local drivers
-(`infra/local/spark_driver.py`), and puts the events that AWS would on EventBridge.
+(`infra/local/spark/driver.py`), and puts the events that AWS would on EventBridge.
 
     python -m infra.local.emr --port 4567 --home DIR [--drivers 2] [--prewarm] ...
 

@@ -191,7 +191,7 @@ def _driver(options: argparse.Namespace) -> list[str]:
         java_home,
     )
 
-    command = [sys.executable, "-m", "infra.local.spark_driver"]
+    command = [sys.executable, "-m", "infra.local.spark.driver"]
     where = ["--region", options.region]
     return [*command, *where, "--java-home", str(java_home()), "--jars", spark_jars()]
 

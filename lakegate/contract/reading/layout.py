@@ -205,12 +205,12 @@ def _sort_key(text: str) -> SortKey:
 _MIB = 1 << 20
 CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 _LEVELS = {"zstd": 22, "gzip": 9}
-SIZES = {
+_SIZES = {
     "write.target-file-size-bytes": (_MIB, 1 << 40),
     "write.parquet.row-group-size-bytes": (_MIB, (1 << 31) - 1),
 }
 _LEVEL, _VERSION = "write.parquet.compression-level", "format-version"
-TABLE_PROPERTIES = (CODEC, _LEVEL, *SIZES, _VERSION)
+TABLE_PROPERTIES = (CODEC, _LEVEL, *_SIZES, _VERSION)
 
 
 def _table_properties(given: Field) -> dict[str, str]:
@@ -218,7 +218,7 @@ def _table_properties(given: Field) -> dict[str, str]:
     if not given.given:
         return {}
     given.limit_keys(TABLE_PROPERTIES)
-    found = {name: _number(given, name, *ends) for name, ends in SIZES.items() if given.has(name)}
+    found = {name: _number(given, name, *ends) for name, ends in _SIZES.items() if given.has(name)}
     codec = given.choice(CODEC, CODECS, default="zstd")
     if given.has(CODEC):
         found[CODEC] = codec

@@ -17,7 +17,7 @@ from lakegate.contract.columns import (
 )
 from lakegate.contract.literals import TIME_PATTERN
 from lakegate.contract.reading.fields import PROPERTY_IGNORED, PROPERTY_KNOWN, Field
-from lakegate.contract.reading.settings import CELLS, read_pattern, read_zone
+from lakegate.contract.reading.settings import FLAT_FORMATS, read_pattern, read_zone
 from lakegate.contract.reading.values import facets, literals, read_rule, unsuitable
 from lakegate.contract.rules import Rule
 
@@ -315,7 +315,7 @@ def _refuse_unread(options: Field, column: Column, format_: str) -> None:
     """Refuse options on how values are written for formats that have only one way."""
     if column.written and format_ == "json":
         options.refuse("dates and times in JSON are read as ISO 8601 alone", "format")
-    if column.zone and format_ not in CELLS:
+    if column.zone and format_ not in FLAT_FORMATS:
         options.refuse(f"only UTC is supported in {format_}", "defaultTimezone")
 
 

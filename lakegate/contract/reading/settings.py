@@ -11,40 +11,24 @@ from lakegate.contract.reading.yaml import Node, suggestion
 from lakegate.landing import BATCHES
 
 FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
-CELLS = ("csv", "tsv")
 SCHEMA_FORMATS = ("parquet", "avro", "orc")
 FLAT_FORMATS = ("csv", "tsv")
 
-ON_DUPLICATE = ("publish", "hold")
-ON_NEW_VERSION = ("add", "replace")
-EXTRA_COLUMNS = ("fail", "drop", "add")
-MISSING_COLUMNS = ("fail", "null")
-ISOLATION = ("shared", "own")
-WRITE = ("auto", "spark")
-COMPACTION = ("scheduled", "never")
-
+# Of each setting's choices, the first is what holds without one.
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "format": FORMATS,
+    "onDuplicate": ("publish", "hold"),
+    "onNewVersion": ("add", "replace"),
+    "isolation": ("shared", "own"),
+    "write": ("auto", "spark"),
+    "compaction": ("scheduled", "never"),
+    "extraColumns": ("fail", "drop", "add"),
+    "missingColumns": ("fail", "null"),
+}
 SETTINGS = (
-    "landingPrefix",
-    "format",
-    "options",
-    "allowSamples",
-    "onDuplicate",
-    "onNewVersion",
-    "isolation",
-    "write",
-    "writeMode",
-    "latestBy",
-    "deleteWhen",
-    "compaction",
-    "batches",
-    "quarantine",
-    "extraColumns",
-    "missingColumns",
-    "transform",
-    "sortOrder",
-    "tableProperties",
-    "provenance",
-    "droppedColumns",
+    *CHOICES,
+    *("landingPrefix", "options", "allowSamples", "writeMode", "latestBy", "deleteWhen", "batches"),
+    *("quarantine", "transform", "sortOrder", "tableProperties", "provenance", "droppedColumns"),
 )
 ENCODINGS = ("UTF-8", "ISO-8859-1", "UTF-16", "UTF-16BE", "UTF-16LE")
 _JSON_DEFAULTS = {"maxCompressionRatio": "200"}
@@ -62,6 +46,11 @@ _DEFAULTS = {
     "json": _JSON_DEFAULTS,
 }
 _SURELY = 0.85
+
+
+def chosen(settings: Field, key: str) -> str:
+    """Return the choice of a setting."""
+    return settings.choice(key, CHOICES[key], default=CHOICES[key][0])
 
 
 def read_settings(root: Field, table: Field) -> Field:

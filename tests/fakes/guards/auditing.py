@@ -7,7 +7,8 @@ from typing import Any
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline import batches, complete, decision, intake, submit
+from functions.pipeline.start import batches, intake, submit
+from functions.pipeline.verdict import complete, decision
 from lakegate import batch, landing
 from lakegate.landing import ID_PART, LandedObject
 from lakegate.report import AuditReport, Reason, Verdict

@@ -7,7 +7,7 @@ from functions import sweep
 from functions.adapters.all import Adapters
 from functions.model.commits import Tip
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline import finish
+from functions.pipeline.outcome import finish
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.openings import AN_UNREADABLE_MESSAGE
 from tests.fakes.sabotage import Patch

@@ -4,9 +4,10 @@ from typing import Any
 
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion
-from functions.pipeline import landing_order, publish, rebase
-from functions.pipeline import replace as replacement
-from functions.pipeline.rebase import Unit
+from functions.pipeline.publication import publish, rebase
+from functions.pipeline.publication import replace as replacement
+from functions.pipeline.publication.rebase import Unit
+from functions.pipeline.start import landing_order
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.openings import (
     A_LATE_EVENT,

@@ -1,9 +1,10 @@
 """Guards on the way through shared runs: queue, take, judge."""
 
 from functions import sweep
-from functions.pipeline import judged, submit
-from functions.pipeline.judged import GroupVerdict
-from functions.pipeline.shared_runs import Queued
+from functions.pipeline.start import submit
+from functions.pipeline.start.shared_runs import Queued
+from functions.pipeline.verdict import judged
+from functions.pipeline.verdict.judged import GroupVerdict
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.sabotage import Patch
 

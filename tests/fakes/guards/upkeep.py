@@ -1,7 +1,7 @@
 """Guards of compaction and deletion, and of what enters a table whose contract changes."""
 
-from functions.operations import recognition
-from functions.pipeline import publish
+from functions.operations.upkeep import recognition
+from functions.pipeline.publication import publish
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.openings import A_QUEUED_FILE_AND_A_KEY
 from tests.fakes.sabotage import Patch

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakegate
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
 from lakegate.report import READABLE, AuditReport

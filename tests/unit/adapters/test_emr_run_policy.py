@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from functions.adapters.emr_run_policy import MOST, run_policy, shared_run_policy, widened
-from functions.model.compactions import begin
+from functions.model.notes.compactions import begin
 from lakegate.batch import BatchFile
 from lakegate.jobspec import JOB_FILES, JobSpec
 from lakegate.landing import LandedObject

@@ -5,9 +5,9 @@ import inspect
 import pytest
 
 from functions.adapters.emr import Jobs
-from functions.adapters.iceberg import Tables
+from functions.adapters.iceberg.tables import Tables
 from functions.adapters.landing import Landing
-from functions.adapters.ledger import Ledger
+from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
 from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetters

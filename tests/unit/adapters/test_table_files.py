@@ -25,8 +25,8 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
 
-from functions.adapters.iceberg_file_io import CLIENT, S3FileIO
-from functions.adapters.iceberg_files import TableFilesReader
+from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
+from functions.adapters.iceberg.files import TableFilesReader
 from tests.contract.aws import ACCOUNT
 
 SCHEMA = Schema(NestedField(1, "id", LongType()))

@@ -16,7 +16,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from functions.adapters.table_fit import reads_as_written
+from functions.adapters.iceberg.fit import reads_as_written
 
 
 def field(id_: int, name: str, type_: IcebergType, *, required: bool = False) -> NestedField:

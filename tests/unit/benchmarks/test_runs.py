@@ -14,7 +14,7 @@ from benchmarks.landings import Figures, figures, percentile
 from benchmarks.ledger_writes import Charged, units_a_file
 from benchmarks.runs import before, parts
 from benchmarks.small_files import Kind
-from functions.adapters.ledger_items import to_item
+from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import Ingestion, State
 from lakegate.contract.model import parse
 from lakegate.contract.sharing import why_alone

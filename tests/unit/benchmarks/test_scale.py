@@ -27,10 +27,10 @@ from benchmarks.scale import (
     total,
 )
 from functions.adapters.landing import Landing
-from functions.adapters.ledger_items import to_item
+from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import State
-from functions.model.search import Search
-from functions.operations.forgotten import forgotten
+from functions.model.notes.search import Search
+from functions.operations.recovery.forgotten import forgotten
 from infra.local.emr import limits
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import Deployment

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from cli.main import app
 
 PAGES = (ROOT / "docs" / "commands.md", ROOT / "README.md")

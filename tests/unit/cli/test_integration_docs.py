@@ -8,11 +8,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from access.deployment import ROOT
-from access.measures import measures
+from access.deployment.checkout import ROOT
+from access.ingestions.measures import measures
 from cli.main import app
 from functions.model.ingestion import ALERTED, State
-from functions.operations.compaction import Step
+from functions.operations.compaction.compact import Step
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 

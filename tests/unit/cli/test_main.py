@@ -10,7 +10,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from access.deployment import ROOT
+from access.deployment.checkout import ROOT
 from cli.main import Commands, app, begin
 
 _COMMANDS = (
@@ -130,10 +130,8 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-_SLOW = {
-    *("boto3", "cryptography", "duckdb", "flask", "jsonschema", "psutil", "pyarrow", "pyiceberg"),
-    *("pynessie", "requests", "slack_sdk"),
-}
+_SLOWEST = {"duckdb", "flask", "jsonschema", "psutil", "pyarrow", "pyiceberg", "slack_sdk"}
+_SLOW = {"boto3", "cryptography", "pynessie", "requests", *_SLOWEST}
 _ALL_HELP = """
 import sys
 from typer.main import get_command
@@ -151,12 +149,12 @@ print(*sys.modules, file=sys.stderr)
 """
 
 
-def test_help_imports_no_library_of_a_command() -> None:
-    """Help of each command is printed without the libraries that the command needs to run."""
+def test_help_imports_little() -> None:
+    """The list of commands needs none of their libraries; help of one command, no large one."""
     said = python(_ALL_HELP)
     assert said.returncode == 0, said.stderr
     assert said.stdout.count("Options:") > 45
-    assert not _SLOW & {*said.stderr.split()}
+    assert not _SLOWEST & {*said.stderr.split()}
     first = python(_ALL_HELP.replace("get_command(app).commands.items()", "()"))
     assert not {"rich", "pydantic", "functions.adapters.all", *_SLOW} & {*first.stderr.split()}
 

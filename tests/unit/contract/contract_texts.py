@@ -1,16 +1,13 @@
 """Contracts for tests: the smallest valid contract, and ways to extend it."""
 
-import json
 import textwrap
 from functools import cache
-from pathlib import Path
 
-from jsonschema import Draft7Validator
+from jsonschema import Draft201909Validator
 
+from access.contract.editor_schema import contract_schema
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
 from lakegate.contract.reading.yaml import load
-
-SCHEMA = Path(__file__).parents[3] / "docs" / "contract.schema.json"
 
 HEAD = """\
 kind: DataContract
@@ -44,14 +41,14 @@ def parsed(properties: str = "", *, quality: str = "", settings: str = "") -> Co
 
 
 def editor_problems(text: str) -> list[str]:
-    """Return what the published schema refuses in a contract: paths and reasons."""
+    """Return what an editor refuses in a contract: paths and reasons."""
     errors = _validator().iter_errors(load(text, "orders.yaml", []).plain())
     return [f"{error.json_path}: {error.message}" for error in errors]
 
 
 @cache
-def _validator() -> Draft7Validator:
-    return Draft7Validator(json.loads(SCHEMA.read_text()))
+def _validator() -> Draft201909Validator:
+    return Draft201909Validator(contract_schema())
 
 
 def problems_of(text: str) -> tuple[Problem, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from access.contract_check import check
+from access.contract.check import check
 from lakegate.contract.model import ContractInvalid, Problem, parse
 from tests.unit.contract.contract_texts import HEAD, contract_text
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from access.contract_check import check
+from access.contract.check import check
 from lakegate.contract.checks import Check, Metric, Severity
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.contract.rules import Condition, Quantile, Rule

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from access.contract_check import check
+from access.contract.check import check
 from lakegate.contract.checks import Metric
 from lakegate.contract.expectations import Operator
 from tests.unit.contract.contract_texts import HEAD, contract_text

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from access.contract_check import check
-from cli import flights
+from access.contract.check import check
+from cli.local import flights
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Rule

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from access.contract_check import check
+from access.contract.check import check
 from lakegate.contract.expectations import Operator
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
 from lakegate.contract.reading.yaml import load

@@ -2,7 +2,7 @@
 
 import pytest
 
-from access.contract_hints import hints
+from access.contract.hints import hints
 from lakegate.contract.model import parse
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.contract.reading.yaml import load

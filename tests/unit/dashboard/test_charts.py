@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from dashboard import charts, overview_page, table
+from dashboard import charts, table
 from dashboard.charts import Span
 from dashboard.overview import Window, overview
+from dashboard.pages import overview as overview_page
 from dashboard.table import Entry, Ran
 from functions.model.ingestion import State
 from lakegate import times

@@ -27,7 +27,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from access.rows import FileRows
+from access.tables.file_rows import FileRows
 from dashboard.compare.compare import ALL, compare, text_of
 from dashboard.compare.counting import OTHERS
 from dashboard.compare.figures import Column, Comparison, Figure, Origin

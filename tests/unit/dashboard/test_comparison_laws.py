@@ -29,7 +29,7 @@ from pyiceberg.types import (
     TimestampType,
 )
 
-from access.rows import FileRows
+from access.tables.file_rows import FileRows
 from dashboard.compare import counting
 from dashboard.compare.compare import text_of
 from dashboard.compare.counting import Spread, bins

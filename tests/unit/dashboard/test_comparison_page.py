@@ -15,14 +15,15 @@ from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 from streamlit.testing.v1 import AppTest
 
-from access.deployment import Choice
-from access.rows import Evidence, FileRows
-from dashboard import session
+from access.deployment.choice import Choice
+from access.tables.file_rows import FileRows
+from access.tables.rows import Evidence
 from dashboard.actions_plan import Verb
+from dashboard.serve import session
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import replay
-from functions.operations.rebuild_ledger import rebuild
+from functions.operations.decisions.failed import replay
+from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Reason, Verdict
@@ -63,7 +64,7 @@ class FakeReader:
 
 @dataclass(frozen=True)
 class FakeOpened:
-    """The result of dashboard.session: a deployment over fakes, and tables on the local disk."""
+    """An opened session: a deployment over fakes, and tables on the local disk."""
 
     deployment: Deployment
     branch: FakeReader
@@ -119,7 +120,7 @@ def page(opened: FakeOpened, landed: LandedObject | None = None) -> AppTest:
         import streamlit as st
 
         from dashboard.compare import comparison_page
-        from dashboard.session import errors_shown
+        from dashboard.serve.session import errors_shown
 
         st.cache_data.clear()
         with errors_shown():

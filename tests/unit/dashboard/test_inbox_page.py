@@ -2,8 +2,10 @@
 
 import pytest
 
-from dashboard import inbox_page, ingestion_page, listing
-from functions.operations.failed import discard, replay
+from dashboard import listing
+from dashboard.pages import inbox as inbox_page
+from dashboard.pages import ingestion as ingestion_page
+from functions.operations.decisions.failed import discard, replay
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
 from tests.unit.dashboard.test_page_views import everything, seen

@@ -9,8 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import dashboard
-from access.deployment import Choice
-from dashboard.serving import options, serve
+from access.deployment.choice import Choice
+from dashboard.serve.serving import options, serve
 from lakegate.errors import LakegateError
 
 _APP = Path(dashboard.__path__[0]) / "app.py"

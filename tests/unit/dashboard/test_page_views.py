@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import inbox_page, ingestion_page, overview_page
-from dashboard.session import Opened
-from functions.model.freshness import Freshness
-from functions.operations.failed import publish_anyway, replay
+from dashboard.pages import inbox as inbox_page
+from dashboard.pages import ingestion as ingestion_page
+from dashboard.pages import overview as overview_page
+from dashboard.serve.session import Opened
+from functions.model.notes.freshness import Freshness
+from functions.operations.decisions.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
@@ -32,7 +34,7 @@ def seen(
     """Return a view of the deployment at an address; `tables` opens readers of its tables."""
 
     def script(show: "Callable[[Any], None]", opened: "Opened") -> None:  # runs without our names
-        from dashboard.session import errors_shown
+        from dashboard.serve.session import errors_shown
 
         with errors_shown():
             show(opened)

@@ -20,7 +20,7 @@ from dashboard.table import (
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import UPKEEP, properties
-from functions.model.upkeep_note import TableUpkeep, UpkeepNote
+from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from lakegate.contract.reading.service_levels import Expected
 from lakegate.landing import LandedObject
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from access.tables import TableState
-from dashboard import table_page
-from functions.model.freshness import Freshness
-from functions.operations.failed import discard
+from access.tables.reader import TableState
+from dashboard.pages import table as table_page
+from functions.model.notes.freshness import Freshness
+from functions.operations.decisions.failed import discard
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
 from tests.fakes.job import passed, rejected
 from tests.unit.dashboard.test_page_views import everything, seen
@@ -28,7 +28,7 @@ class FakeReader:
 
 @dataclass(frozen=True)
 class FakeTables:
-    """An access.deployment.Deployment whose main has one table."""
+    """An access.deployment.deployment.Deployment whose main has one table."""
 
     def reader(self, reference: str) -> FakeReader:
         """See Deployment.reader."""

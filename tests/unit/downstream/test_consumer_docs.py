@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.snowflake import Names, ddl
+from cli.tables.snowflake import Names, ddl
 from functions.downstream.snowflake import Login
 from functions.downstream.snowflake_sql import Place, base_url, refresh, relative
 from functions.settings import LineageSettings, SnowflakeSettings

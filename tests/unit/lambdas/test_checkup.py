@@ -19,7 +19,7 @@ from functions.health.model import (
     carry_out,
     ok,
 )
-from functions.pipeline.seed import seed
+from functions.pipeline.outcome.seed import seed
 from functions.settings import CheckupSettings
 from lakegate.errors import Transient
 from lakegate.jobspec import JOB_FILES

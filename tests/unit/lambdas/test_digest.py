@@ -13,7 +13,7 @@ from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
-from infra.local.slack_blocks import problems
+from infra.local.slack.blocks import problems
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import errored, rejected
 from tests.fakes.scenario import Scenario

@@ -8,7 +8,7 @@ import pytest
 
 from functions.adapters.s3 import StoredObject
 from functions.expire import answer
-from functions.operations.recognition import InDoubt
+from functions.operations.upkeep.recognition import InDoubt
 from lakegate.errors import Permanent
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import rejected

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.adapters.ledger_reads import UnknownIngestion
+from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
 from functions.model.alert import Alert, Kind
@@ -16,7 +16,7 @@ from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.on_press import act
-from functions.operations.expire import expire
+from functions.operations.upkeep.expire import expire
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable

@@ -9,7 +9,7 @@ from functions.adapters.emr import RunState
 from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import Alert
 from functions.model.ingestion import State
-from functions.pipeline.intake import take_in
+from functions.pipeline.start.intake import take_in
 from functions.sweep import sweep
 from tests.fakes import messages
 from tests.fakes.deployment import SETTINGS

@@ -26,7 +26,7 @@ from functions.notifications.slack_buttons import (
 )
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
-from infra.local.slack_blocks import problems, problems_of_modal
+from infra.local.slack.blocks import problems, problems_of_modal
 from lakegate.report import AuditReport
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 

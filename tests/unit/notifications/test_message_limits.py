@@ -14,7 +14,7 @@ from functions.notifications.email import words
 from functions.notifications.slack import Place
 from functions.notifications.threads import Thread
 from functions.on_alert import headline, shown
-from infra.local.slack_blocks import problems
+from infra.local.slack.blocks import problems
 from lakegate.change import Change
 from lakegate.report import Reason
 from tests.fakes.examples import FAILED, INGESTION, REPORT

@@ -8,15 +8,15 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from functions.adapters.all import Adapters
-from functions.adapters.iceberg_files import DoubledFile, TableChange, TableRows
+from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
 from functions.adapters.s3 import Missing
 from functions.model.commits import Checkpoint, Commit
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import INGESTIONS, TABLE, Published
-from functions.model.upkeep_note import UpkeepNote
-from functions.operations.reconcile import reconciled
-from functions.operations.reconciliation import Reconciliation
-from functions.operations.row_balance import Balance
+from functions.model.notes.upkeep_note import UpkeepNote
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.reconcile.file_sums import Reconciliation
+from functions.operations.reconcile.row_balance import Balance
 from lakegate import times
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport, DataFile

@@ -8,13 +8,13 @@ from functools import partial
 import pytest
 
 from functions.adapters.emr import RunState
-from functions.adapters.iceberg_files import TableSize
+from functions.adapters.iceberg.files import TableSize
 from functions.adapters.nessie import MAIN, UnknownBranch
-from functions.model.compactions import Compaction
 from functions.model.ingestion import State
-from functions.operations import compaction
-from functions.operations.compaction import Need, Progress, Step
-from functions.operations.reconcile import reconciled
+from functions.model.notes.compactions import Compaction
+from functions.operations.compaction import compact as compaction
+from functions.operations.compaction.compact import Need, Progress, Step
+from functions.operations.reconcile.compare import reconciled
 from lakegate.audit_tables import RESULTS
 from lakegate.errors import Permanent, Transient
 from lakegate.upkeep import FEWEST

@@ -9,11 +9,11 @@ import pytest
 
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
-from functions.model.upkeep_note import TableUpkeep
-from functions.operations import compaction
-from functions.operations.daily_upkeep import upkeep
-from functions.operations.dead_files import Accepted
-from functions.operations.recognition import InDoubt
+from functions.model.notes.upkeep_note import TableUpkeep
+from functions.operations.compaction import compact as compaction
+from functions.operations.upkeep.daily import upkeep
+from functions.operations.upkeep.dead_files import Accepted
+from functions.operations.upkeep.recognition import InDoubt
 from lakegate import times
 from lakegate.audit_tables import RESULTS
 from lakegate.errors import Transient

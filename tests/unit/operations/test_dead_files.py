@@ -14,11 +14,11 @@ from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredObject
 from functions.model.ingestion import Ingestion, State
-from functions.model.upkeep_note import Look
-from functions.operations import dead_files
-from functions.operations.compaction import Step
-from functions.operations.dead_files import Accepted, judge
-from functions.operations.recognition import InDoubt
+from functions.model.notes.upkeep_note import Look
+from functions.operations.compaction.compact import Step
+from functions.operations.upkeep import dead_files
+from functions.operations.upkeep.dead_files import Accepted, judge
+from functions.operations.upkeep.recognition import InDoubt
 from lakegate import times
 from lakegate.errors import Transient
 from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable

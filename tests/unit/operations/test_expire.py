@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import State
-from functions.operations.expire import Expired, expire
-from functions.operations.rebuild_ledger import rebuild
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.operations.upkeep.expire import Expired, expire
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport
 from tests.fakes.deployment import TABLE

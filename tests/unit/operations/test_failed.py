@@ -10,7 +10,7 @@ import pytest
 from functions.model import merge_commit
 from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import Outcome, mark_discarded, publish_anyway
+from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status

@@ -10,11 +10,11 @@ import pytest
 from functions.adapters.emr import RunState
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
-from functions.operations import compaction
-from functions.operations.compaction import Step
-from functions.operations.expire import expire
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
+from functions.operations.compaction import compact as compaction
+from functions.operations.compaction.compact import Step
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.operations.upkeep.expire import expire
 from lakegate.errors import Transient
 from lakegate.upkeep import FEWEST, Comparison, Fingerprint
 from tests.fakes.catalog import FakeTable

@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from functions.model.ingestion import State
-from functions.model.search import Search
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
+from functions.model.notes.search import Search
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.sweep import sweep
 from lakegate.landing import LandedObject
 from tests.fakes.faults import Fault, unavailable

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from functions.model.freshness import Freshness
+from functions.model.notes.freshness import Freshness
 from functions.sweep import sweep
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.job import rejected

@@ -9,11 +9,11 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.operations.realign import Realigned, realign
-from functions.operations.realignment import Kind
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
-from functions.pipeline.intake import retract
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.recovery.realign import Realigned, realign
+from functions.operations.recovery.realign_plan import Kind
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.start.intake import retract
 from lakegate.errors import LakegateError, Permanent
 from lakegate.upkeep import UPKEEP
 from tests.fakes.amounts import RUNS, SEED, some

@@ -7,10 +7,10 @@ from functools import cache, partial
 
 import pytest
 
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.operations.rebuild_ledger import rebuild
+from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.errors import Permanent, Transient
 from lakegate.landing import ingestion_id
 from tests.fakes import events

@@ -7,9 +7,9 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.operations.reconcile import reconciled
-from functions.operations.reconciliation import End, Reconciliation
-from functions.operations.row_balance import Finding
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.reconcile.file_sums import End, Reconciliation
+from functions.operations.reconcile.row_balance import Finding
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import rejected

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from functions.adapters.iceberg_files import DoubledFile, TableRows
+from functions.adapters.iceberg.files import DoubledFile, TableRows
 from functions.model.commits import Commit
 from functions.model.ingestion import State
 from functions.model.merge_commit import published
-from functions.operations.reconcile import reconciled
-from functions.operations.reconciliation import End
-from functions.operations.row_balance import Finding
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.reconcile.file_sums import End
+from functions.operations.reconcile.row_balance import Finding
 from tests.unit.operations.main_history import LATER, ORDERS, START, History
 
 NEW = LATER + timedelta(seconds=1)

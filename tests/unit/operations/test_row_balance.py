@@ -1,6 +1,6 @@
 """The balance finds the origin of a table's rows, and the commit that is wrong."""
 
-from functions.adapters.iceberg_files import TableRows
+from functions.adapters.iceberg.files import TableRows
 from tests.unit.operations.main_history import History
 
 

@@ -8,7 +8,7 @@ from dashboard.actions_plan import ActionRequest, Verb, has_unreadable, plan
 from functions.model.ingestion import State
 from functions.model.unreadable import must_run_again, named
 from functions.notifications.slack_buttons import Seen, buttons, modal
-from functions.operations.failed import publish_anyway, replay
+from functions.operations.decisions.failed import publish_anyway, replay
 from lakegate.diagnosis import BadCell
 from lakegate.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes.deployment import Known

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import Outcome, discard, replay
-from functions.operations.reconcile import reconciled
+from functions.operations.decisions.failed import Outcome, discard, replay
+from functions.operations.reconcile.compare import reconciled
 from lakegate.errors import LakegateError
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE

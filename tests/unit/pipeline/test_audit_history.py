@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import State
-from functions.pipeline.audit_history import RUNS, record, record_recent
-from functions.pipeline.baselines import accept
+from functions.pipeline.outcome.audit_history import RUNS, record, record_recent
+from functions.pipeline.outcome.baselines import accept
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, Status

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.adapters.ledger_items import from_item, to_item
+from functions.adapters.ledger.items import from_item, to_item
 from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile, Listed, folder, read_manifest
 from lakegate.errors import Permanent

@@ -7,9 +7,9 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.operations.expire import expire
-from functions.operations.reconcile import reconciled
-from functions.operations.reconciliation import End
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.reconcile.file_sums import End
+from functions.operations.upkeep.expire import expire
 from lakegate.batch import together
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from functions.adapters.ledger_items import from_item, to_item
+from functions.adapters.ledger.items import from_item, to_item
 from functions.model import merge_commit
 from functions.model.ingestion import Approval, Ingestion, State
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
-from functions.pipeline.complete import judge
-from functions.pipeline.intake import ask
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.start.intake import ask
+from functions.pipeline.verdict.complete import judge
 from lakegate.change import Change
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import LandedObject

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import Ingestion, State
-from functions.operations.rebuild_ledger import rebuild
-from functions.pipeline.landing_order import OUT_OF_ORDER
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, TABLE

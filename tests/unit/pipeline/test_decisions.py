@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import State
-from functions.pipeline.decision import AwaitRight, Publish, Refuse, RunAgain, decide, with_findings
+from functions.pipeline.verdict.decision import (
+    AwaitRight,
+    Publish,
+    Refuse,
+    RunAgain,
+    decide,
+    with_findings,
+)
 from lakegate.landing import run_name
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes import examples

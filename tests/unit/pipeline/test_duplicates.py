@@ -8,7 +8,7 @@ import pytest
 from functions.model import merge_commit
 from functions.model.alert import Kind
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
-from functions.pipeline.duplicates import original
+from functions.pipeline.verdict.duplicates import original
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from functions.pipeline.events import ended_run, landed_objects
+from functions.pipeline.start.events import ended_run, landed_objects
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 from tests.fakes.messages import upload

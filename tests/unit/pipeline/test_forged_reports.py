@@ -11,9 +11,9 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import Ingestion, State
-from functions.operations.failed import branches
-from functions.operations.rebuild_ledger import rebuild
-from functions.pipeline.judged import conclude_judged
+from functions.operations.decisions.failed import branches
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.verdict.judged import conclude_judged
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, branch_name, group_branch, report_key
 from lakegate.report import AuditReport, Reason, Verdict

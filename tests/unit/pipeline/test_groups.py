@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.ledger import MOST_WRITES
-from functions.adapters.ledger_items import size
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.items import size
+from functions.adapters.ledger.ledger import MOST_WRITES
+from functions.adapters.ledger.notes import Moved
 from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.pipeline.complete import judge
-from functions.pipeline.finish import finish_published
-from functions.pipeline.publish import publish
-from functions.pipeline.rebase import Unit, unit_of
+from functions.pipeline.outcome.finish import finish_published
+from functions.pipeline.publication.publish import publish
+from functions.pipeline.publication.rebase import Unit, unit_of
+from functions.pipeline.verdict.complete import judge
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject, branch_name
 from tests.fakes.deployment import ORDERS, TABLE

@@ -61,7 +61,7 @@ def test_a_function_is_replaced_wherever_it_is_bound() -> None:
     """Modules that import a function get its replacement, and the original back afterwards."""
     with second_copy():
         intake, sweeping = map(
-            importlib.import_module, ("functions.pipeline.intake", "functions.sweep")
+            importlib.import_module, ("functions.pipeline.start.intake", "functions.sweep")
         )
         original = sweeping.take_in
         with patched([Patch(intake, "take_in", lambda take_in, *_: take_in)]):
@@ -74,7 +74,7 @@ def test_an_imported_name_is_replaced_in_its_module_alone() -> None:
     """Other modules keep a function where a patch names a module that only imports it."""
     with second_copy():
         intake, sweeping = map(
-            importlib.import_module, ("functions.pipeline.intake", "functions.sweep")
+            importlib.import_module, ("functions.pipeline.start.intake", "functions.sweep")
         )
         with patched([Patch(sweeping, "take_in", lambda *_: "replaced")]):
             assert sweeping.take_in() == "replaced"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import json_output, terminal
-from functions.adapters.ledger_items import to_item
+from cli.console import json_output, terminal
+from cli.ingestions.runs import listed
+from functions.adapters.ledger.items import to_item
 from functions.model.ingestion import State
 from functions.model.merge_commit import message, properties
 from functions.notifications.alert_text import alert
@@ -94,7 +95,7 @@ def test_a_key_is_shown_on_one_line_without_control_characters(
 ) -> None:
     """Terminal, JSON, Slack and main's log show a name on one line, without control characters."""
     named = replace(INGESTION, landed=landed(key), reason=Reason("X", f"{one_line(key)} is bad"))
-    terminal.out().print(terminal.runs([named]))
+    terminal.out().print(listed([named]))
     terminal.err().print(f"{key} (X)")
     shown = capsys.readouterr()
     assert not ACTING.search(shown.out + shown.err)

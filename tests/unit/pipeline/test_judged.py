@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.judged import record_judged
+from functions.pipeline.verdict.judged import record_judged
 from lakegate.landing import LandedObject, group_reports_key, run_name
 from lakegate.report import AuditReport
 from lakegate.shared_run import Judged

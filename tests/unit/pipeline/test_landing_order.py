@@ -6,10 +6,10 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import State
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
-from functions.pipeline.intake import retract, take_in
-from functions.pipeline.landing_order import OUT_OF_ORDER
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.start.intake import retract, take_in
+from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, SETTINGS, TABLE

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.operations.reconcile import reconciled
-from functions.pipeline.complete import conclude
-from functions.pipeline.versions import is_newer, status_among
+from functions.operations.reconcile.compare import reconciled
+from functions.pipeline.outcome.versions import is_newer, status_among
+from functions.pipeline.verdict.complete import conclude
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes.catalog import FakeTable

@@ -7,7 +7,7 @@ import pytest
 
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import State
-from functions.pipeline.reports import reports_at
+from functions.pipeline.outcome.reports import reports_at
 from lakegate.errors import Permanent
 from lakegate.landing import group_branch, group_reports_key, report_key
 from lakegate.report import AuditReport, to_lines

@@ -7,10 +7,10 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.model.upkeep_note import UpkeepNote
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
-from functions.pipeline.intake import ask, retract
+from functions.model.notes.upkeep_note import UpkeepNote
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.start.intake import ask, retract
 from lakegate.change import Change, retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id

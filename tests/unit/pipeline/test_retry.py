@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import State
-from functions.pipeline.retry import run_again
+from functions.pipeline.publication.retry import run_again
 from tests.fakes.deployment import SETTINGS
 from tests.fakes.scenario import Scenario
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from functions.adapters.nessie import MAIN, MergeConflict
-from functions.pipeline.seed import Seeded, seed
+from functions.pipeline.outcome.seed import Seeded, seed
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import Transient
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable

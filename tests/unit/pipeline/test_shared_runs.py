@@ -7,9 +7,9 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
-from functions.pipeline.intake import take_in
-from functions.pipeline.shared_runs import MOST_AGAIN, run_ended
-from functions.pipeline.submit import submit
+from functions.pipeline.start.intake import take_in
+from functions.pipeline.start.shared_runs import MOST_AGAIN, run_ended
+from functions.pipeline.start.submit import submit
 from functions.sweep import sweep
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, SETTINGS

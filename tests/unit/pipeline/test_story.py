@@ -8,8 +8,8 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.model.ingestion import State
-from functions.pipeline.complete import conclude
-from functions.pipeline.intake import take_in
+from functions.pipeline.start.intake import take_in
+from functions.pipeline.verdict.complete import conclude
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.landing import ingestion_id

@@ -8,7 +8,7 @@ import pytest
 
 from functions.adapters.emr import monitoring, shared_spark_submit, spark_submit
 from functions.model.ingestion import Ingestion
-from functions.pipeline.shared_runs import is_small
+from functions.pipeline.start.shared_runs import is_small
 from lakegate.batch import BatchFile
 from lakegate.change import Change
 from lakegate.jobspec import JobSpec

@@ -7,8 +7,9 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from cli import json_output, terminal
-from cli.ingestions import page
+from cli.console import json_output
+from cli.ingestions.runs import listed
+from cli.ingestions.show import page
 from dashboard import actions_plan
 from dashboard.actions_plan import offered
 from functions.model.alert import Kind
@@ -18,9 +19,9 @@ from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons
 from functions.on_press import act
-from functions.operations.expire import expire
-from functions.operations.failed import Outcome
-from functions.operations.rebuild_ledger import rebuild
+from functions.operations.decisions.failed import Outcome
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.operations.upkeep.expire import expire
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from tests.fakes.faults import ProcessDied
@@ -171,7 +172,7 @@ def test_the_page_offers_nothing_but_to_discard_it(deployment: Scenario, old: La
             actions_plan.carry_out(deployment.adapters, opened, asked)
     assert json_output.of_ingestion(now)["superseded_by"] == newer
     console = Console(width=250, record=True, file=StringIO())
-    console.print(terminal.runs([now]), page(now, None))
+    console.print(listed([now]), page(now, None))
     assert f"CHECKS_FAILED, superseded by {newer[:12]}" in (text := console.export_text())
     assert newer in text
 

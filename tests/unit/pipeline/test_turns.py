@@ -4,9 +4,9 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
-from functions.operations.rebuild_ledger import rebuild
-from functions.operations.reconcile import reconciled
-from functions.pipeline.landing_order import OUT_OF_ORDER
+from functions.operations.reconcile.compare import reconciled
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import ROWS, Script, passed, rejected, warned

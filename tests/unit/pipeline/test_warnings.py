@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.decision import with_findings
+from functions.pipeline.verdict.decision import with_findings
 from lakegate.report import AuditReport
 from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.job import NOTED, PASSED, WARNED, Script, rejected, warned

@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 
 from functions.adapters.emr import JobRun, RunState
-from functions.adapters.ledger_notes import Moved
+from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import Ingestion, State
-from functions.operations.rebuild_ledger import rebuild
-from functions.pipeline.intake import take_in
-from functions.pipeline.table_queue import must_wait
+from functions.operations.recovery.rebuild_ledger import rebuild
+from functions.pipeline.publication.table_queue import must_wait
+from functions.pipeline.start.intake import take_in
 from lakegate.landing import LandedObject
 from tests.fakes.deployment import ORDERS, SETTINGS, TABLE
 from tests.fakes.faults import KINDS, Fault, When

@@ -1,0 +1,1 @@
+"""Contracts before they are pushed: checked, completed and tried out."""

@@ -1,0 +1,154 @@
+"""Check a contract against the standard's JSON Schema and Lakegate's rules, before it is pushed.
+
+The Lambdas and the job do not carry the schema. There, `parse` alone refuses whatever
+Lakegate would not honour. The schema judges the keys that `parse` does not use.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from access.contract.hints import hints
+from access.contract.sql import sql_problems
+from access.contract.standard_schema import Fault, faults
+from lakegate.contract.claims import refuse_clashes
+from lakegate.contract.model import Contract, ContractInvalid, read
+from lakegate.contract.reading.yaml import Node, Problem, load, suggestion
+from lakegate.errors import Permanent
+from lakegate.limits import DEFAULTS, Limits
+
+_LONGEST_REASON = 200
+_LONGEST_LINE = 500  # in which a comment is looked for
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A contract file and the result of its check: the contract, or the reason why it is refused.
+
+    `problems` have a line in the text. `hints` are about valid but doubtful settings.
+    """
+
+    file: Path
+    text: str = ""
+    contract: Contract | None = None
+    refusal: str = ""
+    problems: tuple[Problem, ...] = ()
+    hints: tuple[Problem, ...] = ()
+
+
+def checked(file: Path, limits: Limits) -> Checked:
+    """Read and check a file; return the problems instead of raising them."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = f"cannot be read: {error}"
+        return Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))
+    try:
+        tree, found = _checked(text, str(file), limits)
+    except ContractInvalid as invalid:
+        return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
+    return Checked(file, text, found, hints=hints(tree, found))
+
+
+def clash(found: Iterable[Checked]) -> Permanent | None:
+    """Return why contracts cannot be in force together, None if they can."""
+    try:
+        refuse_clashes({str(each.file): each.contract for each in found if each.contract})
+    except Permanent as clashing:
+        return clashing
+    return None
+
+
+def check(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
+    """Return the contract that a text declares, if it also meets the standard's schema.
+
+    Raises ContractInvalid with the problems of both; `parse` takes precedence for a field.
+    """
+    return _checked(text, source, limits)[1]
+
+
+def _checked(text: str, source: str, limits: Limits) -> tuple[Node, Contract]:
+    found: list[Problem] = []
+    tree = load(text, source, found, limits)
+    if tool := other_tool(tree.value):
+        reason = (
+            f"this is for {tool}, not a contract of the Open Data Contract Standard: draft one "
+        )
+        raise ContractInvalid(source, [Problem(1, "", f"{reason}with lakegate contract suggest")])
+    contract = read(tree, text, found)
+    refused = _Refused(problem.field for problem in found)
+    found += [_problem_of(fault) for fault in faults(tree) if not refused.covers(fault.field)]
+    found += [] if found else sql_problems(tree, contract)
+    if found:
+        lines = text.splitlines()
+        raise ContractInvalid(source, [_with_comment(problem, lines) for problem in found])
+    return tree, contract
+
+
+def other_tool(document: object) -> str:
+    """Return the tool whose file a document is, by its top-level keys; "" if it may be a contract.
+
+    Soda has `checks for …` or `dataset` with `checks`, dbt `models` or `sources`, Great
+    Expectations a suite of `expectations`.
+    """
+    keys = {*document} if isinstance(document, dict) else set()
+    if "apiVersion" in keys:
+        return ""
+    if any(key.startswith("checks for ") for key in keys) or {"dataset", "checks"} <= keys:
+        return "Soda"
+    if keys & {"models", "sources", "seeds", "snapshots"} and "version" in keys:
+        return "dbt"
+    if "expectations" in keys:
+        return "Great Expectations"
+    return "the Data Contract Specification" if "dataContractSpecification" in keys else ""
+
+
+def _with_comment(problem: Problem, lines: Sequence[str]) -> Problem:
+    """Return the problem; if the key's value begins with #, which makes it a comment, say so."""
+    line = lines[problem.line - 1][:_LONGEST_LINE]
+    key = re.escape(problem.field.rpartition(".")[2])
+    if not re.search(rf"\b{key}[\"']?:\s+#", line):
+        return problem
+    return replace(problem, reason=f"{problem.reason} (# begins a comment: put the text in quotes)")
+
+
+class _Refused:
+    """Fields that are refused: a problem of one probably caused those of others.
+
+    That is so at or below it, or above it. The schema chooses the rules of a property by its
+    logicalType: with a wrong logicalType it refuses the other keys of the property too.
+    """
+
+    def __init__(self, fields: Iterable[str]) -> None:
+        named = list(fields)
+        self._above = {outer for field in named for outer in _outwards(field)}
+        self._parents = {field.removesuffix(".logicalType") for field in named}
+
+    def covers(self, field: str) -> bool:
+        """Return whether a refused field probably caused a problem of another."""
+        return field in self._above or not self._parents.isdisjoint(_outwards(field))
+
+
+def _outwards(field: str) -> Iterator[str]:
+    """Yield the path of a field, and of each that it is in."""
+    yield field
+    for end in re.finditer(r"[.\[]", field):
+        yield field[: end.start()]
+
+
+def _problem_of(fault: Fault) -> Problem:
+    node, field = fault.node, fault.field
+    match fault.rule:
+        case "missing":
+            return Problem(node.line, field, "is missing")
+        case "unknown":
+            key = fault.names[0]
+            line = node.value[key].line if isinstance(node.value, dict) else node.line
+            return Problem(line, field, f"unknown key{suggestion(key, fault.known)}")
+        case "choice":
+            key = field.rpartition(".")[2]
+            reason = f"unknown {key} {node.text!r}; use one of {', '.join(fault.names)}"
+            reason = reason[:_LONGEST_REASON]
+            return Problem(node.line, field, reason + suggestion(node.text, fault.names))
+    return Problem(node.line, field, fault.reason)

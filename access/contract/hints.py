@@ -1,0 +1,150 @@
+"""Hints for authors of contracts: settings that are valid, but probably not intended or costly."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from access.contract.newer_keywords import newer_keywords
+from lakegate.contract.model import Contract
+from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.yaml import Node, Problem
+from lakegate.contract.sharing import why_alone, why_own_run
+from spark_jobs.audit.arrow.patterns import means_the_same
+
+_FLOATS = ("", "double", "float", "real", "double precision")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+# fmt: off
+_PERSONAL = {
+    "email", "mail", "phone", "telephone", "mobile", "fax", "iban", "bic", "ssn", "passport",
+    "birthday", "birthdate", "birth", "dob", "surname", "firstname", "lastname", "fullname",
+    "username", "street", "address", "salary", "gender", "ip", "password",
+}
+_PERSONS = {
+    "first", "last", "middle", "full", "maiden", "given", "family", "user", "customer", "client",
+    "person", "contact", "patient", "employee", "member", "passenger", "guest", "holder",
+}
+_MONEY = {
+    "price", "amount", "amt", "cost", "total", "fee", "tax", "vat", "salary", "revenue", "discount",
+    "balance", "payment", "fare", "tip", "charge", "turnover", "budget",
+}
+_NO_MONEY = {
+    "rate", "pct", "percent", "percentage", "ratio", "share", "type", "kind", "code", "class",
+    "category", "status", "method", "count", "quantity", "qty", "number", "no", "id", "index",
+}
+_CURLY = re.compile("^[\u201c\u201d\u201e\u2018\u2019].*[\u201c\u201d\u2018\u2019]$")
+_PROSE = ("description", "businessName", "transformLogic", "transformDescription")
+_KEYS = {"id", "uuid", "guid", "key", "code", "number", "no", "sku", "iban", "isbn", "ean"}
+# fmt: on
+
+
+def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
+    """Return suggestions to improve a valid contract with this tree, in the order of the lines."""
+    root = Field(tree, "", [])
+    parts = ("schema", "support")
+    found = [hint for part in parts for hint in _curly_quotes(root.at(part).node, part)]
+    found += newer_keywords(root.node)
+    for table in root.at("schema").items():
+        for column in _columns(table.at("properties")):
+            found += _on_column(column)
+        found += _on_sharing(table, contract)
+        found += _on_key(table, contract)
+    if not any(item.has("channel") for item in root.at("support").items()):
+        found.append(
+            _hint(
+                root, "support", "without a Slack channel, no owner is notified of a rejected file"
+            )
+        )
+    return tuple(sorted(found, key=lambda hint: hint.line))
+
+
+def _curly_quotes(node: Node, path: str) -> Iterator[Problem]:
+    """Yield the texts within curly quotes, which YAML takes for a part of the text."""
+    if isinstance(node.value, tuple):
+        for number, each in enumerate(node.value):
+            yield from _curly_quotes(each, f"{path}[{number}]")
+    elif isinstance(node.value, Mapping):
+        for key, each in node.value.items():
+            if key not in _PROSE:
+                yield from _curly_quotes(each, f"{path}.{key}")
+    elif _CURLY.match(node.text):
+        yield Problem(node.line, path, "curly quotes belong to the text here: write ' or \"")
+
+
+def _columns(properties: Field) -> Iterator[Field]:
+    for column in properties.items():
+        yield column
+        yield from _columns(column.at("properties"))
+        yield from _columns(column.at("items").at("properties"))
+
+
+def _on_column(column: Field) -> Iterator[Problem]:
+    name = column.text("name")
+    if looks_personal(name) and not column.has("classification"):
+        reason = "looks personal: hide it in reports and alerts with classification: confidential"
+        yield _hint(column, "name", reason)
+    is_double = column.text("physicalType").lower() in _FLOATS
+    if is_double and column.text("logicalType") == "number" and looks_like_money(name):
+        reason = "looks like money, but a double rounds: use physicalType: decimal(12,2)"
+        yield _hint(column, "name", reason)
+    whole_value = column.flag("unique") or column.flag("primaryKey") or looks_like_a_key(name)
+    options = [rule.at("arguments") for rule in column.at("quality").items()]
+    for place in (column.at("logicalTypeOptions"), *options):
+        if place.has("pattern") and not _anchored(place.text("pattern"), whole_value=whole_value):
+            reason = "matches anywhere in the value: add ^ and $ to match all of it"
+            yield _hint(place, "pattern", reason)
+        if place.has("pattern") and not means_the_same(place.text("pattern")):
+            reason = (
+                "only Spark can search for this: each file takes longer, and a value on which the "
+                "search itself takes very long ends its file (TIMED_OUT)"
+            )
+            yield _hint(place, "pattern", reason)
+
+
+def _on_sharing(table: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield why many small files of the contract take longer and cost more than others."""
+    if why := why_own_run(contract):
+        yield Problem(table.node.line, table.path, f"each file has a job run of its own: {why}")
+    elif why := why_alone(contract):
+        reason = f"files share job runs, but each is ingested alone: {why}"
+        yield Problem(table.node.line, table.path, reason)
+
+
+def _on_key(table: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield that a primary key is checked within each file, unless a rule looks further."""
+    looks_further = (check.checks_whole_table for check in contract.checks)
+    keys = [column for column in table.at("properties").items() if column.flag("primaryKey")]
+    if keys and not any(looks_further) and not contract.write_mode.merges:
+        reason = "is checked within each file: a rule duplicateValues with scope: table"
+        yield _hint(keys[0], "primaryKey", f"{reason} also looks for its values in the table")
+
+
+def _anchored(pattern: str, *, whole_value: bool) -> bool:
+    """Return whether a pattern has an anchor at one end, or at both ends if `whole_value`."""
+    ends = (pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$"))
+    return all(ends) if whole_value else any(ends)
+
+
+def _hint(field: Field, key: str, reason: str) -> Problem:
+    place = field.at(key)
+    return Problem(place.node.line, place.path, reason)
+
+
+def looks_personal(name: str) -> bool:
+    """Return whether a column's name suggests personal data: `email`, `customer_name`, `name`."""
+    words = _words(name)
+    a_persons_name = "name" in words and (len(words) == 1 or bool(_PERSONS.intersection(words)))
+    return a_persons_name or bool(_PERSONAL.intersection(words))
+
+
+def looks_like_money(name: str) -> bool:
+    """Return whether a column's name suggests an amount of money: `unitPrice`, not `tax_pct`."""
+    words = _words(name)
+    return bool(_MONEY.intersection(words)) and not _NO_MONEY.intersection(words)
+
+
+def looks_like_a_key(name: str) -> bool:
+    """Return whether a column's name suggests an identifier: `order_id`, `sku`."""
+    return bool(_KEYS.intersection(_words(name)[-1:]))
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]

@@ -1,0 +1,355 @@
+"""Judge a contract by the standard's JSON Schema: each value once by each rule for its place.
+
+The schema closes an object to all keys but those that any of its rules knows. A library judges the
+nested values again to find these keys, for each level three times; here no value is judged for it.
+Of JSON Schema (draft 2019-09) this knows the words that the standard uses, and refuses others.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from typing import Any
+
+from lakegate.contract.reading.yaml import Node
+
+_Place = tuple[Any, str]  # the place around it, and the step from there
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What breaks the schema at a place; `names` are keys or choices, `known` the keys there.
+
+    `rule` is "missing", "unknown", "choice" or "" for what `reason` says. Of alternatives none of
+    which holds, `of` are all faults.
+    """
+
+    node: Node
+    place: _Place
+    rule: str = ""
+    reason: str = ""
+    names: tuple[str, ...] = ()
+    known: Collection[str] = ()
+    of: tuple["Fault", ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Return the place as the path of a contract's field."""
+        return "".join(self._steps()).removeprefix(".")
+
+    @property
+    def field(self) -> str:
+        """Return the path of the key that is missing or unknown, else of the place."""
+        keys = self.names if self.rule in ("missing", "unknown") else ()
+        return ".".join(filter(None, (self.path, *keys)))
+
+    @property
+    def around(self) -> Iterator[str]:
+        """Yield the paths to the place and to all that is around it."""
+        steps = self._steps()
+        for count in range(len(steps) + 1):
+            yield "".join(steps[:count]).removeprefix(".")
+
+    @property
+    def depth(self) -> int:
+        """Return how many steps lead to the place."""
+        return len(self._steps())
+
+    @property
+    def telling(self) -> "Fault":
+        """Return, of alternatives, the fault that is deepest in the value."""
+        if not self.of:
+            return self
+        return max((each.telling for each in self.of), key=lambda each: each.depth)
+
+    def _steps(self) -> list[str]:
+        place, steps = self.place, []
+        while place[1]:
+            place, step = place
+            steps.append(step)
+        return steps[::-1]
+
+
+_Judge = Callable[[Node, _Place, list[Fault]], None]
+_Own = Callable[[], frozenset[str]]
+_Keys = Callable[[Node], frozenset[str]]
+_Refer = Callable[[str], "_Rules"]
+_ROOT: _Place = (None, "")
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """A schema: what judges a value by it, and the keys that it knows in a mapping.
+
+    `own` returns those that it knows in any, `keys` those and others that depend on the mapping.
+    """
+
+    judges: list[_Judge]
+    own: _Own
+    keys: _Keys
+
+    def judge(self, node: Node, place: _Place, found: list[Fault]) -> None:
+        """Add the faults of a value."""
+        for judge in self.judges:
+            judge(node, place, found)
+
+    def faults(self, node: Node, place: _Place = _ROOT) -> list[Fault]:
+        """Return the faults of a value."""
+        found: list[Fault] = []
+        self.judge(node, place, found)
+        return found
+
+
+def faults(tree: Node) -> list[Fault]:
+    """Return what breaks the standard's schema in a contract.
+
+    Unknown keys are left out beside and above another fault, which may be why they are unknown.
+    """
+    found = [each.telling for each in _standard().faults(tree)]
+    unknown = {(each.path, each.names): each for each in found if each.rule == "unknown"}
+    telling = [each for each in found if each.rule != "unknown"]
+    blamed = {path for each in telling for path in each.around}
+    return telling + [each for (path, _), each in unknown.items() if path not in blamed]
+
+
+@cache
+def _standard() -> _Rules:
+    return rules_of(standard_schema())
+
+
+def standard_schema() -> dict[str, Any]:
+    """Return the standard's JSON Schema."""
+    file = resources.files("open_data_contract_standard") / "schema.json"
+    return dict(json.loads(file.read_text(encoding="utf-8")))
+
+
+def rules_of(root: Mapping[str, Any]) -> _Rules:
+    """Return the rules of a JSON Schema. Raises NotImplementedError for a word without meaning."""
+    return _Compiler(root).rules(root)
+
+
+class _Compiler:
+    """Makes rules of the schemas within one schema, which may refer to each other by name."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self.named = cache(self._named)
+
+    def _named(self, name: str) -> _Rules:
+        schema: Any = self._root
+        for step in name.removeprefix("#/").split("/"):
+            schema = schema[step]
+        return self.rules(schema)
+
+    def rules(self, schema: Mapping[str, Any]) -> _Rules:
+        """Return the rules of a schema."""
+        made = _Rules([], cache(partial(self._own, schema)), self._keys(schema))
+        made.judges.extend(self._judges(schema, made))
+        return made
+
+    def _judges(self, schema: Mapping[str, Any], made: _Rules) -> Iterator[_Judge]:
+        for word, value in schema.items():
+            if word in _TESTS:
+                yield _test(*_TESTS[word](value))
+            elif word in _JUDGES:
+                yield _JUDGES[word](self, value)
+            elif word == "additionalProperties" and value is False:
+                own: _Own = partial(frozenset, schema.get("properties", ()))
+                yield partial(_closed, own, lambda _: frozenset())
+            elif word == "unevaluatedProperties" and value is False:
+                yield partial(_closed, made.own, made.keys)
+            elif word == "if":
+                then = self.rules(schema.get("then", {}))
+                yield partial(_conditional, self.rules(value), then)
+            elif word not in _SILENT:
+                raise NotImplementedError(f"a JSON Schema with {word}: {value}")
+
+    def _own(self, schema: Mapping[str, Any]) -> frozenset[str]:
+        parts = [self.rules(each).own() for each in schema.get("allOf", ())]
+        parts += [self.named(schema["$ref"]).own()] if "$ref" in schema else []
+        return frozenset(schema.get("properties", ())).union(*parts)
+
+    def _keys(self, schema: Mapping[str, Any]) -> _Keys:
+        """Return what finds the keys that a schema knows in a mapping, without judging values."""
+        name, listed = schema.get("$ref"), frozenset(schema.get("properties", ()))
+        always = [self.rules(each) for each in schema.get("allOf", ())]
+        choices = [self.rules(each) for word in _ALTERNATIVES for each in schema.get(word, ())]
+        pairs = [(each, each) for each in choices]
+        if "if" in schema:
+            pairs += [(self.rules(schema["if"]), self.rules(schema.get("then", {})))]
+
+        def keys(node: Node) -> frozenset[str]:
+            parts = [each.keys(node) for each in always]
+            parts += [self.named(name).keys(node)] if name else []
+            parts += [then.keys(node) for when, then in pairs if not when.faults(node)]
+            return listed.union(*parts)
+
+        return keys
+
+
+_ALTERNATIVES = ("anyOf", "oneOf")
+_SILENT = (
+    *("$schema", "$defs", "title", "description", "examples", "default", "deprecated", "format"),
+    "then",  # judged with its `if`
+)
+_NAMES = {
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "string": "text, in quotes if it looks like a number, true or null",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "null": "null",
+}
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (tuple,),
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+def _is(name: str, value: object) -> bool:
+    """Return if a value has a type of JSON Schema, in which 1.0 is a whole number."""
+    if isinstance(value, bool):
+        return name == "boolean"
+    has_part = isinstance(value, float) and not value.is_integer()
+    return isinstance(value, _TYPES[name]) and not (name == "integer" and has_part)
+
+
+_is_number = partial(_is, "number")
+
+
+def _are_different(items: tuple[Node, ...]) -> bool:
+    written = [json.dumps(each.plain(), sort_keys=True) for each in items]
+    return len({*written}) == len(written)
+
+
+# What holds for a value, and what to say if it does not.
+_TESTS: Mapping[str, Callable[[Any], tuple[Callable[[Any], bool], str]]] = {
+    "type": lambda name: (partial(_is, name), f"must be {_NAMES[name]}"),
+    "const": lambda one: (lambda v: type(v) is type(one) and v == one, f"must be {one}"),
+    "pattern": lambda form: (
+        lambda v: not isinstance(v, str) or bool(re.search(form, v)),
+        f"must have the form {form}",
+    ),
+    "minimum": lambda least: (
+        lambda v: not _is_number(v) or v >= least,
+        f"must be at least {least}",
+    ),
+    "exclusiveMinimum": lambda least: (
+        lambda v: not _is_number(v) or v > least,
+        f"must be above {least}",
+    ),
+    "minItems": lambda least: (
+        lambda v: not isinstance(v, tuple) or len(v) >= least,
+        f"must have at least {least} items",
+    ),
+    "maxItems": lambda most: (
+        lambda v: not isinstance(v, tuple) or len(v) <= most,
+        f"must have at most {most} items",
+    ),
+    "uniqueItems": lambda wanted: (
+        lambda v: not (wanted and isinstance(v, tuple)) or _are_different(v),
+        "must not have an item twice",
+    ),
+}
+
+
+def _test(holds: Callable[[Any], bool], reason: str) -> _Judge:
+    def judge(node: Node, place: _Place, found: list[Fault]) -> None:
+        if not holds(node.value):
+            found.append(Fault(node, place, reason=reason))
+
+    return judge
+
+
+def _one_of(choices: Sequence[str], node: Node, place: _Place, found: list[Fault]) -> None:
+    if node.value not in choices:
+        found.append(Fault(node, place, "choice", names=tuple(choices)))
+
+
+def _having(keys: Sequence[str], node: Node, place: _Place, found: list[Fault]) -> None:
+    if isinstance(node.value, dict):
+        missing = [key for key in keys if key not in node.value]
+        found += [Fault(node, place, "missing", names=(key,)) for key in missing]
+
+
+def _parts(rules: Mapping[str, _Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+    if isinstance(node.value, dict):
+        for key, value in node.value.items():
+            if key in rules:
+                rules[key].judge(value, (place, f".{key}"), found)
+
+
+def _each(rules: _Rules, node: Node, place: _Place, found: list[Fault]) -> None:
+    if isinstance(node.value, tuple):
+        for number, item in enumerate(node.value):
+            rules.judge(item, (place, f"[{number}]"), found)
+
+
+def _closed(own: _Own, more: _Keys, node: Node, place: _Place, found: list[Fault]) -> None:
+    if not isinstance(node.value, dict) or not node.value.keys() - own():
+        return
+    known = own() | more(node)
+    unknown = [key for key in node.value if key not in known]
+    found += [Fault(node, place, "unknown", names=(key,), known=known) for key in unknown]
+
+
+def _referred(named: _Refer, name: str, node: Node, place: _Place, found: list[Fault]) -> None:
+    named(name).judge(node, place, found)
+
+
+def _every(rules: Sequence[_Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+    for each in rules:
+        each.judge(node, place, found)
+
+
+def _any(rules: Sequence[_Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+    broken: list[Fault] = []
+    for each in rules:
+        faults_of_it = each.faults(node, place)
+        if not faults_of_it:
+            return
+        broken += faults_of_it
+    found.append(Fault(node, place, of=tuple(broken)))
+
+
+def _just_one(rules: Sequence[_Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+    _any(rules, node, place, found)
+    if sum(not each.faults(node, place) for each in rules) > 1:
+        reason = "fits several alternatives of the standard, and must fit one"
+        found.append(Fault(node, place, reason=reason))
+
+
+def _unlike(rules: _Rules, node: Node, place: _Place, found: list[Fault]) -> None:
+    if not rules.faults(node):
+        reason = "has what the standard excludes here"
+        found.append(Fault(node, place, reason=reason))
+
+
+def _conditional(
+    condition: _Rules, then: _Rules, node: Node, place: _Place, found: list[Fault]
+) -> None:
+    if not condition.faults(node):
+        then.judge(node, place, found)
+
+
+_JUDGES: Mapping[str, Callable[[_Compiler, Any], _Judge]] = {
+    "enum": lambda _, choices: partial(_one_of, choices),
+    "required": lambda _, keys: partial(_having, keys),
+    "properties": lambda to, parts: partial(_parts, {k: to.rules(v) for k, v in parts.items()}),
+    "items": lambda to, schema: partial(_each, to.rules(schema)),
+    "$ref": lambda to, name: partial(_referred, to.named, name),
+    "allOf": lambda to, schemas: partial(_every, [*map(to.rules, schemas)]),
+    "anyOf": lambda to, schemas: partial(_any, [*map(to.rules, schemas)]),
+    "oneOf": lambda to, schemas: partial(_just_one, [*map(to.rules, schemas)]),
+    "not": lambda to, schema: partial(_unlike, to.rules(schema)),
+}

@@ -1,0 +1,1 @@
+"""The deployment to work on: the local stack, or one on AWS."""

@@ -1,0 +1,47 @@
+"""Discard an ingestion by the function `expire`, with the rights of CleanUpRole.
+
+The function has the publisher's token, which deletes branches; the caller needs none. The role may
+be taken by people who discard, and invokes this function alone.
+"""
+
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from functions.adapters.ledger.ledger import Ledger
+from functions.operations.decisions.failed import Outcome
+from functions.wiring import assumed
+from infra import checkup
+from lakegate.errors import LakegateError
+
+# It waits as long as the function may run, and does not retry.
+_PATIENT = Config(read_timeout=930, tcp_keepalive=True, retries={"total_max_attempts": 1})
+
+
+def discard(client: Any, function: str, ledger: Ledger, ingestion: str, by: str) -> Outcome:
+    """Return the outcome, with the ingestion as the ledger has it afterwards.
+
+    `client` is of `client_of`. Raises LakegateError as `failed.discard` does,
+    and CHECKUP_FAILED if the function cannot be invoked.
+    """
+    asked = {"do": "discard", "ingestion": ingestion, "by": by}
+    answer = checkup.ask(client, function, asked)
+    if "code" in answer:
+        raise LakegateError(answer["code"], answer["message"])
+    return Outcome(ledger.get(ingestion), answer["left"])
+
+
+def client_of(role: str) -> Any:
+    """Return Lambda's client with the rights of the role, an ARN.
+
+    Raises LakegateError NO_CLEAN_UP_ROLE if the caller may not take it.
+    """
+    try:
+        return assumed(role).client("lambda", config=_PATIENT)
+    except (ClientError, BotoCoreError) as error:
+        message = (
+            f"you cannot take the role {role}: {error}\n"
+            "Ask for `sts:AssumeRole` on it, or discard by Slack's button."
+        )
+        raise LakegateError("NO_CLEAN_UP_ROLE", message) from error

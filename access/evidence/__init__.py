@@ -1,0 +1,1 @@
+"""Evidence: the rows that break a check, and where rows come from."""

@@ -1,0 +1,1 @@
+"""Files for the landing bucket: uploads, and existing files of other buckets."""

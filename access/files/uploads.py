@@ -1,0 +1,128 @@
+"""Upload local files to the landing bucket: single ones, or a batch with its manifest."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from access.ingestions.follow import TrackedIngestion, dropped
+from functions.adapters.all import Adapters
+from lakegate.batch import read_manifest
+from lakegate.errors import LakegateError
+from lakegate.landing import BATCHES, MANIFEST
+
+if TYPE_CHECKING:
+    from lakegate.contract.model import Contract  # its YAML takes its time
+
+_NOTHING = "Nothing was uploaded."
+
+
+class BadTarget(LakegateError):
+    """Table and key do not say where the files are to land."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("BAD_TARGET", message)
+
+
+@dataclass(frozen=True)
+class Target:
+    """The place in the landing bucket: the prefix of a `table`, or a `key`.
+
+    A `key` that ends in a slash is a prefix. With neither, it is the prefix of the only table.
+    """
+
+    table: str = ""
+    key: str = ""
+
+    def refuse_unfit(self, files: Sequence[Path]) -> None:
+        """Raise BadTarget if the files cannot land there."""
+        if not files:
+            raise BadTarget("name a file")
+        if any(map(is_manifest, files)):
+            self._refuse_batch(files)
+        elif self.key and self.table:
+            raise BadTarget("give a key or a table, not both")
+        elif len(files) > 1 and self.key and not self.key.endswith("/"):
+            raise BadTarget("with several files, the key must end in /")
+
+    def _refuse_batch(self, files: Sequence[Path]) -> None:
+        if len(files) > 1:
+            raise BadTarget(f"drop a {MANIFEST} alone: it lists the other files")
+        if self.table:
+            raise BadTarget("leave the table out: the manifest names the tables")
+        if self.key and not re.fullmatch(f"{BATCHES}[^/]+/", self.key):
+            raise BadTarget(f"a batch needs its own folder as its key: {BATCHES}NAME/")
+
+
+def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> list[TrackedIngestion]:
+    """Upload files, or the one batch of a manifest.
+
+    Raises BadTarget or LakegateError: WHICH_KEY, UNREADABLE_FILE, or what is wrong with a manifest.
+    """
+    target.refuse_unfit(files)
+    if missing := [str(file) for file in files if not file.is_file()]:
+        message = f"there is no file {', '.join(missing)}\n{_NOTHING}"
+        raise LakegateError("UNREADABLE_FILE", message)
+    if any(map(is_manifest, files)):
+        return [put_batch(adapters, files[0], target.key)]
+    if target.key and not target.key.endswith("/"):
+        return [put(adapters, files[0], target.key)]
+    prefix = target.key or _prefix(adapters, target.table)
+    return [put(adapters, file, prefix + file.name) for file in files]
+
+
+def _prefix(adapters: Adapters, table: str) -> str:
+    in_force = (stored.contract for stored in adapters.lake.contracts())
+    return chosen(in_force, table).landing_prefix
+
+
+def put(adapters: Adapters, file: Path, key: str) -> TrackedIngestion:
+    """Upload a file under a key. Raises LakegateError."""
+    return dropped(adapters.landing.put(key, _read(file)))
+
+
+def is_manifest(file: Path) -> bool:
+    """Return whether a file is the manifest of a batch."""
+    return file.name == MANIFEST
+
+
+def put_batch(adapters: Adapters, manifest: Path, key: str = "") -> TrackedIngestion:
+    """Upload the files that a manifest lists from its folder, and the manifest last.
+
+    They land in `batches/<folder>/`, or in `key`, which ends in a slash. Raises LakegateError for
+    an invalid manifest, before anything is uploaded.
+    """
+    prefix = key or f"{BATCHES}{manifest.resolve().parent.name}/"
+    text = _read(manifest, _NOTHING)
+    listed = read_manifest(text, adapters.settings.limits)
+    bodies = {each.key: _read(manifest.parent / each.key, _NOTHING) for each in listed}
+    for name, body in bodies.items():
+        adapters.landing.put(prefix + name, body)
+    return dropped(adapters.landing.put(prefix + MANIFEST, text))
+
+
+def _read(file: Path, hint: str = "It was not uploaded.") -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        message = f"cannot read {file}: {error.strerror}\n{hint}"
+        raise LakegateError("UNREADABLE_FILE", message) from error
+
+
+def chosen(contracts: "Iterable[Contract]", table: str) -> "Contract":
+    """Return the contract of a table, or the only contract if no table ("") is named.
+
+    Raises LakegateError WHICH_KEY if that does not determine one.
+    """
+    known = {contract.table: contract for contract in contracts}
+    tables = ", ".join(sorted(known)) or "none"
+    if table and table not in known:
+        message = f"there is no contract for {table}\nTables with a contract: {tables}"
+        raise LakegateError("WHICH_KEY", message)
+    if not table and len(known) != 1:
+        message = (
+            f"several landing prefixes are possible\nGive a key, or one of the tables: {tables}"
+        )
+        raise LakegateError("WHICH_KEY", message)
+    return known[table or next(iter(known))]

@@ -1,0 +1,1 @@
+"""Ingestions: find, follow, describe and decide on them."""

@@ -1,0 +1,32 @@
+"""Find an ingestion by its id, or by the first characters of it."""
+
+from typing import TYPE_CHECKING
+
+from lakegate.errors import LakegateError
+from lakegate.landing import ID_PART
+
+if TYPE_CHECKING:
+    from functions.adapters.ledger.ledger import Ledger
+    from functions.model.ingestion import Ingestion
+
+
+_ID_LENGTH = 32
+
+
+def identified(ledger: "Ledger", beginning: str) -> "Ingestion":
+    """Return the one ingestion whose id starts with `beginning`.
+
+    Raises LakegateError UNKNOWN_INGESTION if there is none, AMBIGUOUS_ID if there are several.
+    """
+    wanted = beginning.strip().lower()
+    if len(wanted) == _ID_LENGTH:
+        return ledger.get(wanted)
+    found = [each for each in ledger.all() if wanted and each.id.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        message = f"no ingestion id starts with {beginning!r}\nList ids with `lakegate runs`."
+        raise LakegateError("UNKNOWN_INGESTION", message)
+    ids = ", ".join(sorted(each.id[:ID_PART] for each in found)[:5])
+    message = f"{len(found)} ingestion ids start with {beginning!r}: {ids} …\nGive more characters."
+    raise LakegateError("AMBIGUOUS_ID", message)

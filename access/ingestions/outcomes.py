@@ -1,0 +1,111 @@
+"""Describe states and results of ingestions, and of actions on failed ones. Pure."""
+
+from typing import TYPE_CHECKING
+
+from functions.model.ingestion import Ingestion, State
+from functions.model.merge_commit import rows_of
+from functions.model.shown_state import state_words
+
+if TYPE_CHECKING:  # a second to import, which most commands do not need
+    from functions.operations.decisions.failed import Outcome
+
+_RUNNING = {
+    State.LANDED: "job rerunning",
+    State.BRANCHED: "job rerunning",
+    State.SUBMITTED: "job rerunning",
+    State.AUDITED: "publishing",
+}
+
+
+def state(ingestion: Ingestion) -> str:
+    """Return its state as people see it, with a note while it waits for a shared run."""
+    held = " (behind earlier files of its table)" if ingestion.is_held else ""
+    return f"{state_words(ingestion)}{' (queued)' if ingestion.awaits_shared_run else held}"
+
+
+def files_waiting(files: int) -> str:
+    """Describe how many files wait for shared runs, those in work included; "" for none.
+
+    SQS knows the number only roughly, and later files count as well: see `before_it` for the place.
+    """
+    words = "file waits or is" if files == 1 else "files wait or are"
+    return f"about {files:,} {words} in work" if files else ""
+
+
+def waits(load: str) -> str:
+    """Describe the state of an ingestion that waits for a shared run under such a load."""
+    return f"waits for a shared run; {load}" if load else "waits for a shared run"
+
+
+def before_it(files: int) -> str:
+    """Describe how many unfinished files landed earlier than one that waits."""
+    return f"{files:,} {'file' if files == 1 else 'files'} before it" if files else "next in line"
+
+
+def why_again(ingestion: Ingestion) -> str:
+    """Describe why it has another attempt than the first, "" for the first one."""
+    if ingestion.attempt == 1:
+        return ""
+    if not ingestion.is_retried:
+        asked = ingestion.actions[-1] if ingestion.actions else None
+        return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
+    if ingestion.failures:
+        return "the run before did not finish it"
+    return "main changed meanwhile"
+
+
+def attempt(ingestion: Ingestion) -> str:
+    """Return the number of its attempt with the reason for it: `2 (main changed meanwhile)`."""
+    why = why_again(ingestion)
+    return f"{ingestion.attempt} ({why})" if why else str(ingestion.attempt)
+
+
+def with_others(ingestion: Ingestion) -> str:
+    """Describe the files that were published by the same merge, "" for none."""
+    many = len(ingestion.group) - 1
+    if many < 1 or ingestion.state is not State.PUBLISHED:
+        return ""
+    return f"with {many:,} other {'file' if many == 1 else 'files'}"
+
+
+def job_run(ingestion: Ingestion) -> str:
+    """Return the job run of its last attempt, with a note if other files may share it."""
+    shared = " (shared)" if ingestion.is_shared else ""
+    return f"{ingestion.job_run}{shared}" if ingestion.job_run else ""
+
+
+def replayed(outcome: "Outcome") -> str:
+    """Describe a replay."""
+    return f"started attempt {outcome.ingestion.attempt} of {outcome.ingestion.name}"
+
+
+def approved(outcome: "Outcome", by: str) -> str:
+    """Describe the result of an approval by `by`."""
+    now = outcome.ingestion
+    if now.state is not State.PUBLISHED:
+        return f"{now.name}: approved by {by}; {_RUNNING.get(now.state, now.state)}"
+    if now.change or now.is_ordered:
+        name = f"the {now.name}" if now.change else now.name
+        return f"published {name}, {rows_of(now)}, as {now.merge_hash}"
+    return f"published {rows_of(now)} of {now.name} as {now.merge_hash}"
+
+
+def discarded(outcome: "Outcome") -> str:
+    """Return what was deleted, or what could not be deleted."""
+    name = outcome.ingestion.name
+    if outcome.left:
+        return f"{name} is discarded, but not deleted completely: {outcome.left}"
+    return f"discarded {name}: its branches are deleted; upkeep deletes their files"
+
+
+def left(outcome: "Outcome") -> str:
+    """Describe the unfinished work of a replay or an approval, "" for none."""
+    if not outcome.left:
+        return ""
+    is_published = outcome.ingestion.state is State.PUBLISHED
+    done = (
+        "published, but its branch is not deleted yet"
+        if is_published
+        else "recorded, but not finished"
+    )
+    return f"{done}: {outcome.left}"

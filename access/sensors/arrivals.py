@@ -1,0 +1,88 @@
+"""Files that other programs wait for: the newest version of a key, and what main gained since."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from functions.adapters.ledger.ledger import Ledger
+from functions.adapters.ledger.reads import UnknownIngestion
+from functions.adapters.nessie import Catalog
+from functions.model.commits import Commit
+from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion_summary import status_text
+from functions.model.merge_commit import published, tables
+from lakegate.errors import Permanent
+from lakegate.landing import ID_PART, LandedObject
+
+
+class NotPublished(Permanent):
+    """A file that is waited for will not be published, unless somebody decides so."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A file on main: its ingestion, its address, and the rows by which its table grew.
+
+    For a batch it is the manifest's address, for a change the statement's. `commit` is main's
+    commit, which may have brought several files.
+    """
+
+    ingestion: str
+    object: str
+    rows: int
+    commit: str
+
+
+def landed(ledger: Ledger, bucket: str, key: str) -> Ingestion | None:
+    """Return the ingestion of the newest version under a key; None before anything landed."""
+    versions = ledger.versions(LandedObject(bucket, key, "", "", 0))
+    return max(versions, key=lambda each: each.landed.landed_at, default=None)
+
+
+def known(ledger: Ledger, ingestion: str) -> Ingestion | None:
+    """Return an ingestion by its whole id; None before its event came."""
+    try:
+        return ledger.get(ingestion)
+    except UnknownIngestion:
+        return None
+
+
+def is_published(found: Ingestion | None, *, patient: bool) -> bool:
+    """Return if a file that is waited for is on main.
+
+    Raises NotPublished for one that ended otherwise. With `patient`, a rejected or errored one is
+    waited for as long as somebody may replay or approve it.
+    """
+    if found is None or not found.ended or (patient and found.is_open):
+        return False
+    if found.state is State.PUBLISHED:
+        return True
+    why = f": {found.reason.message} ({found.reason.code})" if found.reason else ""
+    message = f"{found.landed.key} is not published: {status_text(found)}{why}"
+    advice = f"Look at it with `lakegate show {found.id[:ID_PART]}`."
+    raise NotPublished("NOT_PUBLISHED", f"{message}\n{advice}")
+
+
+def gained(catalog: Catalog, table: str, since: str) -> tuple[list[Arrival], str]:
+    """Return the files that a table gained after main's commit `since`, and main's newest commit.
+
+    The earliest comes first. Without `since` there is no file: the wait begins now. Compactions and
+    what other programs wrote are no files.
+    """
+    fresh, newest = [], ""
+    for commit in catalog.log():
+        newest = newest or commit.hash
+        if commit.hash == since or not since:
+            break
+        fresh.append(commit)
+    return [each for commit in reversed(fresh) for each in _arrivals(commit, table)], newest
+
+
+def _arrivals(commit: Commit, table: str) -> Iterator[Arrival]:
+    if table not in tables(commit):
+        return
+    for each in published(commit):
+        rows = {part.table: 0 for part in each.parts} or {table: each.rows - each.replaced_rows}
+        for part in each.parts:
+            rows[part.table] += part.rows
+        if table in rows:
+            yield Arrival(each.id, each.object, rows[table], commit.hash)

@@ -1,0 +1,1 @@
+"""Tables of main or a branch, read without Spark."""

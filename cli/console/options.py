@@ -1,0 +1,52 @@
+"""Arguments and options that several commands share."""
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from cli.console.spinner import SPINNER
+from lakegate import times
+
+_AGO = re.compile(r"(\d{1,5}) *(min|h|d)")
+_UNITS = {"min": "minutes", "h": "hours", "d": "days"}
+
+
+def since(text: str) -> str:
+    """Return a time as the ledger writes it: a date, a time, or how long ago, like `36h`.
+
+    A date or a time without a zone is in the machine's. Raises BadParameter.
+    """
+    if ago := _AGO.fullmatch(text.strip()):
+        moment = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        return times.text(moment)
+    try:
+        return times.text(datetime.fromisoformat(text.strip()))
+    except ValueError as error:
+        message = f"{text!r} is no time: give 2026-11-02, 2026-11-02T10:00, 36h, 7d or 30min"
+        raise typer.BadParameter(message) from error
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]
+By = Annotated[str, typer.Option(help="Your name, recorded.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StageOption = Annotated[str, typer.Option("--stage", help="Stage, part of every resource name.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait, and show each step.")]
+Seconds = Annotated[float, typer.Option("--timeout", help="Seconds to wait.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask a person at a terminal, unless `yes`. Raises Abort without consent.
+
+    Raises BadParameter where there is no terminal to ask at.
+    """
+    if yes:
+        return
+    SPINNER.stop()
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"{question} Give --yes: there is no terminal to ask at.")
+    typer.confirm(question, abort=True, err=True)

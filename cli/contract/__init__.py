@@ -1,0 +1,1 @@
+"""`lakegate contract`: draft, check, test, push and withdraw contracts."""

@@ -1,0 +1,117 @@
+"""`lakegate contract list`, `push` and `withdraw`: the contracts in force."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from access.contract.check import checked
+from access.deployment.choice import find
+from cli.console import json_output, terminal
+from cli.console.options import AsJson
+from cli.contract.check import contract_files, raise_refusals
+from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
+from lakegate.contract.claims import refuse_clashes
+from lakegate.contract.model import Contract, ContractInvalid
+from lakegate.text import one_line
+
+
+def list_contracts(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the contracts in force: table, version, landing prefix, format, checks, owner."""
+    found = in_force(find(context.obj).adapters().lake)
+    if as_json:
+        typer.echo(json_output.text([_listed(each) for each in found]))
+        return
+    if not found:
+        terminal.err().print("No contract is in force: `lakegate contract push` puts them in force")
+        return
+    made = terminal.table(
+        "table", "version", "files under", "format", "checks", "owner", right=["checks"]
+    )
+    for each in found:
+        one = {**_listed(each), "checks": f"{len(each.contract.checks):,}"}
+        columns = ("table", "version", "prefix", "format", "checks", "owner")
+        made.add_row(*(one_line(str(one[name])) or "-" for name in columns))
+    terminal.out().print(made)
+
+
+def in_force(lake: Lake) -> list[StoredContract]:
+    """Return the contracts in force, by table; what is no contract is left out."""
+    return sorted(lake.contracts(None), key=lambda each: each.contract.table)
+
+
+def _listed(stored: StoredContract) -> dict[str, Any]:
+    one = stored.contract
+    return {
+        "table": one.table,
+        "id": one.id,
+        "version": one.version,
+        "key": stored.key,
+        "object_version": stored.version,
+        "prefix": one.landing_prefix,
+        "format": one.format,
+        "checks": [check.id for check in one.checks],
+        "owner": one.owner,
+        "channel": one.channel,
+    }
+
+
+def push_contracts(
+    context: typer.Context,
+    directory: Annotated[
+        Path, typer.Argument(help="Directory of contracts.", exists=True, file_okay=False)
+    ] = Path("contracts"),
+) -> None:
+    """Check all contracts of a directory, and put them in force for the next files."""
+    push(find(context.obj).adapters().lake, [directory], terminal.err().print)
+
+
+def withdraw_contract(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="TABLE", help="Table of the contract, or the contract's key.")
+    ],
+) -> None:
+    """Take a contract out of force: new files of its table cause alerts; its rows stay."""
+    terminal.err().print(withdraw(find(context.obj).adapters().lake, name), soft_wrap=True)
+
+
+def withdraw(lake: Lake, name: str) -> str:
+    """Take the contract of a table, or the text under a key, out of force; return a message.
+
+    An invalid contract can be withdrawn too. Raises Missing if there is none of that name.
+    """
+    key = name if name.startswith(CONTRACTS) else contract_key(name)
+    with suppress(ContractInvalid):
+        lake.contract_at(key, "")
+    lake.delete_objects([key])
+    return f"{key} is out of force; {lake.bucket} keeps its text as an older version"
+
+
+def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None:
+    """Put contract files, and all of directories, in force; none of them if one is invalid.
+
+    The lake's limits bound their size. Raises LakegateError with every problem in every file.
+    """
+    found = [checked(file, lake.limits) for file in contract_files(paths)]
+    raise_refusals(found)
+    given = {each.file: (each.text, each.contract) for each in found if each.contract}
+    in_force = _in_force(lake)
+    tables = {contract.table for _, contract in given.values()}
+    others = {f"the pushed {t}": c for t, c in in_force.items() if t not in tables}
+    refuse_clashes({**others, **{str(file): contract for file, (_, contract) in given.items()}})
+    for file, (text, contract) in given.items():
+        if contract.table in in_force and in_force[contract.table].sha256 == contract.sha256:
+            tell(f"contract {contract.table} is in force already")
+        else:
+            lake.put_contract(contract, text)
+            tell(f"contract {contract.table} put in force, from {file}")
+
+
+def _in_force(lake: Lake) -> dict[str, Contract]:
+    try:
+        return {stored.contract.table: stored.contract for stored in lake.contracts()}
+    except ContractInvalid:
+        return {}  # one of them has to be replaced: this push may be what does it

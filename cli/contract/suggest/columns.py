@@ -1,0 +1,265 @@
+"""Profile the columns of a sample with duckdb.
+
+A shape is what the texts of a column have in common. If 99 % of the cells have one, the others are
+outliers: the column gets the shape's type, and the draft names the outliers.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+
+from access.tables.check_sql import POSITION, quoted
+from lakegate.ecma_patterns import PATTERNS
+
+_DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])"
+_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+NAMED_DAY, NAMED_DAY_FORMAT = "named day", "ddMMMyyyy"  # 02JAN2007
+# Each shape is narrower than the later ones that also match it.
+SHAPES: Mapping[str, str] = {
+    "boolean": r"true|false",
+    "integer": r"-?(0|[1-9][0-9]{0,17})",
+    "whole": r"-?[0-9]{1,38}",
+    "decimal": r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?",
+    "number": r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,17})?([eE][-+]?[0-9]{1,2})?",
+    "any number": r"-?[0-9]{1,300}(\.[0-9]+)?([eE][-+]?[0-2]?[0-9]{1,2})?",
+    "date": _DATE,
+    "timestamp": rf"{_DATE}[T ]{_TIME}(\.[0-9]{{1,6}})?",
+    "instant": rf"{_DATE}[T ]{_TIME}(\.[0-9]{{1,6}})?(Z|[-+](0[0-9]|1[0-7]):[0-5][0-9])",
+    "time": _TIME,
+    NAMED_DAY: rf"(0[1-9]|[12][0-9]|3[01])(?i:{_MONTHS})[0-9]{{4}}",
+    **{format_: PATTERNS[format_] for format_ in ("uuid", "email", "ipv4")},
+    "mail": r"[^@ ]+@[^@ ]+\.[^@ ]+",
+    "iban": r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}",
+    "uri": r"[A-Za-z][A-Za-z0-9+.-]*://[^\s<>\x22{}|\\^`]+",
+    "letters": r"[A-Z]{2,3}",
+    "digits": r"[0-9]+",
+}
+MOMENTS = ("date", "timestamp", "instant", "time")
+FORMS = ("uuid", "email", "ipv4", "mail", "iban", "uri", "letters", "digits")
+CELLS = ("boolean", "integer", "decimal", "number", *MOMENTS, NAMED_DAY, *FORMS)
+# The shapes of JSON's values, by their kind.
+JSON_SHAPES: Mapping[str, tuple[str, ...]] = {
+    "text": (*MOMENTS, *FORMS),
+    "number": ("integer", "whole", "decimal", "number", "any number"),
+    "boolean": ("boolean",),
+}
+_WITH_DAY = ("date", "timestamp", "instant")
+_NARROW = ("letters", "digits")  # a cell of another form is no outlier of these
+_MOST_VALUES = 20
+_MOST_SHOWN = 5
+_SURE = 0.99  # share of cells
+_HEAD = 1000  # rows, of which a shape has to fit most before it is tried on all
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A cell or a row that is unlike 99 % of the others, and its line (or row), from 1."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """The values of a column in the sample.
+
+    `type` is duckdb's. `shape` is the key of SHAPES that all texts match but the outliers, or "".
+    `low` and `high` are the least and greatest number, None if not finite. `first` and `last` are
+    the least and greatest value as text. `digits` and `scale` are the most digits before and after
+    a point. `values` lists all values if there are few. `parts` are the fields of a structure or
+    the item of a list, with name and type only. `strange` counts the outliers; `outliers` are the
+    first of them.
+    """
+
+    name: str
+    type: str
+    rows: int = 0
+    nulls: int = 0
+    distinct: int = 0
+    shape: str = ""
+    low: float | None = None
+    high: float | None = None
+    first: str = ""
+    last: str = ""
+    shortest: int = 0
+    longest: int = 0
+    digits: int = 0
+    scale: int = 0
+    values: tuple[str, ...] = ()
+    parts: "tuple[ColumnProfile, ...]" = ()
+    strange: int = 0
+    outliers: tuple[Outlier, ...] = ()
+
+
+def columns_of(
+    connection: duckdb.DuckDBPyConnection,
+    shapes: Mapping[str, tuple[str, ...]],
+    broken: Mapping[str, str],
+) -> tuple[ColumnProfile, ...]:
+    """Profile each column of the view `sample`, whose column `POSITION` numbers the lines.
+
+    `shapes` limits the shapes of a column's text; `broken` has conditions, in SQL, that the job
+    refuses a value. One query reads all numbers.
+    """
+    found = connection.sql("FROM sample")
+    types = {n: t for n, t in zip(found.columns, found.types, strict=True) if n != POSITION}
+    if not types:
+        return ()
+    texts = [name for name, type_ in types.items() if str(type_) == "VARCHAR"]
+    shapes = _likely(connection, {name: shapes.get(name, FORMS) for name in texts})
+    selected = [
+        _measures(name, str(type_), shapes.get(name, ()), broken.get(name, "false"))
+        for name, type_ in types.items()
+    ]
+    row = connection.sql(f"SELECT {', '.join(selected)} FROM sample").fetchall()[0]
+    profiles = [
+        _profile(name, type_, shapes.get(name, ()), measured)
+        for (name, type_), measured in zip(types.items(), row, strict=True)
+    ]
+    listed = [_with_days(connection, each) for each in _listed(connection, profiles)]
+    return tuple(_with_outliers(connection, each, broken) for each in listed)
+
+
+def _likely(
+    connection: duckdb.DuckDBPyConnection, shapes: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the shapes of each text column that most of the first rows' cells have."""
+    found = {}
+    for name, each in shapes.items():
+        fits = ", ".join(["count(v)", *(f"count_if({_fits('v', shape)})" for shape in each)])
+        head = f"SELECT {quoted(name)} AS v FROM sample LIMIT {_HEAD}"
+        given, *counts = connection.sql(f"SELECT {fits} FROM ({head})").fetchall()[0]
+        pairs = zip(each, counts, strict=True)
+        found[name] = tuple(shape for shape, count in pairs if 2 * count >= given)
+    return found
+
+
+def _measures(name: str, type_: str, shapes: Sequence[str], broken: str) -> str:
+    column, words = quoted(name), f"CAST({quoted(name)} AS VARCHAR)"
+    measures = {"rows": "count(*)", "given": f"count({column})", "distinct": "0"}
+    measures["strange"] = f"count_if({broken})"
+    if not _is_nested(type_):
+        number = f"TRY_CAST({column} AS DOUBLE)" if _is_number(type_) else "NULL::DOUBLE"
+        measures |= {
+            "distinct": f"count(DISTINCT {column})",
+            "low": f"min({number})",
+            "high": f"max({number})",
+            "first": f"min({words})",
+            "last": f"max({words})",
+            "shortest": f"min(length({words}))",
+            "longest": f"max(length({words}))",
+            "digits": rf"max(length(regexp_extract({words}, '^-?([0-9]+)', 1)))",
+            "scale": rf"max(length(regexp_extract({words}, '\.([0-9]+)$', 1)))",
+        }
+    if type_ == "VARCHAR":
+        measures["fits"] = f"[{', '.join(f'count_if({_fits(words, s)})' for s in shapes)}]"
+    return "{" + ", ".join(f"'{key}': {sql}" for key, sql in measures.items()) + "}"
+
+
+def _fits(words: str, shape: str) -> str:
+    """Return the condition that a text has a shape; a day must be one of the calendar."""
+    if shape == NAMED_DAY:
+        return f"({named_day(words)} IS NOT NULL)"
+    matches = f"regexp_full_match({words}, {text(SHAPES[shape])})"
+    if shape in _WITH_DAY:
+        day = f"left({words}, 10)"
+        matches += f" AND {day} >= '0001' AND TRY_CAST({day} AS DATE) IS NOT NULL"
+    return f"coalesce({matches}, false)"
+
+
+def named_day(words: str) -> str:
+    """Return the day that a text like 02JAN2007 names, in SQL; null for any other text."""
+    fits = f"regexp_full_match({words}, {text(SHAPES[NAMED_DAY])}) AND right({words}, 4) > '0000'"
+    return f"CASE WHEN {fits} THEN CAST(try_strptime({words}, '%d%b%Y') AS DATE) END"
+
+
+def _profile(
+    name: str, type_: Any, shapes: Sequence[str], measured: dict[str, Any]
+) -> ColumnProfile:
+    given, rows = measured.pop("given"), measured.pop("rows")
+    shape, strange = _shape(shapes, measured.pop("fits", ()), given)
+    measured["strange"] += strange
+    measured |= {end: _finite(measured.get(end)) for end in ("low", "high")}
+    present: dict[str, Any] = {key: value for key, value in measured.items() if value is not None}
+    parts = parts_of(type_)
+    return ColumnProfile(name, str(type_), rows, rows - given, shape=shape, parts=parts, **present)
+
+
+def _shape(shapes: Sequence[str], fits: Sequence[int], given: int) -> tuple[str, int]:
+    """Return the first shape that most cells have, and the number of the others; "" for none."""
+    if not given:
+        return "", 0
+    pairs = list(zip(shapes, fits, strict=False))
+    most = max((count for _, count in pairs), default=0)
+    shape = next((shape for shape, count in pairs if count == most), "")
+    sure = given if shape in _NARROW else _SURE * given
+    return (shape, given - most) if most and most >= sure else ("", 0)
+
+
+def _listed(
+    connection: duckdb.DuckDBPyConnection, profiles: Sequence[ColumnProfile]
+) -> list[ColumnProfile]:
+    """Return the profiles, with all the values of text columns that have few."""
+    few = [s.name for s in profiles if s.type == "VARCHAR" and 0 < s.distinct <= _MOST_VALUES]
+    lists = [f"list_sort(list(DISTINCT {quoted(name)}))" for name in few]
+    row = connection.sql(f"SELECT {', '.join(lists)} FROM sample").fetchall()[0] if few else ()
+    values = dict(zip(few, row, strict=True))
+    return [
+        replace(s, values=tuple(v for v in values.get(s.name, ()) if v is not None))
+        for s in profiles
+    ]
+
+
+def _with_days(connection: duckdb.DuckDBPyConnection, column: ColumnProfile) -> ColumnProfile:
+    """Return the column with its first and last day as ISO 8601, if it names months."""
+    if column.shape != NAMED_DAY:
+        return column
+    day = named_day(quoted(column.name))
+    ends = f"CAST(min({day}) AS VARCHAR), CAST(max({day}) AS VARCHAR)"
+    first, last = connection.sql(f"SELECT {ends} FROM sample").fetchall()[0]
+    return replace(column, first=first, last=last)
+
+
+def _with_outliers(
+    connection: duckdb.DuckDBPyConnection, column: ColumnProfile, broken: Mapping[str, str]
+) -> ColumnProfile:
+    if not column.strange:
+        return column
+    words = f"CAST({quoted(column.name)} AS VARCHAR)"
+    strange = broken.get(column.name) or f"NOT {_fits(words, column.shape)}"
+    rows = connection.sql(
+        f"SELECT {POSITION}, {words} FROM sample WHERE {words} IS NOT NULL AND {strange}"
+        f" ORDER BY 1 LIMIT {_MOST_SHOWN}"
+    ).fetchall()
+    return replace(column, outliers=tuple(Outlier(line, word) for line, word in rows))
+
+
+def parts_of(type_: Any) -> tuple[ColumnProfile, ...]:
+    """Return the fields of a structure, or the item of a list, of a duckdb type."""
+    if type_.id not in ("struct", "list", "array", "map"):
+        return ()
+    children = type_.children[:1] if type_.id == "array" else type_.children
+    return tuple(ColumnProfile(n, str(part), parts=parts_of(part)) for n, part in children)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _is_nested(type_: str) -> bool:
+    return type_.endswith("]") or type_.startswith(("STRUCT", "MAP", "UNION", "JSON", "BLOB"))
+
+
+def _is_number(type_: str) -> bool:
+    return type_ == "VARCHAR" or type_.startswith(
+        ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "FLOAT", "DOUBLE", "DECIMAL")
+    )
+
+
+def text(value: object) -> str:
+    """Return a SQL literal of a text."""
+    return "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""`lakegate doctor`: compare a deployment with this checkout, from outside and inside."""

@@ -1,0 +1,131 @@
+"""The checks from outside a deployment's network."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from access.ingestions.shared_runs import SharedRuns
+from cli.doctor import rules
+from cli.doctor.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, FunctionView, StackView
+from cli.doctor.rights import of_rights, rights
+from cli.doctor.rules import ALLOW
+from functions.health.model import Check, Finding
+from functions.settings import Settings
+from infra.aws.site import JOB_RELEASE
+from infra.package import Package
+from infra.stage import Stage
+
+
+@dataclass(frozen=True)
+class DoctorInputs:
+    """A deployment's settings, a view of it on AWS, and what this checkout would deploy.
+
+    `facts` reads the platform's SSM parameters, `parameters` are those that this checkout would
+    give the stack. `contracts` maps the tables of this checkout's contracts to hashes, `in_force`
+    those of the lake. `shared_runs` reads the ledger, EMR and the work queue.
+    """
+
+    stage: Stage
+    settings: Settings
+    aws: AwsView
+    facts: Callable[[], Mapping[str, str]]
+    parameters: Callable[[], Mapping[str, str]]
+    package: Callable[[], Package]
+    contracts: Callable[[], Mapping[str, str]]
+    in_force: Callable[[], Mapping[str, str]]
+    shared_runs: Callable[[], SharedRuns]
+
+    @cached_property
+    def stack(self) -> StackView:
+        """Return the app's stack."""
+        return self.aws.stack(self.stage.stack)
+
+    @property
+    def in_use(self) -> dict[str, str]:
+        """Return the platform's facts that the functions use."""
+        settings = self.settings
+        return {
+            "nessie-uri": settings.nessie_uri,
+            "emr-application-id": settings.emr_application_id,
+            JOB_RELEASE: settings.job_code.rpartition("/")[2],
+        }
+
+    def functions(self) -> list[FunctionView]:
+        """Return all functions of the stack."""
+        return [self.aws.function(name) for name in self.stack.of_type(FUNCTION).values()]
+
+    def states(self, type_: str, look: Callable[[str], str]) -> dict[str, tuple[str, str]]:
+        """Return the physical id and the state of each resource of a type, by logical id."""
+        return {name: (id_, look(id_)) for name, id_ in self.stack.of_type(type_).items()}
+
+    def environment(self, function: str) -> Mapping[str, str]:
+        """Return the variables of the function with a logical id."""
+        return self.aws.function(self.stack.id_of(function)).environment
+
+
+def _errors(inputs: DoctorInputs) -> list[Finding]:
+    names = inputs.stack.of_type(FUNCTION).values()
+    return rules.of_errors({name: inputs.aws.errors(name, rules.HOURS) for name in names})
+
+
+def _ages(inputs: DoctorInputs) -> list[Finding]:
+    names = [url.rsplit("/", 1)[-1] for url in inputs.stack.of_type(QUEUE).values()]
+    live = [name for name in names if "dead" not in name]
+    return rules.of_ages({name: inputs.aws.oldest(name, rules.HOURS) for name in live})
+
+
+def _slack(inputs: DoctorInputs) -> Finding:
+    secret = inputs.environment("OnAlertLambdaFunction").get("LAKEGATE_SLACK_TOKEN_SECRET", "")
+    return rules.of_slack(secret, is_there=bool(secret) and inputs.aws.has_secret(secret))
+
+
+def _buttons(inputs: DoctorInputs) -> Finding:
+    function = "OnActionLambdaFunction"
+    environment = inputs.environment(function)
+    users, secret = (
+        environment.get(f"LAKEGATE_SLACK_{name}", "") for name in ("USERS", "TOKEN_SECRET")
+    )
+    refusal = inputs.aws.refusal(inputs.stack.id_of(function)) if secret else ""
+    return rules.of_buttons(users, secret, refusal)
+
+
+# A new check is one entry here. Without permission for an optional one there is only a warning.
+_CHECKS: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
+    "stack": lambda i: [rules.of_stack(i.stack)],
+    "platform": lambda i: [rules.of_platform(i.aws.stack(i.stage.platform_stack))],
+    "platform's facts": lambda i: rules.of_facts(i.facts(), i.in_use),
+    "parameters": lambda i: rules.of_parameters(i.stack.parameters, i.parameters()),
+    "functions": lambda i: rules.of_functions(i.functions(), i.package().lambda_zip.read_bytes()),
+    "queues' functions": lambda i: rules.of_enabled(
+        i.states(MAPPING, i.aws.mapping),
+        "`aws lambda update-event-source-mapping --enabled --uuid {}`",
+    ),
+    "rules": lambda i: rules.of_enabled(
+        i.states(RULE, i.aws.rule), "`aws events enable-rule --name {}`"
+    ),
+    "job's release": lambda i: [
+        rules.of_job_release(i.in_use[JOB_RELEASE], i.package().job_release)
+    ],
+    "contracts": lambda i: rules.of_contracts(i.contracts(), i.in_force()),
+    "Slack": lambda i: [_slack(i)],
+}
+_OPTIONAL: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
+    "buttons": lambda i: [_buttons(i)],
+    "resources' settings": lambda i: rules.of_deviations(
+        i.aws.deviations(i.stage.stack), i.stage.stack
+    ),
+    "alarms": lambda i: rules.of_alarms(i.aws.alarms(i.stage.stack)),
+    "function errors": _errors,
+    "waiting messages": _ages,
+    "shared runs": lambda i: rules.of_shared_runs(i.shared_runs()),
+    "permissions": lambda i: of_rights(rights(i.settings, i.stage), i.stack, i.aws),
+}
+_FIXES = {"job's release": "build with `make package`"}
+
+
+def checks(inputs: DoctorInputs) -> list[Check]:
+    """Return all checks that can be made from outside."""
+    return [
+        Check(name, partial(run, inputs), _FIXES.get(name, ALLOW), name in _OPTIONAL)
+        for name, run in {**_CHECKS, **_OPTIONAL}.items()
+    ]

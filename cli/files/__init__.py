@@ -1,0 +1,1 @@
+"""Files for the gate: drop, bring and generate them."""

@@ -1,0 +1,137 @@
+"""`lakegate backfill`: bring many existing files through the gate."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from access.deployment.choice import find
+from access.files.backfill import Backfill, Progress, Step, source_of
+from access.files.backfill import backfill as bring
+from access.files.uploads import BadTarget, chosen
+from cli.console import json_output, terminal
+from cli.console.options import AsJson
+from cli.ingestions.wait import EXIT_CODES
+from functions.adapters.all import Adapters
+from lakegate.landing import ID_PART, hidden_rule
+from lakegate.text import one_line
+
+_MOST_NAMED = 20
+_EXAMPLES = 3
+
+
+def backfill(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="Existing files, as s3://bucket/prefix.")],
+    table: Annotated[str, typer.Option(help="Table whose landing prefix to use.")] = "",
+    to: Annotated[str, typer.Option(help="Prefix of the landing bucket; ends in /.")] = "",
+    at_once: Annotated[int, typer.Option(min=1, help="Files in flight at a time.")] = 200,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list: copy nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Copy existing files into the landing bucket, and wait until each has its final state.
+
+    Repeat the command after an interruption: it copies only what is missing. Exits like `lakegate
+    drop --wait`: 0 published, 3 if one was rejected, 4 errored, 5 ignored; 1 if one did not land.
+    """
+    adapters = find(context.obj).adapters()
+    request = _request(adapters, source, table, to, at_once)
+    if dry_run:
+        _list(adapters, request)
+        return
+    progress = _followed(adapters, request)
+    report(progress, as_json=as_json)
+    codes = [EXIT_CODES[state] for state in progress.ended]
+    raise typer.Exit(max([1 if progress.left else 0, *codes]))
+
+
+def report(progress: Progress, *, as_json: bool) -> None:
+    """Print how a backfill ended, and which files were not copied, with the reason of each."""
+    if as_json:
+        typer.echo(json_output.text(_document(progress)))
+        return
+    for line in (*_summary(progress), *_needless(progress)):
+        terminal.out().print(line, soft_wrap=True)
+
+
+def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int) -> Backfill:
+    bucket, prefix = source_of(source, adapters.landing.bucket)
+    contract = chosen([stored.contract for stored in adapters.lake.contracts()], table)
+    target = to or contract.landing_prefix
+    if not target.startswith(contract.landing_prefix) or not target.endswith("/"):
+        message = (
+            f"{target} is no folder below {contract.landing_prefix}, where files for"
+            f" {contract.table} land\nGive --to {contract.landing_prefix}FOLDER/"
+        )
+        raise BadTarget(message)
+    if rule := hidden_rule(target, contract.landing_prefix):
+        raise BadTarget(f"files below {target} are ignored: {rule.sentence}\nGive another --to")
+    in_order = contract.write_mode.follows_landing
+    return Backfill(contract.table, bucket, prefix, target, at_once, in_order)
+
+
+def _list(adapters: Adapters, request: Backfill) -> None:
+    sources = list(adapters.landing.sources(request.bucket, request.prefix))
+    due = [each for each in sources if not request.ignores(each)]
+    size = sum(each.size for each in due) / 1e6
+    out = terminal.out()
+    out.print(f"{len(due):,} files, {size:,.1f} MB; {len(sources) - len(due):,} ignored by name")
+    for each in due[:_EXAMPLES]:
+        out.print(f"  {each.uri} → {request.key(each)}", soft_wrap=True)
+
+
+def _followed(adapters: Adapters, request: Backfill) -> Progress:
+    """Return the progress at the end; meanwhile show it, on a terminal in one place."""
+    progress, console = Progress(), terminal.err()
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        for progress in bring(adapters, request):
+            if console.is_terminal:
+                live.update(Text(_words(progress)), refresh=True)
+    return progress
+
+
+def _words(progress: Progress) -> str:
+    steps = [f"{count:,} {step}" for step, count in sorted(progress.steps.items())]
+    ends = [f"{count:,} {state}" for state, count in sorted(progress.ended.items())]
+    return ", ".join(
+        [*(steps or ["no file found"]), *ends, f"{len(progress.in_flight):,} under way"]
+    )
+
+
+def _document(progress: Progress) -> dict[str, Any]:
+    """Return the end as JSON; `skipped` has every file that was not copied, with its reason."""
+    return {
+        "steps": dict(progress.steps),
+        "ended": dict(progress.ended),
+        "skipped": [
+            {"source": file.source.uri, "key": file.key, "reason": file.step}
+            for file in progress.skipped
+        ],
+        "left": len(progress.left),
+        "failed": [json_output.of_ingestion(each) for each in progress.failed],
+    }
+
+
+def _summary(progress: Progress) -> Iterator[str]:
+    yield _words(progress)
+    for file in islice(progress.left, _MOST_NAMED):
+        yield f"did not land, {file.step}: {file.source.uri} → {file.key}"
+    if any(file.step is Step.TAKEN for file in progress.left):
+        yield "Where another file has the key, bring the files into another folder: --to"
+    for each in islice(progress.failed, _MOST_NAMED):
+        reason = f", {one_line(each.reason.message)}" if each.reason else ""
+        yield f"{each.landed.key}: {each.state}{reason} (`lakegate show {each.id[:ID_PART]}`)"
+    more = len(progress.left[_MOST_NAMED:]) + len(progress.failed[_MOST_NAMED:])
+    if more:
+        yield f"{more:,} more: `lakegate runs --waiting` lists what needs a decision"
+
+
+def _needless(progress: Progress) -> Iterator[str]:
+    needless = [file for file in progress.skipped if not file.is_left]
+    for file in needless[:_MOST_NAMED]:
+        yield f"skipped, {file.step}: {file.source.uri} → {file.key}"
+    if needless[_MOST_NAMED:]:
+        yield f"{len(needless[_MOST_NAMED:]):,} more were skipped: --json lists all of them"

@@ -1,0 +1,52 @@
+"""`lakegate drop`: upload files to the landing bucket."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from access.deployment.choice import find
+from access.files import uploads
+from access.files.uploads import BadTarget, Target
+from access.ingestions.follow import TrackedIngestion
+from cli.console import terminal
+from cli.console.options import Seconds, Wait
+from cli.ingestions.wait import wait_for
+
+
+def drop(
+    context: typer.Context,
+    files: Annotated[
+        list[Path], typer.Argument(help="Files to upload.", exists=True, dir_okay=False)
+    ],
+    key: Annotated[
+        str, typer.Option(help="Key in the landing bucket, or a prefix that ends in /.")
+    ] = "",
+    table: Annotated[str, typer.Option(help="Table whose landing prefix to use.")] = "",
+    wait: Wait = False,
+    seconds: Seconds = 900,
+) -> None:
+    """Upload files to the landing bucket.
+
+    With --wait, exits 0 if all files were published, 3 if one was rejected, 4 if one errored and 5
+    if one was ignored; the highest code counts.
+
+    Of a _manifest.json, uploads the files that it lists first: they are one batch.
+    """
+    target = Target(table, key)
+    try:
+        target.refuse_unfit(files)
+    except BadTarget as error:
+        raise typer.BadParameter(error.message) from error
+    adapters = find(context.obj).adapters()
+    tracked = uploads.drop(adapters, files, target)
+    list_uploads(tracked)
+    if wait:
+        wait_for(adapters, tracked, seconds)
+
+
+def list_uploads(tracked: Iterable[TrackedIngestion]) -> None:
+    """Print the id and the address of each uploaded file."""
+    for item in tracked:
+        terminal.out().print(f"{item.ingestion.id}  {item.ingestion.landed.uri}", soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Ingestions: list, show, inspect and follow them, and decide on those that failed."""

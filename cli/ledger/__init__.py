@@ -1,0 +1,1 @@
+"""Compare the ledger with the landing bucket and main, and repair it."""

@@ -1,0 +1,126 @@
+"""`lakegate ledger realign`: bring ledger and main to one state after a restoration of Nessie."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import typer
+
+from access.deployment.choice import find
+from cli.console import json_output, terminal
+from cli.console.options import AsJson, DryRun, Yes
+from functions.model.ingestion import Ingestion
+from functions.operations.recovery.realign import Done, Realigned, realign
+from functions.operations.recovery.realign_plan import Kind
+
+_TEXTS = {
+    Kind.PUBLISH_AGAIN: "published again from their landed objects",
+    Kind.RUN_AGAIN: "run again, as they or their branch depended on what was lost",
+    Kind.LOST: "LOST: their landed object is gone",
+    Kind.UNCLEAR: "LEFT ALONE: main may have their rows, so look at them first",
+    Kind.ADOPT: "recorded as published, as main has them",
+    Kind.REOPEN: "open again: the version that superseded them was lost",
+    Kind.RECORD_AGAIN: "recorded again in the audit tables",
+    Kind.DELETE_BRANCHES: "cleared of branches that had been deleted before",
+    Kind.BRANCH_GONE: "without their branch: replay them before you publish them anyway",
+}
+_NAMED = (Kind.LOST, Kind.UNCLEAR, Kind.REOPEN, Kind.BRANCH_GONE)
+
+
+def realign_ledger(
+    context: typer.Context, dry_run: DryRun = False, yes: Yes = False, as_json: AsJson = False
+) -> None:
+    """Publish again what main lost when Nessie was restored to a backup; name what cannot be.
+
+    Run it again after a failure, and until it finds no difference. Exits 1 if rows are lost.
+    """
+    if not (dry_run or yes):
+        message = "first look at what it would do, with --dry-run; then give --yes"
+        raise typer.BadParameter(message, param_hint="--yes")
+    found = realign(find(context.obj).adapters(), dry_run=dry_run)
+    if as_json:
+        typer.echo(json_output.text(document(found)))
+    else:
+        for line in lines(found, dry_run=dry_run):
+            terminal.out().print(line, soft_wrap=True, markup=False)
+    if any(kind in (Kind.LOST, Kind.UNCLEAR) for _, kind in _pairs(found.done)):
+        raise typer.Exit(1)
+
+
+def document(found: Realigned) -> list[dict[str, Any]]:
+    """Return the decisions for `--json`; each has the ingestion as it was before.
+
+    Branches of compactions are of none.
+    """
+    dropped = {
+        "kinds": [Kind.DELETE_BRANCHES.value],
+        "why": "their compactions had ended",
+        "branches": list(found.compactions),
+        "overtaken": False,
+        "ingestion": None,
+    }
+    decisions = [
+        {
+            "kinds": [kind.value for kind in each.decision.kinds],
+            "why": each.decision.why,
+            "branches": list(each.decision.branches),
+            "overtaken": each.overtaken,
+            "ingestion": json_output.of_ingestion(each.decision.ingestion),
+        }
+        for each in found.done
+    ]
+    return [*decisions, dropped] if found.compactions else decisions
+
+
+def lines(realigned: Realigned, *, dry_run: bool) -> Iterator[str]:
+    """Yield the numbers of each kind, every loss by name, and the next steps."""
+    done, compactions = realigned.done, realigned.compactions
+    if not done and not compactions:
+        yield "Ledger and main agree: there is nothing to do."
+        return
+    yield "Nothing was changed; these would be:" if dry_run else "These are:"
+    found = _by_kind(done)
+    for kind in (kind for kind in Kind if kind in found):
+        yield f"{len(found[kind]):>9,} {_TEXTS[kind]}"
+    if compactions:
+        yield f"{len(compactions):>9,} branches of compactions that had ended, deleted again"
+    for each in done:
+        for kind in (kind for kind in each.decision.kinds if kind in _NAMED):
+            yield _name(kind, each)
+    yield from (f"{table}: {counted}" for table, counted in _tables(done))
+    if overtaken := sum(each.overtaken for each in done):
+        yield f"Other processes changed {overtaken:,} of them meanwhile: run the command again."
+    if not dry_run:
+        yield (
+            "The sweep starts the job runs. Consumers hear again of what is published again; "
+            "those of the tables above keep newer positions, see docs/restore.md.\n"
+            "Check with `lakegate reconcile --full --thorough` once nothing is in flight."
+        )
+
+
+def _name(kind: Kind, done: Done) -> str:
+    now, why = done.decision.ingestion, done.decision.why
+    where = f"{now.landed.uri} (version {now.landed.version})"
+    about = f"{now.rows:,} rows in {', '.join(now.tables)}"
+    return f"{kind.value}: {now.id} {where}, {about}" + (f": {why}" if why else "")
+
+
+def _tables(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
+    """Yield the tables that main lost rows of, each with the number of files and changes."""
+    files, changes = Counter[str](), Counter[str]()
+    for now, kind in _pairs(done):
+        if kind in (Kind.PUBLISH_AGAIN, Kind.LOST):
+            (changes if now.change else files).update(now.tables)
+    for table in sorted(files | changes):
+        yield table, f"main lost {files[table]:,} files and {changes[table]:,} changes"
+
+
+def _by_kind(done: Sequence[Done]) -> Mapping[Kind, list[Ingestion]]:
+    found: defaultdict[Kind, list[Ingestion]] = defaultdict(list)
+    for now, kind in _pairs(done):
+        found[kind].append(now)
+    return found
+
+
+def _pairs(done: Sequence[Done]) -> Iterator[tuple[Ingestion, Kind]]:
+    return ((each.decision.ingestion, kind) for each in done for kind in each.decision.kinds)

@@ -1,0 +1,41 @@
+"""`lakegate ledger rebuild`: restore lost entries of the ledger."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import typer
+
+from access.deployment.choice import find
+from cli.console import json_output, terminal
+from cli.console.options import AsJson, DryRun
+from functions.model.ingestion import Ingestion, State
+from functions.operations.recovery.rebuild_ledger import rebuild
+
+
+def rebuild_ledger(
+    context: typer.Context, dry_run: DryRun = False, as_json: AsJson = False
+) -> None:
+    """Restore lost ledger entries from main's log, branches, audit reports and job runs.
+
+    Keeps existing entries: safe to run at any time, and again after a failure.
+    """
+    found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
+    if as_json:
+        typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))
+    else:
+        terminal.out().print(restored_summary(found, dry_run=dry_run), soft_wrap=True)
+
+
+def restored_summary(found: Sequence[Ingestion], *, dry_run: bool) -> str:
+    """Describe the restored ingestions by state, and the next steps."""
+    if not found:
+        return "No lost ingestion found."
+    states = Counter(ingestion.state for ingestion in found)
+    counted = ", ".join(f"{states[state]:,} {state}" for state in State if states[state])
+    if dry_run:
+        return f"{len(found):,} ingestions would be restored: {counted}."
+    return (
+        f"{len(found):,} ingestions restored: {counted}.\n"
+        "The sweep finishes open work and ingests files that left no trace.\n"
+        "Check with `lakegate status` and `lakegate runs`."
+    )

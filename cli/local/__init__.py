@@ -1,0 +1,1 @@
+"""The local stack: start and stop it, the demo, and its Slack."""

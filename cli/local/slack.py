@@ -1,0 +1,144 @@
+"""`lakegate slack`: show the local Slack's messages, and press their buttons."""
+
+import html
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.panel import Panel
+from rich.table import Table
+
+from access.deployment.checkout import home
+from access.deployment.choice import find
+from access.ingestions.identify import identified
+from cli.console import json_output, terminal
+from cli.console.options import AsJson, Id
+from cli.local.slack_messages import about, ask, message_about, messages, panel, with_replies
+from functions.notifications.slack_buttons import LABELS, REASON, Verb
+from infra.local import stack_file
+from lakegate.errors import LakegateError
+
+slack = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Show the local Slack's messages, and press buttons.",
+)
+
+
+@slack.command("list")
+def list_command(
+    context: typer.Context,
+    channel: Annotated[str, typer.Option(help="Only messages in this channel.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Most messages.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the messages in the local Slack's channels, newest first, with their replies."""
+    every = messages(_local(context.obj))
+    found = newest(every, channel)[:limit]
+    if as_json:
+        typer.echo(json_output.text([dict(message) for message in found]))
+    elif found:
+        terminal.out().print(listed(found, every))
+    else:
+        terminal.err().print("No messages")
+
+
+def newest(every: Sequence[Mapping[str, Any]], channel: str) -> list[Mapping[str, Any]]:
+    """Return the first messages of threads, newest first, of one channel unless it is ""."""
+    firsts = [m for m in every if not m.get("thread_ts") and channel in ("", m["channel"])]
+    return firsts[::-1]
+
+
+def listed(found: Iterable[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> Table:
+    """Return messages, one per line, with the number of replies among `every` message."""
+    replies = Counter(message.get("thread_ts") for message in every)
+    made = terminal.table("time", "channel", "message", "replies", right=["replies"])
+    for message in found:
+        at = f"{datetime.fromtimestamp(float(message['ts'])).astimezone():%Y-%m-%d %H:%M:%S}"
+        many = replies[message["ts"]]
+        text = html.unescape(message["text"])
+        made.add_row(at, message["channel"], text, f"{many:,}" if many else "")
+    return made
+
+
+@slack.command("show")
+def show_command(context: typer.Context, identity: Id) -> None:
+    """Show the local Slack's messages about an ingestion, as its channel does."""
+    address = _local(context.obj)
+    ingestion = identified(find().adapters().ledger, identity)
+    for each in panels(messages(address), ingestion.id):
+        terminal.out().print(each)
+
+
+def panels(every: list[Mapping[str, Any]], ingestion: str) -> list[Panel]:
+    """Return the messages about an ingestion, oldest first; the first ones of threads have replies.
+
+    Raises LakegateError NO_MESSAGE.
+    """
+    found = about(every, ingestion)
+    if not found:
+        message = f"no Slack message is about ingestion {ingestion}\nA good file causes none."
+        raise LakegateError("NO_MESSAGE", message)
+    return [panel(with_replies(message, every)) for message in found]
+
+
+def _local(stage: str) -> str:
+    """Return the address of the local Slack. Raises LakegateError NOT_LOCAL for a stage."""
+    if stage:
+        message = "only the local Slack can be read and its buttons pressed\nLeave out --stage."
+        raise LakegateError("NOT_LOCAL", message)
+    return stack_file.read(home()).slack
+
+
+@slack.command()
+def press(
+    context: typer.Context,
+    identity: Id,
+    button: Annotated[Verb, typer.Argument(help="Button of its alert.")],
+    person: Annotated[
+        str, typer.Option("--as", help="Slack user who presses it; ada has permission.")
+    ] = "ada",
+    reason: Annotated[str, typer.Option(help="Text for the form.")] = "",
+) -> None:
+    """Press a button of a failed file's newest alert; fill in the form if one opens."""
+    address = _local(context.obj)
+    ingestion = identified(find().adapters().ledger, identity)
+    if not ingestion.has_failed:
+        raise LakegateError("NO_BUTTONS", f"{ingestion.name} did not fail, so it has no alert")
+    asked = {"ts": _alert(address, ingestion.id), "button": LABELS[button], "as": person}
+    before = ask(address, "_person", {"as": person})
+    _require_ok(ask(address, "_press", asked))
+    after = ask(address, "_person", {"as": person})
+    for form in after["forms"][len(before["forms"]) :]:
+        wanted = {"view": form["id"], "values": {REASON: reason}, "as": person}
+        wrong = _require_ok(ask(address, "_submit", wanted))["response"].get("errors", {})
+        if wrong:
+            raise LakegateError("NOT_SUBMITTED", f"{wrong[REASON]} (--reason TEXT)")
+    for words in after["private"][len(before["private"]) :]:
+        terminal.out().print(words, markup=False, soft_wrap=True)
+
+
+def _alert(address: str, ingestion: str) -> str:
+    """Return the time of the newest message with buttons for an ingestion. Raises LakegateError."""
+    message_about(address, ingestion)  # waits for it
+    times = [
+        m["ts"] for m in messages(address) if ingestion in str(m["blocks"]) and _has_buttons(m)
+    ]
+    if not times:
+        message = "its alert has no buttons any more: it is resolved"
+        raise LakegateError("NO_BUTTONS", message)
+    return str(times[-1])
+
+
+def _has_buttons(message: Mapping[str, Any]) -> bool:
+    return any(block["type"] == "actions" for block in message["blocks"])
+
+
+def _require_ok(answer: dict[str, Any]) -> dict[str, Any]:
+    if not answer["ok"]:
+        message = f"the local Slack answered {answer['error']}\nPress the button again."
+        raise LakegateError("NOT_PRESSED", message)
+    return answer

@@ -1,0 +1,1 @@
+"""A deployment: deploy, look after and destroy it."""

@@ -1,0 +1,170 @@
+"""`lakegate status`: show what is there, what works and what is under way."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import typer
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from access.deployment.choice import find
+from access.deployment.deployment import Deployment
+from access.ingestions.shared_runs import runs_up
+from cli.console import json_output, terminal
+from cli.console.options import AsJson
+from cli.local import stack
+from cli.local.stack import continue_in_project
+from functions.adapters.all import Adapters
+from functions.model.commits import MAIN
+from functions.model.notes.upkeep_note import UpkeepNote
+from functions.model.shown_state import ShownState, is_approved
+from lakegate.errors import LakegateError
+
+
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Show addresses, buckets, the health of each part, ingestions by state and shared runs.
+
+    Exits 1 when a part is down.
+    """
+    continue_in_project(context.obj)
+    document = _status(find(context.obj, running=False))
+    if as_json:
+        typer.echo(json_output.text(document))
+    else:
+        _print_status(document)
+    require_up(document)
+
+
+def require_up(document: Mapping[str, Any]) -> None:
+    """Exit with 1 when a part is down."""
+    if not all(state == "up" for state in document["health"].values()):
+        raise typer.Exit(1)
+
+
+def _print_status(document: Mapping[str, Any]) -> None:
+    named = {k: v for k, v in document.items() if isinstance(v, str) and k != "reader_token"}
+    terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
+    terminal.out().print(health_table(document["health"]), counted(document))
+    if overdue := document["overdue"]:
+        tables = ((f"overdue since {since}", table) for table, since in overdue.items())
+        terminal.out().print(terminal.facts(tables))
+    if (upkeep := document["upkeep"]) and (upkeep["at"] or upkeep["doubt"]):
+        terminal.out().print(terminal.facts([("last upkeep", upkeep_words(upkeep))]))
+    if shared := document["shared_runs"]:
+        terminal.out().print(shared_runs_table(shared))
+
+
+def health_table(parts: Mapping[str, str]) -> Table:
+    """Return the parts with their health."""
+    states = {k: Text(v, "green" if v == "up" else "bold red") for k, v in parts.items()}
+    return terminal.facts(states.items())
+
+
+def shared_runs_table(found: Mapping[str, Any]) -> Table:
+    """Return how many files wait for a shared run, and the runs that are up."""
+    waiting, up = found["waiting"], found["up"] or ()
+    lines = [f"{run['state'].lower()}, {run['name']}, {run['id']}" for run in up]
+    return terminal.facts(
+        [
+            ("files that wait for a shared run", f"{waiting:,}" if waiting else ""),
+            *(("shared run", line) for line in lines),
+            ("shared runs", found["problem"]),
+        ]
+    )
+
+
+def counted(document: Mapping[str, Any]) -> RenderableType:
+    """Return the number of ingestions in each state; states without any are left out."""
+    by_state = {name: f"{many:,}" for name, many in (document["counts"] or {}).items() if many}
+    if document["approved"]:
+        by_state["published"] += f" ({document['approved']:,} approved)"
+    return terminal.facts(by_state.items())
+
+
+_COUNTED = ("counts", "approved", "overdue", "upkeep", "shared_runs")
+
+
+def _status(found: Deployment) -> dict[str, Any]:
+    parts = stack.health() if found.local else _health(found.adapters())
+    are_up = all(state == "up" for state in parts.values())
+    return {
+        **found.addresses,
+        "landing_bucket": found.settings.landing_bucket,
+        "lake_bucket": found.settings.lake_bucket,
+        "ledger_table": found.settings.ledger_table,
+        "reader_token": found.reader_token,
+        "health": parts,
+        **(counts(found.adapters()) if are_up else dict.fromkeys(_COUNTED)),
+    }
+
+
+def counts(adapters: Adapters) -> dict[str, Any]:
+    """Return the ingestions by state, the tables whose next file is overdue, and shared runs.
+
+    `upkeep` sums what the last daily upkeep found. `approved` counts those that were published
+    although their audit failed. Of shared runs: how many files wait for one, and those that are up.
+    """
+    states: Counter[ShownState] = Counter()
+    waiting = approved = 0
+    for ingestion in adapters.ledger.all():
+        states[ShownState.of(ingestion)] += 1
+        approved += is_approved(ingestion)
+        waiting += ingestion.awaits_shared_run
+    return {
+        "counts": {state.value: states[state] for state in ShownState},
+        "approved": approved,
+        "overdue": adapters.ledger.freshness().since(),
+        "upkeep": _upkeep(adapters.ledger.upkeep()),
+        "shared_runs": {"waiting": waiting, **_runs(adapters)},
+    }
+
+
+def _upkeep(note: UpkeepNote) -> dict[str, Any]:
+    tables = note.tables.values()
+    return {
+        "at": note.at,
+        "doubt": note.doubt,
+        "files": sum(each.files for each in tables),
+        "small_files": sum(each.small for each in tables),
+        "metadata_bytes": sum(each.metadata_bytes for each in tables),
+        "dead_bytes": sum(each.dead_bytes for each in tables),
+    }
+
+
+def upkeep_words(found: Mapping[str, Any]) -> str:
+    """Describe what the last upkeep found of all tables, or why it deleted nothing."""
+    if found["doubt"]:
+        return f"in doubt: {found['doubt']}"
+    return (
+        f"{found['at']}: {found['small_files']:,} of {found['files']:,} data files are small, "
+        f"{found['metadata_bytes']:,} bytes of metadata, {found['dead_bytes']:,} dead"
+    )
+
+
+def _runs(adapters: Adapters) -> dict[str, Any]:
+    """Return the shared runs that are up, or as `problem` why they cannot be read."""
+    try:
+        up = [{"id": r.id, "name": r.name, "state": r.state.value} for r in runs_up(adapters)]
+    except LakegateError as error:
+        return {"up": None, "problem": error.message}
+    return {"up": up, "problem": None}
+
+
+def _health(adapters: Adapters) -> dict[str, str]:
+    """Return the health of each system, by its cheapest request."""
+    questions: dict[str, Callable[[], object]] = {
+        "nessie": lambda: adapters.catalog.head(MAIN),
+        "ledger": lambda: adapters.ledger.known(["none"]),
+        "lake": adapters.lake.contracts,
+    }
+    return {name: _answer(ask) for name, ask in questions.items()}
+
+
+def _answer(ask: Callable[[], object]) -> str:
+    try:
+        ask()
+    except LakegateError as error:
+        return error.message
+    return "up"

@@ -1,0 +1,73 @@
+"""`lakegate change` and `retract`: change a table by SQL, or remove a file's rows."""
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from access.deployment.choice import find
+from access.ingestions.follow import TrackedIngestion
+from access.ingestions.identify import identified
+from cli.console import terminal
+from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
+from cli.ingestions.wait import wait_for
+from lakegate.change import Change
+from lakegate.landing import ID_PART, ingestion_id
+
+
+def change(
+    context: typer.Context,
+    table: Annotated[str, typer.Argument(help="Table, for example nyc.flights.")],
+    sql: Annotated[str, typer.Option(help="One DELETE, UPDATE or MERGE statement in Spark SQL.")],
+    message: Annotated[str, typer.Option(help="Reason, recorded in main's log.")] = "",
+    by: Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")] = "",
+    token: Annotated[
+        str, typer.Option(help="Token of an earlier try, to continue it instead of changing twice.")
+    ] = "",
+    wait: Wait = False,
+    seconds: Seconds = 900,
+) -> None:
+    """Change a table on a branch, audit the whole table there, and publish it if it passes.
+
+    Repeating the command with the same token makes the change only once. With --wait, exits like
+    `lakegate drop`: 0 published, 3 rejected, 4 errored.
+    """
+    from functions.pipeline.start import intake
+
+    adapters = find(context.obj).adapters()
+    request = Change(table, sql, token or adapters.token(), by or getpass.getuser(), message)
+    landed = request.landed(adapters.lake.bucket)
+    id_ = ingestion_id(landed)
+    terminal.out().print(f"{id_}  change of {table}, token {request.token}", soft_wrap=True)
+    ingestion = intake.ask(adapters, request)
+    if wait:
+        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
+    terminal.out().print(f"Progress: `lakegate show {id_[:ID_PART]}`")
+
+
+def retract(
+    context: typer.Context,
+    identity: Id,
+    by: By,
+    reason: Annotated[str, typer.Option(help="Reason, recorded in main's log.")],
+    yes: Yes = False,
+    wait: Wait = False,
+    seconds: Seconds = 900,
+) -> None:
+    """Remove the rows of a published file from its table, audited like any change.
+
+    Repeating the command continues the first request. With --wait, exits like `lakegate drop`: 0
+    published, 3 rejected, 4 errored.
+    """
+    from functions.pipeline.start import intake
+
+    adapters = find(context.obj).adapters()
+    published = identified(adapters.ledger, identity)
+    rows, tables = f"{published.rows:,} rows", ", ".join(published.tables)
+    confirm(f"Remove the {rows} of {published.name} from {tables}?", yes=yes)
+    ingestion = intake.retract(adapters, published, by, reason)
+    about = f"retraction of {published.name} from {tables}, {ingestion.state}"
+    terminal.out().print(f"{ingestion.id}  {about}", soft_wrap=True)
+    if wait:
+        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
+    terminal.out().print(f"Progress: `lakegate show {ingestion.id[:ID_PART]}`")

@@ -1,0 +1,105 @@
+"""`lakegate query`: read tables by SQL."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from access.deployment.choice import find
+from cli.console import terminal
+from functions.model.commits import MAIN
+from lakegate.text import escaped_json, visible
+
+if TYPE_CHECKING:  # as duckdb and pyiceberg, it takes a second, which help does not need
+    import pyarrow as pa
+
+_MOST_ROWS = 200
+
+
+def query(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(help="One SELECT over tables named <namespace>.<table>.")],
+    ref: Annotated[str, typer.Option(help="Branch to read.")] = MAIN,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all rows as JSON.")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="Print all rows as CSV; null is an empty cell.")
+    ] = False,
+) -> None:
+    """Query main or a branch (DuckDB SQL)."""
+    if as_json and as_csv:
+        raise typer.BadParameter("give --json or --csv, not both")
+    with find(context.obj).reader(ref).answer(sql) as answer:
+        if as_json:
+            _print_json(answer)
+        elif as_csv:
+            print_csv(answer)
+        else:
+            print_table(answer)
+
+
+def rows(answer: "pa.RecordBatchReader") -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of an answer, with one batch in memory at a time."""
+    from access.tables.arrow_values import python_values
+
+    for batch in answer:
+        yield from zip(*map(python_values, batch.columns), strict=True)
+
+
+def _print_json(answer: "pa.RecordBatchReader") -> None:
+    separator = "["
+    for row in rows(answer):
+        document = dict(zip(answer.schema.names, row, strict=True))
+        line = escaped_json(json.dumps(document, ensure_ascii=False, default=str))
+        typer.echo(f"{separator}\n  {line}", nl=False)
+        separator = ","
+    typer.echo("\n]" if separator == "," else "[]")
+
+
+def print_csv(answer: "pa.RecordBatchReader") -> None:
+    """Print all rows as CSV with a header (RFC 4180), and their number to standard error."""
+    text = io.StringIO()
+    write = csv.writer(text, lineterminator="\n").writerow
+    write(answer.schema.names)
+    many = 0
+    for many, row in enumerate(rows(answer), 1):  # noqa: B007  counted for below
+        terminal.raw(_taken(text))
+        write(row)
+    terminal.raw(_taken(text))
+    terminal.err().print(_counted(many), style="dim")
+
+
+def _taken(text: io.StringIO) -> str:
+    """Return what was written so far, and empty it; a terminal gets no control characters."""
+    written = text.getvalue()
+    text.seek(0)
+    text.truncate()
+    return visible(written) if sys.stdout.isatty() else written
+
+
+def _counted(many: int) -> str:
+    return f"{many:,} {'row' if many == 1 else 'rows'}"
+
+
+def print_table(answer: "pa.RecordBatchReader") -> None:
+    """Print the first rows as a table, and their number to standard error."""
+    numbers = [field.name for field in answer.schema if _is_number(field.type)]
+    made = terminal.table(*answer.schema.names, right=numbers)
+    every = rows(answer)
+    for row in islice(every, _MOST_ROWS):
+        made.add_row(*(terminal.cell(value) for value in row))
+    terminal.out().print(made)
+    # The others are not counted: that would read the whole table.
+    more = next(every, None) is not None
+    words = f"only the first {_MOST_ROWS} rows; --csv or --json prints all"
+    terminal.err().print(words if more else _counted(made.row_count), style="dim")
+
+
+def _is_number(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)

@@ -1,0 +1,121 @@
+"""`lakegate trace`: from rows of a table to the file that brought them, and back."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from access.deployment.choice import find
+from access.deployment.deployment import Deployment
+from access.ingestions.identify import identified
+from cli.console import json_output, terminal
+from cli.console.options import AsJson
+from functions.model.ingestion import Ingestion
+from functions.model.ingestion_summary import status_text
+from functions.pipeline.outcome.versions import retraction_of
+from lakegate.errors import LakegateError
+
+if TYPE_CHECKING:
+    from access.evidence.trace import Found
+
+
+def trace(
+    context: typer.Context,
+    what: Annotated[str, typer.Argument(metavar="TABLE|ID", help="A table, or an ingestion's id.")],
+    where: Annotated[
+        str, typer.Option(help="Of a table: which rows, a condition in DuckDB's SQL.")
+    ] = "",
+    row: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of an ingestion: only the row of this number in its file."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which file, report and commit rows of a table come from; or where a file's rows are.
+
+    Prints no values. Exits 1 if there are no such rows.
+    """
+    found = find(context.obj)
+    if "." in what:
+        if not where or row:
+            raise typer.BadParameter("of a table, give --where and no --row")
+        documents = _of_rows(found, what, where)
+    else:
+        if where:
+            raise typer.BadParameter("--where needs a table", param_hint="--where")
+        documents = _of_file(found, what, row or 0)
+    if as_json:
+        typer.echo(json_output.text(documents))
+    else:
+        _print(documents)
+    if not any(document["rows"] for document in documents):
+        raise LakegateError("NO_ROWS", "main has no such rows")
+
+
+def _of_rows(found: Deployment, table: str, where: str) -> list[dict[str, Any]]:
+    from access.evidence.trace import (
+        trace_rows,
+    )  # a second to import, which no other command waits for
+
+    return [_document(found, table, each) for each in trace_rows(found, table, where)]
+
+
+def _of_file(found: Deployment, identity: str, row: int) -> list[dict[str, Any]]:
+    from access.evidence.trace import Found, trace_file
+
+    ingestion = identified(found.adapters().ledger, identity)
+    by_table = trace_file(found, ingestion, row)
+    gone = [Found("", 0, (), ingestion)]
+    return [
+        _document(found, table, each) for table, rows in by_table.items() for each in rows or gone
+    ]
+
+
+def _document(deployment: Deployment, table: str, found: "Found") -> dict[str, Any]:
+    """Return the origin of some rows as JSON."""
+    one, commit = found.ingestion, found.commit
+    return {
+        "table": table,
+        "rows": found.rows,
+        "row_numbers": list(found.numbers),
+        "data_file": found.data_file,
+        "ingestion": one.id if one else "",
+        "state": _state(deployment, one) if one else "",
+        "file": one.landed.uri if one and not one.change else "",
+        "version": one.landed.version if one and not one.change else "",
+        "change": one.change.statement if one and one.change else "",
+        "landed": one.landed.landed_at if one else "",
+        "report": one.report_key if one else "",
+        "commit": commit.hash if commit else one.merge_hash if one else "",
+        "commit_message": commit.message if commit else "",
+    }
+
+
+def _state(deployment: Deployment, ingestion: Ingestion) -> str:
+    """Describe the ingestion's state, and the request to retract it if there is one."""
+    if ingestion.change or len(ingestion.tables) != 1:
+        return ingestion.state
+    request = retraction_of(deployment.adapters(), ingestion)
+    if request is None or request.change is None:
+        return ingestion.state
+    asked = f"retraction {request.id} by {request.change.by}: {request.change.message}"
+    return f"{ingestion.state}; {asked} ({status_text(request)})"
+
+
+def _print(documents: Iterable[dict[str, Any]]) -> None:
+    """Print each origin; there are as many as data files and ingestions with such rows."""
+    for document in documents:
+        shown = {
+            **{key.replace("_", " "): value for key, value in document.items()},
+            "rows": f"{document['rows']:,}",
+            "row numbers": _numbers(document),
+        }
+        terminal.out().print(terminal.facts(shown.items()))
+        terminal.out().print()
+
+
+def _numbers(document: dict[str, Any]) -> str:
+    """Return the first numbers of the rows, with a sign that there are more."""
+    numbers = document["row_numbers"]
+    more = [] if len(numbers) == document["rows"] else ["…"]
+    return ", ".join([*map(str, numbers), *more]) if numbers else ""

@@ -1,0 +1,76 @@
+"""The list of ingestions, to search in."""
+
+import re
+from itertools import islice
+
+import streamlit as st
+
+from dashboard import formatting, listing
+from dashboard.formatting import code
+from dashboard.overview import Window, bounds
+from dashboard.pages.inbox import EVERY_TABLE
+from dashboard.serve.session import Opened, watch
+from functions.adapters.ledger.ledger import Ledger
+from functions.model.ingestion import State
+from functions.model.ingestion_summary import IngestionSummary
+from functions.model.shown_state import ShownState
+
+_ANY_STATE = "Any state"
+_MOST = 200
+_ID = re.compile("[0-9a-f]{6,32}")
+
+
+def show(opened: Opened) -> None:
+    """Show the newest ingestions that a search, a state, a table and a time mean."""
+    adapters = opened.adapters
+    now = adapters.now()
+    st.title("Ingestions", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = listing.search("Search file, table, state, cause or id")
+        window = st.segmented_control(
+            "Landed in the last", list(Window), default=Window.WEEK, required=True
+        )
+        state = st.selectbox("State", [_ANY_STATE, *ShownState], width=160)
+        tables = sorted(stored.contract.table for stored in adapters.lake.contracts(None))
+        table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
+    landed = adapters.ledger.landed(*bounds(window, now))
+    meant = (
+        each
+        for each in landed
+        if state in (_ANY_STATE, ShownState.of(each))
+        and table in (EVERY_TABLE, *each.tables)
+        and listing.is_meant(text, each)
+    )
+    with st.spinner("Searching"):
+        found = list(islice(meant, _MOST))
+    _number(found, window)
+    _by_id(text.strip())
+    _keep_up(adapters.ledger, found)
+    listing.show_summaries(found, now, "ingestions")
+
+
+def _number(found: list[IngestionSummary], window: Window) -> None:
+    if not found:
+        st.markdown(f":material/inbox: **None was found in the last {window}**")
+        st.markdown("Search further back, or drop a file:")
+        st.code("lakegate drop FILE --key <namespace>/<table>/<name> --wait", language=None)
+    elif len(found) == _MOST:
+        st.text(f"The newest {_MOST:,}: search for fewer to see others.")
+
+
+def _by_id(text: str) -> None:
+    """Link to an ingestion of any age, if the search may be its id or the beginning of it."""
+    if _ID.fullmatch(text):
+        formatting.ingestion(text, f"The ingestion {code(text)}, of any age", ":material/search:")
+
+
+def _keep_up(ledger: Ledger, found: list[IngestionSummary]) -> None:
+    """Keep the list up to date while one of it is in flight."""
+    in_flight = {each.id: each.state for each in found[: listing.AT_ONCE] if not each.ended}
+
+    def look() -> dict[str, State]:
+        return {each.id: each.state for each in ledger.together(list(in_flight))}
+
+    if in_flight:
+        st.caption(":material/sync: Files are in flight: this list keeps itself up to date.")
+        watch(in_flight, look)

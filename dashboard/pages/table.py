@@ -1,0 +1,212 @@
+"""The page of one table."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+
+import streamlit as st
+
+from access.ingestions.find import Wanted, waiting
+from access.tables.reader import Reader, TableState
+from dashboard import charts, formatting, listing
+from dashboard.charts import Span
+from dashboard.formatting import ago, code, count, grid, moment, size
+from dashboard.overview import Window, bounds
+from dashboard.serve.session import Opened, errors_shown
+from dashboard.table import (
+    Entry,
+    checks_by_day,
+    checks_within,
+    doubt_of,
+    freshness,
+    history,
+    last_compaction,
+    ran,
+    rows_over_time,
+    upkeep_of,
+)
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import StoredContract
+from functions.model.commits import Commit
+from lakegate import times
+from lakegate.text import visible
+
+_COMMITS, _MORE = 200, 5_000
+_SHOWN, _RECENT, _FAILURES = 50, 25, 5
+_TABS = ["Ingestions", "Columns", "Contract", "Commits", "Checks"]
+
+
+def show(opened: Opened) -> None:
+    """Show the table in the address, or the list of tables."""
+    name = st.query_params.get("name", "").strip()
+    st.title(code(name) if name else "Tables on main", anchor=False)
+    reader = opened.reader(MAIN)
+    if not name:
+        _ask(reader)
+        return
+    state = reader.state(name)
+    adapters = opened.adapters
+    every = adapters.lake.contracts(None)
+    stored = next((each for each in every if each.contract.table == name), None)
+    log = list(islice(adapters.catalog.log(), _MORE if _is_further(name) else _COMMITS))
+    _numbers(state)
+    _upkeep(adapters, log, name)
+    _freshness(adapters, stored)
+    _open_failures(adapters, name)
+    entries = _rows_over_time(log, name, state.rows, adapters.now())
+    recent, columns, contract, commits, checks = st.tabs(_TABS)
+    with recent, errors_shown():
+        _recent(adapters, name)
+    with columns:
+        _columns(state)
+    with contract:
+        _contract(stored)
+    with commits:
+        _commits(entries)
+    with checks, errors_shown():
+        _checks(opened, reader, name)
+
+
+def _ask(reader: Reader) -> None:
+    names = reader.names()
+    for name in names:
+        formatting.table(name, code(name), ":material/table:")
+    if not names:
+        st.markdown("There is none yet: the first file that is published makes one.")
+
+
+def _numbers(state: TableState) -> None:
+    with st.container(horizontal=True):
+        st.metric("rows", f"{state.rows:,}", width=180)
+        st.metric("data files", f"{state.files:,}", width=140)
+        st.metric("size", size(state.size), width=140)
+        if state.files:
+            st.metric("mean file", size(state.size / state.files), width=140)
+        st.metric("columns", f"{len(state.columns):,}", width=140)
+
+
+def _upkeep(adapters: Adapters, log: Sequence[Commit], name: str) -> None:
+    """Show what the last daily upkeep noted, and when the table was compacted last."""
+    now, note = adapters.now(), adapters.ledger.upkeep()
+    words = [upkeep_of(note, name, now), doubt_of(note)]
+    compaction = last_compaction(log, name)
+    noted = note.tables[name].compacted_at if name in note.tables else ""
+    if compaction:
+        at = times.text(datetime.fromisoformat(compaction.time))
+        words.append(f"Last compaction: {compaction.message}, {ago(at, now)}")
+    elif noted:
+        words.append(f"Last compaction: {ago(noted, now)}")
+    for each in filter(None, words):
+        st.text(visible(f"{each}."))
+
+
+def _freshness(adapters: Adapters, stored: StoredContract | None) -> None:
+    if not stored or not stored.contract.expected:
+        return
+    last = adapters.ledger.freshness().arrived.get(stored.contract.table, "")
+    words = freshness(stored.contract.expected, last, adapters.now())
+    icon = "hourglass_disabled" if words.startswith("Late") else "schedule"
+    st.markdown(f":material/{icon}: {words}")
+
+
+def _open_failures(adapters: Adapters, name: str) -> None:
+    found = waiting(adapters.ledger, Wanted(name, limit=_FAILURES))
+    if found.ingestions:
+        st.header("Needs a decision", anchor=False)
+        listing.show_waiting(found.ingestions, adapters.now(), f"open {name}")
+    if found.more:
+        st.text(f"These are the oldest {_FAILURES:,}; the inbox lists more.")
+
+
+def _recent(adapters: Adapters, name: str) -> None:
+    now = adapters.now()
+    landed = adapters.ledger.landed(*bounds(Window.MONTH, now))
+    found = list(islice((each for each in landed if name in each.tables), _RECENT))
+    if not found:
+        st.text("No file landed in the last 30 days.")
+    listing.show_summaries(found, now, f"recent {name}")
+
+
+def _is_further(name: str) -> bool:
+    return bool(st.session_state.get(f"further {name}", False))
+
+
+def _rows_over_time(log: Sequence[Commit], name: str, rows: int, now: str) -> tuple[Entry, ...]:
+    entries = history(log, name, rows, len(log))
+    if entries:
+        charts.draw(rows_over_time(entries, now), alt="Rows of the table over time")
+    if not _is_further(name):
+        st.checkbox(
+            f"Search further back than main's last {_COMMITS:,} commits", key=f"further {name}"
+        )
+    return entries
+
+
+def _columns(state: TableState) -> None:
+    shown = [
+        {
+            "column": c.name,
+            "type": c.type,
+            "required": "yes" if c.required else "",
+            "about": c.about,
+        }
+        for c in state.columns
+    ]
+    grid(shown, "The table's columns")
+    if state.partitioned_by:
+        st.text(f"Partitioned by {', '.join(state.partitioned_by)}")
+    st.markdown(code(state.location))
+
+
+def _contract(stored: StoredContract | None) -> None:
+    if not stored:
+        st.text("No contract in force is for this table.")
+        return
+    contract = stored.contract
+    st.text(f"Files under {contract.landing_prefix}; alerts {contract.channel or 'to no channel'}")
+    st.markdown(code(f"{stored.key} (version {stored.version})"))
+    shown = [
+        {
+            "check": check.id,
+            "columns": ", ".join(check.columns),
+            "measured": check.measure,
+            "expected": check.expected,
+            "severity": check.severity.value,
+        }
+        for check in contract.checks
+    ]
+    grid(shown, "Checks of the contract")
+
+
+def _commits(entries: Sequence[Entry]) -> None:
+    if not entries:
+        st.text("None of main's last commits published rows of this table.")
+        return
+    shown = [
+        {
+            "when": moment(e.at),
+            "what": e.message,
+            "rows": f"{e.gained:+,}",
+            "rows after": f"{e.after:,}",
+            "published anyway by": e.approved_by,
+            "commit": e.hash,
+        }
+        for e in entries[:_SHOWN]
+    ]
+    grid(shown, "Main's commits of this table")
+    formatting.ingestion(entries[0].first, "The newest one's ingestion", ":material/arrow_forward:")
+
+
+def _checks(opened: Opened, reader: Reader, name: str) -> None:
+    """Read the checks from main's audit table, only on request: it may have many files."""
+    if not st.toggle("Read how the checks of the last 30 days ended"):
+        return
+    span = Span(*checks_within(opened.adapters.now()), timedelta(days=1))
+    with st.spinner("Reading"), reader.records(name, span.since) as results:
+        found = tuple(ran(results))
+    if not found:
+        st.text("No run of the last 30 days is recorded on main yet.")
+        return
+    charts.draw(checks_by_day(found, span), alt="Checks by day and result")
+    st.text(count(sum(each.checks for each in found), "check"))

@@ -1,0 +1,1 @@
+"""Iceberg's tables, by pyiceberg."""

@@ -1,0 +1,172 @@
+"""The items of large groups: what all members have alike is stored once, and each is short.
+
+    group-1a2b…: the ids of the members
+    common-3c4d…: what else they have alike, such as their intent, and the name of the item above
+    a member: the rest, and the name of the item above
+
+With all of it, a member takes two to six kilobytes, and each started one is paid for at every write
+of it, in the table and in each index. The two items are named by what they hold, so they never
+change, and a process reads them once.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from functions.adapters.dynamodb import translated
+from functions.adapters.ledger.notes import UNAVAILABLE
+from lakegate import times
+from lakegate.errors import Transient
+from lakegate.landing import report_key
+from lakegate.report import CheckResult
+
+_FEW = 2  # of whom the shared items cost more than they save
+_REMEMBERED = 100  # items
+COMMON, GROUP = "common", "group_item"  # the attributes that name the two items
+# Whatever is not alike after all costs one more item.
+_ALIKE = (
+    *("bucket", "is_shared", "check_counts", "branch", "base_hash", "audited_hash", "merge_hash"),
+    *("table", "contract_key", "contract_version", "requirements_digest", "channel", "owner"),
+    *("on_duplicate", "on_new_version", "isolation", "write_mode", "latest_by"),
+    *("checks_whole_table", "reads_others"),
+)
+_MILLISECOND = timedelta(milliseconds=1)
+_USUAL = {f.name: f.default for f in fields(CheckResult) if f.default is not MISSING}
+_USUAL_CHECK = {"columns": []} | {
+    name: value for name, value in _USUAL.items() if name not in ("samples", "query")
+}
+
+
+def is_large(group: Sequence[str]) -> bool:
+    """Return whether the members of a group have items in common."""
+    return len(group) > _FEW
+
+
+def shared_items(whole: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the items that a member shares with others, in the order in which to write them."""
+    group = {"id": _named("group", whole["group"]), "ids": whole["group"]}
+    alike = {name: whole[name] for name in _ALIKE if name in whole} | {GROUP: group["id"]}
+    text = json.dumps(alike, sort_keys=True)
+    return group, {"id": _named("common", text), "alike": text}
+
+
+def packed(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the short item of a member; `unpacked` returns the whole one."""
+    item = {name: value for name, value in whole.items() if name not in (*_ALIKE, "group")}
+    item[COMMON] = shared_items(whole)[1]["id"]
+    gone = {name: _since(item["landed_at"], at) for name, at in json.loads(item["times"]).items()}
+    checks = [
+        {name: value for name, value in check.items() if not _is_usual(name, value)}
+        for check in json.loads(item["checks"])
+    ]
+    item |= {"times": _compact(gone), "checks": _compact(checks)}
+    if item.setdefault("report_key", "") == _usual_key(whole):
+        del item["report_key"]
+    return item
+
+
+def unpacked(item: Mapping[str, Any], alike: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Return the whole item of a member, with what all have alike and the ids as text."""
+    since = item["landed_at"]
+    gone = json.loads(item["times"]).items()
+    checks = [_USUAL_CHECK | check for check in json.loads(item["checks"])]
+    whole = {**alike, **item, "group": group}
+    return (
+        {"report_key": _usual_key(whole)}
+        | whole
+        | {
+            "times": json.dumps({name: _moment(since, at) for name, at in gone}),
+            "checks": json.dumps(checks),
+        }
+    )
+
+
+class Groups:
+    """The items that members of large groups share."""
+
+    def __init__(self, table: Any) -> None:
+        """Use boto3's DynamoDB Table resource of the ledger."""
+        self._table = table
+        self._found = lru_cache(_REMEMBERED)(self._read)
+        self._kept = lru_cache(_REMEMBERED)(self._put)
+
+    def keep(self, wholes: Iterable[Mapping[str, Any]]) -> None:
+        """Write the items that these share. Do so before an item of a member names them."""
+        for id_, content in self._shared(wholes).items():
+            self._put(id_, *content)
+
+    def keep_once(self, whole: Mapping[str, Any]) -> None:
+        """Do the same unless this process did it before."""
+        for id_, content in self._shared([whole]).items():
+            self._kept(id_, *content)
+
+    def keep_ids(self, group: Sequence[str]) -> str:
+        """Write the item with the ids of a group; return its id."""
+        text = json.dumps(group)
+        id_ = _named("group", text)
+        self._kept(id_, "ids", text)
+        return id_
+
+    def ids(self, id_: str) -> str:
+        """Return the ids in such an item, as text."""
+        return self._found(id_, "ids")
+
+    def whole(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the whole item of an ingestion."""
+        if COMMON in item:
+            alike = json.loads(self._found(item[COMMON], "alike"))
+            return unpacked(item, alike, self._found(alike[GROUP], "ids"))
+        return dict(item)
+
+    def _shared(self, wholes: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
+        large = (whole for whole in wholes if is_large(json.loads(whole.get("group", "[]"))))
+        found = [each for whole in large for each in shared_items(whole)]
+        groups_first = sorted(found, key=lambda each: "ids" not in each)
+        return {each.pop("id"): next(iter(each.items())) for each in groups_first}
+
+    def _put(self, id_: str, name: str, text: str) -> None:
+        with translated(UNAVAILABLE):
+            self._table.put_item(Item={"id": id_, name: text})
+
+    def _read(self, id_: str, name: str) -> str:
+        with translated(UNAVAILABLE):
+            found = self._table.get_item(Key={"id": id_}, ConsistentRead=True)
+        if "Item" not in found:
+            message = f"the ledger lacks the item {id_}, which members of a group share"
+            raise Transient(UNAVAILABLE, message)
+        return str(found["Item"][name])
+
+
+def _named(kind: str, text: str) -> str:
+    return f"{kind}-{sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _is_usual(name: str, value: Any) -> bool:
+    return name in _USUAL_CHECK and value == _USUAL_CHECK[name]
+
+
+def _usual_key(item: Mapping[str, Any]) -> str:
+    return report_key(item.get("table", ""), item["id"], int(item.get("attempt", 1)))
+
+
+def _since(landed_at: str, time: str) -> int | str:
+    """Return the milliseconds from landing to a time, or the text if it would not come back."""
+    gone = datetime.fromisoformat(time).astimezone(UTC) - _parsed(landed_at)
+    milliseconds = round(gone / _MILLISECOND)
+    return milliseconds if _moment(landed_at, milliseconds) == time else time
+
+
+def _moment(landed_at: str, gone: int | str) -> str:
+    return gone if isinstance(gone, str) else times.text(_parsed(landed_at) + gone * _MILLISECOND)
+
+
+def _parsed(time: str) -> datetime:
+    return datetime.fromisoformat(time).astimezone(UTC)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

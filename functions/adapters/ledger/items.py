@@ -1,0 +1,148 @@
+"""An ingestion as DynamoDB's item, and back.
+
+Each kilobyte of an item is paid for at every write, in the table and in each of its indexes. So an
+item leaves out what has its default, and what the members of a large group have alike.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
+from functions.model.ingestion import ALERTED, Action, Approval, Ingestion, State
+from functions.model.ingestion_summary import IngestionSummary
+from lakegate.batch import BatchFile
+from lakegate.change import Change
+from lakegate.errors import Transient
+from lakegate.landing import LandedObject
+from lakegate.report import Reason
+
+# Raise it where a release without the change could not read an item, or must not work on it. What
+# such a release can leave alone needs no new number: it keeps attributes that it does not know.
+SCHEMA = 1
+SILENT = "silent"  # the value of `unrecorded` of what ended without a report
+BATCHES = "*"  # the value of `queue` of all batches, which may have several tables
+_LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
+_JSON = (
+    *("times", "check_counts", "checks", "group", "approval", "branches_to_delete", "replaced"),
+    *("change", "actions", "parts"),
+)
+_NUMBERS = (
+    *("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "updated_rows"),
+    "recorded",
+)
+_DERIVED = (
+    *("schema", "landed_day", "brief", "reason_code", "unfinished", "unrecorded", "queue"),
+    *(GROUP, COMMON),
+)
+_FIELDS = {f.name for f in dataclasses.fields(Ingestion)}
+_KNOWN = {*_FIELDS, *_LANDED, *_DERIVED}
+# An item without these is not to be understood.
+_ALWAYS = {"id", "landed", "state", "revision", "saved_at", "times", "checks", "announced"}
+_DEFAULTS = {
+    f.name: f.default_factory() if callable(f.default_factory) else f.default
+    for f in dataclasses.fields(Ingestion)
+    if f.name not in _ALWAYS
+}
+
+
+def to_item(ingestion: Ingestion) -> dict[str, Any]:
+    """Return the item that keeps an ingestion; of a large group's member the short one."""
+    item = whole_item(ingestion)
+    return packed(item) if is_large(ingestion.group) else item
+
+
+def whole_item(ingestion: Ingestion) -> dict[str, Any]:
+    """Return the item with all that it has in common with others."""
+    item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
+    unknown = item.pop("unknown")
+    item.pop("shared_intent")
+    item["revision"] = own_revision(ingestion)
+    usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
+    item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
+    landed = dataclasses.asdict(item.pop("landed"))
+    item |= {**unknown, "schema": SCHEMA, **landed}
+    if not item["etag"]:
+        del item["etag"]  # a key of an index, where "" is refused
+    item |= {name: json.dumps(item[name], default=_plain) for name in _JSON if name in item}
+    item["state"] = ingestion.state.value
+    item |= {
+        "landed_day": landed["landed_at"][:10],
+        "brief": IngestionSummary.of(ingestion).to_json(),
+    }
+    if ingestion.reason:
+        item["reason"] = ingestion.reason.message
+    return item | _keys(ingestion)
+
+
+def own_revision(ingestion: Ingestion) -> int:
+    """Return the revision of the ingestion's item, without the writes of its shared intent."""
+    return ingestion.revision - ingestion.shared_intent.revision
+
+
+def _keys(ingestion: Ingestion) -> dict[str, str]:
+    """Return the keys of the sparse indexes that the ingestion is in."""
+    found = {}
+    if ingestion.reason or ingestion.state in ALERTED:
+        found["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
+    if ingestion.unfinished:
+        found["unfinished"] = "yes"
+    if ingestion.needs_recording:
+        found["unrecorded"] = "yes"
+    elif ingestion.is_silent:
+        found["unrecorded"] = SILENT
+    if ingestion.is_waiting and ingestion.tables:
+        found["queue"] = BATCHES if ingestion.parts else ingestion.table
+    return found
+
+
+def size(ingestion: Ingestion) -> int:
+    """Return the bytes of an ingestion's item, as DynamoDB counts them."""
+    return sum(len(f"{name}{value}".encode()) for name, value in to_item(ingestion).items())
+
+
+def from_item(item: dict[str, Any]) -> Ingestion:
+    """Return the ingestion of a whole item; what is not written there has its default."""
+    fields = {name: value for name, value in item.items() if name in _FIELDS}
+    fields |= {name: json.loads(fields[name]) for name in _JSON if name in fields}
+    fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
+    landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
+    landed |= {"size": int(item["size"])}
+    return Ingestion(
+        **fields
+        | {
+            "landed": LandedObject(**landed),
+            "unknown": {name: value for name, value in item.items() if name not in _KNOWN},
+            "state": State(item["state"]),
+            "checks": tuple(fields["checks"]),
+            "group": tuple(fields.get("group", ())),
+            "replaced": tuple(fields.get("replaced", ())),
+            "actions": tuple(Action(**each) for each in fields.get("actions", ())),
+            "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
+            "approval": _approval(fields.get("approval")),
+            "change": Change(**fields["change"]) if fields.get("change") else None,
+            "parts": tuple(BatchFile(**part) for part in fields.get("parts", ())),
+        }
+    )
+
+
+def require_known(item: Mapping[str, Any]) -> None:
+    """Raise Transient NEWER_RELEASE if the item, as it is stored, is not to be understood."""
+    schema = int(item.get("schema", SCHEMA))
+    if schema > SCHEMA:
+        message = (
+            f"a newer release of lakegate wrote the ledger's item of {item['id']} "
+            f"(schema {schema}; this release knows {SCHEMA} at most): deploy that release, or a "
+            "later one"
+        )
+        raise Transient("NEWER_RELEASE", message)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    ours = isinstance(value, Action | Approval | Change | BatchFile)
+    return dataclasses.asdict(value) if ours else dict(value)
+
+
+def _approval(found: dict[str, Any] | None) -> Approval | None:
+    return Approval(**found | {"checks": tuple(found["checks"])}) if found else None

@@ -1,0 +1,265 @@
+"""Read the ledger: ingestions by id, and what its indexes list."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, timedelta
+from itertools import chain, islice
+from typing import Any
+
+from boto3.dynamodb.conditions import Attr, Key
+
+from functions.adapters.dynamodb import translated
+from functions.adapters.ledger.groups import Groups
+from functions.adapters.ledger.intents import group_item, intent_id, shared_intent, with_intent
+from functions.adapters.ledger.items import BATCHES, SILENT, from_item, require_known
+from functions.adapters.ledger.notes import UNAVAILABLE, Notes
+from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
+from functions.model.ingestion_summary import IngestionSummary
+from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
+
+_BATCH = 100  # the most keys of one BatchGetItem request
+
+
+class UnknownIngestion(LakegateError):
+    """The ledger has no ingestion with this id."""
+
+    def __init__(self, ingestion: str) -> None:
+        super().__init__("UNKNOWN_INGESTION", f"the ledger has no ingestion {ingestion!r}")
+
+
+class Reads(Notes):
+    """What the ledger has. Reads by id are consistent; an index may lag behind."""
+
+    def __init__(self, table: Any) -> None:
+        """Use boto3's DynamoDB Table resource."""
+        super().__init__(table)
+        self._groups = Groups(table)
+
+    def get(self, ingestion: str) -> Ingestion:
+        """Return the ingestion as last saved. Raises UnknownIngestion."""
+        with translated(UNAVAILABLE):
+            found = self._table.get_item(Key={"id": ingestion}, ConsistentRead=True)
+        if "Item" not in found:
+            raise UnknownIngestion(ingestion)
+        return self._ingestions([found["Item"]])[0]
+
+    def together(self, ids: Sequence[str]) -> list[Ingestion]:
+        """Return those of these ingestions that the ledger has, as last saved, in order."""
+        found = self._batches(ids, ConsistentRead=True)
+        by_id = {each.id: each for each in self._ingestions(found)}
+        return [by_id[id_] for id_ in ids if id_ in by_id]
+
+    def known(self, ids: list[str], *, consistent: bool = False) -> set[str]:
+        """Return those of `ids` that the ledger has.
+
+        An ingestion added a moment ago may be missing, unless `consistent`, which costs twice as
+        much.
+        """
+        read = {"ConsistentRead": True} if consistent else {}
+        return {str(item["id"]) for item in self._batches(ids, ProjectionExpression="id", **read)}
+
+    def unfinished(self, before: str) -> Iterator[Ingestion]:
+        """Yield ingestions with a step still due, last saved before `before` (ISO 8601).
+
+        The earliest landing comes first. An ingestion added a moment ago may be missing.
+        """
+        found = self._listed("due", Key("unfinished").eq("yes"))
+        return (each for each in found if each.unfinished and each.saved_at < before)
+
+    def due_landings(self, before: str) -> list[str]:
+        """Return when each unfinished ingestion landed that landed before a time, earliest first.
+
+        Times are ISO 8601 in UTC. An ingestion added a moment ago may be missing.
+        """
+        due = Key("unfinished").eq("yes") & Key("landed_at").lt(before)
+        found = self._items(
+            self._table.query,
+            IndexName="due",
+            KeyConditionExpression=due,
+            ProjectionExpression="landed_at",
+        )
+        return [str(each["landed_at"]) for each in found]
+
+    def needs_recording(self) -> Iterator[Ingestion]:
+        """Yield finished ingestions whose results main's tables may lack, earliest save first.
+
+        An ingestion saved a moment ago may be missing.
+        """
+        return self._unrecorded(Key("unrecorded").eq("yes"))
+
+    def silent(self, since: str) -> Iterator[Ingestion]:
+        """Yield ingestions that ended without a report and were saved since then (ISO 8601).
+
+        An ingestion saved a moment ago may be missing.
+        """
+        return self._unrecorded(Key("unrecorded").eq(SILENT) & Key("saved_at").gt(since))
+
+    def in_state(self, state: State) -> Iterator[Ingestion]:
+        """Yield the ingestions in one state, in no order.
+
+        The published and the ignored, of whom nobody reads many, are found by reading all.
+        """
+        if state in ALERTED:
+            return self._listed("failed", Key("state").eq(state.value))
+        if state in IN_FLIGHT:
+            return (each for each in self.unfinished("9999") if each.state is state)
+        return self._pages(self._table.scan, FilterExpression=Attr("state").eq(state.value))
+
+    def landed(self, since: str, until: str) -> Iterator[IngestionSummary]:
+        """Yield what landed from `since` to before `until` (ISO 8601, UTC), newest first.
+
+        An ingestion saved a moment ago may be missing.
+        """
+        for day in _days_back(since, until):
+            during = Key("landed_at").between(max(since, day), until)
+            found = self._items(
+                self._table.query,
+                IndexName="by_day",
+                KeyConditionExpression=Key("landed_day").eq(day) & during,
+                ProjectionExpression="brief",
+                ScanIndexForward=False,
+            )
+            summaries = (IngestionSummary.from_json(item["brief"]) for item in found)
+            yield from (each for each in summaries if each.landed_at < until)
+
+    def open_failures(self) -> Iterator[IngestionSummary]:
+        """Yield the failed ingestions that wait for a decision, oldest landing first."""
+        found = (
+            self._items(
+                self._table.query,
+                IndexName="failed",
+                KeyConditionExpression=Key("state").eq(state.value),
+                # Items lack what has its default.
+                FilterExpression=Attr("discarded").not_exists()
+                & Attr("superseded_by").not_exists(),
+                ProjectionExpression="brief",
+            )
+            for state in ALERTED
+        )
+        items = chain.from_iterable(found)
+        open_ = (IngestionSummary.from_json(item["brief"]) for item in items)
+        yield from sorted(open_, key=lambda each: each.landed_at)
+
+    def waiting(self, table: str) -> list[Ingestion]:
+        """Return the audited ingestions of a table, and those with priority, in no order.
+
+        Batches with a file of the table are included. The index may lag behind.
+        """
+        found = (*self._queue(table), *self._queue(BATCHES))
+        return [each for each in found if each.is_waiting and table in each.tables]
+
+    def first_waiting(self, table: str, most: int) -> list[Ingestion]:
+        """Return at most so many of those in a table's queue, the earliest landing first.
+
+        Batches are not among them. The index may lag behind.
+        """
+        condition = Key("queue").eq(table)
+        with translated(UNAVAILABLE):
+            page = self._table.query(
+                IndexName="waiting", KeyConditionExpression=condition, Limit=most
+            )
+        return [each for each in self._ingestions(page["Items"]) if each.is_waiting]
+
+    def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
+        """Yield other ingestions of objects with its etag and size, earliest landing first.
+
+        An ingestion added a moment ago may be missing.
+        """
+        if not ingestion.landed.etag:
+            return
+        condition = Key("etag").eq(ingestion.landed.etag)
+        index = self._items(
+            self._table.query,
+            IndexName="by_content",
+            KeyConditionExpression=condition,
+            ProjectionExpression="id, #size",
+            ExpressionAttributeNames={"#size": "size"},
+        )
+        ids = (i["id"] for i in index if i["size"] == ingestion.landed.size)
+        yield from self._as_saved(id_ for id_ in ids if id_ != ingestion.id)
+
+    def versions(self, landed: LandedObject) -> list[Ingestion]:
+        """Return the ingestions of a landed object's key, in no order, each as last saved.
+
+        An ingestion added a moment ago may be missing.
+        """
+        condition = Key("key").eq(landed.key)
+        index = self._items(self._table.query, IndexName="by_key", KeyConditionExpression=condition)
+        found = self.together([item["id"] for item in index])
+        return [each for each in found if each.landed.bucket == landed.bucket]
+
+    def all(self) -> Iterator[Ingestion]:
+        """Yield every ingestion, in no order."""
+        return self._pages(self._table.scan, FilterExpression=Attr("state").exists())
+
+    def _listed(self, index: str, condition: Any) -> Iterator[Ingestion]:
+        """Yield what an index lists, as last saved."""
+        keys = self._items(self._table.query, IndexName=index, KeyConditionExpression=condition)
+        return self._as_saved(key["id"] for key in keys)
+
+    def _as_saved(self, ids: Iterator[str]) -> Iterator[Ingestion]:
+        while some := list(islice(ids, _BATCH)):
+            yield from self.together(some)
+
+    def _unrecorded(self, condition: Any) -> Iterator[Ingestion]:
+        return self._pages(
+            self._table.query, IndexName="unrecorded", KeyConditionExpression=condition
+        )
+
+    def _queue(self, queue: str) -> Iterator[Ingestion]:
+        condition = Key("queue").eq(queue)
+        return self._pages(self._table.query, IndexName="waiting", KeyConditionExpression=condition)
+
+    def _ingestions(self, items: Iterable[dict[str, Any]]) -> list[Ingestion]:
+        """Return the ingestions of stored items, with the intents that groups have by now.
+
+        These are read after the items: so whoever left a group before is known to have closed it.
+        """
+        items = list(items)
+        for item in items:
+            require_known(item)
+        intents = self._batches([*filter(None, map(intent_id, items))], ConsistentRead=True)
+        known = {each["id"]: each for each in intents}
+        return [self._ingestion(item, known.get(intent_id(item), {})) for item in items]
+
+    def _ingestion(self, item: dict[str, Any], intent: dict[str, Any]) -> Ingestion:
+        whole = self._groups.whole(item)
+        if group := group_item(intent):
+            whole = with_intent(whole, intent, self._groups.ids(group))
+        found, shared = from_item(whole), shared_intent(intent_id(item), intent)
+        return found.but(shared_intent=shared, revision=found.revision + shared.revision)
+
+    def _batches(self, ids: Sequence[str], **what: Any) -> Iterator[dict[str, Any]]:
+        """Yield the existing items of these ids."""
+        name, client = self._table.name, self._table.meta.client
+        ids = list(dict.fromkeys(ids))  # DynamoDB refuses a key that is asked twice
+        for start in range(0, len(ids), _BATCH):
+            keys = [{"id": id_} for id_ in ids[start : start + _BATCH]]
+            wanted: dict[str, Any] = {name: {"Keys": keys, **what}}
+            while wanted:
+                with translated(UNAVAILABLE):
+                    answer = client.batch_get_item(RequestItems=wanted)
+                yield from answer["Responses"].get(name, [])
+                wanted = answer.get("UnprocessedKeys") or {}
+
+    def _pages(self, read: Any, **arguments: Any) -> Iterator[Ingestion]:
+        items = self._items(read, **arguments)
+        while some := list(islice(items, _BATCH)):
+            yield from self._ingestions(some)
+
+    def _items(self, read: Any, **arguments: Any) -> Iterator[dict[str, Any]]:
+        while True:
+            with translated(UNAVAILABLE):
+                page = read(**arguments)
+            yield from page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            arguments["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _days_back(since: str, until: str) -> Iterator[str]:
+    """Yield the days between two times, last day first."""
+    first, day = date.fromisoformat(since[:10]), date.fromisoformat(until[:10])
+    while day >= first:
+        yield day.isoformat()
+        day -= timedelta(days=1)

@@ -1,0 +1,1 @@
+"""What the service notes of itself from one run to the next."""

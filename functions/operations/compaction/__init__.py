@@ -1,0 +1,1 @@
+"""Compact tables, and publish that like any other change."""

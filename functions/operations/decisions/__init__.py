@@ -1,0 +1,1 @@
+"""Decide on failed ingestions: replay, publish anyway, discard, and what must hold before."""

@@ -1,0 +1,282 @@
+"""Decide on a rejected or errored ingestion: replay, publish anyway, discard.
+
+Each decision begins with one conditional write to the ledger, so that only one of several owners,
+commands and sweeps succeeds; the others get an error with the new state. The sweep, or the same
+command again, completes the steps after that write.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from functions.adapters.all import Adapters
+from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.ingestion_summary import status_text
+from functions.model.unreadable import must_run_again
+from functions.operations.decisions.preconditions import (
+    require_failed,
+    require_newest,
+    require_original,
+    require_publishable,
+    require_rows,
+)
+from functions.operations.decisions.withdrawal import withdrawn
+from functions.pipeline.outcome.finish import finish
+from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.publication.publish import publish
+from functions.pipeline.start.submit import submit
+from functions.telemetry import logger
+from lakegate.errors import LakegateError, Transient
+from lakegate.landing import branch_name
+
+_TRIES = 5
+_SWEEP = "the sweep continues it"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a decision; `left` names unfinished steps, "" where all is done."""
+
+    ingestion: Ingestion
+    left: str = ""
+
+
+def replay(
+    adapters: Adapters,
+    ingestion: Ingestion,
+    *,
+    by: str = "",
+    original: bool = False,
+    despite: str = "",
+) -> Outcome:
+    """Run the job again on a fresh branch, by the current contract or the original one.
+
+    The ledger records who asked. `despite` names the newer version of its key beside which it may
+    be published. Raises LakegateError when the ingestion is not rejected or errored, nor lost by
+    main, may not be run by such a contract, or has another newer version.
+    """
+    ingestion = withdrawn(adapters, ingestion)
+    require_failed(ingestion, "replayed")
+    require_newest(adapters, ingestion, despite, f"replay {ingestion.id}")
+    if original:
+        require_original(adapters, ingestion)
+
+    def decide(now: Ingestion) -> Ingestion:
+        replayed = _replayed(now, by, adapters.now(), original=original)
+        return replayed.but(despite=despite)
+
+    replayed = _save_decision(adapters, ingestion, decide)
+    try:
+        return Outcome(finish(adapters, submit(adapters, replayed)))
+    except LakegateError as error:
+        return Outcome(_latest(adapters, replayed), f"{error.message}; {_SWEEP}")
+
+
+def publish_anyway(
+    adapters: Adapters,
+    ingestion: Ingestion,
+    by: str,
+    reason: str,
+    *,
+    despite: str = "",
+    null_unreadable: bool = False,
+) -> Outcome:
+    """Publish rejected rows; the merge commit records who decided it, and why.
+
+    Rows with unparseable cells are left out; with `null_unreadable` they are published with null in
+    such cells. If the branch was written the other way, the job runs again. `despite` names the
+    newer version of its key beside which it may be published. Raises LakegateError when the
+    ingestion is not rejected, has no audited rows on its branch, or has another newer version.
+    """
+    if not by.strip() or not reason.strip():
+        message = "give your name and a reason: main's log records both"
+        raise LakegateError("NAME_NEEDED", message)
+    require_publishable(adapters, ingestion, despite)
+    report = report_of(adapters, ingestion)
+    checks = tuple(check.id for check in report.failed) if report else ()
+    as_wanted = report is None or not must_run_again(report, null_unreadable=null_unreadable)
+
+    def decide(now: Ingestion) -> Ingestion:
+        approved = _approved(now, by, reason, adapters.now(), checks).but(despite=despite)
+        return approved if as_wanted else _run_again(approved, null_unreadable=null_unreadable)
+
+    approved = _save_decision(adapters, ingestion, decide)
+    try:
+        if as_wanted:
+            return Outcome(publish(adapters, approved))
+        return Outcome(finish(adapters, submit(adapters, approved)))
+    except LakegateError as error:
+        return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
+
+
+def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:
+    """Delete the ingestion's branches; upkeep deletes the files that only they reached.
+
+    `before` skips ingestions that failed later. The ledger records who asked. Raises LakegateError
+    when the ingestion is not rejected or errored, or is already discarded completely.
+    """
+    marked = mark_discarded(adapters, ingestion, before, by)
+    try:
+        for branch in marked.branches_to_delete:
+            adapters.catalog.delete_branch(branch)
+        removed = _save_decision(
+            adapters, marked, lambda now: _removed(now, marked, adapters.now())
+        )
+    except LakegateError as error:
+        return Outcome(_latest(adapters, marked), error.message)
+    return Outcome(_notified(adapters, removed))
+
+
+def mark_discarded(
+    adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = ""
+) -> Ingestion:
+    """Mark it as discarded; the next `discard` or the daily clean-up deletes its branches.
+
+    Raises as `discard` does.
+    """
+    failed = withdrawn(adapters, ingestion)
+    return _save_decision(
+        adapters, failed, lambda now: _discarded(adapters, now, before or "~", by)
+    )
+
+
+def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
+    """Return those references that are branches of the ingestion, of all its attempts.
+
+    A branch that publishes several ingestions belongs to none of them; a re-audit's branch is its
+    own.
+    """
+    if not ingestion.table:
+        return {}
+    first = branch_name(ingestion.table, ingestion.landed.key, ingestion.id, attempt=1)
+    named = "" if ingestion.group else ingestion.branch
+    return {n: head for n, head in references.items() if n.startswith(first) or n == named}
+
+
+def _save_decision(
+    adapters: Adapters, ingestion: Ingestion, decide: Callable[[Ingestion], Ingestion]
+) -> Ingestion:
+    """Save a decision; when another process changed the ingestion, decide again.
+
+    `decide` raises LakegateError when the decision is no longer possible. A save that timed out but
+    was applied counts as done.
+    """
+    for _ in range(_TRIES):
+        wanted = decide(ingestion)
+        if wanted == ingestion:
+            return ingestion
+        try:
+            return adapters.ledger.save(wanted)
+        except Transient:
+            found = adapters.ledger.get(ingestion.id)
+            if found == wanted.but(revision=found.revision):
+                return found
+            if found.revision == ingestion.revision:
+                raise
+            if found.attempt != ingestion.attempt:
+                message = f"another process was faster: {status_text(found)}"
+                raise LakegateError("MOVED_ON", message) from None
+            ingestion = found
+    message = f"other processes keep changing ingestion {ingestion.id}: try again"
+    raise Transient("LEDGER_MOVED", message)
+
+
+def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
+    require_failed(now, "replayed")
+    if now.branches_to_delete:
+        message = f"its discard is unfinished: run `lakegate discard {now.id}`, then replay it"
+        raise LakegateError("DISCARD_UNFINISHED", message)
+    asked = now.acted("replay", by.strip(), at)
+    fresh = next_attempt(asked.step("replayed", at))
+    return fresh.but(
+        contract_pinned=original,
+        approval=None,
+        discarded=False,
+        superseded_by="",
+        alerted=False,
+        cleaned=False,
+    )
+
+
+def _run_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
+    """Return an approved ingestion with its job to run again, on a fresh branch."""
+    return next_attempt(approved).but(null_unreadable=null_unreadable)
+
+
+def next_attempt(now: Ingestion) -> Ingestion:
+    """Return the ingestion at the start of its next attempt; keep the branch of the last one."""
+    return now.but(
+        state=State.LANDED,
+        is_shared=False,
+        tries_from=now.attempt,
+        attempt=now.attempt + 1,
+        failures=0,
+        branch="",  # base_hash stays: main's commits since then are read
+        job_run="",
+        report_key="",
+        audited_hash="",
+        group=(),
+        duplicate_of="",
+        replaced=(),
+        replaced_rows=0,
+        updated_rows=0,
+        rows=0,
+        check_counts={},
+        checks=(),
+        reason=None,
+        null_unreadable=False,
+    )
+
+
+def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, ...]) -> Ingestion:
+    require_rows(now)
+    approval = Approval(by.strip(), reason.strip(), at, checks)
+    # Main's audit results are to show that it was published in the end.
+    recorded = min(now.recorded, now.attempt - 1)
+    asked = now.acted("publish", approval.by, at)
+    return asked.step(
+        "approved",
+        at,
+        state=State.AUDITED,
+        approval=approval,
+        recorded=recorded,
+        alerted=False,
+        cleaned=False,
+        superseded_by="",
+    )
+
+
+def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Ingestion:
+    require_failed(now, "discarded")
+    if now.branches_to_delete:
+        return now
+    if now.discarded:
+        raise LakegateError("DISCARDED", f"already discarded: {status_text(now)}")
+    if now.ended_at >= before:
+        raise LakegateError("TOO_YOUNG", f"it failed again recently: {status_text(now)}")
+    branches_to_delete = branches(now, adapters.catalog.references())
+    at = adapters.now()
+    asked = now.acted("discard", by.strip(), at)
+    return asked.step("discarded", at, discarded=True, branches_to_delete=branches_to_delete)
+
+
+def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:
+    if now.branches_to_delete != marked.branches_to_delete:
+        return now
+    # The discard has not been notified yet.
+    return now.step("removed", at, branches_to_delete={}, alerted=False)
+
+
+def _notified(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Return the ingestion after its final state was notified; the sweep retries a failure."""
+    try:
+        return finish(adapters, ingestion)
+    except LakegateError:
+        logger.exception("the sweep will notify", extra={"ingestion": ingestion.id})
+        return _latest(adapters, ingestion)
+
+
+def _latest(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    try:
+        return adapters.ledger.get(ingestion.id)
+    except Transient:
+        return ingestion

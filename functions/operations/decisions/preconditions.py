@@ -1,0 +1,156 @@
+"""Check what must hold before a decision on a failed ingestion."""
+
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import UnknownBranch
+from functions.adapters.s3 import Missing
+from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.ingestion_summary import status_text
+from functions.pipeline.outcome.versions import SUPERSEDED, newest_newer
+from functions.pipeline.start.contracts import outdated
+from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE, brought_besides
+from lakegate.errors import LakegateError
+
+
+def require_failed(now: Ingestion, done: str) -> None:
+    """Raise LakegateError NOT_FAILED unless it is rejected or errored.
+
+    `done` names the refused operation in the message.
+    """
+    if now.state not in ALERTED:
+        message = f"only a rejected or errored ingestion can be {done}: {status_text(now)}"
+        raise LakegateError("NOT_FAILED", message)
+
+
+def require_publishable(adapters: Adapters, ingestion: Ingestion, despite: str = "") -> None:
+    """Raise LakegateError where its rows cannot be published anyway."""
+    require_rows(ingestion)
+    require_branch(adapters, ingestion)
+    require_new(adapters, ingestion)
+    command = f"publish {ingestion.id} --by NAME --reason TEXT"
+    require_newest(adapters, ingestion, despite, command)
+
+
+def require_rows(now: Ingestion) -> None:
+    """Raise LakegateError unless audited rows wait on its branch.
+
+    The codes are NOT_FAILED, DISCARDED and NO_ROWS.
+    """
+    require_failed(now, "published anyway")
+    if now.discarded:
+        message = (
+            f"it was discarded and its rows deleted: `lakegate replay {now.id}` reads the file "
+            "again"
+        )
+        raise LakegateError("DISCARDED", message)
+    if now.state is State.ERRORED:
+        message = (
+            "its audit did not finish, so there are no audited rows to publish: fix the cause "
+            f"that its reason names, then `lakegate replay {now.id}`"
+        )
+        raise LakegateError("NO_ROWS", message)
+    if now.is_ordered and now.rows and not now.has_audited_rows:
+        message = (
+            "its rows could not be merged, as a key is null or ambiguous: its branch has them to "
+            "look at, beside the table's; drop a corrected file, or correct the contract and then "
+            f"`lakegate replay {now.id}`"
+        )
+        raise LakegateError("NO_ROWS", message)
+    if not now.has_audited_rows:
+        other = "submit another change" if now.change else "drop a corrected file"
+        message = (
+            "it was rejected before any row was written: correct the contract, then "
+            f"`lakegate replay {now.id}`, or {other}"
+        )
+        raise LakegateError("NO_ROWS", message)
+
+
+def require_new(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise LakegateError LIKELY_DUPLICATE where main may have a file of the batch already.
+
+    A batch that was rejected for this reason passes: its owner knows.
+    """
+    known = ingestion.reason and ingestion.reason.code == LIKELY_DUPLICATE
+    if not ingestion.parts or known:
+        return
+    other = brought_besides(ingestion, adapters.ledger.versions(ingestion.landed))
+    if other:
+        message = (
+            f"another manifest has some of the same files ({other.id}, {other.state}), which must "
+            "not be published twice: discard this batch, and drop the missing files as a new one"
+        )
+        raise LakegateError(LIKELY_DUPLICATE, message)
+
+
+def require_branch(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise LakegateError BRANCH_GONE where the branch with its rows is gone."""
+    try:
+        adapters.catalog.head(ingestion.branch)
+    except UnknownBranch as error:
+        require_rows(adapters.ledger.get(ingestion.id))  # another process may have been faster
+        message = (
+            f"its branch {ingestion.branch} is gone: `lakegate replay {ingestion.id}` creates it "
+            "again"
+        )
+        raise LakegateError("BRANCH_GONE", message) from error
+
+
+def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, command: str) -> None:
+    """Raise LakegateError SUPERSEDED where a newer version of its key is, or may be, published.
+
+    An owner confirms by naming that version as `despite`; the message shows it with `command`.
+    """
+    newer = newest_newer(adapters, ingestion)
+    if newer is None or (newer.id == despite and not ingestion.replaces):
+        return
+    is_published = newer.state is State.PUBLISHED
+    if ingestion.replaces and not is_published:
+        return  # in either order the newest version's rows stay
+    state = "is published" if is_published else f"is in flight ({newer.state})"
+    name, wait = ingestion.name, "" if is_published else "wait for its final state; or "
+    if ingestion.replaces:
+        message = (
+            f"a newer version of {name} {state}, as ingestion {newer.id}\nthe contract lets a "
+            "newer version replace it: drop this one again to publish its rows"
+        )
+    else:
+        risk = "main may get the same rows twice"
+        if ingestion.is_ordered:
+            risk = "these rows may be older than those that they would replace"
+        message = (
+            f"a newer version of {name} {state}, as ingestion {newer.id}: {risk}\n"
+            f"{wait}to publish both, `lakegate {command} --despite {newer.id}`"
+        )
+    raise LakegateError(SUPERSEDED, message)
+
+
+def require_original(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise LakegateError where it cannot be replayed by its original contracts.
+
+    NO_ORIGINAL_CONTRACT where one of them is gone, CONTRACT_OUTDATED where its rows would enter a
+    table in another way than those of files that land now.
+    """
+    for key, version in ingestion.contracts:
+        _require_version(adapters, key, version)
+    if changed := outdated(adapters, [ingestion]):
+        message = (
+            f"its contract says otherwise now where rows go ({changed}): by the original one they "
+            "could double others, or bring back columns\n"
+            f"replay it by the contract in force: `lakegate replay {ingestion.id}`"
+        )
+        raise LakegateError("CONTRACT_OUTDATED", message)
+
+
+def _require_version(adapters: Adapters, key: str, version: str) -> None:
+    if not key:
+        message = "its original contract is unknown: replay it with --contract current"
+        raise LakegateError("NO_ORIGINAL_CONTRACT", message)
+    if not version:
+        message = (
+            "the lake bucket keeps no versions of contracts: replay it with --contract current"
+        )
+        raise LakegateError("NO_ORIGINAL_CONTRACT", message)
+    try:
+        adapters.lake.contract_at(key, version)
+    except Missing as error:
+        message = f"its original contract is gone ({error.message}): replay with --contract current"
+        raise LakegateError("NO_ORIGINAL_CONTRACT", message) from error

@@ -1,0 +1,1 @@
+"""Compare the landing bucket, the ledger and main."""

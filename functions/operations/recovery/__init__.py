@@ -1,0 +1,1 @@
+"""Restore what the ledger or main lost."""

@@ -1,0 +1,93 @@
+"""Find landed objects that the ledger lacks, by a search that continues from sweep to sweep.
+
+Each sweep lists a part of the landing bucket, or all of a small one, and looks up in the ledger
+only what landed since the last round. The search is kept in the ledger:
+if the ledger is lost or set back, the search is too. docs/adr/0031-search.md has the argument.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+
+from functions.adapters.all import Adapters
+from functions.adapters.landing import LostPosition
+from functions.model.ingestion import Ingestion
+from functions.model.notes.search import Search
+from functions.operations.recovery.rebuild_ledger import restore
+from functions.telemetry import logger, metrics
+from lakegate.landing import LandedObject, ingestion_id
+
+PAGES = 50  # of a thousand versions each, listed by one sweep
+_MOST_UNKNOWN = 500  # after these no further page is listed: they take more than a minute
+
+
+def forgotten(
+    adapters: Adapters, before: str, pages: int = PAGES, *, everything: bool = False
+) -> Iterator[LandedObject]:
+    """Yield landed objects, older than `before`, that the ledger lacks and that left no trace.
+
+    Others are restored. Of the landing bucket so many pages are listed, from where the last call
+    stopped; the next call continues there once the ledger has all that was found. `everything`
+    begins again, looks up every version, and lists all pages.
+    """
+    search = (None if everything else adapters.ledger.search()) or Search.first(before)
+    pages = sys.maxsize if everything else pages
+    found, position = _unknown(adapters, search, before, pages)
+    lost = counted(restore(adapters, list(found.values())))
+    yield from (landed for id_, landed in found.items() if id_ not in lost)
+    is_complete = not found or found.keys() <= adapters.ledger.known(list(found), consistent=True)
+    if lost and search.since:  # a ledger that lost one ingestion may have lost more
+        adapters.ledger.save_search(Search.first(before))
+    else:
+        after = search.after(position, before, is_complete=is_complete)
+        adapters.ledger.save_search(after)
+
+
+def counted(restored: Iterator[Ingestion]) -> set[str]:
+    """Return the ids of restored ingestions, which are resumed later and not ingested again."""
+    ids = {ingestion.id for ingestion in restored}
+    if ids:
+        logger.error("restored ingestions that the ledger lost", extra={"restored": len(ids)})
+        metrics.add_metric("Restored", "Count", len(ids))
+    return ids
+
+
+def _unknown(
+    adapters: Adapters, search: Search, before: str, pages: int
+) -> tuple[dict[str, LandedObject], str]:
+    """Return what the ledger lacks of the next pages, by id, and the position after them.
+
+    Changes are few, so all of them are listed.
+    """
+    found = dict(_lacking(adapters, search, before, adapters.lake.changes()))
+    position = search.position
+    for _ in range(pages):
+        page, position = _page(adapters, position)
+        found.update(_lacking(adapters, search, before, page))
+        if not position or len(found) >= _MOST_UNKNOWN:
+            break
+    return found, position
+
+
+def _page(adapters: Adapters, position: str) -> tuple[list[LandedObject], str]:
+    """Return the versions after a position, and the next one; begin again if S3 does not know it.
+
+    A version that a position names may be deleted meanwhile.
+    """
+    try:
+        return adapters.landing.page(position)
+    except LostPosition as error:
+        logger.warning("the search begins again", extra={"why": error.message})
+        return adapters.landing.page("")
+
+
+def _lacking(
+    adapters: Adapters, search: Search, before: str, listed: Iterable[LandedObject]
+) -> Iterator[tuple[str, LandedObject]]:
+    """Yield those that the search looks up and the ledger lacks, with their ids."""
+    due = {
+        ingestion_id(landed): landed
+        for landed in listed
+        if search.looks_up(landed.landed_at, before)
+    }
+    known = adapters.ledger.known(list(due)) if due else ()
+    yield from ((id_, landed) for id_, landed in due.items() if id_ not in known)

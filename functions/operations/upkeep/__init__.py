@@ -1,0 +1,1 @@
+"""Delete what has expired, and what nobody can read."""

@@ -1,0 +1,1 @@
+"""Record final states, and do what is due then."""

@@ -1,0 +1,166 @@
+"""Compare the versions of one key: the newest, those that main has had, those to be replaced.
+
+And find where main still has the rows of a file in data files of their own.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from functions.adapters.all import Adapters
+from functions.model.commits import MAIN, NotOnMain
+from functions.model.ingestion import IN_FLIGHT, Ingestion, State
+from functions.model.merge_commit import commit_of, may_remove_files
+from functions.pipeline.outcome.reports import report_of
+from functions.telemetry import logger
+from lakegate import times
+from lakegate.change import retraction
+from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
+
+SUPERSEDED = "SUPERSEDED"
+
+
+@dataclass(frozen=True)
+class VersionStatus:
+    """The other versions of a key that main has had, compared with one version.
+
+    `on_main` are the ids of all that were published; `newer` says that one of them is newer; `live`
+    are the earlier ones whose rows no other version has replaced since.
+    """
+
+    on_main: frozenset[str] = frozenset()
+    newer: bool = False
+    live: tuple[Ingestion, ...] = ()
+
+    def is_settled_by(self, ingestion: Ingestion) -> bool:
+        """Return whether the ingestion's intent removes every earlier version's rows."""
+        return {each.id for each in self.live} <= set(ingestion.replaced)
+
+
+def is_newer(one: Ingestion, other: Ingestion) -> bool:
+    """Return whether `one` is the newer version of their key.
+
+    S3's sequencers decide, as hexadecimal numbers, if both came by an event; else the times they
+    landed; else, to have an order at all, the version ids.
+    """
+    a, b = one.landed, other.landed
+    if a.sequencer and b.sequencer and a.sequencer != b.sequencer:
+        width = max(len(a.sequencer), len(b.sequencer))
+        return a.sequencer.upper().rjust(width, "0") > b.sequencer.upper().rjust(width, "0")
+    return (a.landed_at, a.version) > (b.landed_at, b.version)
+
+
+def status_among(ingestion: Ingestion, published: Iterable[Ingestion]) -> VersionStatus:
+    """Return the status of `ingestion` among all `published` versions of its key."""
+    others = list(published)
+    gone = {id_ for each in others for id_ in each.replaced}
+    newer = {each.id for each in others if is_newer(each, ingestion)}
+    return VersionStatus(
+        on_main=frozenset(each.id for each in others),
+        newer=bool(newer),
+        live=tuple(each for each in others if each.id not in gone | newer),
+    )
+
+
+def read_status(adapters: Adapters, ingestion: Ingestion) -> VersionStatus:
+    """Return the status of the ingestion among the versions of its key in its table now.
+
+    Versions that were retracted do not count.
+    """
+    versions = adapters.ledger.versions(ingestion.landed)
+    others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
+    published = (each for each in others if is_on_main(adapters, each))
+    there = [each for each in published if not is_retracted(adapters, each)]
+    return status_among(ingestion, there)
+
+
+def newest_newer(
+    adapters: Adapters,
+    ingestion: Ingestion,
+    states: Collection[State] = (*IN_FLIGHT, State.PUBLISHED),
+) -> Ingestion | None:
+    """Return the newest version of its key that is newer and is in one of the states, or None.
+
+    By default these are the states of a version that is on main or may still be published.
+    """
+    found: Ingestion | None = None
+    for each in _others(adapters, ingestion):
+        if each.state in states and is_newer(each, found or ingestion):
+            found = each
+    return found
+
+
+def older_failures(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
+    """Return the failed older versions of its key that wait for a decision."""
+    others = _others(adapters, published)
+    return [each for each in others if each.is_open and is_newer(published, each)]
+
+
+def _others(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:
+    """Yield the other versions of its key that are, or may be, for one of its tables."""
+    tables = set(ingestion.tables)
+    for each in adapters.ledger.versions(ingestion.landed):
+        known = tables and each.tables
+        if each.id != ingestion.id and not (known and tables.isdisjoint(each.tables)):
+            yield each
+
+
+def retraction_of(adapters: Adapters, published: Ingestion) -> Ingestion | None:
+    """Return the request to remove the rows of a published file, None without one."""
+    request = retraction(published.table, published.id).landed(adapters.lake.bucket)
+    return next(iter(adapters.ledger.together([ingestion_id(request)])), None)
+
+
+def is_retracted(adapters: Adapters, published: Ingestion) -> bool:
+    """Return whether main removed the rows of a published file on request since."""
+    request = retraction_of(adapters, published)
+    return request is not None and is_on_main(adapters, request)
+
+
+def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
+    """Return whether a version was published: merged, even if the ledger does not say so yet."""
+    if version.state is not State.AUDITED:
+        return version.state is State.PUBLISHED
+    try:
+        commit_of(adapters.catalog.log(), version)
+    except NotOnMain:
+        return False
+    return True
+
+
+def told_apart(adapters: Adapters, published: Ingestion) -> str:
+    """Say at which commit of main the data files of a published file are all there, and only its.
+
+    Only commits that may remove data files are compared, back to the one that published it. "" if
+    that cannot be told, as for commits whose metadata is deleted.
+    """
+    try:
+        commit = _last_with_files(adapters, published)
+    except LakegateError as error:
+        logger.warning("cannot tell where a file's rows are apart", extra={"why": error.message})
+        return ""
+    if not commit:
+        return ""
+    return (
+        f". They are told apart at main@{commit}, for KeepDays after the change: "
+        f"`lakegate query --ref main@{commit} SQL`"
+    )
+
+
+def _last_with_files(adapters: Adapters, published: Ingestion) -> str:
+    """Return main's last commit that has all data files of a file, "" where none is known."""
+    report, table, found = report_of(adapters, published), published.table, ""
+    paths = {file.path for file in report.files} if report else set[str]()
+    kept_since = adapters.ledger.upkeep().kept_since
+    for commit, names in adapters.catalog.history():
+        is_old = times.text(datetime.fromisoformat(commit.time)) < kept_since
+        if is_old or commit.hash == published.merge_hash:
+            break
+        if table in names and may_remove_files(commit):
+            at = (f"{MAIN}@{each}" for each in (commit.parent, commit.hash))
+            removed = adapters.tables().change(table, *at).removed
+            found = found if paths.isdisjoint(removed) else commit.parent
+    if not found or not paths.issubset(adapters.tables().listed(table, f"{MAIN}@{found}")):
+        return ""
+    return found

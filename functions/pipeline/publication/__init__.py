@@ -1,0 +1,1 @@
+"""Bring what passed its audit to main, once and in order."""

@@ -1,0 +1,253 @@
+"""Publish an ingestion that passed its audit: merge its intent into main.
+
+intent := (branch, hash), kept in the ledger, changed only by a conditional write
+    merge the intent → applied now or before: published
+                     → refused, since main's table changed: register the files of all intents that
+                       wait for the table, and that main refuses too, on one fresh branch off main;
+                       make it the intent of all of them in one write; delete the old branches;
+                       merge again
+                     → refused, since main was set back past the branch's base: run the job again
+    the contract in force lets rows enter in another way: do not merge, run the job again
+
+An intent is replaced only once main is known to refuse its branch for ever, so of a branch and its
+successor only one can be published. docs/adr/0008-publishing-together.md has the whole argument.
+"""
+
+from functools import partial
+
+from functions.adapters.all import Adapters
+from functions.adapters.nessie import (
+    MAIN,
+    CannotRebase,
+    MergeConflict,
+    MetadataGone,
+    SetBack,
+    UnknownBranch,
+)
+from functions.model import merge_commit
+from functions.model.commits import NotOnMain
+from functions.model.ingestion import Ingestion, State
+from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
+from functions.pipeline.publication.fresh_branch import (
+    FreshBranch,
+    on_fresh_branch,
+    run_unpublished_again,
+)
+from functions.pipeline.publication.rebase import Unit, rebase, unit_of
+from functions.pipeline.publication.replace import given_way, prepare
+from functions.pipeline.publication.retry import may_try_again, run_again, run_all_again
+from functions.pipeline.publication.table_queue import keeps_order, must_wait, next_in_queue
+from functions.pipeline.start.contracts import outdated
+from functions.pipeline.start.landing_order import overtaken
+from functions.pipeline.start.submit import submit
+from functions.telemetry import logger, metrics
+from lakegate.errors import LakegateError, Transient
+from lakegate.landing import WRITTEN_BY_JOBS, fresh_branch, report_key
+from lakegate.report import Reason
+
+_MOST_TRIES = 20
+
+
+class _Unaudited(LakegateError):
+    """A branch holds other rows than its audit report says."""
+
+    def __init__(self, ingestion: Ingestion, found: str) -> None:
+        message = (
+            f"branch {ingestion.branch} holds more than was audited: {found}; "
+            f"find out who wrote there, then `lakegate replay {ingestion.id}`"
+        )
+        super().__init__("UNAUDITED_ROWS", message)
+
+
+def publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Merge exactly what was audited into main, finish, and publish those that waited for it.
+
+    Wait for ingestions of the table that have priority. Where main refuses it, audit it again if it
+    has checks of the whole table, or run a change again: both then leave their place to the next.
+    Raise Transient TABLE_BUSY if main's table changed again at each of several tries.
+    """
+    done = _publish(adapters, ingestion)
+    publish_next(adapters, done)
+    return done
+
+
+def publish_next(adapters: Adapters, done: Ingestion) -> None:
+    """Publish, one by one, the ingestions that waited for `done`."""
+    tried = {done.id}
+    while following := next_in_queue(adapters, done, tried):
+        tried.add(following.id)
+        try:
+            if following.is_held:
+                done = finish(adapters, submit(adapters, following))
+            else:
+                done = _publish(adapters, following)
+        except LakegateError as error:
+            logger.warning("left to the sweep", extra={"next": following.id, "why": error.message})
+            return
+
+
+def _publish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    done = _merged(adapters, ingestion)
+    return (finish_published if done.state is State.PUBLISHED else finish)(adapters, done)
+
+
+def _merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    elsewhere: set[str] = set()
+    refused = False
+    for _ in range(_MOST_TRIES):
+        ingestion, may_merge = _prepared(adapters, ingestion, refused=refused)
+        if not may_merge:
+            return ingestion
+        unit = unit_of(adapters, ingestion)
+        if not keeps_order(adapters, unit.members):
+            logger.warning("the job must run again", extra={"why": "its files are out of order"})
+            return run_unpublished_again(adapters, unit.members)
+        if changed := outdated(adapters, unit.members):
+            return _by_contract_in_force(adapters, unit, changed)
+        try:
+            return end_published(adapters, unit.members, _merge(adapters, unit))
+        except MergeConflict:
+            refused = True
+            ingestion = _next_intent(adapters, unit, elsewhere)
+        except (NotOnMain, SetBack) as why:
+            logger.warning("the job must run again", extra={"why": why.message})
+            return run_all_again(adapters, unit.members)
+        except (_Unaudited, CannotRebase) as why:
+            return end(adapters, ingestion, State.ERRORED, Reason(why.code, why.message))
+    tables = " or ".join(ingestion.tables)
+    message = (
+        f"{tables} changed on main {_MOST_TRIES} times while {ingestion.id} waited; "
+        "it will be tried again"
+    )
+    raise Transient("TABLE_BUSY", message)
+
+
+def _by_contract_in_force(adapters: Adapters, unit: Unit, changed: str) -> Ingestion:
+    """Run the jobs again, since rows would go elsewhere; a replay by the original, too."""
+    logger.warning("the contract in force is another", extra={"changed": changed})
+    free = [member.but(contract_pinned=False) for member in unit.members]
+    return run_unpublished_again(adapters, free)
+
+
+def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tuple[Ingestion, bool]:
+    """Return the ingestion as it is then, and whether it may be merged now.
+
+    Other versions of its key may keep it from main, or may have to be replaced. Others of its table
+    may have priority.
+    """
+    if ingestion.is_decided and (late := given_way(adapters, ingestion)):
+        return late, False
+    if not ingestion.group and (late := overtaken(adapters, ingestion)):
+        return late, False
+    if ingestion.replaces:
+        ingestion = prepare(adapters, ingestion, refused=refused)
+    may_merge = ingestion.state is State.AUDITED and not must_wait(adapters, ingestion)
+    return ingestion, may_merge
+
+
+def _merge(adapters: Adapters, unit: Unit) -> str:
+    """Return the hash of the commit on main that published the unit, now or before.
+
+    Raise MergeConflict, NotOnMain or SetBack, and _Unaudited if the branch holds other rows.
+    """
+    members, merged = unit.members, ""
+    _delete_incomplete(adapters, unit)
+    try:
+        if unit.complete and unit.intent.branch.startswith(WRITTEN_BY_JOBS):
+            _require_audited(adapters, unit)
+        merged = _merge_intent(adapters, unit)
+    except (UnknownBranch, MetadataGone):
+        logger.info("the branch is gone: main's log tells whether it was merged")
+    return merged or merge_commit.commit_of(adapters.catalog.log(), members[0]).hash
+
+
+def _delete_incomplete(adapters: Adapters, unit: Unit) -> None:
+    """Delete the branch of a unit whose commit would not name all ingestions that it publishes."""
+    if not unit.complete:
+        adapters.catalog.delete_branch(unit.intent.branch)
+
+
+def _merge_intent(adapters: Adapters, unit: Unit) -> str:
+    """Merge the audited hash; return the commit on main, "" where main has these rows already."""
+    members = unit.members
+    return adapters.catalog.merge(
+        unit.intent.branch,
+        unit.intent.hash,
+        members[0].base_hash,
+        merge_commit.message(members),
+        merge_commit.properties(members),
+    )
+
+
+def _require_audited(adapters: Adapters, unit: Unit) -> None:
+    """Raise _Unaudited unless the intent changes only its tables, by the rows of the report.
+
+    The job checks the same; this is a second check, since others with the job's token can write
+    there.
+    """
+    first, at = unit.members[0], unit.intent.hash
+    if strange := adapters.catalog.changed_tables(first.base_hash, at) - set(first.tables):
+        raise _Unaudited(first, f"it also changes {', '.join(sorted(strange))}")
+    for table, expected in merge_commit.expected_gains(unit.members).items():
+        before, after = (
+            adapters.tables().rows(table, f"{MAIN}@{hash_}").live for hash_ in (first.base_hash, at)
+        )
+        if after - before != expected:
+            raise _Unaudited(first, f"{table} gains {after - before:,} rows, not {expected:,}")
+
+
+def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
+    """Take the first step towards another intent for a unit that main refused."""
+    first = refused.members[0]
+    if first.replaces:
+        return first  # which `prepare` will see to
+    # What these change, or look at, is another table now.
+    if first.change or first.takes_turns or (first.parts and first.checks_whole_table):
+        return run_all_again(adapters, refused.members)
+    if first.checks_whole_table:
+        return audit_again(adapters, first)
+    return rebase(adapters, refused, elsewhere)
+
+
+# Audit checks of the whole table again, where main refuses a branch since its table moved on.
+#
+# The files are registered on a fresh branch off main, by metadata alone; a job run then scans
+# what main gained since, and only that. Until it has passed, the ingestion is not audited, so it
+# cannot be merged. docs/adr/0012-whole-table-checks.md has the whole argument.
+
+
+def audit_again(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
+    """Start a job run that audits a refused ingestion on a fresh branch; return it as it is then.
+
+    Where main's table cannot take its files, the whole job runs again.
+    """
+    if not may_try_again(adapters, ingestion):
+        return run_again(adapters, ingestion)
+    fresh = fresh_branch(ingestion.table, ingestion.id, adapters.token())
+    now = on_fresh_branch(adapters, fresh, [ingestion], partial(_register, adapters, ingestion))
+    return submit(adapters, now) if now.branch == fresh else now
+
+
+def _register(adapters: Adapters, ingestion: Ingestion, fresh: FreshBranch) -> tuple[str, ...]:
+    """Register its files on the fresh branch, and save that they are to be audited there.
+
+    Raise CannotRebase where the table cannot take them, Moved where another process was faster.
+    """
+    failed = adapters.tables().append_again(ingestion.table, [ingestion.intent], fresh.name)
+    if ingestion.intent in failed:
+        raise failed[ingestion.intent]
+    attempt = ingestion.attempt + 1
+    registered = ingestion.step(
+        "entered",
+        adapters.now(),
+        state=State.BRANCHED,
+        attempt=attempt,
+        branch=fresh.name,
+        base_hash=fresh.base,
+        audited_hash=adapters.catalog.head(fresh.name),
+        reaudit_base=ingestion.base_hash,
+        report_key=report_key(ingestion.table, ingestion.id, attempt),
+    )
+    adapters.ledger.save(registered)
+    metrics.add_metric("AuditsAgain", "Count", 1)
+    return ()  # `submit` deletes the branches that it replaces

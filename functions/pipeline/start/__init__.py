@@ -1,0 +1,1 @@
+"""Take a landed object in, and start its attempt."""

@@ -1,0 +1,1 @@
+"""Record what a job run found, and decide what that means."""

@@ -1,0 +1,1 @@
+"""A Slack that runs here, as strict as the real one."""

@@ -1,0 +1,1 @@
+"""Spark as EMR Serverless would run it."""

@@ -1,0 +1,80 @@
+"""A person discards by the stage's function, without the publisher's token."""
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from botocore.exceptions import NoCredentialsError
+
+from access.deployment import discarding
+from functions.expire import answer
+from functions.operations.decisions.failed import Outcome
+from lakegate.errors import LakegateError
+from tests.fakes import wire
+from tests.fakes.job import rejected
+from tests.fakes.scenario import FIRST, Scenario
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+
+@dataclass
+class InvokedExpire:
+    """Lambda with the function `expire` of a deployment."""
+
+    deployment: Scenario
+
+    def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
+        assert FunctionName == "lakegate-dev-expire"
+        found = json.dumps(answer(self.deployment.adapters, json.loads(Payload)))
+        return {"Payload": io.BytesIO(found.encode())}
+
+
+class Refused:
+    """A Lambda that the caller may not use."""
+
+    def invoke(self, **request: Any) -> dict[str, Any]:
+        raise NoCredentialsError
+
+
+def discarded(deployment: Scenario, client: Any, ingestion: str) -> Outcome:
+    """Return the outcome of Ann's request."""
+    ledger: Any = deployment.ledger
+    return discarding.discard(client, "lakegate-dev-expire", ledger, ingestion, "Ann")
+
+
+def test_the_outcome_is_that_of_ones_own_discard(deployment: Scenario) -> None:
+    """The ingestion afterwards comes back as a value, and its branch is deleted."""
+    deployment.ended(FIRST)
+    bad = deployment.ended(script=rejected)
+    outcome = discarded(deployment, InvokedExpire(deployment), bad.id)
+    assert outcome.ingestion == deployment.ingestion(bad)
+    assert outcome.ingestion.discarded
+    assert not deployment.catalog.branches("ingest/")
+
+
+def test_a_refusal_keeps_its_code(deployment: Scenario) -> None:
+    """The function's refusal is raised with its own code and message."""
+    published = deployment.ended(FIRST)
+    with pytest.raises(LakegateError, match="NOT_FAILED"):
+        discarded(deployment, InvokedExpire(deployment), published.id)
+
+
+def test_a_function_that_cannot_be_invoked_is_named(deployment: Scenario) -> None:
+    """Without the right to invoke it nothing changes, and the error names the function."""
+    bad = deployment.ended(script=rejected)
+    with pytest.raises(LakegateError, match="lakegate-dev-expire cannot be invoked"):
+        discarded(deployment, Refused(), bad.id)
+    assert deployment.ingestion(bad) == bad
+
+
+def test_who_may_not_take_the_role_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the role and the missing right."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", wire.nobody())
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    role = "arn:aws:iam::123456789012:role/CleanUpRole"
+    with pytest.raises(LakegateError, match=f"(?s){role}.*sts:AssumeRole") as refusal:
+        discarding.client_of(role)
+    assert refusal.value.code == "NO_CLEAN_UP_ROLE"

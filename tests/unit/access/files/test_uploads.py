@@ -1,0 +1,123 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from access.files.uploads import BadTarget, Target, chosen, drop, put, put_batch
+from lakegate.contract.model import Contract, parse
+from lakegate.errors import LakegateError
+from lakegate.landing import ingestion_id
+from tests.fakes.deployment import ORDERS, Deployment
+
+_ORDERS = parse(ORDERS, "orders")
+_BASKETS = parse(ORDERS.replace("shop.orders", "shop.baskets"), "baskets")
+
+
+def test_what_was_put_is_what_the_pipeline_will_find(tmp_path: Path) -> None:
+    """The id printed on upload is the id of the ingestion."""
+    deployment = Deployment()
+    (tmp_path / "a.csv").write_bytes(b"id\n1\n")
+
+    item = put(deployment.adapters, tmp_path / "a.csv", "shop/orders/ü +.csv")
+
+    (landed,) = deployment.landing.landed()
+    assert (landed.key, landed.size) == ("shop/orders/ü +.csv", 5)
+    assert item.ingestion.id == ingestion_id(landed)
+
+
+def test_the_contract_is_the_only_one_or_that_of_the_table() -> None:
+    """With one contract in force no table has to be named; of several the table selects one."""
+    assert chosen([_ORDERS], "") is _ORDERS
+    assert chosen([_ORDERS, _BASKETS], "shop.baskets") is _BASKETS
+
+
+@pytest.mark.parametrize(
+    ("contracts", "table", "said"),
+    [
+        ([], "", "none"),
+        ([_ORDERS, _BASKETS], "", "shop.baskets, shop.orders"),
+        ([_ORDERS], "shop.baskets", "Tables with a contract: shop.orders"),
+    ],
+)
+def test_an_ambiguous_target_is_refused(contracts: list[Contract], table: str, said: str) -> None:
+    """An ambiguous target raises an error that lists the tables."""
+    with pytest.raises(LakegateError, match="WHICH_KEY") as caught:
+        chosen(contracts, table)
+
+    assert said in caught.value.message
+
+
+def test_a_manifests_files_are_uploaded_before_it(tmp_path: Path) -> None:
+    """The files of a batch land before its manifest, so that it is published at once."""
+    deployment = Deployment()
+    folder = tmp_path / "monday"
+    folder.mkdir()
+    for name in ("orders.parquet", "more.parquet"):
+        (folder / name).write_bytes(name.encode())
+    listed = [{"key": f"{name}.parquet", "table": "shop.orders"} for name in ("orders", "more")]
+    (folder / "_manifest.json").write_text(json.dumps({"files": listed}))
+
+    item = put_batch(deployment.adapters, folder / "_manifest.json")
+
+    times = {landed.key: landed.landed_at for landed in deployment.landing.landed()}
+    manifest = times.pop("batches/monday/_manifest.json")
+    assert set(times) == {"batches/monday/orders.parquet", "batches/monday/more.parquet"}
+    assert all(time <= manifest for time in times.values())
+    deployment.send_upload(item.ingestion.landed)
+    deployment.deliver()
+    assert [part.key for part in deployment.ledger.get(item.ingestion.id).parts] == [
+        "orders.parquet",
+        "more.parquet",
+    ]
+
+
+def test_a_manifest_whose_file_is_not_here_uploads_nothing(tmp_path: Path) -> None:
+    """A manifest with a missing file raises an error before any upload."""
+    deployment = Deployment()
+    manifest = tmp_path / "_manifest.json"
+    manifest.write_text('{"files": [{"key": "gone.csv", "table": "shop.orders"}]}')
+
+    with pytest.raises(LakegateError, match=r"cannot read .*gone\.csv: .*\nNothing was uploaded"):
+        put_batch(deployment.adapters, manifest)
+
+    assert list(deployment.landing.landed()) == []
+
+
+def test_a_file_lands_under_the_only_contract(tmp_path: Path) -> None:
+    """Without table and key, a file lands in the landing prefix of the only contract."""
+    deployment = Deployment()
+    (tmp_path / "a.csv").write_bytes(b"id\n1\n")
+
+    (item,) = drop(deployment.adapters, [tmp_path / "a.csv"], Target())
+
+    assert item.ingestion.landed.key == "shop/orders/a.csv"
+
+
+@pytest.mark.parametrize(
+    ("names", "target", "said"),
+    [
+        (["a.csv"], Target("shop.orders", "a/"), "not both"),
+        (["a.csv", "b.csv"], Target(key="a"), "must end in /"),
+        (["_manifest.json", "b.csv"], Target(), "alone"),
+        (["_manifest.json"], Target("shop.orders"), "names the tables"),
+        (["_manifest.json"], Target(key="a/"), "batches/NAME/"),
+        ([], Target(), "name a file"),
+    ],
+)
+def test_an_unfit_target_uploads_nothing(names: list[str], target: Target, said: str) -> None:
+    """Files that cannot land at a target are refused before anything is read."""
+    deployment = Deployment()
+    with pytest.raises(BadTarget, match=said):
+        drop(deployment.adapters, [Path(name) for name in names], target)
+    assert list(deployment.landing.landed()) == []
+
+
+def test_a_missing_file_uploads_no_other(tmp_path: Path) -> None:
+    """Of several files none lands if one is missing, so that all can be dropped again."""
+    deployment = Deployment()
+    (tmp_path / "a.csv").write_bytes(b"id\n1\n")
+
+    with pytest.raises(LakegateError, match=r"there is no file .*b\.csv\nNothing was uploaded"):
+        drop(deployment.adapters, [tmp_path / "a.csv", tmp_path / "b.csv"], Target())
+
+    assert list(deployment.landing.landed()) == []

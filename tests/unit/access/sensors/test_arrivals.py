@@ -1,0 +1,85 @@
+"""What other programs wait for is found in the ledger and in main's log."""
+
+import pytest
+
+from access.sensors.arrivals import NotPublished, gained, is_published, known, landed
+from functions.operations.decisions.failed import discard, publish_anyway
+from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.job import rejected
+
+KEY = "shop/orders/a.parquet"
+
+
+@pytest.fixture
+def deployment() -> Deployment:
+    return Deployment()
+
+
+def test_the_newest_version_of_a_key_counts(deployment: Deployment) -> None:
+    """A key is waited for until it lands; then its newest version decides."""
+    ledger = deployment.adapters.ledger
+    assert landed(ledger, "landing", KEY) is None
+    assert not is_published(None, patient=False)
+    deployment.land(KEY, script=rejected)
+    deployment.settle()
+    deployment.land(KEY, b"newer")
+    deployment.settle()
+    found = landed(ledger, "landing", KEY)
+    assert found
+    assert is_published(found, patient=False)
+    assert known(ledger, found.id) == found
+    assert known(ledger, "0" * 32) is None
+
+
+def test_a_rejected_file_fails_the_wait_or_is_waited_for(deployment: Deployment) -> None:
+    """It fails with its reason, or is waited for while somebody can still decide."""
+    deployment.land(KEY, script=rejected)
+    deployment.settle()
+    found = landed(deployment.adapters.ledger, "landing", KEY)
+    assert found
+    with pytest.raises(NotPublished, match=rf"(?s){KEY} is not published: .*CHECKS_FAILED.*show"):
+        is_published(found, patient=False)
+    assert not is_published(found, patient=True)
+    discard(deployment.adapters, found, by="Ada")
+    settled = known(deployment.adapters.ledger, found.id)
+    with pytest.raises(NotPublished, match="discarded"):
+        is_published(settled, patient=True)
+
+
+def test_an_approved_file_ends_the_wait(deployment: Deployment) -> None:
+    """What somebody publishes anyway is published."""
+    deployment.land(KEY, script=rejected)
+    deployment.settle()
+    found = landed(deployment.adapters.ledger, "landing", KEY)
+    assert found
+    publish_anyway(deployment.adapters, found, by="Ada", reason="a refund")
+    deployment.settle()
+    assert is_published(known(deployment.adapters.ledger, found.id), patient=True)
+
+
+def test_main_is_read_from_where_the_last_look_ended(deployment: Deployment) -> None:
+    """Each published file is found once, in main's order; nothing of the time before the first."""
+    catalog = deployment.adapters.catalog
+    deployment.land(KEY)
+    deployment.settle()
+    assert gained(catalog, TABLE, "")[0] == []
+    _, began = gained(catalog, TABLE, "")
+    for name in ("b", "c"):
+        deployment.land(f"shop/orders/{name}.parquet", name.encode())
+        deployment.settle()
+    catalog.append("main", TABLE, "s3://lake/other.parquet")  # type: ignore[attr-defined]
+    found, newest = gained(catalog, TABLE, began)
+    assert [each.object[-9:] for each in found] == ["b.parquet", "c.parquet"]
+    assert all(each.rows > 0 for each in found)
+    assert gained(catalog, "shop.returns", began) == ([], newest)
+    assert gained(catalog, TABLE, newest) == ([], newest)
+
+
+def test_a_batch_counts_for_its_tables(deployment: Deployment) -> None:
+    """A batch is found by each of its tables, with the rows for it."""
+    began = gained(deployment.adapters.catalog, TABLE, "")[1]
+    deployment.batch("day", {"a.parquet": TABLE})
+    deployment.settle()
+    (found,) = gained(deployment.adapters.catalog, TABLE, began)[0]
+    assert found.object.endswith("_manifest.json")
+    assert found.rows > 0

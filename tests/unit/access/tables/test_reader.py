@@ -1,0 +1,63 @@
+"""The table reader's errors."""
+
+import json
+
+import pytest
+
+from access.tables.reader import Reader
+from lakegate.errors import LakegateError
+from tests.fakes.wire import answering
+
+_JSON = b'{"defaults": {}, "overrides": {}, "namespaces": []}'
+_EMPTY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+
+
+def test_a_name_without_a_namespace_is_no_table() -> None:
+    """A name without a namespace raises an error that lists the tables."""
+    with answering(_EMPTY % (len(_JSON), _JSON)) as address:
+        reader = Reader(address, "token", "main")
+        with pytest.raises(LakegateError, match=r"UNKNOWN_TABLE.*its tables are: none"):
+            reader.state("orders")
+
+
+def test_a_state_whose_files_are_deleted_says_how_long_states_are_kept() -> None:
+    """A read of a state of main that is too old says that upkeep deleted its files."""
+    body = json.dumps({**json.loads(_JSON), "metadata-location": "", "metadata": _TABLE}).encode()
+    with answering(_EMPTY % (len(body), body)) as address:
+        reader = Reader(address, "token", "main@abc")
+        with pytest.raises(LakegateError, match=r"FILE_GONE.*for KeepDays"):
+            reader.all_rows("shop.orders")
+
+
+_TABLE = {
+    "format-version": 2,
+    "table-uuid": "0f0e0d0c-1111-2222-3333-444455556666",
+    "location": "file:///nowhere",
+    "last-sequence-number": 1,
+    "last-updated-ms": 1,
+    "last-column-id": 1,
+    "schemas": [
+        {
+            "type": "struct",
+            "schema-id": 0,
+            "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}],
+        }
+    ],
+    "current-schema-id": 0,
+    "partition-specs": [{"spec-id": 0, "fields": []}],
+    "default-spec-id": 0,
+    "last-partition-id": 999,
+    "default-sort-order-id": 0,
+    "sort-orders": [{"order-id": 0, "fields": []}],
+    "current-snapshot-id": 7,
+    "snapshots": [
+        {
+            "snapshot-id": 7,
+            "sequence-number": 1,
+            "timestamp-ms": 1,
+            "summary": {"operation": "append"},
+            "manifest-list": "file:///nowhere/metadata/snap-7.avro",
+            "schema-id": 0,
+        }
+    ],
+}

@@ -1,0 +1,27 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import typer
+
+from cli.console.options import since
+
+
+@pytest.mark.parametrize("text", ["2026-03-01T12:00+00:00", "2026-03-01T13:00:00+01:00"])
+def test_a_time_is_read_in_its_zone(text: str) -> None:
+    """`--since` takes a time with its zone."""
+    assert since(text) == "2026-03-01T12:00:00.000+00:00"
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90min", 5400), ("36h", 129_600), ("7d", 604_800)])
+def test_a_time_may_be_so_long_ago(text: str, seconds: int) -> None:
+    """`--since` takes minutes, hours and days before now."""
+    then = datetime.fromisoformat(since(text))  # first: it is from before this moment
+    gone = datetime.now(UTC) - then
+    assert timedelta() <= gone - timedelta(seconds=seconds) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "2026-13-01", "-7d"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    """Anything else is refused with examples."""
+    with pytest.raises(typer.BadParameter, match="36h"):
+        since(text)

@@ -1,0 +1,68 @@
+"""Output of `lakegate backfill`."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from access.files.backfill import Handled, Progress, Step
+from cli.files.backfill import report
+from functions.adapters.landing import Source
+from functions.model.ingestion import State
+from tests.unit.cli.cli_examples import REJECTED
+
+
+def _handled(step: Step, number: int = 0) -> Handled:
+    source = Source("old", f"orders/{step.name}-{number}.csv", "etag", 5)
+    return Handled(source, f"shop/orders/{step.name}-{number}.csv", step)
+
+
+PROGRESS = Progress(
+    steps=Counter({Step.PUBLISHED: 1, Step.TAKEN: 1, Step.COPIED: 1}),
+    skipped=(_handled(Step.PUBLISHED), _handled(Step.TAKEN)),
+    ended=Counter({State.PUBLISHED: 1, State.REJECTED: 1}),
+    failed=(REJECTED,),
+)
+
+
+def shown(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what was printed, whatever the width of the terminal."""
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_each_file_that_was_not_copied_is_shown_with_its_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What needs a decision is told apart from what needs none."""
+    report(PROGRESS, as_json=False)
+    printed = shown(capsys)
+    address = "s3://old/orders/PUBLISHED-0.csv → shop/orders/PUBLISHED-0.csv"
+    assert f"skipped, published before: {address}" in printed
+    assert "did not land, key taken by another file: s3://old/orders/TAKEN-0.csv" in printed
+    assert printed.count("TAKEN-0.csv") == 2
+
+
+def test_many_skipped_files_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Twenty are shown, and the way to see all."""
+    many = tuple(_handled(Step.IGNORED, number) for number in range(25))
+    report(replace(PROGRESS, skipped=many), as_json=False)
+    printed = shown(capsys)
+    assert printed.count("ignored by name:") == 20
+    assert "5 more were skipped: --json lists all of them" in printed
+
+
+def test_json_lists_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """The document has every file that was not copied, its reason, and what failed."""
+    many = tuple(_handled(Step.IGNORED, number) for number in range(25))
+    report(replace(PROGRESS, skipped=(*PROGRESS.skipped, *many)), as_json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["skipped"]) == 27
+    assert document["skipped"][1] == {
+        "source": "s3://old/orders/TAKEN-0.csv",
+        "key": "shop/orders/TAKEN-0.csv",
+        "reason": "key taken by another file",
+    }
+    assert (document["left"], document["ended"]) == (1, {"published": 1, "rejected": 1})
+    assert document["steps"]["published before"] == 1
+    assert [each["id"] for each in document["failed"]] == [REJECTED.id]

@@ -1,0 +1,68 @@
+"""Output and exit codes of `lakegate replay`, `publish`, `discard` and `expire`."""
+
+from collections.abc import Callable
+
+import pytest
+import typer
+
+from cli.console.options import confirm
+from cli.ingestions import decide
+from functions.operations.decisions.failed import Outcome
+from tests.unit.cli.cli_examples import AUDITED, PUBLISHED, REJECTED, SUBMITTED
+
+
+def shown(call: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Return the exit code and both outputs of a call."""
+    code = 0
+    try:
+        call()
+    except typer.Exit as ending:
+        code = ending.exit_code
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+AWAY = "Nessie did not answer; the sweep continues it"
+LEFT = "Nessie did not answer"
+
+
+def by_ann(outcome: Outcome) -> None:
+    decide.report_publish(outcome, "Ann")
+
+
+@pytest.mark.parametrize(
+    ("report", "outcome", "code", "printed", "warning"),
+    [
+        (decide.report_replay, Outcome(SUBMITTED), 0, "started attempt 1 of [red] März.csv", ""),
+        (decide.report_replay, Outcome(SUBMITTED), 0, "lakegate show 0123456789ab", ""),
+        (by_ann, Outcome(PUBLISHED), 0, f"1,842 rows of [red] März.csv as {'d' * 64}", ""),
+        (by_ann, Outcome(PUBLISHED, AWAY), 0, "published 1,842 rows", f"not deleted yet: {LEFT}"),
+        (by_ann, Outcome(AUDITED, AWAY), 0, "by Ann; publishing", f"but not finished: {LEFT}"),
+        (by_ann, Outcome(REJECTED), 3, "approved by Ann; rejected", ""),
+        (decide.report_discard, Outcome(REJECTED), 0, "März.csv: its branches are deleted", ""),
+        (decide.report_discard, Outcome(REJECTED, "S3 is away"), 1, "", "completely: S3 is away"),
+        (decide.report_discard, Outcome(REJECTED, "S3"), 1, "", f"lakegate discard {REJECTED.id}"),
+    ],
+)
+def test_an_outcome_is_reported_with_what_is_left_to_do(
+    capsys: pytest.CaptureFixture[str],
+    report: Callable[[Outcome], None],
+    outcome: Outcome,
+    code: int,
+    printed: str,
+    warning: str,
+) -> None:
+    """The output has the result and a warning for unfinished work; a failure has its exit code."""
+    ended, out, err = shown(lambda: report(outcome), capsys)
+    assert ended == code
+    assert printed in out
+    assert warning in err
+    assert bool(err) is bool(warning)
+
+
+def test_nothing_is_deleted_without_consent(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a terminal to ask at, a deletion needs --yes."""
+    with pytest.raises(typer.BadParameter, match="--yes"):
+        confirm("Delete it?", yes=False)
+    confirm("Delete it?", yes=True)
+    assert capsys.readouterr() == ("", "")

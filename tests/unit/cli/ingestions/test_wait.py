@@ -1,0 +1,81 @@
+import io
+from dataclasses import replace
+
+import pytest
+import typer
+from rich.console import Console
+
+from access.ingestions.follow import TrackedIngestion, dropped
+from cli.ingestions.wait import exit_code, explain, stopped, wait_for
+from functions.model.ingestion import Ingestion
+from lakegate.landing import ingestion_id
+from lakegate.report import AuditReport
+from tests.fakes.deployment import Deployment
+from tests.fakes.examples import REPORT
+from tests.fakes.faults import Fault
+from tests.unit.cli.cli_examples import ERRORED, IGNORED, PUBLISHED, QUEUED, REJECTED
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        ([PUBLISHED], 0),
+        ([REJECTED], 3),
+        ([ERRORED], 4),
+        ([IGNORED], 5),
+        ([PUBLISHED, REJECTED, PUBLISHED], 3),
+        ([ERRORED, REJECTED], 4),
+    ],
+)
+def test_the_exit_code_is_that_of_the_worst_state(ended: list[Ingestion], code: int) -> None:
+    """The exit code distinguishes the final states; with several files the worst counts."""
+    assert exit_code([TrackedIngestion(ingestion) for ingestion in ended]) == code
+
+
+def remarks(ingestion: Ingestion, report: AuditReport | None = None) -> str:
+    """Return what is said about an ingestion that was waited for."""
+    deployment = Deployment()
+    if report:
+        deployment.lake.put_report(ingestion.report_key, report.to_json())
+    said = io.StringIO()
+    explain(Console(file=said, width=200), deployment.adapters, [TrackedIngestion(ingestion)])
+    return said.getvalue()
+
+
+def test_what_is_remarkable_about_a_published_file_is_said() -> None:
+    """Warnings, rows in quarantine and a likely duplicate are named after the wait."""
+    report = replace(REPORT, rows_rejected=1200)
+    said = remarks(replace(PUBLISHED, duplicate_of="d" * 32), report)
+    assert "März.csv: warning, few_late: expected 0 rows, found 7 rows" in said
+    assert "März.csv: 1,200 rows are in quarantine" in said
+    assert "März.csv: likely a duplicate: dddddddddddd brought the same before" in said
+    assert said.endswith("Details: `lakegate show 0123456789ab`\n")
+
+
+def test_an_unremarkable_file_is_not_remarked() -> None:
+    """A file without warnings needs no further line, and a rejected one has its reason only."""
+    assert remarks(replace(PUBLISHED, checks=())) == ""
+    assert remarks(REJECTED).splitlines()[0].endswith("1 of 3 checks failed: total.range")
+
+
+def test_after_a_wait_was_stopped_the_way_on_is_named() -> None:
+    """Ctrl-C during a wait prints the command for each ingestion."""
+    assert "lakegate show 0123456789ab" in stopped([TrackedIngestion(QUEUED)])
+
+
+def test_an_interrupted_wait_leaves_the_work_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """After Ctrl-C a wait names the way on, and exits as shells expect; the file is ingested."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    deployment = Deployment()
+    landed = deployment.land("shop/orders/a.parquet")
+    deployment.deliver()
+    deployment.journal.strike("ledger.get", Fault(interrupt))
+    with pytest.raises(typer.Exit) as ending:
+        wait_for(deployment.adapters, [dropped(landed)], 60)
+    assert ending.value.exit_code == 130
+    assert f"lakegate show {ingestion_id(landed)[:12]}" in capsys.readouterr().err
+    deployment.settle()
+    assert deployment.ingestion(landed).merge_hash
