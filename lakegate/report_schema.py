@@ -19,13 +19,15 @@ def schema_of(class_: Any, name: str) -> dict[str, Any]:
     from pydantic import TypeAdapter  # only who publishes the schema needs it
 
     made = TypeAdapter(class_).json_schema()
+    parts = made.pop("$defs", {})
+    whole = parts[made["$ref"].rpartition("/")[2]] if "$ref" in made else made
     return {
+        **whole,
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": name,
-        "$defs": made.pop("$defs", {}),
-        "allOf": [made],
-        "properties": {"schema": {"const": name}},
-        "required": ["schema"],
+        "$defs": parts,
+        "properties": {"schema": {"const": name}, **whole["properties"]},
+        "required": ["schema", *whole["required"]],
     }
 
 

@@ -8,6 +8,7 @@ so for tables whose files come together in any order, and for those whose files 
 import os
 import signal
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import islice
@@ -247,7 +248,8 @@ def _runs(gate: Gate) -> list[int]:
 
 def _send(signal_: signal.Signals, processes: Iterable[int]) -> None:
     for process in processes:
-        os.kill(process, signal_)
+        with suppress(ProcessLookupError):  # its time was over
+            os.kill(process, signal_)
 
 
 def _start_another_run(gate: Gate) -> None:

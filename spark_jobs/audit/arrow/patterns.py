@@ -1,7 +1,6 @@
 r"""Have RE2, the engine of Arrow and duckdb, search for contracts' patterns, in linear time.
 
-RE2 reads Java's notation, as far as `java_pattern` uses it, but for lookahead. Some of the rest
-means something else there: `means_the_same` names what surely does not.
+RE2 reads the few notations of Java that `java_pattern` writes, but for lookahead.
 """
 
 import re
@@ -12,15 +11,8 @@ from itertools import pairwise
 from lakegate.ecma_patterns import BOUNDARY, NO_BOUNDARY, java_tokens
 
 _RE2 = {BOUNDARY: r"\b", NO_BOUNDARY: r"\B"}
-_KNOWN = {"(?:", ")", "|", r"\A", r"\z", BOUNDARY}
+_CATEGORY = re.compile(r"\\[pP]\{")
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{[0-9,]+\})\??")
-# Java may begin a search within a surrogate pair, so a set must have all characters beyond
-# Unicode's first plane or none: no range may reach the surrogates (D800 to DFFF), or that far.
-_BELOW = r"(?:[A-Za-z0-9]|\\[^A-Za-z0-9]|\\x\{(?:[0-9a-c]?[0-9a-f]{1,3}|d[0-7][0-9a-f]{2})\})"
-_NOT_SPACE = re.escape(java_tokens(r"\S")[0][1:-1])
-_ABOVE = r"\\x\{[ef][0-9a-f]{3}\}"
-_MEMBER = rf"(?:{_BELOW}(?:-{_BELOW})?|{_ABOVE}(?:-{_ABOVE})?|\\[dDwWnr]|{_NOT_SPACE})"
-_PART = re.compile(rf"\[\^?{_MEMBER}+\]|{_MEMBER}|{_QUANTIFIER.pattern}")
 
 
 @lru_cache(maxsize=4096)
@@ -40,22 +32,22 @@ def re2_pattern(pattern: str) -> str:
 
 @lru_cache(maxsize=4096)
 def means_the_same(pattern: str) -> bool:
-    """Return if RE2 surely finds an ECMA-262 pattern in the same texts as Java.
+    """Return if RE2 finds an ECMA-262 pattern in the same texts as Java.
 
-    Not so with lookahead, `\\B`, general categories, of which RE2 has other tables, characters
-    beyond Unicode's first plane, and a repeated group that may be empty. Raises PatternUnsupported,
-    as `java_pattern` does.
+    Not so with lookahead, which it lacks, with general categories, for which it has other tables,
+    and maybe with a repeated group that matches nothing: Java ends a loop there, whatever its
+    minimum. Raises PatternUnsupported, as `java_pattern` does.
     """
     parts = java_tokens(pattern)
     return (
         re2_pattern(pattern) != ""
-        and all(part in _KNOWN or _PART.fullmatch(part) for part in parts)
+        and not any(map(_CATEGORY.search, parts))
         and not any(_finds(group, "") for group in _repeated_groups(parts))
     )
 
 
 def _repeated_groups(parts: Sequence[str]) -> Iterator[str]:
-    """Yield the groups that are repeated, without boundaries, which never hold in an empty text."""
+    """Yield the groups that are repeated, without `\\b` and `\\B`, as one may hold elsewhere."""
     opened: list[int] = []
     for at, (part, next_) in enumerate(pairwise((*parts, ""))):
         if part == "(?:":
@@ -63,7 +55,7 @@ def _repeated_groups(parts: Sequence[str]) -> Iterator[str]:
         elif part == ")":
             group = parts[opened.pop() : at + 1]
             if _QUANTIFIER.fullmatch(next_):
-                yield "".join(each for each in group if each != BOUNDARY)
+                yield "".join(each for each in group if each not in _RE2)
 
 
 def _finds(re2: str, text: str) -> bool:

@@ -28,23 +28,18 @@ def test_a_pattern_finds_what_the_standard_says(
     [
         "(?=a)b",
         "a(?!b)",
-        r"\Bno",
         r"\p{L}",
         r"[\P{Lu}]",
-        "😀",
-        "[^😀]",
-        r"[\u0000-\uffff]",
-        r"^[^\ud83d\ude00]$",
         "(a?)*",
-        "(^)*",
-        r"(\b)*",
+        "(^|a){2}b",
+        r"(\b|a){2}b",
         "(a|){2}",
         "a{1001}",
         "((a{100}){100}){100}",
     ],
 )
 def test_what_engines_may_see_differently_is_left_to_java(pattern: str) -> None:
-    """Look-around, categories, halves of surrogate pairs and repeated nothing are Java's."""
+    """Look-around, categories, repeated nothing and very many repetitions are Java's."""
     assert not means_the_same(pattern)
 
 
