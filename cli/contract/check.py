@@ -9,12 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from access.contract.check import Checked, checked, clash
+from access.deployment.checkout import ROOT
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.contract import ci_output
 from cli.contract.ci_output import AsFormat, Format
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
+
+# Those of a deployment: the user's own come first. The local stack has no smoke test.
+CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
 
 
 def check(

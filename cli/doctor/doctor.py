@@ -20,11 +20,10 @@ from access.ingestions.shared_runs import shared_runs
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.console.terminal import progress_printer
-from cli.contract.check import contract_files
+from cli.contract.check import CONTRACTS, contract_files
 from cli.doctor.aws_view import AwsView
 from cli.doctor.checks import DoctorInputs, checks
 from cli.local.stack import continue_in_project
-from cli.operate.deploy import CONTRACTS
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
 from infra import checkup, package, template

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -10,8 +10,10 @@ from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun, Yes
 from functions.model.ingestion import Ingestion
-from functions.operations.recovery.realign import Done, Realigned, realign
 from functions.operations.recovery.realign_plan import Kind
+
+if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
+    from functions.operations.recovery.realign import Done, Realigned
 
 _TEXTS = {
     Kind.PUBLISH_AGAIN: "published again from their landed objects",
@@ -37,6 +39,8 @@ def realign_ledger(
     if not (dry_run or yes):
         message = "first look at what it would do, with --dry-run; then give --yes"
         raise typer.BadParameter(message, param_hint="--yes")
+    from functions.operations.recovery.realign import realign
+
     found = realign(find(context.obj).adapters(), dry_run=dry_run)
     if as_json:
         typer.echo(json_output.text(document(found)))
@@ -47,7 +51,7 @@ def realign_ledger(
         raise typer.Exit(1)
 
 
-def document(found: Realigned) -> list[dict[str, Any]]:
+def document(found: "Realigned") -> list[dict[str, Any]]:
     """Return the decisions for `--json`; each has the ingestion as it was before.
 
     Branches of compactions are of none.
@@ -72,7 +76,7 @@ def document(found: Realigned) -> list[dict[str, Any]]:
     return [*decisions, dropped] if found.compactions else decisions
 
 
-def lines(realigned: Realigned, *, dry_run: bool) -> Iterator[str]:
+def lines(realigned: "Realigned", *, dry_run: bool) -> Iterator[str]:
     """Yield the numbers of each kind, every loss by name, and the next steps."""
     done, compactions = realigned.done, realigned.compactions
     if not done and not compactions:
@@ -98,14 +102,14 @@ def lines(realigned: Realigned, *, dry_run: bool) -> Iterator[str]:
         )
 
 
-def _name(kind: Kind, done: Done) -> str:
+def _name(kind: Kind, done: "Done") -> str:
     now, why = done.decision.ingestion, done.decision.why
     where = f"{now.landed.uri} (version {now.landed.version})"
     about = f"{now.rows:,} rows in {', '.join(now.tables)}"
     return f"{kind.value}: {now.id} {where}, {about}" + (f": {why}" if why else "")
 
 
-def _tables(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
+def _tables(done: "Sequence[Done]") -> Iterator[tuple[str, str]]:
     """Yield the tables that main lost rows of, each with the number of files and changes."""
     files, changes = Counter[str](), Counter[str]()
     for now, kind in _pairs(done):
@@ -115,12 +119,12 @@ def _tables(done: Sequence[Done]) -> Iterator[tuple[str, str]]:
         yield table, f"main lost {files[table]:,} files and {changes[table]:,} changes"
 
 
-def _by_kind(done: Sequence[Done]) -> Mapping[Kind, list[Ingestion]]:
+def _by_kind(done: "Sequence[Done]") -> Mapping[Kind, list[Ingestion]]:
     found: defaultdict[Kind, list[Ingestion]] = defaultdict(list)
     for now, kind in _pairs(done):
         found[kind].append(now)
     return found
 
 
-def _pairs(done: Sequence[Done]) -> Iterator[tuple[Ingestion, Kind]]:
+def _pairs(done: "Sequence[Done]") -> Iterator[tuple[Ingestion, Kind]]:
     return ((each.decision.ingestion, kind) for each in done for kind in each.decision.kinds)

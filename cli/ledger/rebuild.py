@@ -9,7 +9,6 @@ from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun
 from functions.model.ingestion import Ingestion, State
-from functions.operations.recovery.rebuild_ledger import rebuild
 
 
 def rebuild_ledger(
@@ -19,6 +18,10 @@ def rebuild_ledger(
 
     Keeps existing entries: safe to run at any time, and again after a failure.
     """
+    from functions.operations.recovery.rebuild_ledger import (
+        rebuild,
+    )  # a second, which help does not need
+
     found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:
         typer.echo(json_output.text([json_output.of_ingestion(each) for each in found]))

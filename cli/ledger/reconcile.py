@@ -13,7 +13,6 @@ from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from functions.model.ingestion import State
 from functions.model.shown_state import ShownState
-from functions.operations.reconcile.compare import reconciled
 from functions.operations.reconcile.file_sums import End, Reconciliation
 from functions.operations.reconcile.row_balance import Balance, Finding
 
@@ -32,6 +31,10 @@ def reconcile(
     as_json: AsJson = False,
 ) -> None:
     """Check that no file is lost and no row doubled; exits 1 on problems."""
+    from functions.operations.reconcile.compare import (
+        reconciled,
+    )  # a second, which help does not need
+
     found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
     report(found, as_json=as_json)
 

@@ -16,7 +16,7 @@ from access.deployment.choice import find
 from cli.console import terminal
 from cli.console.options import StageOption
 from cli.console.terminal import progress_printer
-from cli.contract.check import refuse_invalid
+from cli.contract.check import CONTRACTS, refuse_invalid
 from cli.contract.in_force import push
 from cli.operate import probe
 from cli.operate.smoke import smoke
@@ -46,8 +46,6 @@ from lakegate.probe import DEFAULT
 
 _APP = ROOT / "template.yaml"
 _PLATFORM = ROOT / "infra" / "platform.yml"
-# The user's own contracts come first. The local stack has no smoke test.
-CONTRACTS = (ROOT / "contracts", ROOT / "infra" / "smoke")
 
 _MARKS = {"Add": ("+", "green"), "Remove": ("-", "red"), "Modify": ("~", "yellow")}
 _LOUD = "bold red"

@@ -14,7 +14,6 @@ from cli.console import terminal
 from cli.console.terminal import progress_printer
 from cli.local.stack import Tell, continue_in_project
 from functions.adapters.keyring import SecretKeyring
-from functions.health.nessie_checks import NessieProbe
 from infra.aws.secrets import give_key
 from infra.aws.site import Facts
 from infra.cloudformation import Stacks
@@ -118,6 +117,8 @@ def _stage_here() -> str:
 
 def _verified(done: Rotated) -> str:
     """Say whether Nessie accepts the new tokens. Raises LakegateError TOKEN_REFUSED."""
+    from functions.health.nessie_checks import NessieProbe  # a second, which help does not need
+
     ask = NessieProbe(done.nessie).token_status
     try:
         statuses = {role: ask(token).reading for role, token in done.keys.tokens.items()}

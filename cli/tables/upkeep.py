@@ -12,7 +12,6 @@ from cli.console import json_output, options, terminal
 from functions.adapters.all import Adapters
 from functions.operations.compaction import compact as compaction
 from functions.operations.compaction.compact import Need, Progress, Step
-from functions.operations.upkeep import daily as daily_upkeep
 from functions.operations.upkeep import dead_files
 from functions.operations.upkeep.dead_files import Accepted, DeadFiles
 from lakegate.errors import LakegateError
@@ -66,7 +65,9 @@ def upkeep(
 
 
 def _dead(adapters: Adapters, accepted: Accepted, *, dry_run: bool) -> DeadFiles:
-    return dead_files.find(adapters) if dry_run else daily_upkeep.upkeep(adapters, accepted)
+    from functions.operations.upkeep import daily
+
+    return dead_files.find(adapters) if dry_run else daily.upkeep(adapters, accepted)
 
 
 def warning(accepted: Accepted) -> str:
