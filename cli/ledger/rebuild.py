@@ -18,9 +18,8 @@ def rebuild_ledger(
 
     Keeps existing entries: safe to run at any time, and again after a failure.
     """
-    from functions.operations.recovery.rebuild_ledger import (
-        rebuild,
-    )  # a second, which help does not need
+    # a second, which help does not need
+    from functions.operations.recovery.rebuild_ledger import rebuild
 
     found = list(rebuild(find(context.obj).adapters(), dry_run=dry_run))
     if as_json:

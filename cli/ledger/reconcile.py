@@ -31,9 +31,8 @@ def reconcile(
     as_json: AsJson = False,
 ) -> None:
     """Check that no file is lost and no row doubled; exits 1 on problems."""
-    from functions.operations.reconcile.compare import (
-        reconciled,
-    )  # a second, which help does not need
+    # a second, which help does not need
+    from functions.operations.reconcile.compare import reconciled
 
     found = reconciled(find(context.obj).adapters(), table, thorough=thorough, full=full)
     report(found, as_json=as_json)

@@ -18,9 +18,8 @@ def page(
     open_: Annotated[bool, typer.Option("--open/--no-open", help="Open it in a browser.")] = True,
 ) -> None:
     """Serve the quality page: ingestions, failed checks and tables."""
-    from dashboard.serve.serving import (
-        serve,
-    )  # a second to import, which no other command waits for
+    # a second to import, which no other command waits for
+    from dashboard.serve.serving import serve
 
     SPINNER.stop()
     logging.disable(logging.NOTSET)  # an error of the page is told in its log only

@@ -53,9 +53,8 @@ def trace(
 
 
 def _of_rows(found: Deployment, table: str, where: str) -> list[dict[str, Any]]:
-    from access.evidence.trace import (
-        trace_rows,
-    )  # a second to import, which no other command waits for
+    # a second to import, which no other command waits for
+    from access.evidence.trace import trace_rows
 
     return [_document(found, table, each) for each in trace_rows(found, table, where)]
 
