@@ -34,7 +34,7 @@ app()
 """
 _VIEW = """
 import sys
-from access.deployment import Choice
+from access.deployment.choice import Choice
 from dashboard.pages import table as table_page
 from dashboard.serve.session import opened
 table_page.show(opened(Choice.of(sys.argv[2])))
