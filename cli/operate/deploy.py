@@ -215,7 +215,7 @@ def _open(order: _Order, seconds: float) -> None:
     many = require_conformance(patient, site.stage.stack)
     site.tell(f"Nessie is as Lakegate relies on in {many} points")
     _probe(order, adapters, seconds)
-    site.tell("smoke test: ingesting a tiny file")
+    site.tell("smoke test: tiny files, a bad one and a batch among them")
     changed = site.stacks.changed_at(site.stage.stack)
     smoke(adapters, changed, order.package.job_release, seconds)
     terminal.out().print(_next(site.stage, outputs))
