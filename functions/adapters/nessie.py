@@ -135,7 +135,8 @@ class Catalog:
     def branches(self, *prefixes: str) -> list[str]:
         """Return the names of all branches that begin with one of `prefixes`, sorted."""
         begins = " || ".join(f"ref.name.startsWith('{prefix}')" for prefix in prefixes)
-        query = {"filter": f"refType == 'BRANCH' && ({begins})", "max-records": self._page}
+        wanted = f"refType == 'BRANCH' && ({begins})"
+        query: dict[str, str | int] = {"filter": wanted, "max-records": self._page}
         return sorted(str(each["name"]) for each in self._pages("/trees", "references", query))
 
     def references(self) -> dict[str, str]:
