@@ -70,7 +70,8 @@ class Catalog:
     def __init__(self, uri: str, token: str | Secret, main: str = MAIN, page: int = _PAGE) -> None:
         """Connect to `uri`, without a slash, with a bearer token or the secret that holds it.
 
-        In a trial another branch plays `main`, and a page has fewer entries.
+        In a trial another branch plays `main`, and pages of the log and of chosen branches have
+        fewer entries.
         """
         self._main, self._page = main, page
         self._path = f"/trees/{quote(main, safe='')}"
@@ -141,7 +142,7 @@ class Catalog:
 
     def references(self) -> dict[str, str]:
         """Return every branch and every tag with its hash."""
-        found = self._pages("/trees", "references", {"max-records": self._page})
+        found = self._pages("/trees", "references", {"max-records": _PAGE})
         return {str(each["name"]): str(each["hash"]) for each in found}
 
     def delete_branch(self, branch: str) -> None:

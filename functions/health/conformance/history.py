@@ -1,10 +1,13 @@
 """What Nessie tells of commits, of those that a branch reaches and of others."""
 
+from datetime import UTC, datetime
 from itertools import islice
 
 from functions.adapters.nessie import UnknownBranch
 from functions.health.conformance.scratch import NO_HASH, Scratch, refused, same
 from functions.health.conformance.writer import ONE, TWO
+
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def the_log_goes_from_the_newest_back(on: Scratch) -> None:
@@ -46,6 +49,21 @@ def a_history_tells_what_was_changed(on: Scratch) -> None:
     same(found[by_hand][1], {on.table})
     same(others in found[theirs][1], True)
     same((found[ours][0].get("ours"), on.table in found[ours][1]), ("1", True))
+
+
+def the_states_of_a_log_are_whole(on: Scratch) -> None:
+    """All contents at a hash are told with their metadata, and those that its commits put before."""
+    others = on.other("others")
+    branch, first = on.written(1)
+    on.write(branch, ONE, others)
+    last = on.write(branch, TWO)
+    on.catalog.delete_branch(branch)
+    put = {on.catalog.metadata(at, each) for at, each in ((first, on.table), (last, others))}
+    put.add(on.catalog.metadata(last, on.table))
+    known = {on.bases[branch]}
+    found = {each.metadata for each in on.catalog.states(last, _LONG_AGO, known) if each.is_table}
+    same(put - found, set())
+    same({first, last} - known, set())
 
 
 def main_tells_how_far_it_is(on: Scratch) -> None:

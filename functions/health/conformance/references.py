@@ -60,4 +60,3 @@ def branches_are_found_by_prefix(on: Scratch) -> None:
     same(on.catalog.branches(on.branch(4)), [])
     same(on.catalog.branches(on.branch(2), on.branch(10)), [names[1], names[3]])
     same(on.catalog.branches(beginning.partition("/")[2]), [])
-    same(on.main in on.catalog.branches(""), True)
