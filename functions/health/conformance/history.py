@@ -52,7 +52,7 @@ def a_history_tells_what_was_changed(on: Scratch) -> None:
 
 
 def the_states_of_a_log_are_whole(on: Scratch) -> None:
-    """All contents at a hash are told with their metadata, and those that its commits put before."""
+    """All contents at a hash are told with their metadata, and what its commits put before."""
     others = on.other("others")
     branch, first = on.written(1)
     on.write(branch, ONE, others)
