@@ -35,5 +35,5 @@ def _findings(client: Any, stack: str) -> Iterator[dict[str, str]]:
 
 def _message(wrong: list[dict[str, str]]) -> str:
     first, *others = wrong
-    more = f" ({len(others)} more: {'; '.join(each['check'] for each in others)})" if others else ""
+    more = f" ({len(others)} more)" if others else ""
     return f"{first['check']}: {first['message']}{more}\n{first['fix']}"

@@ -46,7 +46,7 @@ def test_the_first_deviation_is_told() -> None:
         require_conformance(client, "lakegate-dev")
     assert error.value.code == "NESSIE_DEVIATES"
     assert error.value.message.splitlines() == [
-        "a merge is once: Merged once. Here: expected '', found 'a' (1 more: Nessie's access)",
+        "a merge is once: Merged once. Here: expected '', found 'a' (1 more)",
         "choose another",
     ]
 
