@@ -168,7 +168,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         case {"do": "access"}:
             found = _found(lambda: examine_access(probes()))
         case _:
-            message = f"unknown request {event!r}: use {{'do': 'examine'}}"
+            message = f"unknown request {event!r}: use {{'do': 'examine'}} or 'access'"
             raise Permanent("UNKNOWN_REQUEST", message)
     return [asdict(finding) for finding in found]
 

@@ -12,7 +12,7 @@ from lakegate.errors import LakegateError
 
 Behaviour = Callable[..., None]
 _FIX = (
-    "deploy the platform with a NessieVersion on which `lakegate probe` finds nothing, and report "
+    "run `lakegate probe`; if it finds this again, go back to the NessieVersion before, and report "
     "this one: Lakegate must not publish with it"
 )
 
