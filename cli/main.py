@@ -53,7 +53,7 @@ _COMMANDS = {
     "deploy": ("operate.deploy", "Deploy this checkout to a stage on AWS, or continue that."),
     "destroy": ("operate.destroy", "Take a stage down, except what holds data."),
     "rotate": ("operate.rotate", "Create and store new tokens for Nessie."),
-    "probe": ("operate.probe", "Measure the runtime of job runs: versions, classes, times."),
+    "probe": ("operate.probe", "Try what is relied on in Nessie; measure the runtime of job runs."),
     "demo": ("local.demo", "Show every step on real flights, with a broken file."),
     "contract": ("contract.commands", "Draft, check and push contracts."),
     "ledger": ("ledger.commands", "Repair the ledger."),

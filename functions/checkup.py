@@ -55,13 +55,26 @@ def examine(probes: Probes, expected: Expected) -> list[Finding]:
     return carry_out([*_of_catalog(probes, expected), *_of_aws(probes, expected)])
 
 
-def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
+def examine_access(probes: Probes) -> list[Finding]:
+    """Return the findings on whom Nessie lets in, and who may write to main."""
+    return carry_out(list(_of_access(probes)))
+
+
+def _of_access(probes: Probes) -> Iterator[Check]:
     uri, nessie = probes.settings.nessie_uri, probes.nessie
     yield Check(
         "Nessie",
         lambda: nessie_checks.of_anonymous_answer(uri, nessie.anonymous_answer()),
         _NETWORK,
     )
+    for role in nessie_checks.ROLES:
+        token = partial(probes.secret, probes.own.token_secret(role))
+        yield nessie_checks.of_role(role, token, nessie, probes.now)
+
+
+def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
+    uri, nessie = probes.settings.nessie_uri, probes.nessie
+    yield from _of_access(probes)
     yield Check(
         "Nessie's connection",
         lambda: [nessie_checks.of_connection(uri)],
@@ -72,9 +85,6 @@ def _of_catalog(probes: Probes, expected: Expected) -> Iterator[Check]:
         lambda: [nessie_checks.of_version(nessie.version(), expected.nessie)],
         _NETWORK,
     )
-    for role in nessie_checks.ROLES:
-        token = partial(probes.secret, probes.own.token_secret(role))
-        yield nessie_checks.of_role(role, token, nessie, probes.now)
     yield Check("main", lambda: [_main(probes)], "see the findings on Nessie and on the tokens")
 
 
@@ -148,17 +158,24 @@ _IMPATIENT = Config(
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """Return a list of findings for `{"do": "examine"}`; `expected` is as in Expected.
 
-    The sweep examines the publisher's token, which this function may not read.
+    `{"do": "access"}` examines only whom Nessie lets in. The sweep examines the publisher's token,
+    which this function may not read.
     """
-    if event.get("do") == "examine":
-        return [asdict(finding) for finding in _examine(event.get("expected", {}))]
-    message = f"unknown request {event!r}: use {{'do': 'examine'}}"
-    raise Permanent("UNKNOWN_REQUEST", message)
+    match event:
+        case {"do": "examine"}:
+            expected = Expected(**event.get("expected", {}))
+            found = _found(lambda: examine(probes(), expected))
+        case {"do": "access"}:
+            found = _found(lambda: examine_access(probes()))
+        case _:
+            message = f"unknown request {event!r}: use {{'do': 'examine'}} or 'access'"
+            raise Permanent("UNKNOWN_REQUEST", message)
+    return [asdict(finding) for finding in found]
 
 
-def _examine(expected: dict[str, str]) -> list[Finding]:
+def _found(look: Callable[[], list[Finding]]) -> list[Finding]:
     try:
-        return examine(probes(), Expected(**expected))
+        return look()
     except LakegateError as error:
         fix = "deploy again: the stack sets the functions' settings"
         return [fail(error.message, fix, "settings")]

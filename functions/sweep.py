@@ -10,9 +10,10 @@ import boto3
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.adapters.secrets import secret
+from functions.adapters.secrets import Secret, secret
 from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
-from functions.health.model import Check, carry_out
+from functions.health.conformance.trial import tried
+from functions.health.model import Check, Finding, carry_out
 from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
@@ -210,19 +211,27 @@ def handler(event: dict[str, Any], context: LambdaContext) -> Any:
 
     The event `{"everything": true}` makes it search the whole landing bucket at once. Commands ask
     it for what needs the publisher's token: `{"do": "seed"}` seeds main and returns what it added,
-    `{"do": "examine"}` returns findings about the token. A daily schedule sends `{"do": "upkeep"}`,
-    which starts the compaction of tables that need it.
+    `{"do": "examine"}` returns findings about the token, `{"do": "conformance"}` those about what
+    is relied on in Nessie. A daily schedule sends `{"do": "upkeep"}`, which starts the compaction
+    of tables that need it.
     """
     match event:
         case {"do": "seed"}:
             return asdict(seed(adapters()))
         case {"do": "examine"}:
             return [asdict(finding) for finding in carry_out([_publisher(adapters().settings)])]
+        case {"do": "conformance"}:
+            return [asdict(finding) for finding in _tried(adapters().settings)]
         case {"do": "upkeep"}:
             return {"compactions": sum(1 for _ in start_due(adapters()))}
         case {"everything": True}:
             return sweep(adapters(), everything=True)
     return sweep(adapters())  # for the schedule's event, and any other
+
+
+def _tried(settings: Settings) -> list[Finding]:
+    vault = boto3.client("secretsmanager", config=CONFIG)
+    return tried(settings.nessie_uri, Secret(vault, settings.nessie_token_secret))
 
 
 def _publisher(settings: Settings) -> Check:

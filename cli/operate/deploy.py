@@ -19,6 +19,7 @@ from cli.console.terminal import progress_printer
 from cli.contract.check import CONTRACTS, refuse_invalid
 from cli.contract.in_force import push
 from cli.operate import probe
+from cli.operate.conformance import require_conformance
 from cli.operate.smoke import smoke
 from functions.adapters.all import Adapters
 from functions.adapters.keyring import SecretKeyring
@@ -211,8 +212,10 @@ def _open(order: _Order, seconds: float) -> None:
     patient = boto3.client("lambda", config=checkup.PATIENT)
     checkup.seed(patient, outputs["SweepFunctionName"])
     site.tell("main has its first commit and its history tables")
+    many = require_conformance(patient, site.stage.stack)
+    site.tell(f"Nessie is as Lakegate relies on in {many} points")
     _probe(order, adapters, seconds)
-    site.tell("smoke test: ingesting a tiny file")
+    site.tell("smoke test: tiny files, a bad one and a batch among them")
     changed = site.stacks.changed_at(site.stage.stack)
     smoke(adapters, changed, order.package.job_release, seconds)
     terminal.out().print(_next(site.stage, outputs))

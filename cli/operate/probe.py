@@ -1,6 +1,7 @@
-"""`lakegate probe`: measure the runtime of job runs, which differs between releases of EMR."""
+"""`lakegate probe`: try Nessie, and measure the runtime of job runs: releases of both differ."""
 
 import json
+import os
 import time
 import uuid
 from collections.abc import Mapping
@@ -17,9 +18,11 @@ from access.deployment.choice import find
 from cli.console import terminal
 from cli.console.terminal import progress_printer
 from cli.local.stack import Tell
+from cli.operate.conformance import require_conformance
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.settings import Settings
+from infra import checkup
 from infra.package import job_versions
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
@@ -53,9 +56,12 @@ def probe(
     output: Annotated[Path, typer.Option(help="File to write the findings to.")] = _OUTPUT,
     seconds: Annotated[float, typer.Option("--timeout", help="Seconds to wait for a run.")] = 900,
 ) -> None:
-    """Measure versions, classes and times of the job runs' runtime; exits 1 on problems."""
+    """Try what is relied on in Nessie, and measure the job runs' runtime; exits 1 on problems."""
     deployment = find(context.obj)
     tell = progress_printer()
+    client = boto3.client("lambda", config=checkup.PATIENT)
+    many = require_conformance(client, f"lakegate-{os.environ['LAKEGATE_STAGE']}")
+    tell(f"Nessie is as Lakegate relies on in {many} points")
     adapters = deployment.adapters()
     probes = [measure(adapters, m, seconds, tell) for m in (DEFAULT, LOCAL_MASTER)]
     document = {"format": FORMAT, "release": probes[0].run["releaseLabel"]}

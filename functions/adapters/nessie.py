@@ -67,8 +67,14 @@ class SetBack(LakegateError):
 class Catalog:
     """Nessie, accessed with one token."""
 
-    def __init__(self, uri: str, token: str | Secret) -> None:
-        """Connect to `uri`, without a slash, with a bearer token or the secret that holds it."""
+    def __init__(self, uri: str, token: str | Secret, main: str = MAIN, page: int = _PAGE) -> None:
+        """Connect to `uri`, without a slash, with a bearer token or the secret that holds it.
+
+        In a trial another branch plays `main`, and pages of the log and of chosen branches have
+        fewer entries.
+        """
+        self._main, self._page = main, page
+        self._path = f"/trees/{quote(main, safe='')}"
         self._v2 = f"{uri}/api/v2"
         self._session = requests.Session()
         self._session.auth = self._bearer = Bearer(token)
@@ -82,9 +88,9 @@ class Catalog:
         if self.begun():
             return False
         with self._translated():
-            nowhere = f"{MAIN}@{self.head(MAIN)}"
+            path = f"{self._path}@{self.head(self._main)}/history/commit"
             try:
-                self._send("POST", f"/trees/{nowhere}/history/commit", json=_put(namespace))
+                self._send("POST", path, json=_put(namespace))
             except Transient:
                 if not self.begun():
                     raise
@@ -94,7 +100,7 @@ class Catalog:
     def begun(self) -> bool:
         """Return whether main has a commit."""
         with self._translated():
-            return self.head(MAIN) != self._send("GET", "/config")["noAncestorHash"]
+            return self.head(self._main) != self._send("GET", "/config")["noAncestorHash"]
 
     def identity(self) -> str:
         """Return what tells Nessie's repository from another: when it was created."""
@@ -108,9 +114,9 @@ class Catalog:
         Transient BRANCH_TAKEN, and the next try uses another name.
         """
         with self._translated():
-            head = self._nessie.get_reference(MAIN).hash_
+            head = self._nessie.get_reference(self._main).hash_
             try:
-                return str(self._nessie.create_branch(name, MAIN, head).hash_)
+                return str(self._nessie.create_branch(name, self._main, head).hash_)
             except NessieReferenceAlreadyExistsException:
                 if is_fresh(name):
                     raise branch_taken(name) from None
@@ -124,13 +130,14 @@ class Catalog:
     def tip(self) -> Tip:
         """Return main's current head."""
         with self._translated():
-            found = self._send("GET", f"/trees/{MAIN}", params={"fetch": "ALL"})["reference"]
+            found = self._send("GET", self._path, params={"fetch": "ALL"})["reference"]
         return Tip(str(found["hash"]), int(found["metadata"]["numTotalCommits"]))
 
     def branches(self, *prefixes: str) -> list[str]:
         """Return the names of all branches that begin with one of `prefixes`, sorted."""
         begins = " || ".join(f"ref.name.startsWith('{prefix}')" for prefix in prefixes)
-        query: dict[str, str | int] = {"filter": f"refType == 'BRANCH' && ({begins})"}
+        wanted = f"refType == 'BRANCH' && ({begins})"
+        query: dict[str, str | int] = {"filter": wanted, "max-records": self._page}
         return sorted(str(each["name"]) for each in self._pages("/trees", "references", query))
 
     def references(self) -> dict[str, str]:
@@ -163,8 +170,8 @@ class Catalog:
             "isReturnConflictAsResult": True,
         }
         with self._translated():
-            head = self.head(MAIN)
-            path = f"/trees/{quote(MAIN)}@{head}/history/merge"
+            head = self.head(self._main)
+            path = f"{self._path}@{head}/history/merge"
             if head != base:
                 _require_base(self._send("POST", path, json={**body, "isDryRun": True}), base, at)
             # If main was set back meanwhile it lacks `head`, and Nessie answers 404.
@@ -175,21 +182,23 @@ class Catalog:
 
     def changed_tables(self, base: str, at: str) -> frozenset[str]:
         """Return the names of the tables (and views) that differ between two hashes."""
-        found = self._pages(f"/trees/{MAIN}@{base}/diff/{MAIN}@{at}", "diffs", {})
+        found = self._pages(
+            f"{self._path}@{base}/diff/{quote(self._main, safe='')}@{at}", "diffs", {}
+        )
         return frozenset(
             ".".join(each["key"]["elements"]) for each in found if not _is_namespace(each)
         )
 
     def log(self) -> Iterator[Commit]:
         """Yield main's commits, newest first, reading pages on demand."""
-        yield from map(Commit.of, self._history({"max-records": _PAGE}))
+        yield from map(Commit.of, self._history({"max-records": self._page}))
 
     def history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
         """Yield main's commits, newest first, each with the names of what it put or dropped.
 
         These are tables and namespaces. Pages are read on demand.
         """
-        for entry in self._history({"fetch": "ALL", "max-records": _PAGE}):
+        for entry in self._history({"fetch": "ALL", "max-records": self._page}):
             yield Commit.of(entry), changed(entry)
 
     def changes(self, at: str, table: str) -> Iterator[Change]:
@@ -198,7 +207,7 @@ class Catalog:
         The hash may be one that no branch reaches any more. Raises UnknownBranch for an unknown
         hash.
         """
-        query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
+        query: dict[str, str | int] = {"fetch": "ALL", "max-records": self._page}
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
             yield Change.of(entry, table)
 
@@ -211,7 +220,7 @@ class Catalog:
         UnknownContent for what may have files that are not found so.
         """
         yield from self._contents(at)
-        query: dict[str, str | int] = {"fetch": "ALL", "max-records": _PAGE}
+        query: dict[str, str | int] = {"fetch": "ALL", "max-records": self._page}
         hash_ = at
         for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
             hash_ = str(entry["commitMeta"]["hash"])
@@ -240,7 +249,7 @@ class Catalog:
         return str(found["content"].get("metadataLocation", ""))
 
     def _history(self, query: Mapping[str, str | int]) -> Iterator[dict[str, Any]]:
-        return self._pages(f"/trees/{MAIN}/history", "logEntries", query)
+        return self._pages(f"{self._path}/history", "logEntries", query)
 
     def _pages(
         self, path: str, name: str, query: Mapping[str, str | int]

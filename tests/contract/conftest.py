@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,6 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import FakeLedger
 from tests.waiting import PATIENCE
 
-_ADMINISTRATOR = "administrator"
-_RULE = {
-    f"nessie.server.authorization.rules.{_ADMINISTRATOR}": f"role == 'lakegate-{_ADMINISTRATOR}'"
-}
-
 
 @dataclass(frozen=True)
 class Servers:
@@ -50,18 +45,6 @@ class Servers:
         """Return each role's token."""
         return self.keys.tokens
 
-    def set_main_back(self, to: str) -> None:
-        """Set main back to an earlier hash, as only an administrator of Nessie may."""
-        token = nessie_tokens.mint(
-            nessie_tokens.loaded(self.keys.signing_key), _ADMINISTRATOR, datetime.now(UTC)
-        )
-        known = {"Authorization": f"Bearer {token}"}
-        main = f"{self.nessie}/api/v2/trees/main"
-        head = requests.get(main, headers=known, timeout=30).json()["reference"]["hash"]
-        body = {"type": "BRANCH", "name": "main", "hash": to}
-        url = f"{main}@{head}?type=BRANCH"
-        requests.put(url, json=body, headers=known, timeout=30).raise_for_status()
-
 
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
@@ -75,7 +58,6 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     catalog = parts.nessie_command(
         home, ports["nessie"], ports["nessie_management"], storage, warehouse
     )
-    catalog = replace(catalog, env={**catalog.env, **_RULE})
     commands = (_s3(home, ports["ministack"]), catalog)
     checks = {"s3": lambda: _bucket(storage), "nessie": lambda: _answers(address, held.tokens)}
     try:

@@ -10,6 +10,8 @@ import pytest
 import requests
 
 from functions.adapters.nessie import Catalog
+from functions.health.conformance.trial import tried
+from functions.health.model import Status
 from infra.aws.site import PLATFORM
 from infra.local import parts, processes
 from infra.local.ministack import KeyFiles
@@ -194,6 +196,13 @@ def test_only_the_publisher_changes_main(server: Server) -> None:
     body = {"fromRefName": branch, "fromHash": publisher.head(branch)}
     assert server.answer("POST", merge, "job", json=body) == 403
     assert publisher.merge(branch, publisher.head(branch), base, "Publish", {"k": "v"})
+
+
+def test_it_behaves_as_is_relied_on(server: Server) -> None:
+    """With either store each behaviour that Lakegate relies on is found."""
+    token = server.tokens["publisher"]
+    Catalog(server.uri, token).begin("ops")
+    assert [each for each in tried(server.uri, token) if each.status is not Status.OK] == []
 
 
 def test_its_role_lets_nessie_make_a_table(

@@ -65,10 +65,13 @@ def test_why_it_does_not_answer_is_reported(client: Any, reason: str) -> None:
     assert refusal.value.code == "CHECKUP_FAILED"
 
 
-def test_settings_that_are_missing_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("request_", ["examine", "access"])
+def test_settings_that_are_missing_are_a_finding(
+    monkeypatch: pytest.MonkeyPatch, request_: str
+) -> None:
     """A function without settings reports those that are missing."""
     monkeypatch.delenv("LAKEGATE_LAKE_BUCKET", raising=False)
-    (found,) = function.handler({"do": "examine"}, context())
+    (found,) = function.handler({"do": request_}, context())
     assert (found["check"], found["status"]) == ("settings", "fail")
     assert "LAKEGATE_LAKE_BUCKET" in found["message"]
     assert found["fix"]

@@ -1,6 +1,10 @@
+"""Alarms watch documented metrics, reach the owners, and are neither red nor silent for ever."""
+
 import json
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from functions.settings import Settings
 from infra import template
@@ -10,6 +14,42 @@ _ROOT = Path(__file__).parents[3]
 _ALARM = "AWS::CloudWatch::Alarm"
 RESOURCES = template.read(_ROOT / "template.yaml")["Resources"]
 PLATFORM = template.read(_ROOT / "infra" / "platform.yml")["Resources"]
+ALARMS = {
+    name: each["Properties"]
+    for name, each in {**RESOURCES, **PLATFORM}.items()
+    if each["Type"] == _ALARM
+}
+# What alarms and the dashboard may watch: each service's metrics, with the dimensions by which its
+# user guide says that they come ("CloudWatch metrics"), or by which the functions put them.
+_TARGETS = {"HealthyHostCount", "UnHealthyHostCount"}
+_DOCUMENTED = (
+    ("AWS/ApplicationELB", _TARGETS, {"LoadBalancer", "TargetGroup"}),
+    ("AWS/NetworkELB", _TARGETS, {"LoadBalancer", "TargetGroup"}),
+    ("AWS/ECS", {"CPUUtilization", "MemoryUtilization"}, {"ClusterName", "ServiceName"}),
+    ("AWS/RDS", {"CPUUtilization", "FreeStorageSpace"}, {"DBInstanceIdentifier"}),
+    (
+        # None is of runs that are QUEUED. Those of workers come by type and capacity as well.
+        "AWS/EMRServerless",
+        {f"{state}Jobs" for state in ("Pending", "Scheduled", "Running", "Failed", "Success")}
+        | {"RunningWorkerCount", "PendingCreationWorkerCount"},
+        {"ApplicationId", "ApplicationName"},
+    ),
+    (
+        "AWS/SQS",
+        {
+            "ApproximateAgeOfOldestMessage",
+            "ApproximateNumberOfMessagesVisible",
+            "ApproximateNumberOfMessagesNotVisible",
+        },
+        {"QueueName"},
+    ),
+    ("AWS/Lambda", {"Duration", "Errors", "Invocations", "Throttles"}, {"FunctionName"}),
+    ("AWS/DynamoDB", {"ReadThrottleEvents", "WriteThrottleEvents"}, {"TableName"}),
+    ("Lakegate", {"SharedRunsFailed", "TokenDaysLeft"}, {"service", "stage"}),
+)
+METRICS = {(space, name): by for space, names, by in _DOCUMENTED for name in names}
+# Without a database there is no healthy Nessie, which has an alarm of its own.
+_TOLD_BY_OTHERS = {"DatabaseStorageAlarm"}
 
 
 def of(kind: str) -> dict[str, dict[str, Any]]:
@@ -22,6 +62,53 @@ def watched(metric: str) -> set[str]:
     alarms = [a for a in of("AWS::CloudWatch::Alarm").values() if a["MetricName"] == metric]
     values = [each["Value"] for alarm in alarms for each in alarm["Dimensions"]]
     return {value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0] for value in values}
+
+
+def namespaces(alarm: dict[str, Any]) -> list[str]:
+    """Return the namespaces that an alarm's metric can have, by the stack's parameters."""
+    told = alarm["Namespace"]
+    return [told] if isinstance(told, str) else told["Fn::If"][1:]
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_watches_a_documented_metric(name: str) -> None:
+    """The service documents the metric with exactly these dimensions; else no data ever comes."""
+    alarm = ALARMS[name]
+    dimensions = {each["Name"] for each in alarm["Dimensions"]}
+    for space in namespaces(alarm):
+        assert METRICS.get((space, alarm["MetricName"])) == dimensions, space
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_is_neither_red_nor_silent_for_ever(name: str) -> None:
+    """Missing data is well where much is bad, and bad where little is: then nothing is there."""
+    alarm = ALARMS[name]
+    missing = alarm["TreatMissingData"]
+    if alarm["ComparisonOperator"].startswith("Greater"):
+        assert missing == "notBreaching"
+    else:
+        is_told = missing == "missing" and "InsufficientDataActions" in alarm
+        assert missing == "breaching" or is_told or name in _TOLD_BY_OTHERS
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_cloudwatch_accepts_an_alarms_times(name: str) -> None:
+    """An alarm looks back a day at most, by whole minutes, at no more points than it has."""
+    alarm = ALARMS[name]
+    assert alarm["Period"] % 60 == 0
+    assert alarm["Period"] * alarm["EvaluationPeriods"] <= 86_400
+    assert alarm.get("DatapointsToAlarm", 1) <= alarm["EvaluationPeriods"]
+
+
+def test_nessies_alarms_follow_its_load_balancers_type() -> None:
+    """With a certificate the balancer is an application's, whose metrics have another namespace."""
+    kind = PLATFORM["NessieLoadBalancer"]["Properties"]["Type"]["Fn::If"]
+    spaces = {"application": "AWS/ApplicationELB", "network": "AWS/NetworkELB"}
+    expected = {"Fn::If": [kind[0], *(spaces[each] for each in kind[1:])]}
+    for name in ("NessieUnhealthyAlarm", "NessieDownAlarm"):
+        assert ALARMS[name]["Namespace"] == expected
+    body = PLATFORM["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
+    assert body[1] == {"BalancerMetrics": expected}
 
 
 def test_every_queue_has_alarms() -> None:
@@ -90,15 +177,11 @@ def test_the_platforms_alarms_reach_the_owners() -> None:
     alarms = {n: r["Properties"] for n, r in PLATFORM.items() if r["Type"] == _ALARM}
     for name, alarm in alarms.items():
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "PlatformAlarmTopic"}], name
-    watched = {(alarm["Namespace"], alarm["MetricName"]) for alarm in alarms.values()}
-    assert watched >= {
-        ("AWS/NetworkELB", "UnHealthyHostCount"),
-        ("AWS/ECS", "CPUUtilization"),
-        ("AWS/RDS", "CPUUtilization"),
-        ("AWS/RDS", "FreeStorageSpace"),
-        ("AWS/EMRServerless", "FailedJobs"),
-        ("AWS/EMRServerless", "QueuedJobs"),
+    watched = {
+        (space, alarm["MetricName"]) for alarm in alarms.values() for space in namespaces(alarm)
     }
+    assert watched >= {key for key in METRICS if key[0] in ("AWS/ECS", "AWS/RDS", "AWS/NetworkELB")}
+    assert watched >= {("AWS/EMRServerless", f"{state}Jobs") for state in ("Failed", "Running")}
 
 
 def test_refused_requests_of_the_ledger_raise_an_alarm() -> None:
@@ -106,10 +189,15 @@ def test_refused_requests_of_the_ledger_raise_an_alarm() -> None:
     assert watched("ReadThrottleEvents") == watched("WriteThrottleEvents") == {"LedgerTable"}
 
 
-def test_the_dashboard_shows_what_exists() -> None:
-    """The dashboard is JSON, and each queue, function and table that it names is deployed."""
-    text = PLATFORM["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
-    rows = [row for each in json.loads(text)["widgets"] for row in each["properties"]["metrics"]]
+@pytest.mark.parametrize("balancer", ["AWS/ApplicationELB", "AWS/NetworkELB"])
+def test_the_dashboard_shows_what_exists(balancer: str) -> None:
+    """The dashboard is JSON, its metrics are documented, and what it names is deployed."""
+    text = PLATFORM["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"][0]
+    body = json.loads(text.replace("${BalancerMetrics}", balancer))
+    rows = [row for each in body["widgets"] for row in each["properties"]["metrics"]]
+    for space, metric, *rest in rows:
+        names = {each for each in rest[::2] if isinstance(each, str)}
+        assert METRICS.get((space, metric)) == names, metric
     named = {"QueueName", "FunctionName", "TableName"}
     shown = {row[3] for row in rows if row[2] in named}
     deployed = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from functions.checkup import Expected, Probes, examine
+from functions.checkup import Expected, Probes, examine, examine_access
 from functions.health.model import (
     Application,
     Check,
@@ -133,6 +133,14 @@ def test_a_fault_hides_no_other(
 ) -> None:
     """Only the checks of what is wrong fail, each by itself: the others still run."""
     assert faults(with_(probes, **others), expected).keys() == checks
+
+
+def test_access_alone_is_examined(probes: Probes) -> None:
+    """Whom Nessie lets in, and who may write to main, is examined without anything else."""
+    found = examine_access(with_(probes, aws=NO_AWS))
+    assert {each.status for each in found} == {Status.OK}
+    rules = [f"{role} and main" for role in ROLES]
+    assert {each.check for each in found} == {"Nessie", "Nessie's access", *TOKENS, *rules}
 
 
 def test_plain_http_is_reported(probes: Probes) -> None:
