@@ -84,7 +84,7 @@ def approved(outcome: "Outcome", by: str) -> str:
     now = outcome.ingestion
     if now.state is not State.PUBLISHED:
         return f"{now.name}: approved by {by}; {_RUNNING.get(now.state, now.state)}"
-    if now.change or now.is_ordered:
+    if now.change or now.terms.is_ordered:
         name = f"the {now.name}" if now.change else now.name
         return f"published {name}, {rows_of(now)}, as {now.merge_hash}"
     return f"published {rows_of(now)} of {now.name} as {now.merge_hash}"

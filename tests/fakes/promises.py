@@ -67,7 +67,7 @@ def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
         f"{i.landed.uri}@{i.landed.version}": (
             i.state,
             i.reason.code if i.reason else "",
-            i.rows if i.write_mode != "upsert" else 0,
+            i.rows if i.terms.write_mode != "upsert" else 0,
         )
         for i in deployment.ledger.all()
     }
@@ -139,7 +139,9 @@ def _files_keep_their_order(deployment: Deployment) -> None:
     log = list(deployment.catalog.log())[::-1]
     named = [each for commit in log for each in merge_commit.published(commit)]
     known = [deployment.ledger.get(each.id) for each in named if each.mode]
-    due = (i for i in known if i.follows_landing and not _had_been(deployment, i, OUT_OF_ORDER))
+    due = (
+        i for i in known if i.terms.follows_landing and not _had_been(deployment, i, OUT_OF_ORDER)
+    )
     for earlier, later in pairwise(due):
         assert earlier.landed.landed_at <= later.landed.landed_at, f"out of order: {later}"
 
@@ -223,7 +225,7 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
     This does not hold where versions replace each other, where one of them was approved, or where
     the ledger had lost one of them.
     """
-    files = [i for i in published if not i.parts and not i.replaces and i.landed.etag]
+    files = [i for i in published if not i.parts and not i.terms.replaces and i.landed.etag]
     files = [i for i in files if not i.approval]
     gone = _retracted(published)
     known = [i for i in files if i.id not in gone and not deployment.ledger.was_lost(i.id)]

@@ -269,4 +269,6 @@ def _held_up(adapters: Adapters, table: str) -> str:
 
 
 def _is_delayed(ingestion: Ingestion) -> bool:
-    return bool(ingestion.change or ingestion.checks_whole_table or ingestion.is_ordered)
+    return bool(
+        ingestion.change or ingestion.terms.checks_whole_table or ingestion.terms.is_ordered
+    )

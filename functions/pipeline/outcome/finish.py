@@ -118,7 +118,7 @@ def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
     late = ingestion.state is State.AUDITED and ingestion.ready_at < since
     if late and ingestion.times.get("overdue", "") < ingestion.ready_at:
         message = overdue(ingestion, why, adapters.settings.page_url)
-        adapters.alerts.post(ingestion.channel, message)
+        adapters.alerts.post(ingestion.terms.channel, message)
         adapters.ledger.save(ingestion.step("overdue", adapters.now()))
 
 
@@ -215,7 +215,7 @@ def _superseded(adapters: Adapters, failed: Ingestion, newer: Ingestion) -> Inge
 
 
 def _send_alert(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    adapters.alerts.post(ingestion.channel, _message(adapters, ingestion))
+    adapters.alerts.post(ingestion.terms.channel, _message(adapters, ingestion))
     return adapters.ledger.save(ingestion.step("alerted", adapters.now(), alerted=True))
 
 

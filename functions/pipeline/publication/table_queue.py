@@ -38,7 +38,7 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
     if comes_after(adapters, ingestion, listed, since):
         return True
     waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
-    queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
+    queue = [each for each in waiting if each.has_priority or ingestion.terms.checks_whole_table]
     own = [ingestion, *(each for each in listed if each.id in ingestion.group)]
     start = min(map(_place, own))  # they are published together
     return not ingestion.turn and any(
@@ -54,7 +54,7 @@ def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
     It matters where files remove rows of others. Where they are compared only, a file whose event
     came late is compared with the later ones, too.
     """
-    if len(members) == 1 or not members[0].is_ordered:
+    if len(members) == 1 or not members[0].terms.is_ordered:
         return True
     is_parted = comes_between(adapters, members, _patience(adapters))
     return not (is_parted or is_overtaken(adapters, members))
@@ -62,9 +62,9 @@ def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
 
 def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the next ingestion to publish after `done`, or to start, if any."""
-    if done.is_ordered:
+    if done.terms.is_ordered:
         return _startable(next_in_order(adapters, done, tried)) if done.ended else None
-    waits_with_others = done.checks_whole_table or done.is_compared
+    waits_with_others = done.terms.checks_whole_table or done.is_compared
     if not (waits_with_others or (done.change and done.is_retried)):
         return None
     ready = None if done.is_queued else _audited(adapters, done, tried)
@@ -132,7 +132,7 @@ def _waits_for_its_turn(
 
 
 def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:
-    ordered = one.is_ordered or other.is_ordered
+    ordered = one.terms.is_ordered or other.terms.is_ordered
     matters = one.change or other.change or ordered or _same_key(one, other)
     return bool(one.turn and matters) and place(one) < place(other)
 

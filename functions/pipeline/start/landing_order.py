@@ -92,7 +92,7 @@ def newest_on_main(adapters: Adapters, ingestion: Ingestion) -> Place:
 
     The least place of all without one, or where the order does not decide.
     """
-    if not ingestion.follows_landing:
+    if not ingestion.terms.follows_landing:
         return FIRST
     return max(map(landing, _since_landing(adapters, ingestion)), default=FIRST)
 
@@ -124,7 +124,7 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     Its older rows would replace newer ones, so it ends rejected, unless a person approved just
     that. Return None if it keeps the order, or is not audited.
     """
-    if ingestion.state is not State.AUDITED or not ingestion.follows_landing:
+    if ingestion.state is not State.AUDITED or not ingestion.terms.follows_landing:
         return None
     if _is_approved(ingestion):
         return None

@@ -59,6 +59,6 @@ def _known(
 
 def _may_join(ingestion: Ingestion, newest: Place) -> bool:
     """Return whether it may be judged together with others, unless a later file is on main."""
-    is_overtaken = ingestion.follows_landing and landing(ingestion) < newest
+    is_overtaken = ingestion.terms.follows_landing and landing(ingestion) < newest
     waits = ingestion.is_held or ingestion.awaits_shared_run
     return waits and not (ingestion.approval or ingestion.turn or is_overtaken)

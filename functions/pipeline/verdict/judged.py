@@ -283,7 +283,9 @@ class GroupVerdict:
         if not all(isinstance(decide(each, run, report, tries), Publish) for each, report in named):
             return self._run_again(members)
         passed = [audited(adapters, each, report) for each, report in named]
-        held = {each.id for each in passed if each.duplicate_of and each.on_duplicate == "hold"}
+        held = {
+            each.id for each in passed if each.duplicate_of and each.terms.on_duplicate == "hold"
+        }
         if held:  # which need branches of their own until a person decides
             return self._run_again([_alone(each) if each.id in held else each for each in members])
         group = self._any.group if len(self._any.group) > 1 else ()
