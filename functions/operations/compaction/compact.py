@@ -201,7 +201,7 @@ def refresh_consumers(adapters: Adapters, table: str) -> None:
     tip = adapters.catalog.tip()
     metadata = adapters.catalog.metadata(tip.hash, table)
     if metadata and table not in _HISTORY:
-        adapters.announcements.send(Refresh(table, tip.position, metadata))
+        adapters.announcements.send([Refresh(table, tip.position, metadata)])
 
 
 def _next_step(adapters: Adapters, begun: Compaction) -> str:

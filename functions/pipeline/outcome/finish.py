@@ -231,8 +231,9 @@ def _announced(adapters: Adapters, ended: Sequence[Ingestion]) -> list[Ingestion
     metadata = _metadata(adapters, tip, ended[0].tables) if tip else {}
     for each in ended:
         _close_older(adapters, each)
-        for announcement in announcements(each, tip, metadata):
-            adapters.announcements.send(announcement)
+    adapters.announcements.send(
+        said for each in ended for said in announcements(each, tip, metadata)
+    )
     at = adapters.now()
     return [each.step("announced", at, announced=True) for each in ended]
 
