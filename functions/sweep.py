@@ -14,6 +14,7 @@ from functions.adapters.secrets import secret
 from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
 from functions.health.model import Check, carry_out
 from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
+from functions.model import queueing
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
 from functions.notifications.missing_rights import telling
@@ -148,7 +149,7 @@ def _startable(begun: Sequence[Ingestion]) -> Iterator[Ingestion]:
     """Yield those to start: of held files the first of each table, which starts the others."""
     held: dict[str, Ingestion] = {}
     for each in begun:
-        if each.is_held:
+        if queueing.is_held(each):
             held[each.table] = min(each, held.get(each.table, each), key=place)
         else:
             yield each

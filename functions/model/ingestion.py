@@ -35,7 +35,7 @@ UNNEEDED = (State.PUBLISHED, State.IGNORED)  # their branches can be deleted
 # The reasons of final states without a report, which may still come later.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 _MOST_ACTIONS = 20
-_RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
+RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
 
 
 @dataclass(frozen=True)
@@ -173,14 +173,9 @@ class Ingestion:
         return self.terms.is_ordered or self.is_compared
 
     @property
-    def is_held(self) -> bool:
-        """Return whether it is to be started once no earlier file of its table is in flight."""
-        return self.takes_turns and self.state is State.LANDED and not self.is_shared
-
-    @property
     def is_reaudit(self) -> bool:
         """Return whether it is in a re-audit, or passed one and is still to be published."""
-        return bool(self.reaudit_base) and self.state in _RETRIED
+        return bool(self.reaudit_base) and self.state in RETRIED
 
     @property
     def is_decided(self) -> bool:
@@ -192,30 +187,6 @@ class Ingestion:
     def turn(self) -> str:
         """Return when main published it, if main lost it since and it is to be published again."""
         return "" if self.ended else self.times.get("published", "")
-
-    @property
-    def is_queued(self) -> bool:
-        """Return whether other ingestions of its table may have to wait (see table_queue.py)."""
-        is_compared = self.is_compared and not self.ended
-        is_audited = self.terms.checks_whole_table and self.state is State.AUDITED
-        return self.has_priority or is_compared or is_audited
-
-    @property
-    def has_priority(self) -> bool:
-        """Return whether main refused it, so that other ingestions of its table wait for it."""
-        runs_whole = self.change is not None or (bool(self.parts) and self.terms.checks_whole_table)
-        return self.is_reaudit or (runs_whole and self.is_retried and self.state in _RETRIED)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Return whether it may have a place in its tables' queues.
-
-        The first of a group stands there for all, unless each has a place of its own.
-        """
-        has_turn = self.takes_turns and not self.ended
-        is_first = not self.group or self.group[0] == self.id
-        stands = self.state is State.AUDITED and (is_first or self.terms.checks_whole_table)
-        return stands or self.has_priority or bool(self.turn) or has_turn
 
     @property
     def is_retried(self) -> bool:
@@ -292,48 +263,6 @@ class Ingestion:
         """Return the checks that warn; those of severity info are only in the report."""
         warns = (check for check in self.checks if check["status"] == Status.WARN)
         return tuple(check for check in warns if check["severity"] != "info")
-
-    @property
-    def is_remarkable(self) -> bool:
-        """Return whether it was published as a duplicate or with warnings."""
-        return self.state is State.PUBLISHED and bool(self.duplicate_of or self.warnings)
-
-    @property
-    def needs_alert(self) -> bool:
-        """Return whether its owners must still be alerted to its final state."""
-        worth_it = self.state in ALERTED or self.is_remarkable or self.has_recovered
-        return worth_it and not self.alerted
-
-    @property
-    def needs_announcement(self) -> bool:
-        """Return whether its final state must still be announced to consumers."""
-        return self.state in ANNOUNCED and not self.announced
-
-    @property
-    def needs_cleanup(self) -> bool:
-        """Return whether branches that are not needed any more must still be deleted."""
-        if self.state in ALERTED:  # fresh branches that a crash may have left
-            return "audited" in self.times and not self.cleaned
-        return self.state in UNNEEDED and bool(self.branch) and not self.cleaned
-
-    @property
-    def unfinished(self) -> bool:
-        """Return whether a step is still due: the sweep resumes these."""
-        return not self.ended or self.needs_alert or self.needs_announcement or self.needs_cleanup
-
-    @property
-    def needs_recording(self) -> bool:
-        """Return whether its runs' results must still be added to main's tables of results.
-
-        That waits until all else is done: to note it would disturb a process that finishes it.
-        """
-        return not self.unfinished and bool(self.table) and self.recorded < self.attempt
-
-    @property
-    def is_silent(self) -> bool:
-        """Return whether its last run is over, as far as is known, and left no report."""
-        code = self.reason.code if self.reason else ""
-        return self.state is State.ERRORED and code in WITHOUT_REPORT
 
     def rebased(
         self, at: str, intent: Intent, base_hash: str, group: tuple[str, ...]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
+from functions.model import due, queueing
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import ALERTED, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -89,13 +90,13 @@ def _keys(ingestion: Ingestion) -> dict[str, str]:
     found = {}
     if ingestion.reason or ingestion.state in ALERTED:
         found["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
-    if ingestion.unfinished:
+    if due.unfinished(ingestion):
         found["unfinished"] = "yes"
-    if ingestion.needs_recording:
+    if due.needs_recording(ingestion):
         found["unrecorded"] = "yes"
-    elif ingestion.is_silent:
+    elif due.is_silent(ingestion):
         found["unrecorded"] = SILENT
-    if ingestion.is_waiting and ingestion.tables:
+    if queueing.is_waiting(ingestion) and ingestion.tables:
         found["queue"] = BATCHES if ingestion.parts else ingestion.table
     return found
 

@@ -24,7 +24,7 @@ from functions.adapters.nessie import (
     SetBack,
     UnknownBranch,
 )
-from functions.model import merge_commit
+from functions.model import merge_commit, queueing
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
@@ -77,7 +77,7 @@ def publish_next(adapters: Adapters, done: Ingestion) -> None:
     while following := next_in_queue(adapters, done, tried):
         tried.add(following.id)
         try:
-            if following.is_held:
+            if queueing.is_held(following):
                 done = finish(adapters, submit(adapters, following))
             else:
                 done = _publish(adapters, following)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from functions.adapters.all import Adapters
+from functions.model import queueing
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.outcome.finish import delete_replaced, end, end_published
@@ -37,7 +38,7 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         return end(adapters, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
-    if known.is_held:
+    if queueing.is_held(known):
         known = adapters.ledger.save(known)  # first, so that one of two files finds the other
     return known if must_be_held(adapters, known) else _started(adapters, known)
 
