@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 from typing import Any, cast
 
 from functions.adapters.all import Adapters
-from functions.model import due, merge_commit
+from functions.model import merge_commit, steps
 from functions.model.commits import Commit
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations.decisions.failed import branches
@@ -100,7 +100,7 @@ def left_behind(deployment: Deployment) -> list[str]:
 def check_all_ended(deployment: Deployment) -> None:
     """Raise AssertionError unless all that landed has its final state, which people know."""
     landed = {ingestion_id(landed) for landed in deployment.arrivals()}
-    ended = {i.id for i in deployment.ledger.all() if i.ended and not due.unfinished(i)}
+    ended = {i.id for i in deployment.ledger.all() if i.ended and not steps.unfinished(i)}
     assert landed == ended, f"not ended, or never landed: {landed ^ ended}"
 
 

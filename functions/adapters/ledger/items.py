@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
-from functions.model import due, queueing
+from functions.model import queueing, steps
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import ALERTED, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -90,11 +90,11 @@ def _keys(ingestion: Ingestion) -> dict[str, str]:
     found = {}
     if ingestion.reason or ingestion.state in ALERTED:
         found["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
-    if due.unfinished(ingestion):
+    if steps.unfinished(ingestion):
         found["unfinished"] = "yes"
-    if due.needs_recording(ingestion):
+    if steps.needs_recording(ingestion):
         found["unrecorded"] = "yes"
-    elif due.is_silent(ingestion):
+    elif steps.is_silent(ingestion):
         found["unrecorded"] = SILENT
     if queueing.is_waiting(ingestion) and ingestion.tables:
         found["queue"] = BATCHES if ingestion.parts else ingestion.table

@@ -12,7 +12,7 @@ from functions.adapters.ledger.groups import Groups
 from functions.adapters.ledger.intents import group_item, intent_id, shared_intent, with_intent
 from functions.adapters.ledger.items import BATCHES, SILENT, from_item, require_known
 from functions.adapters.ledger.notes import UNAVAILABLE, Notes
-from functions.model import due, queueing
+from functions.model import queueing, steps
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
@@ -65,7 +65,7 @@ class Reads(Notes):
         The earliest landing comes first. An ingestion added a moment ago may be missing.
         """
         found = self._listed("due", Key("unfinished").eq("yes"))
-        return (each for each in found if due.unfinished(each) and each.saved_at < before)
+        return (each for each in found if steps.unfinished(each) and each.saved_at < before)
 
     def due_landings(self, before: str) -> list[str]:
         """Return when each unfinished ingestion landed that landed before a time, earliest first.

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
-from functions.model import due
+from functions.model import steps
 from functions.model.alert import Alert, Kind
 from functions.model.announcement import announcements
 from functions.model.commits import Tip
@@ -59,9 +59,9 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     Raise LakegateError where that is not done yet: the next message or the sweep tries again.
     """
     ingestion = _cleaned_up(adapters, ingestion)
-    if due.needs_alert(ingestion):
+    if steps.needs_alert(ingestion):
         ingestion = _send_alert(adapters, _closed(adapters, ingestion))
-    if due.needs_announcement(ingestion):
+    if steps.needs_announcement(ingestion):
         adapters.ledger.save_each(_announced(adapters, [ingestion]))
         return adapters.ledger.get(ingestion.id)
     return ingestion
@@ -91,7 +91,7 @@ def _note_finished(adapters: Adapters, members: Sequence[Ingestion]) -> None:
     """
     at = adapters.now()
     cleaned = [each.step("cleaned", at, cleaned=True) for each in members]
-    plain = {i.id: i for i in cleaned if due.needs_announcement(i) and not due.needs_alert(i)}
+    plain = {i.id: i for i in cleaned if steps.needs_announcement(i) and not steps.needs_alert(i)}
     announced = _announced(adapters, list(plain.values()))
     if len(announced) > 1:
         _record(adapters, announced)
@@ -130,7 +130,7 @@ def delete_replaced(adapters: Adapters, ingestion: Ingestion) -> None:
 
 
 def _cleaned_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    if not due.needs_cleanup(ingestion):
+    if not steps.needs_cleanup(ingestion):
         return ingestion
     if ingestion.state in ALERTED:
         _delete_crashed(adapters, ingestion)
@@ -145,7 +145,7 @@ def _published_together(adapters: Adapters, published: Ingestion) -> list[Ingest
     if not published.group:
         return [published]
     members = adapters.ledger.together(published.group)
-    return [m for m in members if due.needs_cleanup(m) and m.merge_hash == published.merge_hash]
+    return [m for m in members if steps.needs_cleanup(m) and m.merge_hash == published.merge_hash]
 
 
 def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
-from functions.model import due
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
@@ -64,7 +64,7 @@ def conclude_judged(adapters: Adapters, message: Judged) -> None:
     units = {each.intent if each.group else each.id: each for each in recorded}
     _all_of([partial(_resume, adapters, first) for first in units.values()])
     now = adapters.ledger.together([each.id for each in recorded])
-    _all_of([partial(_resume, adapters, each) for each in now if due.unfinished(each)])
+    _all_of([partial(_resume, adapters, each) for each in now if steps.unfinished(each)])
 
 
 def _all_of(works: Iterable[Callable[[], _T]]) -> list[_T]:

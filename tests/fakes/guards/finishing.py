@@ -5,7 +5,7 @@ from typing import Any
 
 from functions import sweep
 from functions.adapters.all import Adapters
-from functions.model import due
+from functions.model import steps
 from functions.model.commits import Tip
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome import finish
@@ -49,7 +49,7 @@ def _is_duplicate(_: Any, ingestion: Ingestion) -> bool:
 
 
 def _is_unfinished(_: Any, ingestion: Ingestion) -> bool:
-    return not ingestion.ended or due.needs_alert(ingestion) or due.needs_cleanup(ingestion)
+    return not ingestion.ended or steps.needs_alert(ingestion) or steps.needs_cleanup(ingestion)
 
 
 FINISHING = (
@@ -66,7 +66,7 @@ FINISHING = (
     Guard(
         "the sweep finds what consumers were not notified of",
         "readers were not told",
-        (Patch(due, "unfinished", _is_unfinished),),
+        (Patch(steps, "unfinished", _is_unfinished),),
     ),
     Guard(
         "an announcement names the table's metadata at one commit",
@@ -76,7 +76,7 @@ FINISHING = (
     Guard(
         "owners are notified of rows published with warnings",
         "nobody was told",
-        (Patch(due, "is_remarkable", _is_duplicate),),
+        (Patch(steps, "is_remarkable", _is_duplicate),),
     ),
     Guard(
         "published branches are deleted",

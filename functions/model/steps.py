@@ -1,4 +1,4 @@
-"""What is still due for an ingestion: the sweep resumes it until nothing is."""
+"""Which steps are left for an ingestion: the sweep resumes it until none is."""
 
 from functions.model.ingestion import ALERTED, ANNOUNCED, UNNEEDED, WITHOUT_REPORT, Ingestion, State
 
