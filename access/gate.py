@@ -94,7 +94,7 @@ class Ingestion:
             commit=found.merge_hash,
             code=found.reason.code if found.reason else "",
             reason=found.reason.message if found.reason else "",
-            owner=found.owner,
+            owner=found.terms.owner,
             attempt=found.attempt,
             approved_by=found.approved_by,
             report=report,

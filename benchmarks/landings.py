@@ -13,6 +13,7 @@ from pathlib import Path
 from pyiceberg.catalog.rest import RestCatalog
 
 from benchmarks.small_files import Kind
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from lakegate.landing import LandedObject, ingestion_id
 from tests.e2e.conftest import Gate, started
@@ -187,7 +188,7 @@ class _Remaining:
         """Move those that ended; return whether all have."""
         while self.ids:
             found = self.gate.adapters.ledger.together(self.ids[:_LOOK])
-            done = {each.id: each for each in found if each.ended and not each.unfinished}
+            done = {each.id: each for each in found if each.ended and not steps.unfinished(each)}
             self.ended += done.values()
             self.ids = [id_ for id_ in self.ids if id_ not in done]
             if len(done) < _LOOK:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from functions.adapters.ledger.items import to_item
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import message, properties
 from infra.local.settings import LAKE_BUCKET
@@ -54,7 +55,9 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
     if draw.random() < 0.06:
         state = draw.choices(_ENDS, [6, 3, 1, 2])[0]
     owner = _OWNERS[table.partition(".")[0]]
-    begun = Ingestion(id_, landed, state=state, table=table, owner=owner, alerted=True)
+    begun = Ingestion(
+        id_, landed, state=state, terms=ContractTerms(table=table, owner=owner), alerted=True
+    )
     took = [draw.lognormvariate(mean, 0.5) for mean in (0, 0, 2.2, 0)]
     steps = ("branched", "submitted", "audited", state.value)
     for step in steps:
@@ -64,7 +67,7 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
         begun,
         times={"landed": landed.landed_at, **begun.times},
         branch=branch_name(table, key, id_, 1),
-        contract_key=f"contracts/{table}.yaml",
+        terms=replace(begun.terms, contract_key=f"contracts/{table}.yaml"),
         report_key=report_key(table, id_, 1),
         audited_hash="a" * 64,
         base_hash="b" * 64,
@@ -115,7 +118,7 @@ def fill_branch(running: Services, rejected: Ingestion) -> Ingestion:
 def _published(number: int, rows: int) -> Ingestion:
     key = f"shop/orders/{number}.parquet"
     landed = LandedObject(LANDING, key, f"v{number}", "e", 1, landed_at="2026-01-01")
-    return Ingestion(ingestion_id(landed), landed, table=TABLE, rows=rows)
+    return Ingestion(ingestion_id(landed), landed, terms=ContractTerms(table=TABLE), rows=rows)
 
 
 def _rows(many: int) -> pa.Table:

@@ -133,7 +133,7 @@ class Bench:
         self._enter(self.running.at(branch).load_table(self.table), rows, 1)
         head = self.adapters.catalog.head(branch)
         terms = self.adapters.lake.contract_at(contract_key(self.table), "").terms(is_change=False)
-        known = (Ingestion(ingestion_id(each), each).under(terms) for each in landed)
+        known = (Ingestion(ingestion_id(each), each).but(terms=terms) for each in landed)
         return [
             each.step(
                 "audited",

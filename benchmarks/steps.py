@@ -20,6 +20,7 @@ from benchmarks.landings import dropped_at_once, measured
 from benchmarks.ledger_writes import units_a_file
 from benchmarks.results import parquet, told
 from benchmarks.small_files import Kind
+from functions.model import steps
 from functions.model.ingestion import Ingestion
 from functions.telemetry import logger
 from infra.local import processes
@@ -103,7 +104,7 @@ def _each(asked: Counter[str], files: int) -> dict[str, float]:
 def _recorded(gate: Gate, id_: str) -> Ingestion:
     def recorded() -> Ingestion | None:
         now = gate.adapters.ledger.get(id_)
-        return None if now.needs_recording else now
+        return None if steps.needs_recording(now) else now
 
     return eventually(recorded, _PATIENCE, f"{id_} was not recorded")
 

@@ -208,7 +208,7 @@ def _publish(
             yield "For that the job runs once more; what else it finds is not overruled."
     if not report:
         yield "The audit report is gone: which rows break which check cannot be looked up any more."
-    if ingestion.checks_whole_table:
+    if ingestion.terms.checks_whole_table:
         yield "If main has changed since, the checks of the whole table are asked once more."
     yield "Readers of main see it at once, and main's log keeps your name and reason."
     yield "It cannot be taken back here. The branch is deleted afterwards."
@@ -218,7 +218,7 @@ def _rows(ingestion: Ingestion) -> str:
     added, removed = count(ingestion.rows, "row"), count(ingestion.replaced_rows, "row")
     if ingestion.change:
         return f"{added} are added and {removed} removed: the change goes into"
-    if ingestion.is_ordered:
+    if ingestion.terms.is_ordered:
         return f"{rows_of(ingestion)}: the file goes into"
     if ingestion.replaced:
         return f"{added} go into, and {removed} of earlier versions out of,"

@@ -46,7 +46,9 @@ def is_meant(text: str, each: IngestionSummary) -> bool:
 def is_waiting_meant(text: str, each: Ingestion) -> bool:
     """Return if a search means an ingestion that waits: by key, cause and owner too."""
     cause = each.reason.message if each.reason else ""
-    return matches(text, *_names(IngestionSummary.of(each)), each.landed.key, cause, each.owner)
+    return matches(
+        text, *_names(IngestionSummary.of(each)), each.landed.key, cause, each.terms.owner
+    )
 
 
 def _names(each: IngestionSummary) -> tuple[str, ...]:
@@ -61,7 +63,7 @@ def waiting_line(each: Ingestion, now: str) -> str:
         cause = f"{cause[:_CAUSE]}…"
     rows = count(each.rows, "row") if each.rows else ""
     age = f"landed {duration(seconds(each.landed.landed_at, now), parts=1)} ago"
-    owner = one_line(each.owner) or each.channel
+    owner = one_line(each.terms.owner) or each.terms.channel
     return visible(" · ".join(filter(None, (cause, rows, age, owner))))
 
 

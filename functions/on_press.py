@@ -45,7 +45,7 @@ def act(adapters: Adapters, body: str) -> None:
             now, ending = adapters.ledger.get(request.seen.ingestion), refusal.code
             words = _refusal(now, request, refusal.message)
         if words:
-            adapters.alerts.post(now.channel, _answer(now, request, words, ending))
+            adapters.alerts.post(now.terms.channel, _answer(now, request, words, ending))
 
 
 def _is_done(now: Ingestion, request: ActionRequest) -> bool:

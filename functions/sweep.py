@@ -15,6 +15,7 @@ from functions.adapters.sqs import DeadLetter, DeadLetters, QueuedAlert
 from functions.health.conformance.trial import tried
 from functions.health.model import Check, Finding, carry_out
 from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
+from functions.model import queueing
 from functions.model.ingestion import NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
 from functions.notifications.missing_rights import telling
@@ -149,7 +150,7 @@ def _startable(begun: Sequence[Ingestion]) -> Iterator[Ingestion]:
     """Yield those to start: of held files the first of each table, which starts the others."""
     held: dict[str, Ingestion] = {}
     for each in begun:
-        if each.is_held:
+        if queueing.is_held(each):
             held[each.table] = min(each, held.get(each.table, each), key=place)
         else:
             yield each

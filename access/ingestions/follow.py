@@ -9,6 +9,7 @@ from access.ingestions.outcomes import attempt, waits, with_others
 from access.ingestions.shared_runs import places
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import rows_of
 from lakegate.errors import LakegateError
@@ -65,7 +66,7 @@ def ended(item: TrackedIngestion) -> bool:
 
 def finished(item: TrackedIngestion) -> bool:
     """Return whether all work is done, including notifications and deleting a published branch."""
-    return ended(item) and not item.ingestion.unfinished
+    return ended(item) and not steps.unfinished(item.ingestion)
 
 
 def follow(

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from functions.model import queueing
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.model.shown_state import state_words
@@ -19,7 +20,7 @@ _RUNNING = {
 
 def state(ingestion: Ingestion) -> str:
     """Return its state as people see it, with a note while it waits for a shared run."""
-    held = " (behind earlier files of its table)" if ingestion.is_held else ""
+    held = " (behind earlier files of its table)" if queueing.is_held(ingestion) else ""
     return f"{state_words(ingestion)}{' (queued)' if ingestion.awaits_shared_run else held}"
 
 
@@ -84,7 +85,7 @@ def approved(outcome: "Outcome", by: str) -> str:
     now = outcome.ingestion
     if now.state is not State.PUBLISHED:
         return f"{now.name}: approved by {by}; {_RUNNING.get(now.state, now.state)}"
-    if now.change or now.is_ordered:
+    if now.change or now.terms.is_ordered:
         name = f"the {now.name}" if now.change else now.name
         return f"published {name}, {rows_of(now)}, as {now.merge_hash}"
     return f"published {rows_of(now)} of {now.name} as {now.merge_hash}"

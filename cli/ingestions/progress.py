@@ -98,7 +98,7 @@ def _audit(item: TrackedIngestion) -> Text:
 
 def _main(ingestion: Ingestion) -> RenderableType:
     if ingestion.state is State.PUBLISHED:
-        removes = ingestion.change or ingestion.is_ordered
+        removes = ingestion.change or ingestion.terms.is_ordered
         less = f" −{ingestion.replaced_rows:,}" if removes else ""  # noqa: RUF001
         return Text(f"+{ingestion.rows:,}{less} rows", "green")
     if ingestion.ended:

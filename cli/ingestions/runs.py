@@ -85,7 +85,7 @@ def undecided(ingestions: Iterable[Ingestion], now: str) -> Table:
             _cause(each),
             f"{each.rows:,}" if each.rows else "-",
             duration(seconds(each.landed.landed_at, now), parts=1),
-            one_line(each.owner) or each.channel or "-",
+            one_line(each.terms.owner) or each.terms.channel or "-",
         )
     return made
 

@@ -72,7 +72,7 @@ def page(
                 ("published", with_others(ingestion)),
                 ("job run", job_run(ingestion)),
                 ("attempt", attempt(ingestion)),
-                ("contract", ingestion.contract_key),
+                ("contract", ingestion.terms.contract_key),
                 ("approved", _approval(ingestion)),
                 ("actions", _actions(ingestion)),
                 ("checks", audit.check_counts(ingestion.check_counts)),

@@ -44,7 +44,7 @@ def show(opened: Opened) -> None:
 
 def owner(each: Ingestion) -> str:
     """Return its owner, or the channel of its alerts."""
-    return one_line(each.owner or each.channel) or "nobody named"
+    return one_line(each.terms.owner or each.terms.channel) or "nobody named"
 
 
 def _number(meant: Iterable[Ingestion], every: int, *, more: bool) -> None:

@@ -2,15 +2,16 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.model.alert import Alert, Kind
-from lakegate.errors import Permanent
+from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.refusals import unavailable
 from lakegate.shared_run import Turn
@@ -18,6 +19,9 @@ from lakegate.shared_run import Turn
 if TYPE_CHECKING:  # on_action must start fast
     from functions.model.announcement import Announcement, Refresh
 
+# Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 256 KiB; one has
+# 25 KB at most, as a reason is cut.
+_MOST_AT_ONCE = 10
 _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
 
 
@@ -145,10 +149,19 @@ class AnnouncementQueue:
         self._client = client
         self._url = url
 
-    def send(self, announcement: "Announcement | Refresh") -> None:
-        """Queue an announcement, or a refresh alone. Raises Transient QUEUE_UNAVAILABLE."""
-        with translated("announcements"):
-            self._client.send_message(QueueUrl=self._url, MessageBody=announcement.text())
+    def send(self, announcements: "Iterable[Announcement | Refresh]") -> None:
+        """Queue announcements, and refreshes alone. Raises Transient QUEUE_UNAVAILABLE.
+
+        Some may be queued even then.
+        """
+        said = iter(announcements)
+        while some := list(islice(said, _MOST_AT_ONCE)):
+            entries = [{"Id": str(n), "MessageBody": each.text()} for n, each in enumerate(some)]
+            with translated("announcements"):
+                answer = self._client.send_message_batch(QueueUrl=self._url, Entries=entries)
+            if failed := answer.get("Failed"):
+                message = f"SQS did not take {len(failed)} announcements: {failed[0]}"
+                raise Transient("QUEUE_UNAVAILABLE", message)
 
 
 class Backlog:

@@ -109,7 +109,7 @@ def _of_end(
     reason, approval = ingestion.reason, ingestion.approval
     waits = ingestion.state is not State.PUBLISHED
     approved = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
-    version = ingestion.contract_version
+    key, version = ingestion.terms.contract
     return Announcement(
         id=f"{ingestion.id}-{ingestion.attempt}-{ingestion.state}{approved}",
         ingestion=ingestion.id,
@@ -121,7 +121,7 @@ def _of_end(
         version=ingestion.landed.version,
         rows=ingestion.rows,
         removed_rows=ingestion.replaced_rows,
-        contract=f"{ingestion.contract_key}@{version}" if version else ingestion.contract_key,
+        contract=f"{key}@{version}" if version else key,
         landed_at=ingestion.landed.landed_at,
         ended_at=ingestion.ended_at or ingestion.landed.landed_at,
         branch=ingestion.branch if waits else "",

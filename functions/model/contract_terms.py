@@ -74,3 +74,23 @@ class ContractTerms:
             checks_whole_table=any(each.checks_whole_table for each in contracts),
             reads_others=any(each.reads_others for each in contracts),
         )
+
+    @property
+    def contract(self) -> tuple[str, str]:
+        """Return key and version of the contract's text."""
+        return self.contract_key, self.contract_version
+
+    @property
+    def replaces(self) -> bool:
+        """Return whether a file's rows replace those of earlier versions of its key."""
+        return self.on_new_version == "replace"
+
+    @property
+    def is_ordered(self) -> bool:
+        """Return whether a file may remove rows of others: their order decides what main has."""
+        return self.write_mode != "append"
+
+    @property
+    def follows_landing(self) -> bool:
+        """Return whether only the order in which files landed decides between their rows."""
+        return self.is_ordered and not self.latest_by

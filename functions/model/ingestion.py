@@ -1,7 +1,7 @@
 """One ingestion as the ledger keeps it: a frozen value; each step makes the next one of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -35,7 +35,7 @@ UNNEEDED = (State.PUBLISHED, State.IGNORED)  # their branches can be deleted
 # The reasons of final states without a report, which may still come later.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 _MOST_ACTIONS = 20
-_RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
+RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
 
 
 @dataclass(frozen=True)
@@ -83,20 +83,8 @@ class Ingestion:
     change: Change | None = None
     parts: tuple[BatchFile, ...] = ()
 
-    # The terms of its contract (ContractTerms), as they were when the branch was created.
-    table: str = ""
-    contract_key: str = ""
-    contract_version: str = ""
-    requirements_digest: str = ""
-    channel: str = ""
-    owner: str = ""
-    on_duplicate: str = "publish"
-    on_new_version: str = "add"
-    isolation: str = "shared"
-    write_mode: str = "append"
-    latest_by: str = ""
-    checks_whole_table: bool = False
-    reads_others: bool = True
+    # As they were when the branch was created.
+    terms: ContractTerms = field(default=ContractTerms())
 
     # The attempt: one branch and its job run. `failures` counts job runs that failed without a
     # report, `tries_from` the attempts before the last replay. With `is_shared` a shared run takes
@@ -154,10 +142,9 @@ class Ingestion:
     actions: tuple[Action, ...] = ()  # the last ones
 
     @property
-    def terms(self) -> ContractTerms:
-        """Return the terms of its contract."""
-        names = (each.name for each in fields(ContractTerms))
-        return ContractTerms(**{name: getattr(self, name) for name in names})
+    def table(self) -> str:
+        """Return where its rows go, "" while no contract is known to claim its key."""
+        return self.terms.table
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -168,7 +155,7 @@ class Ingestion:
     def contracts(self) -> tuple[tuple[str, str], ...]:
         """Return key and version of each contract of its files."""
         parts = tuple((part.contract_key, part.contract_version) for part in self.parts)
-        return parts or ((self.contract_key, self.contract_version),)
+        return parts or (self.terms.contract,)
 
     @property
     def intent(self) -> Intent:
@@ -181,69 +168,25 @@ class Ingestion:
         return self.is_shared and self.state is State.LANDED
 
     @property
-    def replaces(self) -> bool:
-        """Return whether its rows replace those of earlier versions of its key."""
-        return self.on_new_version == "replace"
-
-    @property
-    def is_ordered(self) -> bool:
-        """Return whether it may remove rows of others: their order decides what main has."""
-        return self.write_mode != "append"
-
-    @property
     def takes_turns(self) -> bool:
         """Return whether it comes to main after the earlier files of its table that do so, too."""
-        return self.is_ordered or self.is_compared
-
-    @property
-    def follows_landing(self) -> bool:
-        """Return whether only the order in which files landed decides between their rows."""
-        return self.is_ordered and not self.latest_by
-
-    @property
-    def is_held(self) -> bool:
-        """Return whether it is to be started once no earlier file of its table is in flight."""
-        return self.takes_turns and self.state is State.LANDED and not self.is_shared
+        return self.terms.is_ordered or self.is_compared
 
     @property
     def is_reaudit(self) -> bool:
         """Return whether it is in a re-audit, or passed one and is still to be published."""
-        return bool(self.reaudit_base) and self.state in _RETRIED
+        return bool(self.reaudit_base) and self.state in RETRIED
 
     @property
     def is_decided(self) -> bool:
         """Return whether it failed, and is to be published by decision beside other versions."""
         is_open = self.state is State.AUDITED and self.has_failed
-        return is_open and not self.replaces and not self.turn
+        return is_open and not self.terms.replaces and not self.turn
 
     @property
     def turn(self) -> str:
         """Return when main published it, if main lost it since and it is to be published again."""
         return "" if self.ended else self.times.get("published", "")
-
-    @property
-    def is_queued(self) -> bool:
-        """Return whether other ingestions of its table may have to wait (see table_queue.py)."""
-        is_compared = self.is_compared and not self.ended
-        is_audited = self.checks_whole_table and self.state is State.AUDITED
-        return self.has_priority or is_compared or is_audited
-
-    @property
-    def has_priority(self) -> bool:
-        """Return whether main refused it, so that other ingestions of its table wait for it."""
-        runs_whole = self.change is not None or (bool(self.parts) and self.checks_whole_table)
-        return self.is_reaudit or (runs_whole and self.is_retried and self.state in _RETRIED)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Return whether it may have a place in its tables' queues.
-
-        The first of a group stands there for all, unless each has a place of its own.
-        """
-        has_turn = self.takes_turns and not self.ended
-        is_first = not self.group or self.group[0] == self.id
-        stands = self.state is State.AUDITED and (is_first or self.checks_whole_table)
-        return stands or self.has_priority or bool(self.turn) or has_turn
 
     @property
     def is_retried(self) -> bool:
@@ -262,7 +205,7 @@ class Ingestion:
     @property
     def has_rows(self) -> bool:
         """Return whether its intent would change main's rows."""
-        removes = self.change is not None or self.is_ordered
+        removes = self.change is not None or self.terms.is_ordered
         return bool(self.rows or (removes and self.replaced_rows))
 
     @property
@@ -320,52 +263,6 @@ class Ingestion:
         """Return the checks that warn; those of severity info are only in the report."""
         warns = (check for check in self.checks if check["status"] == Status.WARN)
         return tuple(check for check in warns if check["severity"] != "info")
-
-    @property
-    def is_remarkable(self) -> bool:
-        """Return whether it was published as a duplicate or with warnings."""
-        return self.state is State.PUBLISHED and bool(self.duplicate_of or self.warnings)
-
-    @property
-    def needs_alert(self) -> bool:
-        """Return whether its owners must still be alerted to its final state."""
-        worth_it = self.state in ALERTED or self.is_remarkable or self.has_recovered
-        return worth_it and not self.alerted
-
-    @property
-    def needs_announcement(self) -> bool:
-        """Return whether its final state must still be announced to consumers."""
-        return self.state in ANNOUNCED and not self.announced
-
-    @property
-    def needs_cleanup(self) -> bool:
-        """Return whether branches that are not needed any more must still be deleted."""
-        if self.state in ALERTED:  # fresh branches that a crash may have left
-            return "audited" in self.times and not self.cleaned
-        return self.state in UNNEEDED and bool(self.branch) and not self.cleaned
-
-    @property
-    def unfinished(self) -> bool:
-        """Return whether a step is still due: the sweep resumes these."""
-        return not self.ended or self.needs_alert or self.needs_announcement or self.needs_cleanup
-
-    @property
-    def needs_recording(self) -> bool:
-        """Return whether its runs' results must still be added to main's tables of results.
-
-        That waits until all else is done: to note it would disturb a process that finishes it.
-        """
-        return not self.unfinished and bool(self.table) and self.recorded < self.attempt
-
-    @property
-    def is_silent(self) -> bool:
-        """Return whether its last run is over, as far as is known, and left no report."""
-        code = self.reason.code if self.reason else ""
-        return self.state is State.ERRORED and code in WITHOUT_REPORT
-
-    def under(self, terms: ContractTerms) -> "Ingestion":
-        """Return it with the terms of a contract."""
-        return self.but(**vars(terms))
 
     def rebased(
         self, at: str, intent: Intent, base_hash: str, group: tuple[str, ...]

@@ -51,7 +51,7 @@ class IngestionSummary:
             ended_at=ingestion.ended_at,
             reason_code=ingestion.reason.code if ingestion.reason else "",
             branch=ingestion.branch,
-            channel=ingestion.channel,
+            channel=ingestion.terms.channel,
             batch=batch_of(ingestion.landed.key),
             discarded=ingestion.discarded,
             superseded_by=ingestion.superseded_by,

@@ -95,7 +95,7 @@ def message(members: Sequence[Ingestion]) -> str:
     what = first.landed.key.rsplit("/", 1)[-1]
     if len(members) > 1:
         what = f"{len(members)} files"
-    if first.is_ordered:
+    if first.terms.is_ordered:
         removed = sum(member.replaced_rows for member in members)
         updated = sum(member.updated_rows for member in members)
         return one_line(f"Publish {what} to {table}: {replacing(rows, removed, updated)}")
@@ -108,7 +108,7 @@ def rows_of(ingestion: Ingestion) -> str:
     """Describe how many rows it brings to main, and what they do with those that are there."""
     if ingestion.change:
         return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
-    if not ingestion.is_ordered:
+    if not ingestion.terms.is_ordered:
         return f"{ingestion.rows:,} rows"
     return replacing(ingestion.rows, ingestion.replaced_rows, ingestion.updated_rows)
 
@@ -263,7 +263,7 @@ def _published(ingestion: Ingestion) -> Published:
         replaced=ingestion.replaced,
         replaced_rows=ingestion.replaced_rows,
         updated_rows=ingestion.updated_rows,
-        mode=ingestion.write_mode if ingestion.is_ordered else "",
+        mode=ingestion.terms.write_mode if ingestion.terms.is_ordered else "",
         kind="change" if change else "",
         statement=change.statement if change else "",
         token=change.token if change else "",
@@ -274,5 +274,5 @@ def _published(ingestion: Ingestion) -> Published:
 
 
 def _contract(ingestion: Ingestion) -> str:
-    key, version = ingestion.contract_key, ingestion.contract_version
+    key, version = ingestion.terms.contract
     return "" if ingestion.parts else f"{key}@{version}"

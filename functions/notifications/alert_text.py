@@ -240,7 +240,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     if ingestion.state is State.IGNORED:
         words = ingestion.reason.message if ingestion.reason else ""
         return f"No longer needed: {name}", words
-    rows = f"{rows_of(ingestion)}{' on main' if ingestion.is_ordered else ' are on main'}"
+    rows = f"{rows_of(ingestion)}{' on main' if ingestion.terms.is_ordered else ' are on main'}"
     if approval:
         words = f"{rows}, approved by {approval.by}: {approval.reason}"
         return f"Published anyway by {approval.by}: {name}", words
@@ -269,7 +269,7 @@ def _what_happened(ingestion: Ingestion) -> str:
 
 
 def _owner(ingestion: Ingestion) -> list[str]:
-    owner = one_line(ingestion.owner)[:_SHORT]
+    owner = one_line(ingestion.terms.owner)[:_SHORT]
     return [f"*Owner* {escaped(owner)}"] if owner else []
 
 

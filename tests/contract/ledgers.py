@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from functions.adapters.ledger.ledger import Ledger
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile
 from lakegate.landing import LandedObject
@@ -21,11 +22,11 @@ def new_table(dynamodb: Any) -> Any:
     return ledger_table(dynamodb, f"ledger-{uuid.uuid4().hex}")
 
 
-def ingestion(number: int = 1, **changes: Any) -> Ingestion:
-    """Return an ingestion whose object landed in that minute."""
+def ingestion(number: int = 1, table: str = "", **changes: Any) -> Ingestion:
+    """Return an ingestion for a table whose object landed in that minute."""
     time = f"2026-03-01T12:{number:02}:00.000+00:00"
     landed = LandedObject("landing", f"shop/orders/{number}", "v1", "e1", 10, "s", time)
-    begun = Ingestion(id=f"{number:032x}", landed=landed).step("landed", time)
+    begun = Ingestion(f"{number:032x}", landed, terms=ContractTerms(table)).step("landed", time)
     return replace(begun, **changes)
 
 

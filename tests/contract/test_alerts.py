@@ -103,11 +103,14 @@ def failed(name: str, attempt: int = 1, **changes: Any) -> Alert:
     return alert(ingestion(name, attempt, **changes), REPORT)
 
 
-def ingestion(name: str, attempt: int = 1, **changes: Any) -> Ingestion:
-    """Return the ingestion of a rejected file of that name."""
+def ingestion(
+    name: str, attempt: int = 1, table: str = INGESTION.table, **changes: Any
+) -> Ingestion:
+    """Return the ingestion of a rejected file of that name, for a table."""
     landed = replace(INGESTION.landed, key=f"shop/orders/{name}")
+    terms = replace(INGESTION.terms, table=table)
     known = {"id": name * 8, "landed": landed, "attempt": attempt, "revision": attempt * 10}
-    return replace(INGESTION, **{**known, **changes})
+    return replace(INGESTION, terms=terms, **{**known, **changes})
 
 
 def title(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.adapters.sqs import AnnouncementQueue
@@ -59,6 +60,13 @@ class Aws:
         """Return the waiting bodies of a queue."""
         return [message["Body"] for message in self._received(url, most)]
 
+    def all_bodies(self, url: str) -> list[str]:
+        """Return all bodies of a queue, of which one request returns ten."""
+        found = []
+        while some := self.bodies(url):
+            found += some
+        return found
+
     def redrive(self, dead: str, url: str) -> None:
         """Retry dead letters: SQS moves each with its group."""
         for letter in self._received(dead, 10):
@@ -98,15 +106,28 @@ def queue(request: pytest.FixtureRequest, aws: Aws) -> Queue:
         return Queue(fake, lambda: fake.sent)
     url = aws.queue()
     real = AnnouncementQueue(aws.sqs, url)
-    return Queue(real, lambda: [Announcement.read(body) for body in aws.bodies(url)])
+    return Queue(
+        real, lambda: [Announcement.read(body) for _ in range(3) for body in aws.bodies(url)]
+    )
 
 
 def test_announcements_are_read_as_sent(queue: Queue) -> None:
     """Announcements come out as they went in, with any characters."""
     odd = replace(REJECTED, reason="a 'quoted' ü\n\"line\" <!channel>")
-    for each in (ANNOUNCED, odd):
-        queue.queue.send(each)
-    assert sorted(queue.received(), key=str) == sorted([ANNOUNCED, odd], key=str)
+    sent = [odd, *(replace(ANNOUNCED, id=f"{number}") for number in range(20))]
+    queue.queue.send(sent)
+    assert sorted(queue.received(), key=str) == sorted(sent, key=str)
+
+
+def test_an_announcement_that_is_not_queued_is_an_error() -> None:
+    """SQS may refuse some messages of a request that it takes."""
+    sqs = boto3.client("sqs", **ACCOUNT)
+    failed = {"Id": "0", "Code": "InternalError", "SenderFault": False}
+    queue = AnnouncementQueue(sqs, "https://sqs/000000000000/announcements")
+    with Stubber(sqs) as stubber:
+        stubber.add_response("send_message_batch", {"Successful": [], "Failed": [failed]})
+        with pytest.raises(Transient, match="InternalError"):
+            queue.send([ANNOUNCED])
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"state": "lost"}', "nonsense"])

@@ -7,6 +7,7 @@ import pytest
 
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.ledger.reads import UnknownIngestion
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.notes.search import Search
@@ -26,7 +27,7 @@ def test_an_ingestion_begins_once(ledger: AnyLedger) -> None:
     begun = ledger.begin(ingestion())
     assert begun == replace(ingestion(), revision=1)
     moved = ledger.save(begun.step("branched", "2026-03-01T13", state=State.BRANCHED))
-    assert ledger.begin(ingestion(channel="#other")) == moved
+    assert ledger.begin(ingestion(terms=ContractTerms(channel="#other"))) == moved
 
 
 def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
@@ -67,8 +68,18 @@ def test_due_audit_results_are_listed(ledger: AnyLedger) -> None:
         1,
     ):
         begun = ledger.begin(ingestion(number, alerted=True, announced=True))
-        ledger.save(replace(begun, state=state, table=table, attempt=2, recorded=recorded))
-    needs_alert = replace(ingestion(6), state=State.REJECTED, table="shop.orders")
+        ledger.save(
+            replace(
+                begun,
+                state=state,
+                terms=replace(begun.terms, table=table),
+                attempt=2,
+                recorded=recorded,
+            )
+        )
+    needs_alert = replace(
+        ingestion(6), state=State.REJECTED, terms=replace(ingestion(6).terms, table="shop.orders")
+    )
     ledger.begin(needs_alert)
     assert sorted(ids(ledger.needs_recording())) == [1, 2]
     ledger.save(replace(ledger.get(ingestion(2).id), recorded=2))
@@ -83,10 +94,14 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         state=State.ERRORED,
         attempt=3,
         failures=2,
-        table="shop.orders",
-        contract_key="contracts/shop.orders.yaml",
-        contract_version="c1",
-        channel="#orders",
+        terms=ContractTerms(
+            table="shop.orders",
+            contract_key="contracts/shop.orders.yaml",
+            contract_version="c1",
+            channel="#orders",
+            on_duplicate="hold",
+            on_new_version="replace",
+        ),
         branch="ingest/shop.orders/x",
         base_hash="base",
         job_run="00run",
@@ -94,8 +109,6 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         audited_hash="audited",
         group=("f" * 32, "e" * 32),
         merge_hash="merged",
-        on_duplicate="hold",
-        on_new_version="replace",
         duplicate_of="e" * 32,
         replaced=("c" * 32, "d" * 32),
         replaced_rows=4_000_000_000,
@@ -205,27 +218,30 @@ def test_the_first_of_a_queue_are_those_that_landed_first(ledger: AnyLedger) -> 
 def test_ingestions_with_priority_are_waiting(ledger: AnyLedger) -> None:
     """Refused ingestions of a table are waiting while their job runs again."""
     states = [State.BRANCHED, State.SUBMITTED, State.AUDITED, State.REJECTED]
-    again = {"reaudit_base": "b" * 64, "checks_whole_table": True}
+    whole = ContractTerms("a.b", checks_whole_table=True)
+    again: dict[str, Any] = {"reaudit_base": "b" * 64, "terms": whole}
     for number, state in enumerate(states):
-        ledger.begin(ingestion(number, state=state, table="a.b", **again))
+        ledger.begin(ingestion(number, state=state, **again))
         ledger.begin(ingestion(number + 10, state=state, table="a.b"))
-    ledger.begin(ingestion(9, state=State.SUBMITTED, table="a.c", **again))
+    elsewhere = {**again, "terms": replace(whole, table="a.c")}
+    ledger.begin(ingestion(9, state=State.SUBMITTED, **elsewhere))
     for number, attempt in ((5, 2), (6, 1)):
         tried = ingestion(number, state=State.SUBMITTED, table="a.b", change=CHANGE)
         ledger.begin(replace(tried, attempt=attempt))
-    lost = {"table": "a.b", "times": {"published": "2026-03-01T12:00:00.000+00:00"}}
+    times = {"published": "2026-03-01T12:00:00.000+00:00"}
     for number, state in ((7, State.LANDED), (8, State.PUBLISHED)):
-        ledger.begin(ingestion(number, state=state, **lost))
+        ledger.begin(ingestion(number, "a.b", state=state, times=times))
     assert waiting(ledger, "a.b") == [0, 1, 2, 5, 7, 12]
     found = {int(each.id, 16): each for each in ledger.waiting("a.b")}
-    assert (found[0].reaudit_base, found[0].checks_whole_table) == ("b" * 64, True)
+    assert (found[0].reaudit_base, found[0].terms.checks_whole_table) == ("b" * 64, True)
     assert found[5].change == CHANGE
 
 
 def test_a_batch_is_found_by_each_of_its_tables(ledger: AnyLedger) -> None:
     """A batch waits for each of its tables, and has priority in all of them after a retry."""
     parts = tuple(BatchFile("f", "v", "e", 1, table, "c", "v") for table in ("a.b", "a.c"))
-    batch = {"table": "batch", "parts": parts, "checks_whole_table": True}
+    terms = ContractTerms("batch", checks_whole_table=True)
+    batch: dict[str, Any] = {"parts": parts, "terms": terms}
     ledger.begin(ingestion(1, state=State.AUDITED, **batch))
     ledger.begin(ingestion(2, state=State.SUBMITTED, attempt=2, **batch))
     for table in ("a.b", "a.c"):
@@ -313,7 +329,7 @@ def test_an_ingestion_was_saved_when_the_ledger_wrote_it(
 
 def test_a_state_lists_its_own(ledger: AnyLedger) -> None:
     """Each state lists its current ingestions, whatever is still due and why it failed."""
-    done = {"alerted": True, "announced": True}
+    done: dict[str, Any] = {"alerted": True, "announced": True}
     ledger.save_search(Search.first("2026-03-01"))
     for number in range(20):
         ledger.begin(ingestion(number, **done if number % 2 else {}))
@@ -344,7 +360,9 @@ def test_landed_objects_are_listed_in_brief(ledger: AnyLedger) -> None:
     for day, hour in ((1, 23), (2, 0), (2, 12), (4, 12), (4, 13)):
         time = f"2026-03-0{day}T{hour:02}:00:00.000+00:00"
         landed = replace(ingestion().landed, landed_at=time)
-        ledger.begin(ingestion(day * 100 + hour, landed=landed, table="a.b", channel="#c"))
+        ledger.begin(
+            ingestion(day * 100 + hour, landed=landed, terms=ContractTerms("a.b", channel="#c"))
+        )
     ended = replace(ledger.get(ingestion(212).id), rows=7, branch="b", discarded=True)
     reason, at = Reason("CHECKS_FAILED", "3 of 4"), "2026-03-02T12:01:00.000+00:00"
     ledger.save(ended.step("rejected", at, state=State.REJECTED, reason=reason))

@@ -13,6 +13,7 @@ from moto import mock_aws
 from functions.adapters.ledger.items import SCHEMA, to_item
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.ledger.notes import Moved
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import State
 from lakegate.errors import Transient
 from lakegate.report import CheckResult, Status
@@ -23,10 +24,9 @@ from tests.fakes.clock import FakeClock
 GROUP = tuple(f"{number:032x}" for number in range(100))
 IN_GROUP: dict[str, Any] = {
     "group": GROUP,
-    "table": "a.b",
+    "terms": ContractTerms("a.b", channel="#b"),
     "branch": "ingest/a.b/group-1",
     "audited_hash": "1a",
-    "channel": "#b",
 }
 _NOT_KEPT = ("samples", "query")
 
@@ -116,15 +116,15 @@ def test_a_member_is_read_as_it_was_saved(ledger: Ledger, group: tuple[str, ...]
     """Times, checks and report's key come back the same, usual or not."""
     check = CheckResult("a", "drift", (), "warning", Status.SKIPPED, "at most 4", "skipped")
     told = {name: value for name, value in asdict(check).items() if name not in _NOT_KEPT}
-    begun = ledger.begin(ingestion())
+    begun = ledger.begin(ingestion(table="a.b"))
     landed_at = begun.landed.landed_at
     odd = {"landed": landed_at, "audited": "2026-03-01T11:59:59.999+00:00", "ended": "2026-03-01"}
     for changes in (
-        {"table": "a.b", "report_key": "reports/a.b/" + begun.id + "/1.json"},
-        {"table": "a.b", "report_key": ""},
-        {"table": "a.b", "report_key": "another", "attempt": 2},
+        {"report_key": "reports/a.b/" + begun.id + "/1.json"},
+        {"report_key": ""},
+        {"report_key": "another", "attempt": 2},
         {"times": odd, "checks": ({**told, "columns": []}, {**told, "columns": ["x"]})},
-        {"branch": "a", "audited_hash": "b", "merge_hash": "c", "reads_others": False},
+        {"branch": "a", "audited_hash": "b", "merge_hash": "c", "terms": ContractTerms("a.b")},
     ):
         begun = ledger.save(begun.but(group=group, **changes))
         assert ledger.get(begun.id) == begun

@@ -32,7 +32,7 @@ OLD, NEW = Intent("ingest/a.b/group-1", "h1"), Intent("publish/a.b/2", "h2")
 def audited_group(ledger: AnyLedger, first: int, size: int = 3) -> list[Ingestion]:
     """Return the audited members of a group with numbers from `first` on."""
     numbers = range(first, first + size)
-    begun = [ledger.begin(ingestion(n % 60).but(id=f"{n:032x}", table="a.b")) for n in numbers]
+    begun = [ledger.begin(ingestion(n % 60, "a.b").but(id=f"{n:032x}")) for n in numbers]
     group = tuple(each.id for each in begun) if size > 1 else ()
     intent = {"branch": f"{OLD.branch}{first}", "audited_hash": OLD.hash, "base_hash": "b1"}
     return ledger.save_each([i.but(state=State.AUDITED, group=group, **intent) for i in begun])

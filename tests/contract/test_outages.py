@@ -114,7 +114,7 @@ def queues(sqs: Any) -> Calls:
     pressed = ActionRequest(Verb.REPLAY, Seen("a" * 32, "1:"), "ada (U1)")
     return [
         lambda: AlertQueue(sqs, url).post("", ALERT),
-        lambda: AnnouncementQueue(sqs, url).send(ANNOUNCED),
+        lambda: AnnouncementQueue(sqs, url).send([ANNOUNCED]),
         lambda: RefreshQueue(sqs, url).send(Refresh("a.b", 1, "s3://x")),
         lambda: RefreshDeadLetters(sqs, url).keep("x"),
         lambda: ActionQueue(sqs, url).send(pressed),

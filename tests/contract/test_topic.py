@@ -15,7 +15,13 @@ from functions.notifications.email import Topic, body, subject
 from tests.contract.aws import ACCOUNT
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
-ALERT = without_buttons(alert(replace(INGESTION, owner="Shop & Co"), REPORT, "https://page"))
+ALERT = without_buttons(
+    alert(
+        replace(INGESTION, terms=replace(INGESTION.terms, owner="Shop & Co")),
+        REPORT,
+        "https://page",
+    )
+)
 
 
 def test_people_read_it_without_marks() -> None:

@@ -24,6 +24,7 @@ from access.deployment.checkout import ROOT
 from cli.local import stack as local_stack
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.reads import UnknownIngestion
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from infra.local import ministack, stack, stack_file
 from infra.local.settings import APPLICATION, EVENT_SOURCE
@@ -73,7 +74,7 @@ class Gate:
                 found = self.adapters.ledger.get(ingestion_id(landed))
             except UnknownIngestion:
                 return None
-            return found if found.ended and not found.unfinished else None
+            return found if found.ended and not steps.unfinished(found) else None
 
         return eventually(finished, PATIENCE, f"{landed.key} has not ended", PAUSE)
 
@@ -96,7 +97,7 @@ class Gate:
         return [message for message in messages if ingestion.id in str(message)]
 
     def _is_told(self, ingestion: str) -> bool:
-        return not self.adapters.ledger.get(ingestion).unfinished
+        return not steps.unfinished(self.adapters.ledger.get(ingestion))
 
     def _all_is_shown(self) -> bool:
         counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]

@@ -11,6 +11,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from typer.testing import CliRunner, Result
 
 from cli.main import app
+from functions.model import steps
 from functions.model.announcement import announcements
 from functions.on_lineage import Target, send_lineage
 from tests.e2e.conftest import Gate, contract
@@ -52,7 +53,7 @@ def wait_for_rest(gate: Gate, ingestion: str) -> None:
 
     def at_rest() -> bool:
         found = gate.adapters.ledger.get(ingestion)
-        return not (found.unfinished or found.needs_recording)
+        return not (steps.unfinished(found) or steps.needs_recording(found))
 
     eventually(at_rest, PATIENCE, f"{ingestion} is not at rest")
 

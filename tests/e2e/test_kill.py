@@ -22,6 +22,7 @@ import yaml
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from infra.local.parts import NAMES
 from lakegate.landing import LandedObject, ingestion_id
@@ -105,7 +106,7 @@ class Case:
 
         def over() -> dict[LandedObject, Ingestion] | None:
             found = {landed: self.look(landed) for landed in self.files}
-            done = {k: i for k, i in found.items() if i and i.ended and not i.unfinished}
+            done = {k: i for k, i in found.items() if i and i.ended and not steps.unfinished(i)}
             if len(done) == len(found):
                 return done
             sweep(self.gate)

@@ -20,6 +20,7 @@ import pytest
 
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.start.shared_runs import input_of
 from lakegate.landing import LandedObject, ingestion_id, report_key
@@ -77,7 +78,7 @@ class Landings:
         """Return its ingestion once nothing is due for it any more, else None."""
         found = self.gate.adapters.ledger.known([id_ := ingestion_id(landed)])
         ingestion = self.gate.adapters.ledger.get(id_) if found else None
-        return ingestion if ingestion and ingestion.ended and not ingestion.unfinished else None
+        return None if ingestion is None or steps.unfinished(ingestion) else ingestion
 
     def has_report(self, landed: LandedObject) -> bool:
         """Return whether the report of its first attempt exists."""

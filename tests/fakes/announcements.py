@@ -1,5 +1,7 @@
 """The queue of announcements, in memory."""
 
+from collections.abc import Iterable
+
 from functions.model.announcement import Announcement, Refresh
 
 
@@ -10,9 +12,10 @@ class FakeAnnouncements:
         self.sent: list[Announcement] = []
         self.refreshes: list[Refresh] = []
 
-    def send(self, announcement: "Announcement | Refresh") -> None:
+    def send(self, announcements: Iterable[Announcement | Refresh]) -> None:
         """See AnnouncementQueue.send."""
-        if isinstance(announcement, Refresh):
-            self.refreshes.append(Refresh.read(announcement.text()))
-        else:
-            self.sent.append(Announcement.read(announcement.text()))
+        for each in announcements:
+            if isinstance(each, Refresh):
+                self.refreshes.append(Refresh.read(each.text()))
+            else:
+                self.sent.append(Announcement.read(each.text()))

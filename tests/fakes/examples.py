@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
 from lakegate.diagnosis import Rename, WrongColumns
 from lakegate.landing import LandedObject
@@ -14,7 +15,7 @@ INGESTION = Ingestion(
     id="a" * 32,
     landed=LANDED,
     state=State.REJECTED,
-    table="shop.orders",
+    terms=ContractTerms(table="shop.orders"),
     branch=BRANCH,
     base_hash="b" * 64,
     audited_hash="f" * 64,

@@ -11,6 +11,7 @@ from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import fit_together
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.ledger.reads import UnknownIngestion
+from functions.model import queueing, steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.intent import Intent, SharedIntent
@@ -112,21 +113,21 @@ class FakeLedger:
 
     def unfinished(self, before: str) -> Iterator[Ingestion]:
         """See Ledger.unfinished."""
-        due = [i for i in self._index() if i.unfinished and i.saved_at < before]
+        due = [i for i in self._index() if steps.unfinished(i) and i.saved_at < before]
         yield from sorted(due, key=_LANDED_AT)
 
     def due_landings(self, before: str) -> list[str]:
         """See Ledger.due_landings."""
-        due = [i.landed.landed_at for i in self._index() if i.unfinished]
+        due = [i.landed.landed_at for i in self._index() if steps.unfinished(i)]
         return sorted(at for at in due if at < before)
 
     def needs_recording(self) -> Iterator[Ingestion]:
         """See Ledger.needs_recording."""
-        yield from sorted((i for i in self._index() if i.needs_recording), key=_SAVED_AT)
+        yield from sorted((i for i in self._index() if steps.needs_recording(i)), key=_SAVED_AT)
 
     def silent(self, since: str) -> Iterator[Ingestion]:
         """See Ledger.silent."""
-        found = [i for i in self._index() if i.is_silent and not i.needs_recording]
+        found = [i for i in self._index() if steps.is_silent(i) and not steps.needs_recording(i)]
         yield from sorted((i for i in found if i.saved_at > since), key=_SAVED_AT)
 
     def in_state(self, state: State) -> Iterator[Ingestion]:
@@ -145,7 +146,7 @@ class FakeLedger:
 
     def waiting(self, table: str) -> list[Ingestion]:
         """See Ledger.waiting."""
-        found = [i for i in self._index() if i.is_waiting and table in i.tables]
+        found = [i for i in self._index() if queueing.is_waiting(i) and table in i.tables]
         return sorted(found, key=lambda i: i.landed.landed_at)
 
     def first_waiting(self, table: str, most: int) -> list[Ingestion]:

@@ -82,8 +82,8 @@ def _went_by_the_contract_in_force(stage: Stage) -> None:
         for then in stage.deployment.ledger.history(each.id):
             if then.branch in stage.cut_under and not then.contract_pinned:
                 versions = range(stage.cut_under[then.branch], last + 1)
-                stored = (lake.contract_at(then.contract_key, f"v{n}") for n in versions)
-                right = then.requirements_digest in {
+                stored = (lake.contract_at(then.terms.contract_key, f"v{n}") for n in versions)
+                right = then.terms.requirements_digest in {
                     contract.contract.requirements_digest for contract in stored
                 }
                 assert right, f"published by a contract of before: {then}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from functions.model import steps
 from functions.model.alert import Kind
 from functions.model.announcement import announcements
 from functions.model.ingestion import ALERTED, ANNOUNCED, Ingestion, State
@@ -56,7 +57,7 @@ def _once_failed(deployment: Deployment) -> Iterator[str]:
     """
     for ingestion in deployment.ledger.all():
         history = deployment.ledger.history(ingestion.id)
-        remarked = "set back" in ingestion.times and any(each.is_remarkable for each in history)
+        remarked = "set back" in ingestion.times and any(map(steps.is_remarkable, history))
         if remarked or any(each.state in ALERTED for each in history):
             yield ingestion.id
 

@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 from typing import Any, cast
 
 from functions.adapters.all import Adapters
-from functions.model import merge_commit
+from functions.model import merge_commit, steps
 from functions.model.commits import Commit
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations.decisions.failed import branches
@@ -67,7 +67,7 @@ def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
         f"{i.landed.uri}@{i.landed.version}": (
             i.state,
             i.reason.code if i.reason else "",
-            i.rows if i.write_mode != "upsert" else 0,
+            i.rows if i.terms.write_mode != "upsert" else 0,
         )
         for i in deployment.ledger.all()
     }
@@ -100,7 +100,7 @@ def left_behind(deployment: Deployment) -> list[str]:
 def check_all_ended(deployment: Deployment) -> None:
     """Raise AssertionError unless all that landed has its final state, which people know."""
     landed = {ingestion_id(landed) for landed in deployment.arrivals()}
-    ended = {i.id for i in deployment.ledger.all() if i.ended and not i.unfinished}
+    ended = {i.id for i in deployment.ledger.all() if i.ended and not steps.unfinished(i)}
     assert landed == ended, f"not ended, or never landed: {landed ^ ended}"
 
 
@@ -139,7 +139,9 @@ def _files_keep_their_order(deployment: Deployment) -> None:
     log = list(deployment.catalog.log())[::-1]
     named = [each for commit in log for each in merge_commit.published(commit)]
     known = [deployment.ledger.get(each.id) for each in named if each.mode]
-    due = (i for i in known if i.follows_landing and not _had_been(deployment, i, OUT_OF_ORDER))
+    due = (
+        i for i in known if i.terms.follows_landing and not _had_been(deployment, i, OUT_OF_ORDER)
+    )
     for earlier, later in pairwise(due):
         assert earlier.landed.landed_at <= later.landed.landed_at, f"out of order: {later}"
 
@@ -223,7 +225,7 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
     This does not hold where versions replace each other, where one of them was approved, or where
     the ledger had lost one of them.
     """
-    files = [i for i in published if not i.parts and not i.replaces and i.landed.etag]
+    files = [i for i in published if not i.parts and not i.terms.replaces and i.landed.etag]
     files = [i for i in files if not i.approval]
     gone = _retracted(published)
     known = [i for i in files if i.id not in gone and not deployment.ledger.was_lost(i.id)]

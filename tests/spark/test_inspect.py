@@ -17,6 +17,7 @@ from access.evidence.failing_rows import Inspection, Question, inspection
 from access.tables.reader import Reader
 from access.tables.rows import Evidence
 from functions.adapters.s3 import Lake
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
@@ -157,8 +158,7 @@ def inspected(job: Job, spec: JobSpec, report: AuditReport, question: Question) 
         id=spec.ingestion,
         landed=spec.landed,
         state=State.REJECTED,
-        contract_key=spec.contract_key,
-        contract_version=spec.contract_version,
+        terms=ContractTerms(contract_key=spec.contract_key, contract_version=spec.contract_version),
         report_key=spec.report_key,
     )
     reader_token = job.services.tokens["reader"]

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
+from functions.model import queueing, steps
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import ALERTED, Action, Approval, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
@@ -36,11 +38,12 @@ _DERIVED = (
     *("schema", "landed_day", "brief", "reason_code", "unfinished", "unrecorded", "queue"),
     *(GROUP, COMMON),
 )
-_FIELDS = {f.name for f in dataclasses.fields(Ingestion)}
-_KNOWN = {*_FIELDS, *_LANDED, *_DERIVED}
+_TERMS = {f.name: f.default for f in dataclasses.fields(ContractTerms)}
+_FIELDS = {f.name for f in dataclasses.fields(Ingestion)} - {"terms"}
+_KNOWN = {*_FIELDS, *_LANDED, *_TERMS, *_DERIVED}
 # An item without these is not to be understood.
 _ALWAYS = {"id", "landed", "state", "revision", "saved_at", "times", "checks", "announced"}
-_DEFAULTS = {
+_DEFAULTS = _TERMS | {
     f.name: f.default_factory() if callable(f.default_factory) else f.default
     for f in dataclasses.fields(Ingestion)
     if f.name not in _ALWAYS
@@ -58,6 +61,7 @@ def whole_item(ingestion: Ingestion) -> dict[str, Any]:
     item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
     unknown = item.pop("unknown")
     item.pop("shared_intent")
+    item |= vars(item.pop("terms"))
     item["revision"] = own_revision(ingestion)
     usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
     item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
@@ -86,13 +90,13 @@ def _keys(ingestion: Ingestion) -> dict[str, str]:
     found = {}
     if ingestion.reason or ingestion.state in ALERTED:
         found["reason_code"] = ingestion.reason.code if ingestion.reason else "UNKNOWN"
-    if ingestion.unfinished:
+    if steps.unfinished(ingestion):
         found["unfinished"] = "yes"
-    if ingestion.needs_recording:
+    if steps.needs_recording(ingestion):
         found["unrecorded"] = "yes"
-    elif ingestion.is_silent:
+    elif steps.is_silent(ingestion):
         found["unrecorded"] = SILENT
-    if ingestion.is_waiting and ingestion.tables:
+    if queueing.is_waiting(ingestion) and ingestion.tables:
         found["queue"] = BATCHES if ingestion.parts else ingestion.table
     return found
 
@@ -113,6 +117,7 @@ def from_item(item: dict[str, Any]) -> Ingestion:
         **fields
         | {
             "landed": LandedObject(**landed),
+            "terms": ContractTerms(**{name: item[name] for name in _TERMS if name in item}),
             "unknown": {name: value for name, value in item.items() if name not in _KNOWN},
             "state": State(item["state"]),
             "checks": tuple(fields["checks"]),

@@ -12,6 +12,7 @@ from functions.adapters.ledger.groups import Groups
 from functions.adapters.ledger.intents import group_item, intent_id, shared_intent, with_intent
 from functions.adapters.ledger.items import BATCHES, SILENT, from_item, require_known
 from functions.adapters.ledger.notes import UNAVAILABLE, Notes
+from functions.model import queueing, steps
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.errors import LakegateError
@@ -64,7 +65,7 @@ class Reads(Notes):
         The earliest landing comes first. An ingestion added a moment ago may be missing.
         """
         found = self._listed("due", Key("unfinished").eq("yes"))
-        return (each for each in found if each.unfinished and each.saved_at < before)
+        return (each for each in found if steps.unfinished(each) and each.saved_at < before)
 
     def due_landings(self, before: str) -> list[str]:
         """Return when each unfinished ingestion landed that landed before a time, earliest first.
@@ -146,7 +147,7 @@ class Reads(Notes):
         Batches with a file of the table are included. The index may lag behind.
         """
         found = (*self._queue(table), *self._queue(BATCHES))
-        return [each for each in found if each.is_waiting and table in each.tables]
+        return [each for each in found if queueing.is_waiting(each) and table in each.tables]
 
     def first_waiting(self, table: str, most: int) -> list[Ingestion]:
         """Return at most so many of those in a table's queue, the earliest landing first.
@@ -158,7 +159,7 @@ class Reads(Notes):
             page = self._table.query(
                 IndexName="waiting", KeyConditionExpression=condition, Limit=most
             )
-        return [each for each in self._ingestions(page["Items"]) if each.is_waiting]
+        return [each for each in self._ingestions(page["Items"]) if queueing.is_waiting(each)]
 
     def same_content(self, ingestion: Ingestion) -> Iterator[Ingestion]:
         """Yield other ingestions of objects with its etag and size, earliest landing first.

@@ -201,7 +201,7 @@ def refresh_consumers(adapters: Adapters, table: str) -> None:
     tip = adapters.catalog.tip()
     metadata = adapters.catalog.metadata(tip.hash, table)
     if metadata and table not in _HISTORY:
-        adapters.announcements.send(Refresh(table, tip.position, metadata))
+        adapters.announcements.send([Refresh(table, tip.position, metadata)])
 
 
 def _next_step(adapters: Adapters, begun: Compaction) -> str:
@@ -269,4 +269,6 @@ def _held_up(adapters: Adapters, table: str) -> str:
 
 
 def _is_delayed(ingestion: Ingestion) -> bool:
-    return bool(ingestion.change or ingestion.checks_whole_table or ingestion.is_ordered)
+    return bool(
+        ingestion.change or ingestion.terms.checks_whole_table or ingestion.terms.is_ordered
+    )

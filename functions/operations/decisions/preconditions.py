@@ -48,7 +48,7 @@ def require_rows(now: Ingestion) -> None:
             f"that its reason names, then `lakegate replay {now.id}`"
         )
         raise LakegateError("NO_ROWS", message)
-    if now.is_ordered and now.rows and not now.has_audited_rows:
+    if now.terms.is_ordered and now.rows and not now.has_audited_rows:
         message = (
             "its rows could not be merged, as a key is null or ambiguous: its branch has them to "
             "look at, beside the table's; drop a corrected file, or correct the contract and then "
@@ -100,21 +100,21 @@ def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, comma
     An owner confirms by naming that version as `despite`; the message shows it with `command`.
     """
     newer = newest_newer(adapters, ingestion)
-    if newer is None or (newer.id == despite and not ingestion.replaces):
+    if newer is None or (newer.id == despite and not ingestion.terms.replaces):
         return
     is_published = newer.state is State.PUBLISHED
-    if ingestion.replaces and not is_published:
+    if ingestion.terms.replaces and not is_published:
         return  # in either order the newest version's rows stay
     state = "is published" if is_published else f"is in flight ({newer.state})"
     name, wait = ingestion.name, "" if is_published else "wait for its final state; or "
-    if ingestion.replaces:
+    if ingestion.terms.replaces:
         message = (
             f"a newer version of {name} {state}, as ingestion {newer.id}\nthe contract lets a "
             "newer version replace it: drop this one again to publish its rows"
         )
     else:
         risk = "main may get the same rows twice"
-        if ingestion.is_ordered:
+        if ingestion.terms.is_ordered:
             risk = "these rows may be older than those that they would replace"
         message = (
             f"a newer version of {name} {state}, as ingestion {newer.id}: {risk}\n"

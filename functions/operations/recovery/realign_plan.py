@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from functions.model import merge_commit
+from functions.model import merge_commit, steps
 from functions.model.commits import Commit
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, State
 from functions.model.merge_commit import Published
@@ -220,7 +220,7 @@ def _of_other(ingestion: Ingestion, facts: Facts, lost: Collection[str]) -> Deci
     commit, stale = facts.commits.get(ingestion.id), _stale(ingestion, facts)
     is_adopted = bool(commit) and not facts.main.agrees(ingestion)
     is_open_again = ingestion.state in ALERTED and ingestion.superseded_by in lost
-    has_lost_results = ingestion.id in facts.unrecorded and not ingestion.needs_recording
+    has_lost_results = ingestion.id in facts.unrecorded and not steps.needs_recording(ingestion)
     is_branch_gone = bool(ingestion.branch) and ingestion.branch not in facts.branches
     kinds = {
         Kind.ADOPT: is_adopted,
@@ -235,7 +235,7 @@ def _of_other(ingestion: Ingestion, facts: Facts, lost: Collection[str]) -> Deci
 
 def _stale(ingestion: Ingestion, facts: Facts) -> tuple[str, ...]:
     """Return the branches that the ledger knows to be deleted, and that are there all the same."""
-    is_done = ingestion.state in UNNEEDED and not ingestion.needs_cleanup
+    is_done = ingestion.state in UNNEEDED and not steps.needs_cleanup(ingestion)
     is_removed = ingestion.discarded and not ingestion.branches_to_delete
     if not (is_done or is_removed) or not facts.main.agrees(ingestion):
         return ()

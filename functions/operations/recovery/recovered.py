@@ -125,9 +125,12 @@ def published(
         landed=landed,
         state=State.PUBLISHED,
         attempt=attempt,
-        table=table,
-        contract_key=contract_key,
-        contract_version=contract_version,
+        terms=ContractTerms(
+            table=table,
+            contract_key=contract_key,
+            contract_version=contract_version,
+            write_mode=one.mode or "append",
+        ),
         branch=branch_name(table, landed.key, one.id, attempt),
         job_run=one.job_run,
         report_key=one.report,
@@ -136,7 +139,6 @@ def published(
         cleaned=not trace.branches,
         change=one.change(table),
         parts=one.parts,
-        write_mode=one.mode or "append",
     )
     return _with_report(found, report).step(
         "published",
@@ -159,9 +161,9 @@ def submitted(spec: JobSpec, run: JobRun, trace: Trace) -> Ingestion:
         state=State.SUBMITTED,
         attempt=spec.attempt,
         failures=_failures(trace, spec.attempt),
-        table=spec.table,
-        contract_key=spec.contract_key,
-        contract_version=spec.contract_version,
+        terms=ContractTerms(
+            table=spec.table, contract_key=spec.contract_key, contract_version=spec.contract_version
+        ),
         branch=spec.branch,
         base_hash=spec.base_hash,
         job_run=run.id,
@@ -178,7 +180,7 @@ def ended(report: AuditReport, key: str) -> Ingestion:
         landed=report.source,
         state=_ENDS[report.verdict],
         attempt=report.attempt,
-        table=report.table,
+        terms=ContractTerms(table=report.table),
         branch=_own_branch(report),
         base_hash=report.base_hash,
         report_key=key,
@@ -271,7 +273,7 @@ def _with_contract(stored: StoredContract | None, ingestion: Ingestion) -> Inges
     if stored is None:
         return ingestion
     terms = stored.terms(is_change=ingestion.change is not None)
-    if (stored.key, stored.version) != (ingestion.contract_key, ingestion.contract_version):
+    if (stored.key, stored.version) != ingestion.terms.contract:
         # The requirements of the version that its branch was created under are not known.
         terms = replace(
             ingestion.terms,
@@ -283,8 +285,8 @@ def _with_contract(stored: StoredContract | None, ingestion: Ingestion) -> Inges
             latest_by=terms.latest_by,
         )
     if ingestion.state is State.PUBLISHED:  # whatever the contract says by now
-        terms = replace(terms, write_mode=ingestion.write_mode)
-    return ingestion.under(terms)
+        terms = replace(terms, write_mode=ingestion.terms.write_mode)
+    return ingestion.but(terms=terms)
 
 
 def _with_contracts(contracts: Mapping[str, StoredContract], batch: Ingestion) -> Ingestion:
@@ -297,7 +299,7 @@ def _with_contracts(contracts: Mapping[str, StoredContract], batch: Ingestion) -
     terms = ContractTerms.of_batch([each.contract for each in stored])
     if set(batch.contracts) != {(each.key, each.version) for each in stored}:
         terms = replace(terms, requirements_digest="unknown")
-    return batch.under(terms)
+    return batch.but(terms=terms)
 
 
 def _with_change(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
@@ -308,4 +310,5 @@ def _with_change(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         change = adapters.lake.change(ingestion.landed.key)
     except (Missing, Permanent) as error:  # it is a change all the same, and never a file
         change = Change(parse_change_key(ingestion.landed.key)[0], error.message, token="")
-    return ingestion.but(change=change, on_duplicate="publish", on_new_version="add")
+    terms = replace(ingestion.terms, on_duplicate="publish", on_new_version="add")
+    return ingestion.but(change=change, terms=terms)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
+from functions.model import steps
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.operations.decisions.failed import branches, discard
 from functions.operations.recovery.forgotten import counted
@@ -70,7 +71,7 @@ def expire(adapters: Adapters, days: int, *, dry_run: bool = False) -> Iterator[
 
 def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Mapping[str, str]:
     """Return the branches to delete once the failure was notified and is old enough."""
-    if ingestion.state not in ALERTED or ingestion.unfinished:
+    if ingestion.state not in ALERTED or steps.unfinished(ingestion):
         return {}
     if ingestion.discarded:
         return ingestion.branches_to_delete
@@ -80,7 +81,7 @@ def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Ma
 
 def _needs(ingestion: Ingestion, before: str) -> bool:
     """Return whether its branch may still be merged, or failed too recently."""
-    if ingestion.unfinished:
+    if steps.unfinished(ingestion):
         return True
     is_kept = ingestion.state in ALERTED and not ingestion.discarded
     return is_kept and ingestion.ended_at >= before
@@ -171,7 +172,7 @@ def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) ->
     if (listed := owners.get(_owner(name))) is None:
         return False
     owner = adapters.ledger.get(listed.id)  # a replay may have changed it
-    return owner.unfinished or (owner.state in ALERTED and not owner.discarded)
+    return steps.unfinished(owner) or (owner.state in ALERTED and not owner.discarded)
 
 
 def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:

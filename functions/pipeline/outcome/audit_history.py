@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 
 from functions.adapters.all import Adapters
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.baselines import add_published
 from functions.pipeline.outcome.own_commit import merge_fresh_branch
@@ -63,7 +64,7 @@ def batches(adapters: Adapters) -> Iterator[list[Ingestion]]:
     listed = adapters.ledger.needs_recording()
     while ids := [ingestion.id for ingestion in islice(listed, BATCH)]:
         now = adapters.ledger.together(ids)  # the index that listed them lags behind
-        if due := [ingestion for ingestion in now if ingestion.needs_recording]:
+        if due := [ingestion for ingestion in now if steps.needs_recording(ingestion)]:
             yield due
 
 

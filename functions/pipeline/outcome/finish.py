@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
+from functions.model import steps
 from functions.model.alert import Alert, Kind
 from functions.model.announcement import announcements
 from functions.model.commits import Tip
@@ -58,9 +59,9 @@ def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     Raise LakegateError where that is not done yet: the next message or the sweep tries again.
     """
     ingestion = _cleaned_up(adapters, ingestion)
-    if ingestion.needs_alert:
+    if steps.needs_alert(ingestion):
         ingestion = _send_alert(adapters, _closed(adapters, ingestion))
-    if ingestion.needs_announcement:
+    if steps.needs_announcement(ingestion):
         adapters.ledger.save_each(_announced(adapters, [ingestion]))
         return adapters.ledger.get(ingestion.id)
     return ingestion
@@ -90,7 +91,7 @@ def _note_finished(adapters: Adapters, members: Sequence[Ingestion]) -> None:
     """
     at = adapters.now()
     cleaned = [each.step("cleaned", at, cleaned=True) for each in members]
-    plain = {i.id: i for i in cleaned if i.needs_announcement and not i.needs_alert}
+    plain = {i.id: i for i in cleaned if steps.needs_announcement(i) and not steps.needs_alert(i)}
     announced = _announced(adapters, list(plain.values()))
     if len(announced) > 1:
         _record(adapters, announced)
@@ -118,7 +119,7 @@ def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
     late = ingestion.state is State.AUDITED and ingestion.ready_at < since
     if late and ingestion.times.get("overdue", "") < ingestion.ready_at:
         message = overdue(ingestion, why, adapters.settings.page_url)
-        adapters.alerts.post(ingestion.channel, message)
+        adapters.alerts.post(ingestion.terms.channel, message)
         adapters.ledger.save(ingestion.step("overdue", adapters.now()))
 
 
@@ -129,7 +130,7 @@ def delete_replaced(adapters: Adapters, ingestion: Ingestion) -> None:
 
 
 def _cleaned_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    if not ingestion.needs_cleanup:
+    if not steps.needs_cleanup(ingestion):
         return ingestion
     if ingestion.state in ALERTED:
         _delete_crashed(adapters, ingestion)
@@ -144,7 +145,7 @@ def _published_together(adapters: Adapters, published: Ingestion) -> list[Ingest
     if not published.group:
         return [published]
     members = adapters.ledger.together(published.group)
-    return [m for m in members if m.needs_cleanup and m.merge_hash == published.merge_hash]
+    return [m for m in members if steps.needs_cleanup(m) and m.merge_hash == published.merge_hash]
 
 
 def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
@@ -215,7 +216,7 @@ def _superseded(adapters: Adapters, failed: Ingestion, newer: Ingestion) -> Inge
 
 
 def _send_alert(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    adapters.alerts.post(ingestion.channel, _message(adapters, ingestion))
+    adapters.alerts.post(ingestion.terms.channel, _message(adapters, ingestion))
     return adapters.ledger.save(ingestion.step("alerted", adapters.now(), alerted=True))
 
 
@@ -231,8 +232,9 @@ def _announced(adapters: Adapters, ended: Sequence[Ingestion]) -> list[Ingestion
     metadata = _metadata(adapters, tip, ended[0].tables) if tip else {}
     for each in ended:
         _close_older(adapters, each)
-        for announcement in announcements(each, tip, metadata):
-            adapters.announcements.send(announcement)
+    adapters.announcements.send(
+        said for each in ended for said in announcements(each, tip, metadata)
+    )
     at = adapters.now()
     return [each.step("announced", at, announced=True) for each in ended]
 

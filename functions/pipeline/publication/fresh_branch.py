@@ -87,7 +87,7 @@ def _registered(
 ) -> Sequence[str]:
     log, same_log = tee(adapters.catalog.log())
     require_unpublished(log, members)
-    if any(m.requirements_digest != current_requirements(adapters, m) for m in members):
+    if any(m.terms.requirements_digest != current_requirements(adapters, m) for m in members):
         raise CannotRebase("CONTRACT_CHANGED", "the contract has other requirements now")
     return register(FreshBranch(name, base, same_log))
 

@@ -24,7 +24,7 @@ from functions.adapters.nessie import (
     SetBack,
     UnknownBranch,
 )
-from functions.model import merge_commit
+from functions.model import merge_commit, queueing
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
@@ -77,7 +77,7 @@ def publish_next(adapters: Adapters, done: Ingestion) -> None:
     while following := next_in_queue(adapters, done, tried):
         tried.add(following.id)
         try:
-            if following.is_held:
+            if queueing.is_held(following):
                 done = finish(adapters, submit(adapters, following))
             else:
                 done = _publish(adapters, following)
@@ -139,7 +139,7 @@ def _prepared(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> tup
         return late, False
     if not ingestion.group and (late := overtaken(adapters, ingestion)):
         return late, False
-    if ingestion.replaces:
+    if ingestion.terms.replaces:
         ingestion = prepare(adapters, ingestion, refused=refused)
     may_merge = ingestion.state is State.AUDITED and not must_wait(adapters, ingestion)
     return ingestion, may_merge
@@ -199,12 +199,12 @@ def _require_audited(adapters: Adapters, unit: Unit) -> None:
 def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """Take the first step towards another intent for a unit that main refused."""
     first = refused.members[0]
-    if first.replaces:
+    if first.terms.replaces:
         return first  # which `prepare` will see to
     # What these change, or look at, is another table now.
-    if first.change or first.takes_turns or (first.parts and first.checks_whole_table):
+    if first.change or first.takes_turns or (first.parts and first.terms.checks_whole_table):
         return run_all_again(adapters, refused.members)
-    if first.checks_whole_table:
+    if first.terms.checks_whole_table:
         return audit_again(adapters, first)
     return rebase(adapters, refused, elsewhere)
 

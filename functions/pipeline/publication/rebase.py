@@ -129,13 +129,14 @@ def _may_join(waiting: Ingestion) -> bool:
     They cannot where something else has to be published or undone with them, nor where a newer
     version may still keep them from main (see replace.py).
     """
-    alone = waiting.replaces or waiting.change or waiting.parts  # a write mode is a requirement
+    # A write mode is a requirement.
+    alone = waiting.terms.replaces or waiting.change or waiting.parts
     return not (alone or waiting.is_decided)
 
 
 def _has_same_requirements(one: Ingestion, other: Ingestion) -> bool:
-    return (one.requirements_digest, one.contract_pinned) == (
-        other.requirements_digest,
+    return (one.terms.requirements_digest, one.contract_pinned) == (
+        other.terms.requirements_digest,
         other.contract_pinned,
     )
 

@@ -160,7 +160,7 @@ def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     newer = newest_newer(adapters, ingestion)
     if newer is None or newer.id == ingestion.despite:
         return None
-    newer_waits = ingestion.is_ordered or (ingestion.is_compared and newer.is_compared)
+    newer_waits = ingestion.terms.is_ordered or (ingestion.is_compared and newer.is_compared)
     if newer_waits and not is_on_main(adapters, newer):
         return None
     try:

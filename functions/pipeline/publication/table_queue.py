@@ -13,9 +13,9 @@ because an index lagged behind, breaks nothing.
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
-from operator import attrgetter
 
 from functions.adapters.all import Adapters
+from functions.model import queueing
 from functions.model.ingestion import Ingestion, State, landing
 from functions.pipeline.start.landing_order import (
     comes_after,
@@ -37,8 +37,9 @@ def must_wait(adapters: Adapters, ingestion: Ingestion) -> bool:
         return True
     if comes_after(adapters, ingestion, listed, since):
         return True
-    waiting = _as_saved(adapters, listed, attrgetter("is_queued"))
-    queue = [each for each in waiting if each.has_priority or ingestion.checks_whole_table]
+    waiting = _as_saved(adapters, listed, queueing.is_queued)
+    whole = ingestion.terms.checks_whole_table
+    queue = [each for each in waiting if whole or queueing.has_priority(each)]
     own = [ingestion, *(each for each in listed if each.id in ingestion.group)]
     start = min(map(_place, own))  # they are published together
     return not ingestion.turn and any(
@@ -54,7 +55,7 @@ def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
     It matters where files remove rows of others. Where they are compared only, a file whose event
     came late is compared with the later ones, too.
     """
-    if len(members) == 1 or not members[0].is_ordered:
+    if len(members) == 1 or not members[0].terms.is_ordered:
         return True
     is_parted = comes_between(adapters, members, _patience(adapters))
     return not (is_parted or is_overtaken(adapters, members))
@@ -62,12 +63,12 @@ def keeps_order(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
 
 def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ingestion | None:
     """Return the next ingestion to publish after `done`, or to start, if any."""
-    if done.is_ordered:
+    if done.terms.is_ordered:
         return _startable(next_in_order(adapters, done, tried)) if done.ended else None
-    waits_with_others = done.checks_whole_table or done.is_compared
+    waits_with_others = done.terms.checks_whole_table or done.is_compared
     if not (waits_with_others or (done.change and done.is_retried)):
         return None
-    ready = None if done.is_queued else _audited(adapters, done, tried)
+    ready = None if queueing.is_queued(done) else _audited(adapters, done, tried)
     return ready or _startable(next_in_order(adapters, done, tried))
 
 
@@ -79,12 +80,12 @@ def _audited(adapters: Adapters, done: Ingestion, tried: Collection[str]) -> Ing
 
 
 def _startable(ingestion: Ingestion | None) -> Ingestion | None:
-    ready = ingestion and (ingestion.is_held or ingestion.state is State.AUDITED)
+    ready = ingestion and (queueing.is_held(ingestion) or ingestion.state is State.AUDITED)
     return ingestion if ready else None
 
 
 def queued(
-    adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = attrgetter("is_queued")
+    adapters: Adapters, table: str, belongs: Callable[[Ingestion], bool] = queueing.is_queued
 ) -> list[Ingestion]:
     """Return the first hundred ingestions in the table's queue, in their order."""
     return _as_saved(adapters, adapters.ledger.waiting(table), belongs)
@@ -99,7 +100,7 @@ def _as_saved(
 
 
 def _may_wait(ingestion: Ingestion) -> bool:
-    return ingestion.is_queued or ingestion.state is State.AUDITED
+    return queueing.is_queued(ingestion) or ingestion.state is State.AUDITED
 
 
 def _waits_for(older: Ingestion, ingestion: Ingestion) -> bool:
@@ -113,7 +114,7 @@ def _same_key(one: Ingestion, other: Ingestion) -> bool:
 
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
-    return not ingestion.has_priority, *landing(ingestion)
+    return not queueing.has_priority(ingestion), *landing(ingestion)
 
 
 # Ingestions that main lost are published again in their first order, as far as it matters: a change
@@ -132,7 +133,7 @@ def _waits_for_its_turn(
 
 
 def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:
-    ordered = one.is_ordered or other.is_ordered
+    ordered = one.terms.is_ordered or other.terms.is_ordered
     matters = one.change or other.change or ordered or _same_key(one, other)
     return bool(one.turn and matters) and place(one) < place(other)
 

@@ -37,7 +37,7 @@ def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         )
         raise Permanent("TOO_LARGE", message)
     terms = ContractTerms.of_batch([each.contract for each in stored.values()])
-    return ingestion.under(terms).but(parts=parts)
+    return ingestion.but(terms=terms, parts=parts)
 
 
 def current_requirements(adapters: Adapters, ingestion: Ingestion) -> str:

@@ -31,7 +31,7 @@ def with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     rule = hidden_rule(landed.key, stored.contract.landing_prefix)
     if rule and not change:
         raise Hidden(rule.code, rule.sentence)
-    return ingestion.under(stored.terms(is_change=change is not None)).but(change=change)
+    return ingestion.but(terms=stored.terms(is_change=change is not None), change=change)
 
 
 def contract_for(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
@@ -101,7 +101,7 @@ def _contract(adapters: Adapters, ingestion: Ingestion, change: Change | None) -
 
 def _original(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
     try:
-        return adapters.lake.contract_at(ingestion.contract_key, ingestion.contract_version)
+        return adapters.lake.contract_at(*ingestion.terms.contract)
     except Missing as error:
         message = f"the contract to replay it by is gone: {error.message}"
         raise Permanent("CONTRACT_GONE", message) from error

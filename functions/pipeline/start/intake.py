@@ -70,12 +70,12 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
         what = "a change" if published.change else "a batch of several tables"
         message = f"{what} cannot be retracted: undo it by `lakegate change`, table by table"
         raise LakegateError("NOT_ONE_FILE", message)
-    if published.is_ordered:
+    if published.terms.is_ordered:
         message = (
-            f"the rows of {published.name} replaced others ({published.write_mode}), which are not "
-            f"in the table any more: commit {published.merge_hash} changed it, and main's commit "
-            "before that still has them\ndrop a file with the right rows, or undo it by "
-            "`lakegate change`"
+            f"the rows of {published.name} replaced others ({published.terms.write_mode}),"
+            f" which are not in the table any more: commit {published.merge_hash} changed it, and"
+            " main's commit before that still has them\ndrop a file with the right rows, or undo"
+            " it by `lakegate change`"
         )
         raise LakegateError("ROWS_REPLACED", message)
     return ask(adapters, retraction(published.tables[0], published.id, by, reason))

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
+from functions.model import queueing
 from functions.model.commits import Commit, NotOnMain
 from functions.model.ingestion import Ingestion, State, landing
 from functions.model.merge_commit import commit_of, published, tables
@@ -32,7 +33,7 @@ _SKEW = timedelta(minutes=1)  # more than the clocks of S3 and Nessie differ by
 
 def must_be_held(adapters: Adapters, ingestion: Ingestion) -> bool:
     """Return whether it is not to be started yet: an earlier file of its table is in flight."""
-    if not (ingestion.is_held or (ingestion.takes_turns and ingestion.awaits_shared_run)):
+    if not (queueing.is_held(ingestion) or (ingestion.takes_turns and ingestion.awaits_shared_run)):
         return False  # one that is queued comes again with the first of its turn only
     # Mostly one of the first is in flight, and then the others need not be read: there may be many.
     first = adapters.ledger.first_waiting(ingestion.table, _FEW)
@@ -72,7 +73,8 @@ def comes_between(adapters: Adapters, members: Sequence[Ingestion], since: str) 
 
 
 def _is_waited_for(each: Ingestion, own: Sequence[Ingestion], since: str) -> bool:
-    return each.id not in {one.id for one in own} and (each.is_held or each.saved_at > since)
+    may_come = queueing.is_held(each) or each.saved_at > since
+    return may_come and each.id not in {one.id for one in own}
 
 
 def is_overtaken(adapters: Adapters, members: Sequence[Ingestion]) -> bool:
@@ -92,7 +94,7 @@ def newest_on_main(adapters: Adapters, ingestion: Ingestion) -> Place:
 
     The least place of all without one, or where the order does not decide.
     """
-    if not ingestion.follows_landing:
+    if not ingestion.terms.follows_landing:
         return FIRST
     return max(map(landing, _since_landing(adapters, ingestion)), default=FIRST)
 
@@ -124,7 +126,7 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     Its older rows would replace newer ones, so it ends rejected, unless a person approved just
     that. Return None if it keeps the order, or is not audited.
     """
-    if ingestion.state is not State.AUDITED or not ingestion.follows_landing:
+    if ingestion.state is not State.AUDITED or not ingestion.terms.follows_landing:
         return None
     if _is_approved(ingestion):
         return None

@@ -40,7 +40,7 @@ def may_share(ingestion: Ingestion, settings: Settings) -> bool:
 
     An attempt after a failure, or after an error, has a run of its own: it may have killed one.
     """
-    if not settings.shared_runs or ingestion.isolation == "own" or ingestion.parts:
+    if not settings.shared_runs or ingestion.terms.isolation == "own" or ingestion.parts:
         return False
     may_start = ingestion.state is State.LANDED and State.ERRORED not in ingestion.times
     return may_start and _is_light(ingestion, settings.small_file_bytes)
@@ -51,8 +51,8 @@ def is_small(ingestion: Ingestion, most: int) -> bool:
 
     Bytes do not say how much memory a file takes: after a failure it gets workers of full size.
     """
-    reads_more = ingestion.checks_whole_table or ingestion.reads_others
-    merges = ingestion.write_mode == "upsert"
+    reads_more = ingestion.terms.checks_whole_table or ingestion.terms.reads_others
+    merges = ingestion.terms.write_mode == "upsert"
     return not (reads_more or merges) and _is_light(ingestion, most)
 
 
@@ -73,7 +73,7 @@ def reaches(adapters: Adapters, ingestion: Ingestion) -> bool:
         for number in {0, *slots_needed(adapters)}:
             keep_up(adapters, number)
         slot = adapters.ledger.slot(0)
-    return slot.may_touch(ingestion.table) and not (ingestion.reads_others and slot.apart)
+    return slot.may_touch(ingestion.table) and not (ingestion.terms.reads_others and slot.apart)
 
 
 def queue(

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from functions.adapters.all import Adapters
+from functions.model import queueing
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.outcome.finish import delete_replaced, end, end_published
@@ -37,7 +38,7 @@ def submit(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         return end(adapters, ingestion, State.IGNORED, Reason(error.code, error.message))
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
-    if known.is_held:
+    if queueing.is_held(known):
         known = adapters.ledger.save(known)  # first, so that one of two files finds the other
     return known if must_be_held(adapters, known) else _started(adapters, known)
 
@@ -89,7 +90,7 @@ def _with_terms(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     if ingestion.state is State.BRANCHED or ingestion.awaits_shared_run:
         return ingestion
     found = with_terms(adapters, ingestion)
-    is_compared = found.checks_whole_table or ingestion.is_compared  # which waited for that
+    is_compared = found.terms.checks_whole_table or ingestion.is_compared  # which waited for that
     known = found.but(
         report_key=report_key(found.table, found.id, found.attempt),
         is_compared=is_compared and may_share(found, adapters.settings),
@@ -168,15 +169,15 @@ def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
         branch="" if is_shared else ingestion.branch,
         base_hash="" if is_shared else ingestion.base_hash,
         lake_bucket=adapters.settings.lake_bucket,
-        contract_key=ingestion.contract_key,
-        contract_version=ingestion.contract_version,
+        contract_key=ingestion.terms.contract_key,
+        contract_version=ingestion.terms.contract_version,
         report_key=ingestion.report_key,
         nessie_uri=adapters.settings.nessie_uri,
         token_secret=adapters.settings.job_token_secret,
         change=ingestion.change is not None,
         null_unreadable=ingestion.null_unreadable,
         timeout_minutes=adapters.settings.job_timeout_minutes,
-        reads_others=ingestion.reads_others,
+        reads_others=ingestion.terms.reads_others,
         small=is_small(ingestion, adapters.settings.small_file_bytes),
         limits=adapters.settings.limits,
         parts=tuple(replace(part, rows=0, hash="") for part in ingestion.parts),

@@ -15,6 +15,7 @@ from itertools import islice
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.ledger import fit_together
+from functions.model import queueing
 from functions.model.ingestion import Ingestion, landing
 from functions.pipeline.start.contracts import contract_for
 from functions.pipeline.start.landing_order import FIRST, Place, from_here, newest_on_main
@@ -59,6 +60,6 @@ def _known(
 
 def _may_join(ingestion: Ingestion, newest: Place) -> bool:
     """Return whether it may be judged together with others, unless a later file is on main."""
-    is_overtaken = ingestion.follows_landing and landing(ingestion) < newest
-    waits = ingestion.is_held or ingestion.awaits_shared_run
+    is_overtaken = ingestion.terms.follows_landing and landing(ingestion) < newest
+    waits = queueing.is_held(ingestion) or ingestion.awaits_shared_run
     return waits and not (ingestion.approval or ingestion.turn or is_overtaken)

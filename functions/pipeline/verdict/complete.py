@@ -188,7 +188,7 @@ def _located(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Reason
 def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> Ingestion:
     first = _earlier(adapters, ingestion)
     audited = _audited(ingestion, report, first)
-    held = ingestion.parts or ingestion.on_duplicate == "hold"
+    held = ingestion.parts or ingestion.terms.on_duplicate == "hold"
     if first and held and not audited.approval:
         what = "some of its files" if ingestion.parts else "the same bytes"
         message = f"{first.landed.uri} brought {what} before; it needs a decision"

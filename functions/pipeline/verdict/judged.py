@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
+from functions.model import steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
@@ -63,7 +64,7 @@ def conclude_judged(adapters: Adapters, message: Judged) -> None:
     units = {each.intent if each.group else each.id: each for each in recorded}
     _all_of([partial(_resume, adapters, first) for first in units.values()])
     now = adapters.ledger.together([each.id for each in recorded])
-    _all_of([partial(_resume, adapters, each) for each in now if each.unfinished])
+    _all_of([partial(_resume, adapters, each) for each in now if steps.unfinished(each)])
 
 
 def _all_of(works: Iterable[Callable[[], _T]]) -> list[_T]:
@@ -283,7 +284,9 @@ class GroupVerdict:
         if not all(isinstance(decide(each, run, report, tries), Publish) for each, report in named):
             return self._run_again(members)
         passed = [audited(adapters, each, report) for each, report in named]
-        held = {each.id for each in passed if each.duplicate_of and each.on_duplicate == "hold"}
+        held = {
+            each.id for each in passed if each.duplicate_of and each.terms.on_duplicate == "hold"
+        }
         if held:  # which need branches of their own until a person decides
             return self._run_again([_alone(each) if each.id in held else each for each in members])
         group = self._any.group if len(self._any.group) > 1 else ()

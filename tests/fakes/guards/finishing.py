@@ -5,6 +5,7 @@ from typing import Any
 
 from functions import sweep
 from functions.adapters.all import Adapters
+from functions.model import steps
 from functions.model.commits import Tip
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome import finish
@@ -48,7 +49,7 @@ def _is_duplicate(_: Any, ingestion: Ingestion) -> bool:
 
 
 def _is_unfinished(_: Any, ingestion: Ingestion) -> bool:
-    return not ingestion.ended or ingestion.needs_alert or ingestion.needs_cleanup
+    return not ingestion.ended or steps.needs_alert(ingestion) or steps.needs_cleanup(ingestion)
 
 
 FINISHING = (
@@ -65,13 +66,7 @@ FINISHING = (
     Guard(
         "the sweep finds what consumers were not notified of",
         "readers were not told",
-        (
-            Patch(
-                Ingestion,
-                "unfinished",
-                _is_unfinished,
-            ),
-        ),
+        (Patch(steps, "unfinished", _is_unfinished),),
     ),
     Guard(
         "an announcement names the table's metadata at one commit",
@@ -81,7 +76,7 @@ FINISHING = (
     Guard(
         "owners are notified of rows published with warnings",
         "nobody was told",
-        (Patch(Ingestion, "is_remarkable", _is_duplicate),),
+        (Patch(steps, "is_remarkable", _is_duplicate),),
     ),
     Guard(
         "published branches are deleted",

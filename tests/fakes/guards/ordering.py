@@ -1,5 +1,6 @@
 """Guards of files that may remove rows of others."""
 
+from dataclasses import replace
 from typing import Any
 
 from functions.adapters.all import Adapters
@@ -21,14 +22,14 @@ from tests.fakes.sabotage import Patch
 def _register_again(
     next_intent: Any, adapters: Adapters, refused: Unit, elsewhere: set[str]
 ) -> Any:
-    if refused.members[0].is_ordered:
+    if refused.members[0].terms.is_ordered:
         return rebase.rebase(adapters, refused, elsewhere)
     return next_intent(adapters, refused, elsewhere)
 
 
 def _give_way_as_others(given_way: Any, adapters: Adapters, ingestion: Ingestion) -> Any:
-    late = given_way(adapters, ingestion.but(write_mode="append"))
-    return late and late.but(write_mode=ingestion.write_mode)
+    late = given_way(adapters, ingestion.but(terms=replace(ingestion.terms, write_mode="append")))
+    return late and late.but(terms=ingestion.terms)
 
 
 ORDERING = (

@@ -198,7 +198,7 @@ PUBLISHING = (
     Guard(
         "an ingestion that failed once is published alone",
         "published after a newer version",
-        (Patch(rebase, "_may_join", lambda _, i: not (i.replaces or i.change or i.parts)),),
+        (Patch(rebase, "_may_join", lambda _, i: not (i.terms.replaces or i.change or i.parts)),),
         opening=A_LATE_DECISION,
     ),
 )

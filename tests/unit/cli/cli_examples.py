@@ -38,7 +38,7 @@ LANDED = Ingestion(
 )
 QUEUED = replace(
     LANDED,
-    table="shop.orders",
+    terms=replace(LANDED.terms, table="shop.orders"),
     is_shared=True,
     report_key="reports/shop.orders/0123456789abcdef0123456789abcdef/1.json",
     times={**LANDED.times, "queued": "2026-03-01T12:00:01.000+00:00"},
@@ -46,7 +46,7 @@ QUEUED = replace(
 SUBMITTED = replace(
     LANDED,
     state=State.SUBMITTED,
-    table="shop.orders",
+    terms=replace(LANDED.terms, table="shop.orders"),
     branch="ingest/shop.orders/red-Marz-csv-0123456789ab",
     base_hash="b" * 64,
     job_run="00run",

@@ -68,7 +68,9 @@ def test_a_replay_shows_how_the_contract_differs() -> None:
     assert "+version: 1.0.1\ufffd" in changes
     original = plan(deployment.adapters, seen, replace(REPLAY, original=True))
     assert original.contract_changes == ()
-    lost = plan(deployment.adapters, replace(seen, contract_version="v9"), REPLAY)
+    lost = plan(
+        deployment.adapters, replace(seen, terms=replace(seen.terms, contract_version="v9")), REPLAY
+    )
     assert lost.contract_changes == ()
     assert "cannot be compared: `there is no object contracts/shop.orders.yaml" in lost.lines[-1]
 

@@ -18,6 +18,7 @@ from dashboard.table import (
     upkeep_of,
 )
 from functions.model.commits import Commit
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import UPKEEP, properties
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
@@ -28,7 +29,13 @@ from lakegate.landing import LandedObject
 def commit(number: int, rows: int, replaced: int = 0, table: str = "shop.orders") -> Commit:
     """Return a commit that published so many rows of one file, and removed other rows."""
     landed = LandedObject("landing", f"{number}.csv", "v", "e", 1)
-    one = Ingestion(f"{number:032x}", landed, table=table, rows=rows, replaced_rows=replaced)
+    one = Ingestion(
+        f"{number:032x}",
+        landed,
+        terms=ContractTerms(table=table),
+        rows=rows,
+        replaced_rows=replaced,
+    )
     time = f"2026-03-0{number}T12:00:00Z"
     return Commit(f"h{number}", "", f"commit {number}", properties([one]), "lakegate", time)
 

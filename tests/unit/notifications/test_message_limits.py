@@ -66,7 +66,7 @@ def test_slack_and_sqs_take_every_message(name: str, reason: str, found: str, ce
     ingestion = replace(
         INGESTION,
         landed=replace(INGESTION.landed, key=f"shop/{name}"),
-        owner=cell,
+        terms=replace(INGESTION.terms, owner=cell),
         reason=Reason(found[:100], reason),
     )
     for notice in every(ingestion, found, cell):
@@ -89,7 +89,11 @@ def test_the_largest_event_is_reported() -> None:
 @given(TEXT, TEXT, TEXT)
 def test_nothing_pings_links_or_turns_around(name: str, found: str, cell: str) -> None:
     """The only links are our own, and no text changes a line's direction."""
-    ingestion = replace(INGESTION, landed=replace(INGESTION.landed, key=f"shop/{name}"), owner=cell)
+    ingestion = replace(
+        INGESTION,
+        landed=replace(INGESTION.landed, key=f"shop/{name}"),
+        terms=replace(INGESTION.terms, owner=cell),
+    )
     for notice in every(ingestion, found, cell):
         marked = tuple(block for block in notice.blocks if block["type"] != "header")
         for text in (notice.text, *words(marked)):

@@ -76,7 +76,12 @@ def test_commands_stand_where_nobody_may_press_buttons() -> None:
 def test_a_long_name_hides_neither_state_nor_main(name: str, table: str) -> None:
     """A title is cut in its names and its cause, and fits Slack's header."""
     landed = replace(INGESTION.landed, key=f"shop/{name}")
-    wordy = replace(INGESTION, landed=landed, table=table, reason=Reason("X", "word " * 99))
+    wordy = replace(
+        INGESTION,
+        landed=landed,
+        terms=replace(INGESTION.terms, table=table),
+        reason=Reason("X", "word " * 99),
+    )
     (header, *_) = alert(wordy, REPORT).blocks
     assert " rejected, word word" in header["text"]["text"]
     assert header["text"]["text"].endswith("…; main unchanged")
@@ -147,7 +152,13 @@ def test_nobody_is_sent_to_an_empty_branch() -> None:
 
 def test_an_error_needs_no_report() -> None:
     """An ingestion without a branch or a report is alerted."""
-    early = replace(INGESTION, state=State.ERRORED, table="", branch="", reason=Reason("X", "why"))
+    early = replace(
+        INGESTION,
+        state=State.ERRORED,
+        terms=replace(INGESTION.terms, table=""),
+        branch="",
+        reason=Reason("X", "why"),
+    )
     text = shown(alert(early, None))
     assert "no table: a.csv errored, why; main unchanged" in text
     assert "*Table* `none`" in text

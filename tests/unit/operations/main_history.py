@@ -11,6 +11,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
 from functions.adapters.s3 import Missing
 from functions.model.commits import Checkpoint, Commit
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import INGESTIONS, TABLE, Published
 from functions.model.notes.upkeep_note import UpkeepNote
@@ -64,7 +65,9 @@ class History:
     def taken_in(self, state: State, rows: int = 0, at: datetime = START) -> Ingestion:
         """Land an object, with its ingestion in this state."""
         landed = self.land(at)
-        made = Ingestion(ingestion_id(landed), landed, state=state, table=ORDERS, rows=rows)
+        made = Ingestion(
+            ingestion_id(landed), landed, state=state, terms=ContractTerms(table=ORDERS), rows=rows
+        )
         self.ingestions[made.id] = made
         return made
 

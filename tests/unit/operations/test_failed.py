@@ -111,7 +111,7 @@ def test_a_replay_goes_by_the_contract_that_is_asked_for(
     deployment: Scenario, landed: LandedObject, original: bool
 ) -> None:
     """A replay uses the current contract, or the first attempt's, until its final state."""
-    before = deployment.ingestion(landed).contract_version
+    before = deployment.ingestion(landed).terms.contract_version
     changed = ORDERS.replace("required: true", "required: false, unique: true")
     deployment.upload_contract(changed)
     deployment.script(landed, passed)
@@ -120,7 +120,7 @@ def test_a_replay_goes_by_the_contract_that_is_asked_for(
     deployment.settle()
     now = deployment.ingestion(landed)
     assert now.state is State.PUBLISHED
-    assert (now.contract_version == before) is original
+    assert (now.terms.contract_version == before) is original
     assert now.attempt == 2
 
 

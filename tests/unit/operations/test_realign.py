@@ -398,7 +398,7 @@ def test_it_is_audited_by_its_own_contract(deployment: Scenario) -> None:
     realigned(deployment)
     deployment.check()
     found = deployment.ingestion(landed)
-    assert (found.contract_version, found.contract_pinned) == ("v1", True)
+    assert (found.terms.contract_version, found.contract_pinned) == ("v1", True)
 
 
 def test_rows_that_may_be_on_main_are_left_alone() -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from functions.model import steps
 from functions.model.ingestion import State
 from functions.pipeline.outcome.audit_history import RUNS, record, record_recent
 from functions.pipeline.outcome.baselines import accept
@@ -64,7 +65,7 @@ def test_a_group_is_recorded_when_it_is_announced(deployment: Scenario, is_hinde
     deployment.fail("tables.enter", times=FOREVER if is_hindered else 0)
     deployment.publish(landed[0])
     members = [deployment.ingestion(each) for each in landed]
-    assert all(each.announced and each.needs_recording is is_hindered for each in members)
+    assert all(each.announced and steps.needs_recording(each) is is_hindered for each in members)
     assert len({each.revision for each in members}) == 1
     deployment.journal.repair("tables.enter")
     deployment.settle()
@@ -100,7 +101,7 @@ def test_a_run_on_main_is_not_recorded_again_after_a_replay(deployment: Scenario
     # After the save of the announcement comes that of the record.
     deployment.journal.strike_later("ledger.save_each", Fault(unavailable), 1)
     deployment.deliver()
-    assert deployment.ingestion(landed).needs_recording
+    assert steps.needs_recording(deployment.ingestion(landed))
     assert on_main(deployment) == [(run_of(deployment, landed), False)]
     deployment.script(landed, passed)
     deployment.replay(landed)
@@ -148,7 +149,7 @@ def test_recording_waits_for_the_alert(deployment: Scenario, call: str) -> None:
     landed = deployment.run(script=rejected)
     deployment.deliver()
     assert len(deployment.alerts.posted) == len(deployment.announcements.sent) == 1
-    assert not deployment.ingestion(landed).unfinished
+    assert not steps.unfinished(deployment.ingestion(landed))
 
 
 def test_files_of_others_are_left_out() -> None:
@@ -162,7 +163,7 @@ def test_files_of_others_are_left_out() -> None:
     deployment.settle()
     assert deployment.published_files()
     assert not on_main(deployment)
-    assert not deployment.ingestion(landed).needs_recording
+    assert not steps.needs_recording(deployment.ingestion(landed))
 
 
 def test_published_runs_make_the_baselines(deployment: Scenario) -> None:

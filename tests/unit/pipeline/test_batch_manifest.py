@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.adapters.ledger.items import from_item, to_item
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from lakegate.batch import BatchFile, Listed, folder, read_manifest
 from lakegate.errors import Permanent
@@ -43,7 +44,7 @@ def test_each_file_has_its_contract() -> None:
         ("contracts/shop.orders.yaml", "v2"),
         ("contracts/shop.lines.yaml", "v9"),
     )
-    single = Ingestion("a", MANIFEST, contract_key="k", contract_version="v1")
+    single = Ingestion("a", MANIFEST, terms=ContractTerms(contract_key="k", contract_version="v1"))
     assert single.contracts == (("k", "v1"),)
 
 
@@ -160,7 +161,9 @@ def test_a_part_is_a_landed_object_of_its_own() -> None:
 
 def test_the_ledger_and_the_job_get_all_of_a_file() -> None:
     """The ledger and the job's specification keep all fields of a file."""
-    batch = Ingestion(id="0a" * 16, landed=MANIFEST, table="batch", parts=(PART,))
+    batch = Ingestion(
+        id="0a" * 16, landed=MANIFEST, terms=ContractTerms(table="batch"), parts=(PART,)
+    )
     assert from_item(to_item(batch)) == batch
     spec = JobSpec(
         "i", 1, MANIFEST, "batch", "b", "h", "lake", "", "", "r", "n", "s", parts=(PART,)

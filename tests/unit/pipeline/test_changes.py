@@ -181,7 +181,11 @@ def test_a_change_of_versions_replaces_none(deployment: Scenario) -> None:
     """Settings for files that come again do not apply to a change."""
     deployment.ask(onNewVersion="replace", onDuplicate="hold")
     done = deployment.end_of(deployment.change())
-    assert (done.state, done.on_new_version, done.on_duplicate) == ("published", "add", "publish")
+    assert (done.state, done.terms.on_new_version, done.terms.on_duplicate) == (
+        "published",
+        "add",
+        "publish",
+    )
 
 
 def test_a_rejected_change_can_be_approved(deployment: Scenario) -> None:

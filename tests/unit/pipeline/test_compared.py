@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from functions.model import merge_commit
+from functions.model import merge_commit, queueing
 from functions.model.ingestion import State
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
@@ -42,7 +42,7 @@ def turn(deployment: Scenario, *last: str, **scripts: Script) -> list[LandedObje
     given = {_NAMES[-1]: last}
     found = [land(deployment, n, *given.get(n, ()), script=scripts.get(n, passed)) for n in _NAMES]
     deployment.deliver()
-    assert all(deployment.ingestion(each).is_held for each in found)
+    assert all(queueing.is_held(deployment.ingestion(each)) for each in found)
     deployment.run_jobs()
     deployment.deliver()
     return found
@@ -204,7 +204,7 @@ def test_an_approved_version_of_a_key_waits_for_no_held_one(deployment: Scenario
         deployment.publish_anyway(old)
     new = land(deployment, "b", "2")
     deployment.deliver()
-    assert deployment.ingestion(new).is_held
+    assert queueing.is_held(deployment.ingestion(new))
     deployment.check()
     assert deployment.states(old, new) == _FOUR[:2]
 

@@ -34,7 +34,7 @@ def overtaken(deployment: Scenario, **settings: str) -> tuple[LandedObject, Land
     while deployment.states(late) != [State.PUBLISHED]:
         deployment.run_one_job(0)
         deployment.deliver()
-    assert deployment.ingestion(early).write_mode == "append"
+    assert deployment.ingestion(early).terms.write_mode == "append"
     return early, late
 
 
@@ -61,7 +61,7 @@ def test_a_file_that_waited_is_upserted_itself(deployment: Scenario) -> None:
     early, _ = overtaken(deployment, latestBy="id")
     deployment.settle()
     now = deployment.ingestion(early)
-    assert (now.state, now.write_mode, now.attempt) == (State.PUBLISHED, "upsert", 2)
+    assert (now.state, now.terms.write_mode, now.attempt) == (State.PUBLISHED, "upsert", 2)
     assert len(deployment.main().files) == 1  # the fake puts each file in the place of all others
 
 
@@ -71,7 +71,7 @@ def test_a_contract_that_is_pushed_after_the_verdict_counts(deployment: Scenario
     waiting = audited(deployment)
     deployment.replace_rows("upsert")
     now = deployment.publish(waiting)
-    assert (now.state, now.write_mode, now.attempt) == (State.SUBMITTED, "upsert", 2)
+    assert (now.state, now.terms.write_mode, now.attempt) == (State.SUBMITTED, "upsert", 2)
     assert waiting.branch not in deployment.catalog.branches("ingest/")
 
 
@@ -81,7 +81,7 @@ def test_a_contract_that_is_pushed_during_a_rebase_counts(deployment: Scenario) 
     push = Fault(partial(deployment.replace_rows, "upsert"), "after")
     deployment.journal.strike("tables.append_again", push)
     deployment.publish(landed[0])
-    assert {deployment.ingestion(each).write_mode for each in landed} == {"upsert"}
+    assert {deployment.ingestion(each).terms.write_mode for each in landed} == {"upsert"}
     assert not any(deployment.on_main(*landed))
     assert deployment.catalog.branches("publish/") == []
 
@@ -108,7 +108,7 @@ def test_a_dropped_column_does_not_come_back(deployment: Scenario) -> None:
     deployment.ask(droppedColumns="[iban]")
     now = deployment.publish(waiting)
     assert now.attempt == 2
-    assert now.contract_version != waiting.contract_version
+    assert now.terms.contract_version != waiting.terms.contract_version
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_what_main_has_already_is_not_run_again(deployment: Scenario) -> None:
     deployment.deliver()
     deployment.replace_rows("upsert")
     now = deployment.publish(landed)
-    assert (now.state, now.attempt, now.write_mode) == (State.PUBLISHED, 1, "append")
+    assert (now.state, now.attempt, now.terms.write_mode) == (State.PUBLISHED, 1, "append")
     assert deployment.on_main(landed) == [True]
 
 
@@ -194,7 +194,7 @@ def test_a_replay_by_the_original_goes_by_a_contract_pushed_since(deployment: Sc
     deployment.replace_rows("upsert")
     deployment.go(2)
     now = deployment.ingestion(old)
-    assert (now.attempt, now.write_mode, now.contract_pinned) == (3, "upsert", False)
+    assert (now.attempt, now.terms.write_mode, now.contract_pinned) == (3, "upsert", False)
 
 
 def test_a_file_whose_contract_is_unknown_runs_again(deployment: Scenario) -> None:
@@ -205,7 +205,7 @@ def test_a_file_whose_contract_is_unknown_runs_again(deployment: Scenario) -> No
         deployment.jobs.lose(run.id)
     deployment.ledger.lose()
     list(rebuild(deployment.adapters))
-    assert deployment.ingestion(bad).contract_key == ""
+    assert deployment.ingestion(bad).terms.contract_key == ""
     deployment.publish_anyway(bad)
     deployment.settle()
     assert (deployment.states(bad), deployment.ingestion(bad).attempt) == ([State.PUBLISHED], 2)

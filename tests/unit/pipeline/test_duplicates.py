@@ -7,6 +7,7 @@ import pytest
 
 from functions.model import merge_commit
 from functions.model.alert import Kind
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.pipeline.verdict.duplicates import original
 from lakegate.landing import LandedObject
@@ -154,10 +155,12 @@ def test_a_file_named_by_its_duplicate_is_not_yet_published(deployment: Scenario
     assert deployment.ingestion(first).state is State.PUBLISHED
 
 
-def ingestion(id_: str, time: str, key: str = KEY, **changes: Any) -> Ingestion:
-    """Return a published ingestion of shop.orders."""
+def ingestion(
+    id_: str, time: str, key: str = KEY, table: str = "shop.orders", **changes: Any
+) -> Ingestion:
+    """Return a published ingestion."""
     landed = LandedObject("landing", key, id_, "e1", 10, landed_at=time)
-    found = Ingestion(id=id_, landed=landed, state=State.PUBLISHED, table="shop.orders")
+    found = Ingestion(id_, landed, state=State.PUBLISHED, terms=ContractTerms(table))
     return replace(found, **changes)
 
 
@@ -211,7 +214,7 @@ def test_the_earliest_is_the_original() -> None:
 
 def test_a_replaced_version_is_no_original() -> None:
     """If versions replace each other, the same bytes under the same key are not a duplicate."""
-    replacing = replace(LATER, on_new_version="replace")
+    replacing = replace(LATER, terms=replace(LATER.terms, on_new_version="replace"))
     assert original(replacing, [ingestion("a", EARLY)]) is None
     assert original(replacing, [ingestion("a", EARLY, key=OTHER)]) is not None
 

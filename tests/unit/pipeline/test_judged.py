@@ -170,7 +170,8 @@ def test_a_file_that_is_to_be_held_leaves_its_group(deployment: Scenario) -> Non
     known = deployment.land("shop/orders/same.parquet", b"same")
     other = deployment.land("shop/orders/other.parquet")
     deployment.go()
-    deployment.ledger.save(deployment.ingestion(known).but(on_duplicate="hold"))
+    now = deployment.ingestion(known)
+    deployment.ledger.save(now.but(terms=replace(now.terms, on_duplicate="hold")))
     tried_again(deployment, known, other)
     assert [deployment.ingestion(each).is_shared for each in (known, other)] == [False, True]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.model import merge_commit
+from functions.model import merge_commit, queueing
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
@@ -52,7 +52,7 @@ def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> 
     deployment.replace_rows(mode)
     files = landed(deployment, "a", "b", "c")
     deployment.deliver()
-    assert [deployment.ingestion(each).is_held for each in files] == [False, True, True]
+    assert [queueing.is_held(deployment.ingestion(each)) for each in files] == [False, True, True]
     deployment.settle()
     known = [deployment.ingestion(each) for each in files]
     assert [(each.state, each.attempt) for each in known] == [(State.PUBLISHED, 1)] * 3
@@ -152,7 +152,7 @@ def test_a_held_file_is_waited_for_however_long(deployment: Scenario) -> None:
     """A file is merged after one that is held, even if that one has not changed for long."""
     deployment.replace_rows("overwrite")
     stuck, held = (deployment.submit(f"shop/orders/{name}.parquet") for name in "ab")
-    assert held.is_held
+    assert queueing.is_held(held)
     deployment.ledger.behind.update({stuck.id: 9, held.id: 9})
     later = deployment.submit("shop/orders/c.parquet")
     assert later.state is State.SUBMITTED
@@ -322,5 +322,5 @@ def test_a_rebuilt_ledger_knows_it(deployment: Scenario) -> None:
     done = deployment.ended()
     deployment.ledger.lose(done.id)
     (again,) = rebuild(deployment.adapters)
-    names = ("state", "rows", "replaced_rows", "updated_rows", "write_mode", "merge_hash")
+    names = ("state", "rows", "replaced_rows", "updated_rows", "terms", "merge_hash")
     assert [getattr(again, name) for name in names] == [getattr(done, name) for name in names]

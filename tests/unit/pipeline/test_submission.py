@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from functions.adapters.emr import monitoring, shared_spark_submit, spark_submit
+from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from functions.pipeline.start.shared_runs import is_small
 from lakegate.batch import BatchFile
@@ -89,8 +90,8 @@ def test_a_shared_run_takes_a_few_small_executors(most: int, executors: int) -> 
         {"landed": replace(SPEC.landed, size=101)},
         {"failures": 1},
         {"change": Change("a.b", "DELETE FROM a.b", "token")},
-        {"reads_others": True},
-        {"checks_whole_table": True},
+        {"terms": ContractTerms(reads_others=True)},
+        {"terms": ContractTerms(checks_whole_table=True, reads_others=False)},
         {"parts": (BatchFile("a.csv", "v", "e", 60, "a.b", "k", "v"),)},
     ],
 )
@@ -98,7 +99,7 @@ def test_only_a_small_file_that_reads_nothing_else_takes_small_workers(
     larger: dict[str, Any],
 ) -> None:
     """A larger file, a failed one, a change and other tables' data take workers of full size."""
-    small = Ingestion("i", replace(SPEC.landed, size=50), reads_others=False)
+    small = Ingestion("i", replace(SPEC.landed, size=50), terms=ContractTerms(reads_others=False))
     assert is_small(small, most=100)
     assert not is_small(small.but(**larger), most=100)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from functions.model import merge_commit
+from functions.model import merge_commit, queueing
 from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
@@ -32,7 +32,7 @@ def turn(deployment: Scenario, **scripts: Script) -> list[LandedObject]:
     keys = {name: f"shop/orders/{name}.parquet" for name in _NAMES}
     found = [deployment.land(keys[n], script=scripts.get(n, passed)) for n in _NAMES]
     deployment.deliver()
-    assert all(deployment.ingestion(each).is_held for each in found)
+    assert all(queueing.is_held(deployment.ingestion(each)) for each in found)
     deployment.run_jobs()
     deployment.deliver()
     return found
@@ -213,5 +213,5 @@ def test_the_log_and_a_rebuilt_ledger_know_each_file_of_a_turn(deployment: Scena
     assert (found.problems, found.remarks) == ((), ())
     deployment.ledger.lose(done[3].id)
     (again,) = rebuild(deployment.adapters)
-    names = ("id", "state", "rows", "replaced_rows", "updated_rows", "write_mode", "merge_hash")
+    names = ("id", "state", "rows", "replaced_rows", "updated_rows", "terms", "merge_hash")
     assert [getattr(again, name) for name in names] == [getattr(done[3], name) for name in names]

@@ -8,6 +8,7 @@ import pytest
 
 from functions.adapters.emr import JobRun, RunState
 from functions.adapters.ledger.notes import Moved
+from functions.model import queueing
 from functions.model.ingestion import Ingestion, State
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.publication.table_queue import must_wait
@@ -234,7 +235,7 @@ def rejected_rival() -> tuple[Scenario, Ingestion]:
     deployment = Scenario()
     rivals(deployment)
     (rejected,) = deployment.ledger.in_state(State.REJECTED)
-    assert rejected.is_queued is False
+    assert queueing.is_queued(rejected) is False
     return deployment, rejected
 
 

@@ -47,7 +47,7 @@ def test_a_batch_counts_for_each_of_its_tables() -> None:
         BatchFile(f"{n}.csv", "v", "e", 1, t, "", "", rows=rows)
         for n, (t, rows) in enumerate([("shop.orders", 3), ("shop.items", 5), ("shop.items", 6)])
     )
-    found = measured(at(PUBLISHED, 9, parts=parts, table=""))
+    found = measured(at(PUBLISHED, 9, parts=parts, terms=replace(PUBLISHED.terms, table="batch")))
     assert found["rows_published"] == {(TABLE,): 3, (("table", "shop.items"),): 11}
 
 

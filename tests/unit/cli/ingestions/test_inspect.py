@@ -310,7 +310,7 @@ def test_confidential_columns_are_shown_on_demand_alone() -> None:
     """Values of columns that the contract in force hides are hidden, unless requested."""
     closed, older = shop(secrecy="confidential"), shop()
     stricter = CONTRACT.format(samples="", secrecy="confidential")
-    older.deployment.lake.put_text(older.ingestion.contract_key, stricter.encode())
+    older.deployment.lake.put_text(older.ingestion.terms.contract_key, stricter.encode())
     for each in (closed, older):
         hidden = each.finding("total.invalidValues")
         assert [row["email"] for row in hidden.rows] == ["(hidden)", "(hidden)"]
@@ -324,7 +324,9 @@ def test_an_unknown_contract_is_reported() -> None:
     """A contract lost with the ledger raises an error with the remedy."""
     open_ = shop()
     known = open_.ingestion
-    open_.deployment.ledger.save(replace(known, contract_key="", contract_version=""))
+    open_.deployment.ledger.save(
+        replace(known, terms=replace(known.terms, contract_key="", contract_version=""))
+    )
     with pytest.raises(LakegateError, match=f"(?s)UNKNOWN_CONTRACT.*lakegate replay {known.id}"):
         open_.inspect()
 

@@ -22,7 +22,11 @@ def test_a_list_of_runs_names_each_by_the_beginning_of_its_id() -> None:
 
 def test_what_waits_for_a_decision_says_why_and_since_when() -> None:
     """A line has short id, table, key, cause in words, rows, age and owner."""
-    long = replace(REJECTED, owner="Ada", reason=Reason("COLUMNS", "18 columns " * 40))
+    long = replace(
+        REJECTED,
+        terms=replace(REJECTED.terms, owner="Ada"),
+        reason=Reason("COLUMNS", "18 columns " * 40),
+    )
     text = shown(undecided([REJECTED, long], "2026-03-04T13:00:00.000+00:00"))
     assert "id table file cause rows age owner" in text
     assert "shop/orders/[red] März.csv 1 of 3 checks failed: total.range 1,842 3 d -" in text
