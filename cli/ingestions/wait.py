@@ -11,9 +11,11 @@ from cli.console import terminal
 from cli.ingestions.progress import show_progress
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
+from lakegate import failing_rows
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 
+_MOST_ROWS, _MOST_LINES = 3, 10  # of a check, and of a file
 EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
 
@@ -49,10 +51,24 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
         lines = list(_remarks(adapters, item.ingestion))
         if item.ingestion.reason:
             lines.append(item.ingestion.reason.message)
+            lines += _rows(adapters, item.ingestion)
         for line in lines:
             console.print(f"{item.name}: {line}", soft_wrap=True)
         if lines:
             console.print(f"Details: `lakegate show {item.ingestion.id[:ID_PART]}`")
+
+
+def _rows(adapters: Adapters, ingestion: Ingestion) -> list[str]:
+    """Return the first rows that break each failed check of a rejected file."""
+    from functions.pipeline.outcome.reports import report_of
+
+    try:
+        report = report_of(adapters, ingestion) if ingestion.report_key else None
+    except LakegateError:  # `show` tells why
+        return []
+    failed = report.failed if report else ()
+    lines = [line for check in failed for line in failing_rows.told(check)[:_MOST_ROWS]]
+    return list(dict.fromkeys(lines))[:_MOST_LINES]
 
 
 def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
