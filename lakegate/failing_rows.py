@@ -13,7 +13,7 @@ from lakegate.report import ADDRESS, PLACE, TIMES, CheckResult
 from lakegate.text import one_line
 
 _NOT_COLUMNS = (PLACE, TIMES, *ADDRESS)
-_TIMES = {"2": "twice"}
+_TWICE = "2"
 _Row = Mapping[str, Any]
 
 
@@ -74,7 +74,7 @@ def _by_key(rows: Sequence[_Row], columns: Sequence[str]) -> list[list[_Row]]:
 def _repeated(rows: Sequence[_Row], columns: Sequence[str]) -> tuple[str, str]:
     many = rows[0][TIMES]
     key = ", ".join(_cells(_own(rows[0], columns)))
-    words = one_line(f"{key} {_TIMES.get(many, f'{many} times')}")
+    words = one_line(f"{key} twice" if many == _TWICE else f"{key}, {many} times")
     places = [str(row[PLACE]) for row in rows if row.get(PLACE)]
     if not places:
         return words, ""

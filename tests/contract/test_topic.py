@@ -27,7 +27,7 @@ def test_people_read_it_without_marks() -> None:
         "Reason CHECKS_FAILED",
         "Table shop.orders\nOwner Shop & Co\nBranch ingest/shop.orders/a-csv-aaaaaaaaaaaa",
         "✗ carrier on carrier, flight: expected 0 rows, found 2 rows",
-        "carrier=Zürich, flight=null",
+        "carrier Zürich, flight (empty)",
         f"On the quality page: https://page/ingestion?id={INGESTION.id}",
         f"lakegate inspect {INGESTION.id} shows the rows",
         f"lakegate show {INGESTION.id}\nlakegate publish {INGESTION.id} --by NAME --reason TEXT\n",

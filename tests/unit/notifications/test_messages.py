@@ -44,7 +44,7 @@ def test_a_rejection_says_what_and_why() -> None:
         "`ingest/shop.orders/a-csv-aaaaaaaaaaaa`",
         "*carrier* on `carrier, flight`: expected 0 rows, found 2 rows",
         "two characters",
-        "carrier=Zürich, flight=null\ncarrier=x2, flight=7",
+        "carrier Zürich, flight (empty)\ncarrier x2, flight 7",
     ):
         assert part in text
     assert "fine" not in text

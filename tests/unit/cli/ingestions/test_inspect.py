@@ -1,9 +1,9 @@
 """`lakegate inspect` with rows in memory and the in-memory deployment."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 import duckdb
@@ -98,7 +98,11 @@ class Shop:
 
 
 def shop(
-    samples: str = "", secrecy: str = "public", told: CheckResult | None = None, **found: Any
+    samples: str = "",
+    secrecy: str = "public",
+    told: CheckResult | None = None,
+    samples_of: Mapping[str, tuple[Mapping[str, str | None], ...]] = MappingProxyType({}),
+    **found: Any,
 ) -> Shop:
     """Return the shop with given report values, else with those of the branch."""
     deployment = Deployment()
@@ -115,6 +119,7 @@ def shop(
             Status.FAIL,
             check.expect.wording,
             found.get(check.id.replace(".", "_")) or check.expect.found(true[check.id], 6),
+            samples=samples_of.get(check.id, ()),
         )
         for check in contract.checks
     )
@@ -199,13 +204,30 @@ def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:
     ("check", "expected"),
     [
         ("id.nullValues", [("one.parquet", 1), ("two.parquet", 1)]),
-        ("id.duplicateValues", [("one.parquet", 2), ("two.parquet", 0)]),
+        ("id.duplicateValues", [("one.parquet", 0), ("one.parquet", 2), ("two.parquet", 0)]),
     ],
 )
 def test_the_addresses_of_the_rows_are_shown(check: str, expected: list[tuple[str, int]]) -> None:
-    """Positions restart with each file; of rows with one key all but the first are shown."""
+    """Positions restart with each file; of rows with one key all are shown, the first uncounted."""
     finding = shop().finding(check)
     assert (addresses(finding), finding.count) == (expected, 2)
+
+
+def test_rows_have_the_places_that_the_report_knows() -> None:
+    """Rows of which the report knows the line come first, and with it; others are still shown."""
+    known = {"_place": "line 7", "_file": ArrowRows().files[1], "_pos": "1", "id": None}
+    given = shop(samples_of={"id.nullValues": (known,)})
+    finding = given.finding("id.nullValues", reveal=True)
+    assert [row.get("_place") for row in finding.rows] == ["line 7", None]
+    assert "place" in shown(page(given.inspect("id.nullValues")))
+    assert "_pos" not in shown(page(given.inspect("id.nullValues")))
+
+
+def test_hidden_rows_have_their_places() -> None:
+    """Where the contract forbids samples, the report's places are shown, and no value."""
+    known = {"_place": "line 7", "_file": ArrowRows().files[1], "_pos": "1", "id": "(hidden)"}
+    given = shop(_NO_SAMPLES, samples_of={"id.nullValues": (known,)})
+    assert given.finding("id.nullValues").rows == (known,)
 
 
 def test_no_more_rows_than_asked_for() -> None:
