@@ -170,7 +170,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "contract": _at(one.contract_key, one.contract_version),
         "channel": one.channel,
         "branch": _branch(one),
-        "cut off main at": one.base_hash,
+        "branched from": one.base_hash,
         "audited at": one.audited_hash,
         "merge commit": one.merge_hash,
         "published": with_others(one),

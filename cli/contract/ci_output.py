@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import typer
 
 from access.contract.check import Checked
-from lakegate import failing_rows
+from lakegate import causes, failing_rows
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import READABLE, AuditReport, CheckResult, Status
@@ -111,9 +111,8 @@ def of_audit(report: AuditReport, contract: Contract, file: str) -> list[Result]
 def _of_check(subject: str, check: CheckResult, lines: Mapping[str, int], file: str) -> Result:
     unreadable = [row.get("column") or "" for row in check.samples if check.id == READABLE]
     line = _line((check.id, *check.columns, *unreadable), lines)
-    about = f" ({check.message})" if check.message else ""
     rows = "".join(f"\n  {row}" for row in failing_rows.told(check))
-    words = f"expected {check.expected}, found {check.found}{about}{rows}"
+    words = f"{causes.finding(vars(check))}{rows}"
     return Result(subject, check.id, _LEVELS.get(check.status, Level.ERROR), words, file, line)
 
 

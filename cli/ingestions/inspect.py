@@ -23,7 +23,7 @@ from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.ingestions.show import rows_of, source
 from functions.model.commits import MAIN
-from lakegate import failing_rows
+from lakegate import causes, failing_rows
 from lakegate.audit_tables import run_id
 from lakegate.report import ADDRESS, PLACE, AuditReport
 
@@ -121,9 +121,7 @@ def _reason(found: Inspection) -> str:
 
 def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:
     result = finding.result
-    yield Text(f"\n{result.id}: expected {result.expected}, found {result.found}", "bold")
-    if result.message:
-        yield Text(result.message)
+    yield Text(f"\n{result.id}: {causes.finding(vars(result))}", "bold")
     if finding.rows:
         yield _table(finding.rows, one_file=one_file)
     if finding.count is not None and len(finding.rows) < finding.count:

@@ -11,7 +11,7 @@ from cli.console import terminal
 from cli.ingestions.progress import show_progress
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from lakegate import failing_rows
+from lakegate import causes, failing_rows
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 
@@ -77,7 +77,7 @@ def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
     if ingestion.state is not State.PUBLISHED:
         return
     for check in ingestion.warnings:
-        yield f"warning, {check['id']}: expected {check['expected']}, found {check['found']}"
+        yield f"warning, {check['id']}: {causes.finding(check)}"
     if ingestion.duplicate_of:
         yield f"likely a duplicate: {ingestion.duplicate_of[:ID_PART]} brought the same before"
     try:

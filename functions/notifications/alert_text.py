@@ -19,7 +19,7 @@ from functions.notifications.failure_text import (
     how_to_look,
     reason_code,
 )
-from lakegate import failing_rows
+from lakegate import causes, failing_rows
 from lakegate.diagnosis import cell_told
 from lakegate.report import AuditReport, CheckResult
 from lakegate.text import one_line, visible
@@ -257,8 +257,9 @@ def _by(ingestion: Ingestion, what: str) -> str:
 
 def _what_happened(ingestion: Ingestion) -> str:
     reason = ingestion.reason.message if ingestion.reason else ""
+    is_told = one_line(reason) in failure_title(ingestion)
     lines = [
-        cut(escaped(reason), _REASON),
+        *([] if is_told else [cut(escaped(reason), _REASON)]),
         f"*Reason* {code(reason_code(ingestion))}",
         *_source(ingestion),
         f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
@@ -292,9 +293,7 @@ def _check(check: CheckResult) -> str:
 def _finding(mark: str, check: Mapping[str, Any]) -> str:
     columns = ", ".join(check["columns"])[:_REASON]
     head = f"{mark} *{escaped(check['id'])}*" + (f" on {code(columns)}" if columns else "")
-    body = f"expected {escaped(check['expected'])}, found {escaped(check['found'])}"
-    note = f"\n{escaped(check['message'])}" if check["message"] else ""
-    return f"{head}: {body}{note}"
+    return f"{head}: {escaped(causes.finding(check))}"
 
 
 def _warnings(ingestion: Ingestion) -> list[Block]:

@@ -220,7 +220,7 @@ class _Ingestion:
             results = tiers.audit(run, rows, appended.known, self.storage.baselines)
         with meter.step("samples"):
             results = with_samples(results, run, source, appended.find_places)
-        outcome, reason = verdict.verdict(results)
+        outcome, reason = verdict.verdict(results, run.contract)
         found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
         written = _written(appended)
         if run.contract.write_mode.merges:

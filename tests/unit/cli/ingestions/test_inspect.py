@@ -144,7 +144,7 @@ _IMPLIED = (
         "error",
         Status.FAIL,
         "every row has all its cells",
-        "1 of 6 rows could not be parsed and are quarantined",
+        "1 of 6 rows could not be read",
         samples=({"row": "x,y"},),
     ),
     CheckResult("file.columns", "file", (), "error", Status.PASS, "the columns", "these"),
@@ -357,7 +357,7 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
         lambda report: replace(rejected(report), audited_hash="", rows_written=0)
     )
     found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
-    assert "id.required: expected 0 rows, found 1 row nothing was written" in shown(page(found))
+    assert "id.required: 1 row without id nothing was written" in shown(page(found))
 
 
 def test_a_wrong_file_is_one_sentence() -> None:
