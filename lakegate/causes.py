@@ -37,10 +37,11 @@ def finding(check: Mapping[str, Any]) -> str:
         return found
     if check.get("metric") == _ROW_COUNT:
         return _row_count(found, expected)
-    if expected == _NO_ROWS and many and found != HIDDEN:
+    if expected == _NO_ROWS and found != HIDDEN:
+        rows = _rows(many) if many else found
         if message.startswith("rows "):
-            return f"{_rows(many)} {message.removeprefix('rows ')}"
-        return ": ".join(filter(None, (_rows(many), message)))
+            return f"{rows} {_agreeing(message.removeprefix('rows '), many)}"
+        return ": ".join(filter(None, (rows, message)))
     about = f" ({message})" if message else ""
     return f"{found}, expected {expected}{about}"
 
@@ -59,10 +60,15 @@ def _cause(check: CheckResult, rule: "Check | None") -> str:
         return f"{_values(check, rule)}{allowed}"
     if not rule.measure.startswith("rows ") or check.found == HIDDEN:
         return finding(vars(check))
-    words = rule.measure.removeprefix("rows ")
+    words = _agreeing(rule.measure.removeprefix("rows "), check.counted)
     if rule.description and check.metric == "brokenRows":
         words = f"against “{rule.description}”"
     return f"{_rows(check.counted)} {words}{allowed}"
+
+
+def _agreeing(words: str, many: int | None) -> str:
+    """Return which rows they are in the number of a verb that fits one row, or many."""
+    return words.replace("that repeat ", "that repeats ", 1) if many == 1 else words
 
 
 def _row_count(found: str, expected: str) -> str:

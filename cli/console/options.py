@@ -9,7 +9,6 @@ import typer
 
 from cli.console.spinner import SPINNER
 from lakegate import times
-from lakegate.errors import LakegateError
 
 _AGO = re.compile(r"(\d{1,5}) *(min|h|d)")
 _UNITS = {"min": "minutes", "h": "hours", "d": "days"}
@@ -43,12 +42,11 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")
 def confirm(question: str, *, yes: bool) -> None:
     """Ask a person at a terminal, unless `yes`. Raises Abort without consent.
 
-    Raises LakegateError NOT_CONFIRMED where there is no terminal to ask at.
+    Raises BadParameter where there is no terminal to ask at.
     """
     if yes:
         return
     SPINNER.stop()
     if not sys.stdin.isatty():
-        message = f"{question} Nobody can answer here\nNothing was done: add `--yes` to agree."
-        raise LakegateError("NOT_CONFIRMED", message)
+        raise typer.BadParameter(f"{question} Nothing was done: add `--yes` to agree.")
     typer.confirm(question, abort=True, err=True)

@@ -26,7 +26,7 @@ def test_people_read_it_without_marks() -> None:
         "Drop a corrected file, or correct the contract and replay this one.",
         "Reason CHECKS_FAILED",
         "Table shop.orders\nOwner Shop & Co\nBranch ingest/shop.orders/a-csv-aaaaaaaaaaaa",
-        "✗ carrier on carrier, flight: expected 0 rows, found 2 rows",
+        "✗ carrier on carrier, flight: 2 rows: two characters",
         "carrier Zürich, flight (empty)",
         f"On the quality page: https://page/ingestion?id={INGESTION.id}",
         f"lakegate inspect {INGESTION.id} shows the rows",

@@ -243,7 +243,7 @@ def test_a_check_about_no_single_row_says_expected_and_found() -> None:
     found = shop().inspect("enough")
 
     assert (found.findings[0].count, found.findings[0].rows) == (None, ())
-    assert "enough: expected more than 9 rows, found 6 rows" in shown(page(found))
+    assert "enough: 6 rows (the contract allows more than 9)" in shown(page(found))
 
 
 def test_rows_that_could_not_be_read_are_the_reports() -> None:
@@ -357,7 +357,7 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
         lambda report: replace(rejected(report), audited_hash="", rows_written=0)
     )
     found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
-    assert "id.required: 1 row without id nothing was written" in shown(page(found))
+    assert "id.required: 1 row nothing was written" in shown(page(found))
 
 
 def test_a_wrong_file_is_one_sentence() -> None:
