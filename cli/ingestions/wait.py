@@ -19,8 +19,13 @@ _MOST_ROWS, _MOST_LINES = 3, 10  # of a check, and of a file
 EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
 
-def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float) -> NoReturn:
-    """Follow ingestions to their final states for at most `seconds`, then exit by the worst one."""
+def wait_for(
+    adapters: Adapters, tracked: list[TrackedIngestion], seconds: float, at_least: int = 0
+) -> NoReturn:
+    """Follow ingestions to their final states for at most `seconds`, then exit by the worst one.
+
+    The exit code is `at_least` this.
+    """
     try:
         with show_progress(terminal.err()) as show:
             tracked = follow(adapters, tracked, ended, seconds, show)
@@ -28,7 +33,7 @@ def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float
         terminal.err().print("\n" + stopped(tracked), soft_wrap=True)
         raise typer.Exit(130) from None
     explain(terminal.err(), adapters, tracked)
-    raise typer.Exit(exit_code(tracked))
+    raise typer.Exit(max(at_least, exit_code(tracked)))
 
 
 def stopped(tracked: Iterable[TrackedIngestion]) -> str:
