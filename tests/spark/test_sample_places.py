@@ -17,7 +17,7 @@ from tests.spark.conftest import Job
 
 pytestmark = pytest.mark.spark
 
-ROWS = [(number, "Adler", 2) for number in range(1, 301)]
+ROWS: list[tuple[int, str | None, int]] = [(number, "Adler", 2) for number in range(1, 301)]
 ROWS[9] = (10, None, 2)
 ROWS[20] = (21, "Adler", -3)
 ROWS[250] = (250, "Adler", 2)
