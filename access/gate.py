@@ -27,6 +27,7 @@ from functions.telemetry import logger
 from lakegate import times
 from lakegate.diagnosis import BadCell, cell_of
 from lakegate.errors import LakegateError
+from lakegate.failing_rows import BadRow, bad_rows
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
 
@@ -74,6 +75,12 @@ class Ingestion:
         """Return the first cells that could not be read, as the report names them."""
         checks = self.report.checks if self.report else ()
         return tuple(filter(None, (cell_of(each) for check in checks for each in check.samples)))
+
+    @property
+    def bad_rows(self) -> tuple[BadRow, ...]:
+        """Return the first rows that break a rule, as the report names them; cells are apart."""
+        checks = self.report.checks if self.report else ()
+        return tuple(row for check in checks for row in bad_rows(check))
 
     @classmethod
     def of(

@@ -12,9 +12,8 @@ from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
 from lakegate import times
-from lakegate.diagnosis import cell_told
 from lakegate.errors import Permanent
-from lakegate.report import ADDRESS, AuditReport, CheckResult, Status
+from lakegate.report import AuditReport, CheckResult, Status
 from lakegate.times import seconds
 
 # The timeline of an ingestion: its steps, and the duration of each phase.
@@ -171,7 +170,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "contract": _at(one.terms.contract_key, one.terms.contract_version),
         "channel": one.terms.channel,
         "branch": _branch(one),
-        "cut off main at": one.base_hash,
+        "branched from": one.base_hash,
         "audited at": one.audited_hash,
         "merge commit": one.merge_hash,
         "published": with_others(one),
@@ -209,18 +208,6 @@ def rows(checks: tuple[CheckResult, ...]) -> list[dict[str, Any]]:
         }
         for check in checks
     ]
-
-
-def sample_rows(samples: tuple[Mapping[str, Any], ...]) -> list[dict[str, Any]]:
-    """Return sample rows for a table: without their address in the lake."""
-    return [{k: v for k, v in row.items() if k not in ADDRESS} for row in samples]
-
-
-def offending(check: CheckResult) -> tuple[str, ...]:
-    """Return the columns of its sample rows whose cells break it."""
-    if any(cell_told(sample) for sample in check.samples):
-        return ("value",)
-    return check.columns
 
 
 def _at(key: str, version: str) -> str:

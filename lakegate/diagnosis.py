@@ -111,12 +111,18 @@ def _count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def place(unit: str, number: int) -> str:
+    """Return where a row is in its landed file, by its number from 1: `line 1,207`."""
+    return f"{unit} {number:,}"
+
+
 @dataclass(frozen=True)
 class BadCell:
     """A cell that could not be read; `column` is "" for a whole row.
 
-    `place` is where it is in the landed file: `line 7`, where each row is a line, else `row 6` or
-    `item 6`, the header not counted; "" if unknown. `value` is its text, or that it is hidden.
+    `place` is where it is in the landed file, as `place` says it: `line 7`, where each row is a
+    line, else `row 6` or `item 6`, the header not counted; "" if unknown. `value` is its text, or
+    that it is hidden.
     """
 
     place: str

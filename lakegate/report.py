@@ -19,8 +19,10 @@ from lakegate.text import load_json
 SCHEMA = "audit-report/1"
 READABLE = "file.rows_readable"  # the check that every cell of a file can be read
 _LARGEST = 1 << 63  # what the ledger's and the tables' numbers hold
-# The place of a sample row: Iceberg's data file, and the row's number in it from 0.
+# What a sample row says besides values: Iceberg's data file, and the row's number in it from 0; its
+# place in the landed file, as `diagnosis.place` says it; how often the file has its key.
 ADDRESS = ("_file", "_pos")
+PLACE, TIMES = "_place", "_times"
 
 
 class Verdict(StrEnum):
@@ -78,8 +80,9 @@ class Baseline:
 class CheckResult:
     """The outcome of one check, in words.
 
-    `samples` are a few rows that break the check, as column → value in text; none if the contract
-    forbids samples. `counted` is the number of rows behind `found`; `attempt` is the earlier
+    `samples` are a few rows that break the check, as column → value in text, with `PLACE`, `TIMES`
+    and `ADDRESS` as far as they are known; the places alone if the contract forbids samples.
+    `counted` is the number of rows behind `found`; `attempt` is the earlier
     attempt that counted them, if they were not counted again; None if unknown. `value` is the
     measured number as text, `tier` the tier that answered. `query` is Spark SQL that finds the
     rows. `table` is the table of the check, "" in a report about one table. `is_told` if the

@@ -113,8 +113,8 @@ def _on_key(table: Field, contract: Contract) -> Iterator[Problem]:
     looks_further = (check.checks_whole_table for check in contract.checks)
     keys = [column for column in table.at("properties").items() if column.flag("primaryKey")]
     if keys and not any(looks_further) and not contract.write_mode.merges:
-        reason = "is checked within each file: a rule duplicateValues with scope: table"
-        yield _hint(keys[0], "primaryKey", f"{reason} also looks for its values in the table")
+        reason = "is unique per file only: add a rule duplicateValues with scope: table"
+        yield _hint(keys[0], "primaryKey", f"{reason} to compare with the table")
 
 
 def _anchored(pattern: str, *, whole_value: bool) -> bool:

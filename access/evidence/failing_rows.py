@@ -13,7 +13,7 @@ from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.diagnosis import HIDDEN, WHOLE, cell_told
 from lakegate.errors import LakegateError
-from lakegate.report import READABLE, AuditReport, CheckResult
+from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, AuditReport, CheckResult
 
 if TYPE_CHECKING:
     from access.tables.reader import Reader
@@ -160,10 +160,13 @@ def inspection(
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
         checks = {check.id: check for check in contract.checks}
+        places = _places(single)
         with evidence_of(single) as evidence:
             files.extend(evidence.files)
             findings.extend(
-                _of_contract(result, checks[id_], contract, question.limit, hidden, evidence)
+                _of_contract(
+                    result, checks[id_], contract, question.limit, hidden, evidence, places
+                )
                 if id_ in checks
                 else _of_file(result, single, hidden, question.limit, quarantined)
                 for result, id_ in own
@@ -241,6 +244,36 @@ def _masked(cell: Mapping[str, str | None], hidden: Concealment) -> Mapping[str,
     return {**cell, "value": HIDDEN} if hides else cell
 
 
+def _places(report: AuditReport) -> dict[tuple[str, int], str]:
+    """Return the places in the landed file that a report knows, by the addresses of rows."""
+    samples = (sample for check in report.checks for sample in check.samples)
+    return {
+        _address(each): str(each[PLACE]) for each in samples if {PLACE, *ADDRESS} <= each.keys()
+    }
+
+
+def _address(row: Mapping[str, Any]) -> tuple[str, int]:
+    file, position = (row.get(name) for name in ADDRESS)
+    return str(file), int(position or 0)
+
+
+def _with_place(row: Mapping[str, Any], places: Mapping[tuple[str, int], str]) -> Mapping[str, Any]:
+    found = places.get(_address(row), "")
+    return {PLACE: found, **row} if found else row
+
+
+def _samples(result: CheckResult, limit: int, hidden: Concealment) -> tuple[Mapping[str, Any], ...]:
+    """Return a report's sample rows without what the contract in force hides by now."""
+    kept = (PLACE, TIMES, *ADDRESS)
+    return tuple(
+        {
+            name: HIDDEN if name not in kept and hidden.hides(name) else value
+            for name, value in sample.items()
+        }
+        for sample in result.samples[:limit]
+    )
+
+
 def _of_contract(
     result: CheckResult,
     check: Check,
@@ -248,6 +281,7 @@ def _of_contract(
     limit: int,
     hidden: Concealment,
     evidence: "Evidence",
+    places: Mapping[tuple[str, int], str],
 ) -> Finding:
     if check.checks_whole_table:
         return Finding(result, notes=(_ABOUT_WHOLE_TABLE,))
@@ -256,13 +290,17 @@ def _of_contract(
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))
     if not about_rows(check, contract):
         notes = _IN_REPORT, *([f"{_QUERY}: {result.query}"] if result.query else [])
-        return Finding(result, rows=result.samples, notes=notes)
-    broken = evidence.broken(check, contract, 0 if hidden.every else limit, hidden.hides)
+        return Finding(result, rows=_samples(result, limit, hidden), notes=notes)
+    most = 0 if hidden.every else limit
+    broken = evidence.broken(check, contract, most, hidden.hides, places)
     masked = (_MASKED,) if hidden.columns and broken.rows else ()
+    rows = _samples(result, limit, hidden)
+    if any(_address(row) in places for row in broken.rows) or not rows or hidden.reveals:
+        rows = tuple(_with_place(row, places) for row in broken.rows)
     return Finding(
         result,
         count=broken.count,
-        rows=broken.rows,
+        rows=rows,
         on_branch=check.expect.found(broken.count, evidence.count),
         notes=(_FORBIDDEN,) if hidden.every else masked,
     )

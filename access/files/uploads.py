@@ -121,8 +121,6 @@ def chosen(contracts: "Iterable[Contract]", table: str) -> "Contract":
         message = f"there is no contract for {table}\nTables with a contract: {tables}"
         raise LakegateError("WHICH_KEY", message)
     if not table and len(known) != 1:
-        message = (
-            f"several landing prefixes are possible\nGive a key, or one of the tables: {tables}"
-        )
+        message = f"for which table?\nAdd `--table` with one of these, or `--key`: {tables}"
         raise LakegateError("WHICH_KEY", message)
     return known[table or next(iter(known))]

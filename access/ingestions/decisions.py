@@ -1,16 +1,21 @@
 """Decide on failed ingestions that people name by id: replay them, or publish them anyway."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from access.ingestions.find import Wanted, waiting
 from access.ingestions.identify import identified
 from functions.adapters.all import Adapters
 from functions.model import unreadable
-from functions.model.ingestion import Ingestion
+from functions.model.ingestion import Ingestion, cause_of
+from lakegate.errors import LakegateError
 
 if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
     from functions.operations.decisions.failed import Outcome
+
+_ID = re.compile("[0-9a-f]{6,32}")
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,47 @@ class Subject:
 
 def about(adapters: Adapters, identity: str, despite: str = "") -> Subject:
     """Return what the two ids, or their first characters, name. Raises as `identified` does."""
-    newer = identified(adapters.ledger, despite).id if despite else ""
-    return Subject(identified(adapters.ledger, identity), newer)
+    return beside(adapters, identified(adapters.ledger, identity), despite)
+
+
+def chosen(adapters: Adapters, identities: Sequence[str], cause: str) -> list[Ingestion]:
+    """Return the ingestions with these ids, or those that wait for a decision with a cause.
+
+    Each comes once. A cause is named by an ingestion that has it, or by words in its reason. Raises
+    LakegateError as `identified`, WHICH_ONES without either or with both, NONE_WAITS for no such
+    ingestion.
+    """
+    if bool(identities) is bool(cause):
+        message = "which ingestions?\nGive ids of `lakegate runs --waiting`, or `--cause TEXT`."
+        raise LakegateError("WHICH_ONES", message)
+    found = [identified(adapters.ledger, each) for each in identities]
+    found += with_cause(adapters, cause) if cause else []
+    return list({each.id: each for each in found}.values())
+
+
+def with_cause(adapters: Adapters, cause: str) -> list[Ingestion]:
+    """Return the ingestions that wait for a decision with a cause: see `chosen`."""
+    waits = waiting(adapters.ledger, Wanted(limit=0)).ingestions
+    if _ID.fullmatch(cause.lower()):
+        same = cause_of(identified(adapters.ledger, cause))
+        found = [each for each in waits if cause_of(each) == same]
+    else:
+        found = [each for each in waits if _has_words(each, cause)]
+    if not found:
+        message = f"nothing waits with the cause {cause}\nCauses: `lakegate runs --waiting`."
+        raise LakegateError("NONE_WAITS", message)
+    return found
+
+
+def _has_words(ingestion: Ingestion, words: str) -> bool:
+    reason = ingestion.reason
+    told = f"{reason.code} {reason.message}" if reason else ""
+    return words.lower() in told.lower()
+
+
+def beside(adapters: Adapters, ingestion: Ingestion, newer: str) -> Subject:
+    """Return what to decide about, beside the newer version with this id; "" for none."""
+    return Subject(ingestion, identified(adapters.ledger, newer).id if newer else "")
 
 
 def replay(adapters: Adapters, subject: Subject, by: str, *, original: bool) -> "Outcome":

@@ -22,7 +22,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-FILE, POSITION = "_file", "_pos"
+FILE, POSITION, COUNTED = "_file", "_pos", "_counted"
 
 _OF_ROWS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
 _NESTED = {"struct", "array", "map"}
@@ -44,20 +44,25 @@ def about_rows(check: Check, contract: Contract) -> bool:
 
 
 def addresses(check: Check, types: Mapping[str, str]) -> str:
-    """Return the SELECT of the address (`FILE`, `POSITION`) of each row that the check counts.
+    """Return the SELECT of the address (`FILE`, `POSITION`) of each row that breaks the check.
 
-    It reads a relation `rows` with those addresses and the check's columns. `types` are Spark's.
+    `COUNTED` is false for the first row of a key, which the check does not count. It reads a
+    relation `rows` with those addresses and the check's columns. `types` are Spark's.
     """
     if check.metric is Metric.DUPLICATE:
         return _repeats(check.columns)
-    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {_violation(check, types)}"
+    return (
+        f"SELECT {FILE}, {POSITION}, true AS {COUNTED} FROM rows WHERE {_violation(check, types)}"
+    )
 
 
 def _repeats(columns: tuple[str, ...]) -> str:
     keys = [quoted(name) for name in columns]
     all_set = " AND ".join(f"{key} IS NOT NULL" for key in keys)
-    numbered = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY {FILE}, {POSITION})"
-    return f"SELECT {FILE}, {POSITION} FROM rows WHERE {all_set} QUALIFY {numbered} > 1"
+    of_key = f"PARTITION BY {', '.join(keys)}"
+    nth = f"row_number() OVER ({of_key} ORDER BY {FILE}, {POSITION})"
+    selected = f"SELECT {FILE}, {POSITION}, {nth} > 1 AS {COUNTED} FROM rows WHERE {all_set}"
+    return f"{selected} QUALIFY count(*) OVER ({of_key}) > 1"
 
 
 def _violation(check: Check, types: Mapping[str, str]) -> str:

@@ -1,13 +1,13 @@
 """Query rows on a branch with duckdb for those that break a check."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
 
-from access.tables.check_sql import FILE, POSITION, addresses, quoted
+from access.tables.check_sql import COUNTED, FILE, POSITION, addresses, quoted
 from lakegate.contract.checks import Check
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
@@ -31,7 +31,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class Broken:
-    """The number of rows that break a check, and the first of them.
+    """The number of rows that a check counts, and the first of those that break it.
 
     A row has its data file's address (`_file`), its number in that file from 0 (`_pos`), and its
     values as text, the check's columns first.
@@ -61,10 +61,17 @@ class Evidence:
         return self._rows.count
 
     def broken(
-        self, check: Check, contract: Contract, limit: int, hides: Callable[[str], bool]
+        self,
+        check: Check,
+        contract: Contract,
+        limit: int,
+        hides: Callable[[str], bool],
+        first: Collection[tuple[str, int]] = (),
     ) -> Broken:
         """Return the rows that break a check of the contract, at most `limit` of them.
 
+        Of the rows of a key that is there several times, all break it, and all but the first count.
+        Those at the addresses in `first` come first.
         The search reads the check's columns only. Other columns are read only from files with one
         of those `limit` rows. Columns that `hides` selects have no values. Raises LakegateError
         UNREADABLE_ROWS if the rows cannot be read.
@@ -75,16 +82,23 @@ class Evidence:
         try:
             self._enter(Stream(self._rows, check.columns, every_file))
             self._run(f"CREATE OR REPLACE TEMP TABLE broken AS {addresses(check, types)}")
-            ((count,),) = self._run("SELECT count(*) FROM broken")
-            return Broken(count, tuple(self._first(limit, columns, hides)))
+            ((count,),) = self._run(f"SELECT count_if({COUNTED}) FROM broken")
+            return Broken(count, tuple(self._first(limit, columns, hides, first)))
         except duckdb.Error as error:
             message = f"cannot read the rows on the branch: {error}"
             raise LakegateError("UNREADABLE_ROWS", message) from error
 
     def _first(
-        self, limit: int, columns: Sequence[str], hides: Callable[[str], bool]
+        self,
+        limit: int,
+        columns: Sequence[str],
+        hides: Callable[[str], bool],
+        first: Collection[tuple[str, int]],
     ) -> Iterator[dict[str, Any]]:
-        order = f"ORDER BY {FILE}, {POSITION}"
+        numbers = {file: number for number, file in enumerate(self.files)}
+        at = ", ".join(f"({numbers[f]}, {place})" for f, place in first if f in numbers)
+        known = f"({FILE}, {POSITION}) NOT IN ({at}), " if at else ""
+        order = f"ORDER BY {known}{FILE}, {POSITION}"
         self._run(
             f"CREATE OR REPLACE TEMP TABLE first AS SELECT * FROM broken {order} LIMIT {limit}"
         )

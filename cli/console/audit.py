@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -10,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console.terminal import cell, table
-from lakegate.report import ADDRESS, AuditReport, Status, Tier
+from lakegate import failing_rows
+from lakegate.report import AuditReport, Status, Tier
 
 _MOST_SAMPLES = 10
 _CHECKS = {
@@ -46,7 +46,7 @@ def samples(report: AuditReport) -> Iterable[RenderableType]:
     for result in report.failed:
         if result.samples:
             yield Text(f"rows that break {result.id}", "bold")
-            yield _rows(result.samples[:_MOST_SAMPLES])
+            yield rows(failing_rows.shown(result.samples[:_MOST_SAMPLES]))
 
 
 def cost(report: AuditReport, *, verbose: bool) -> RenderableType:
@@ -72,10 +72,9 @@ def _found(check: Mapping[str, Any]) -> str:
     return f"{check['found']}: {check['message']}" if unasked else str(check["found"])
 
 
-def _rows(rows: Sequence[Mapping[str, str | None]]) -> Table:
-    file = ADDRESS[0]  # shortened here; the report has the full address
-    shown = [{**r, file: Path(r.get(file) or "").name} if file in r else r for r in rows]
-    made = table(*shown[0])
-    for row in shown:
+def rows(found: Sequence[Mapping[str, Any]], right: Iterable[str] = ()) -> Table:
+    """Return a table of rows, at least one; `right` names the columns of numbers."""
+    made = table(*found[0], right=right)
+    for row in found:
         made.add_row(*(cell(value) for value in row.values()))
     return made

@@ -30,6 +30,18 @@ def since(text: str) -> str:
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="Ingestion ids, or their first characters."),
+]
+OfCause = Annotated[
+    str,
+    typer.Option(
+        "--cause",
+        metavar="TEXT|ID",
+        help="All that wait with this in their reason, or with the same cause as this one.",
+    ),
+]
 By = Annotated[str, typer.Option(help="Your name, recorded.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StageOption = Annotated[str, typer.Option("--stage", help="Stage, part of every resource name.")]
@@ -48,5 +60,5 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     SPINNER.stop()
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"{question} Give --yes: there is no terminal to ask at.")
+        raise typer.BadParameter(f"{question} Nothing was done: add `--yes` to agree.")
     typer.confirm(question, abort=True, err=True)

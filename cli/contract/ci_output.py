@@ -14,9 +14,10 @@ from xml.etree import ElementTree as ET
 import typer
 
 from access.contract.check import Checked
+from lakegate import causes, failing_rows
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.report import ADDRESS, READABLE, AuditReport, CheckResult, Status
+from lakegate.report import READABLE, AuditReport, CheckResult, Status
 from lakegate.text import one_line, visible
 
 
@@ -110,24 +111,14 @@ def of_audit(report: AuditReport, contract: Contract, file: str) -> list[Result]
 def _of_check(subject: str, check: CheckResult, lines: Mapping[str, int], file: str) -> Result:
     unreadable = [row.get("column") or "" for row in check.samples if check.id == READABLE]
     line = _line((check.id, *check.columns, *unreadable), lines)
-    about = f" ({check.message})" if check.message else ""
-    rows = "".join(f"\n  {_row(row)}" for row in check.samples)
-    words = f"expected {check.expected}, found {check.found}{about}{rows}"
+    rows = "".join(f"\n  {row}" for row in failing_rows.told(check))
+    words = f"{causes.finding(vars(check))}{rows}"
     return Result(subject, check.id, _LEVELS.get(check.status, Level.ERROR), words, file, line)
 
 
 def _line(names: Iterable[str], lines: Mapping[str, int]) -> int:
     """Return the line of the first check or column that has one, else the first line."""
     return next((lines[name] for name in names if lines.get(name)), 1)
-
-
-def _row(row: Mapping[str, str | None]) -> str:
-    shown = {name: value for name, value in row.items() if name not in ADDRESS}
-    return ", ".join(f"{name}: {_cell(value)}" for name, value in shown.items())
-
-
-def _cell(value: str | None) -> str:
-    return "null" if value is None else one_line(value)
 
 
 def text(results: Iterable[Result], format_: Format) -> str:

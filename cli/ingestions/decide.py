@@ -1,5 +1,6 @@
-"""`lakegate replay`, `publish` and `discard`: decide on a failed ingestion."""
+"""`lakegate replay`, `publish` and `discard`: decide on failed ingestions."""
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,12 +8,14 @@ import typer
 
 from access.deployment.choice import find
 from access.ingestions import decisions, outcomes
+from access.ingestions.decisions import Subject
 from access.ingestions.follow import TrackedIngestion
-from access.ingestions.identify import identified
 from cli.console import terminal
-from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
+from cli.console.options import By, Ids, OfCause, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import exit_code, wait_for
-from functions.model.ingestion import ALERTED
+from functions.adapters.all import Adapters
+from functions.model.ingestion import ALERTED, Ingestion
+from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
@@ -20,8 +23,10 @@ if TYPE_CHECKING:  # they import Nessie's library: a second that help does not n
 
 _Despite = Annotated[
     str,
-    typer.Option(metavar="NEWER_ID", help="Publish although this newer version exists."),
+    typer.Option(metavar="NEWER_ID", help="Publish one although this newer version exists."),
 ]
+_Decide = Callable[[Subject], "Outcome"]
+_Report = Callable[["Outcome"], int]
 
 
 class Which(StrEnum):
@@ -33,7 +38,8 @@ class Which(StrEnum):
 
 def replay(
     context: typer.Context,
-    identity: Id,
+    identities: Ids = None,
+    cause: OfCause = "",
     contract: Annotated[
         Which, typer.Option(help="Contract in force now, or that of the last attempt.")
     ] = Which.CURRENT,
@@ -42,23 +48,27 @@ def replay(
     wait: Wait = False,
     seconds: Seconds = 900,
 ) -> None:
-    """Run the job of a rejected or errored file or change again, on a new branch.
+    """Run the job of rejected or errored files or changes again, each on a new branch.
 
-    With --wait, exits like `lakegate drop`: 0 published, 3 rejected, 4 errored, 5 ignored.
+    Each is decided alone: exits 1 if one could not be. With --wait, exits like `lakegate drop`: 0
+    published, 3 rejected, 4 errored, 5 ignored.
     """
     adapters = find(context.obj).adapters()
-    subject = decisions.about(adapters, identity, despite)
-    outcome = decisions.replay(adapters, subject, by, original=contract is Which.ORIGINAL)
-    report_replay(outcome)
-    if wait:
-        wait_for(adapters, [TrackedIngestion(outcome.ingestion)], seconds)
+    subjects = _subjects(adapters, identities, cause, despite)
+
+    def decide(subject: Subject) -> "Outcome":
+        return decisions.replay(adapters, subject, by, original=contract is Which.ORIGINAL)
+
+    code, done = each_alone(subjects, decide, report_replay)
+    _end(adapters, code, done if wait else [], seconds)
 
 
 def publish(
     context: typer.Context,
-    identity: Id,
     by: By,
     reason: Annotated[str, typer.Option(help="Reason, recorded.")],
+    identities: Ids = None,
+    cause: OfCause = "",
     despite: _Despite = "",
     nulls: Annotated[
         bool,
@@ -71,10 +81,10 @@ def publish(
     wait: Wait = False,
     seconds: Seconds = 900,
 ) -> None:
-    """Publish a rejected file or change anyway; main's log records your name and the reason.
+    """Publish rejected files or changes anyway; main's log records your name and the reason.
 
     Rows with unparseable cells are listed first and left out, unless --null-unreadable is given.
-    Exits 3 if it is rejected again, 4 if it errors.
+    Each is decided alone: exits 1 if one could not be, 3 if one is rejected again, 4 if it errors.
     """
     adapters = find(context.obj).adapters()
 
@@ -82,57 +92,116 @@ def publish(
         terminal.err().print(notice, style="yellow", soft_wrap=True)
         confirm("Publish it this way?", yes=yes)
 
-    subject = decisions.about(adapters, identity, despite)
-    outcome = decisions.publish(
-        adapters, subject, by, reason, null_unreadable=nulls, confirm=agreed
-    )
-    report_publish(outcome, by)
-    if wait:
-        wait_for(adapters, [TrackedIngestion(outcome.ingestion)], seconds)
+    def decide(subject: Subject) -> "Outcome":
+        return decisions.publish(
+            adapters, subject, by, reason, null_unreadable=nulls, confirm=agreed
+        )
+
+    subjects = _subjects(adapters, identities, cause, despite)
+    if cause:
+        agree("Publish", subjects, yes=yes)
+    code, done = each_alone(subjects, decide, lambda outcome: report_publish(outcome, by))
+    _end(adapters, code, done if wait else [], seconds)
 
 
 def discard(
     context: typer.Context,
-    identity: Id,
+    identities: Ids = None,
+    cause: OfCause = "",
     by: By = "",
     yes: Yes = False,
 ) -> None:
-    """Delete the branches of a failed ingestion, and the data files that only they reach.
+    """Delete the branches of failed ingestions, and the data files that only they reach.
 
-    Keeps the original file: `lakegate replay` can read it again. Exits 1 if something could not be
-    deleted.
+    Keeps the original files: `lakegate replay` can read them again. Each is decided alone: exits 1
+    if one could not be, or if something could not be deleted.
     """
     found = find(context.obj)
-    ingestion = identified(found.adapters().ledger, identity)
-    confirm(f"Delete branch and data files of {ingestion.name} ({ingestion.state})?", yes=yes)
-    report_discard(found.discard(ingestion, by))
+    subjects = _subjects(found.adapters(), identities, cause)
+    agree("Delete branch and data files of", subjects, yes=yes)
+    code, _ = each_alone(subjects, lambda each: found.discard(each.ingestion, by), report_discard)
+    raise typer.Exit(code)
 
 
-def report_replay(outcome: "Outcome") -> None:
-    """Print that the job was started."""
+def _subjects(
+    adapters: Adapters, identities: Sequence[str] | None, cause: str, despite: str = ""
+) -> list[Subject]:
+    """Return what to decide about. Raises LakegateError, also for `despite` with several."""
+    found = decisions.chosen(adapters, identities or (), cause)
+    if despite and len(found) > 1:
+        message = "--despite is for one file\nDecide about each such file by a command of its own."
+        raise LakegateError("ONE_DESPITE", message)
+    return [decisions.beside(adapters, each, despite) for each in found]
+
+
+def agree(what: str, subjects: Sequence[Subject], *, yes: bool) -> None:
+    """Ask whether to do it; several are listed first. Raises as `confirm`."""
+    every = [each.ingestion for each in subjects]
+    if len(every) == 1:
+        confirm(f"{what} {every[0].name} ({every[0].state})?", yes=yes)
+        return
+    for each in every:
+        terminal.err().print(f"{each.id[:ID_PART]}  {each.name} ({each.state})", soft_wrap=True)
+    confirm(f"{what} these {len(every):,}?", yes=yes)
+
+
+def each_alone(
+    subjects: Sequence[Subject], decide: _Decide, report: _Report
+) -> tuple[int, list[Ingestion]]:
+    """Decide about each alone; return the highest exit code, and those that were decided.
+
+    Of several, what fails for one is printed. Raises LakegateError where the only one fails.
+    """
+    codes, done = [0], []
+    for subject in subjects:
+        try:
+            outcome = decide(subject)
+        except LakegateError as error:
+            if len(subjects) == 1:
+                raise
+            words = f"{subject.ingestion.name}: {error.message} ({error.code})"
+            terminal.err().print(words, style="red", soft_wrap=True)
+            codes.append(1)
+        else:
+            codes.append(report(outcome))
+            done.append(outcome.ingestion)
+    return max(codes), done
+
+
+def _end(adapters: Adapters, code: int, waited: Sequence[Ingestion], seconds: float) -> None:
+    """Exit with a code, or wait for ingestions and exit by the worst of both."""
+    if not waited:
+        raise typer.Exit(code)
+    wait_for(adapters, list(map(TrackedIngestion, waited)), seconds, at_least=code)
+
+
+def report_replay(outcome: "Outcome") -> int:
+    """Print that the job was started; return the exit code."""
     terminal.out().print(outcomes.replayed(outcome), soft_wrap=True)
     _report_next_step(outcome)
+    return 0
 
 
-def report_publish(outcome: "Outcome", by: str) -> None:
-    """Print whether the ingestion is published; exit with its code if it failed again."""
+def report_publish(outcome: "Outcome", by: str) -> int:
+    """Print whether the ingestion is published; return its exit code if it failed again."""
     terminal.out().print(outcomes.approved(outcome, by), soft_wrap=True)
     _report_next_step(outcome)
-    if outcome.ingestion.state in ALERTED:
-        raise typer.Exit(exit_code([TrackedIngestion(outcome.ingestion)]))
+    failed = outcome.ingestion.state in ALERTED
+    return exit_code([TrackedIngestion(outcome.ingestion)]) if failed else 0
 
 
-def report_discard(outcome: "Outcome") -> None:
-    """Print what was deleted; exit with 1 if something could not be deleted."""
+def report_discard(outcome: "Outcome") -> int:
+    """Print what was deleted; return 1 if something could not be deleted."""
     now = outcome.ingestion
     if outcome.left:
         again = f"Run `lakegate discard {now.id}` again, or let `lakegate expire` delete it."
         terminal.err().print(
             f"{outcomes.discarded(outcome)}\n{again}", style="yellow", soft_wrap=True
         )
-        raise typer.Exit(1)
+        return 1
     terminal.out().print(outcomes.discarded(outcome), soft_wrap=True)
     terminal.out().print(f"Details: `lakegate show {now.id[:ID_PART]}`")
+    return 0
 
 
 def _report_next_step(outcome: "Outcome") -> None:

@@ -1,6 +1,6 @@
 """`lakegate inspect`: show the rows on the ingestion's branch that break a check."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Annotated, Any
@@ -19,12 +19,13 @@ from access.evidence.failing_rows import (
     inspection,
 )
 from access.ingestions.identify import identified
-from cli.console import json_output, terminal
+from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.ingestions.show import rows_of, source
 from functions.model.commits import MAIN
+from lakegate import causes, failing_rows
 from lakegate.audit_tables import run_id
-from lakegate.report import AuditReport
+from lakegate.report import ADDRESS, PLACE, AuditReport
 
 _FAULT = "not what the audit found. This is a bug in Lakegate: please report it"
 
@@ -120,11 +121,9 @@ def _reason(found: Inspection) -> str:
 
 def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:
     result = finding.result
-    yield Text(f"\n{result.id}: expected {result.expected}, found {result.found}", "bold")
-    if result.message:
-        yield Text(result.message)
+    yield Text(f"\n{result.id}: {causes.finding(vars(result))}", "bold")
     if finding.rows:
-        yield _table(finding.rows, without=("_file",) if one_file else ())
+        yield _table(finding.rows, one_file=one_file)
     if finding.count is not None and len(finding.rows) < finding.count:
         yield Text(f"{len(finding.rows):,} of {finding.count:,} rows are shown", "dim")
     yield from (Text(note, "dim") for note in finding.notes)
@@ -132,9 +131,10 @@ def _parts(finding: Finding, *, one_file: bool) -> Iterator[RenderableType]:
         yield Text(f"the branch has {finding.on_branch}, {_FAULT}", "bold red")
 
 
-def _table(rows: Iterable[Mapping[str, Any]], *, without: Collection[str]) -> RenderableType:
-    shown = [{k: v for k, v in row.items() if k not in without} for row in rows]
-    made = terminal.table(*shown[0], right=["_pos"])
-    for row in shown:
-        made.add_row(*(terminal.cell(value) for value in row.values()))
-    return made
+def _table(rows: Sequence[Mapping[str, Any]], *, one_file: bool) -> RenderableType:
+    """Return a table of rows by their places in the landed file, else by those on the branch."""
+    if any(PLACE in row for row in rows):
+        return audit.rows(failing_rows.shown(rows))
+    file, position = ADDRESS
+    shown = [{k: v for k, v in row.items() if not (one_file and k == file)} for row in rows]
+    return audit.rows(shown, right=[position])

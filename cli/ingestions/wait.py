@@ -11,14 +11,21 @@ from cli.console import terminal
 from cli.ingestions.progress import show_progress
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
+from lakegate import causes, failing_rows
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 
+_MOST_ROWS, _MOST_LINES = 3, 10  # of a check, and of a file
 EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
 
 
-def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float) -> NoReturn:
-    """Follow ingestions to their final states for at most `seconds`, then exit by the worst one."""
+def wait_for(
+    adapters: Adapters, tracked: list[TrackedIngestion], seconds: float, at_least: int = 0
+) -> NoReturn:
+    """Follow ingestions to their final states for at most `seconds`, then exit by the worst one.
+
+    The exit code is `at_least` this.
+    """
     try:
         with show_progress(terminal.err()) as show:
             tracked = follow(adapters, tracked, ended, seconds, show)
@@ -26,7 +33,7 @@ def wait_for(adapters: Adapters, tracked: list[TrackedIngestion], seconds: float
         terminal.err().print("\n" + stopped(tracked), soft_wrap=True)
         raise typer.Exit(130) from None
     explain(terminal.err(), adapters, tracked)
-    raise typer.Exit(exit_code(tracked))
+    raise typer.Exit(max(at_least, exit_code(tracked)))
 
 
 def stopped(tracked: Iterable[TrackedIngestion]) -> str:
@@ -49,10 +56,24 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
         lines = list(_remarks(adapters, item.ingestion))
         if item.ingestion.reason:
             lines.append(item.ingestion.reason.message)
+            lines += _rows(adapters, item.ingestion)
         for line in lines:
             console.print(f"{item.name}: {line}", soft_wrap=True)
         if lines:
             console.print(f"Details: `lakegate show {item.ingestion.id[:ID_PART]}`")
+
+
+def _rows(adapters: Adapters, ingestion: Ingestion) -> list[str]:
+    """Return the first rows that break each failed check of a rejected file."""
+    from functions.pipeline.outcome.reports import report_of
+
+    try:
+        report = report_of(adapters, ingestion) if ingestion.report_key else None
+    except LakegateError:  # `show` tells why
+        return []
+    failed = report.failed if report else ()
+    lines = [line for check in failed for line in failing_rows.told(check)[:_MOST_ROWS]]
+    return list(dict.fromkeys(lines))[:_MOST_LINES]
 
 
 def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
@@ -61,7 +82,7 @@ def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
     if ingestion.state is not State.PUBLISHED:
         return
     for check in ingestion.warnings:
-        yield f"warning, {check['id']}: expected {check['expected']}, found {check['found']}"
+        yield f"warning, {check['id']}: {causes.finding(check)}"
     if ingestion.duplicate_of:
         yield f"likely a duplicate: {ingestion.duplicate_of[:ID_PART]} brought the same before"
     try:

@@ -9,15 +9,14 @@ import streamlit as st
 from access.evidence.failing_rows import Finding, Question, evidence_of, inspection
 from dashboard import formatting
 from dashboard.formatting import count
-from dashboard.ingestion import offending
 from dashboard.serve.session import Opened, show_error
 from functions.model.ingestion import Ingestion
+from lakegate import failing_rows
 from lakegate.errors import LakegateError
-from lakegate.report import ADDRESS, AuditReport, CheckResult
+from lakegate.report import AuditReport, CheckResult
 from lakegate.text import one_line, visible
 
 _MOST_ROWS = 100
-_FILE, _PLACE = ADDRESS
 
 
 def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bool) -> None:
@@ -39,10 +38,10 @@ def show(opened: Opened, ingestion: Ingestion, report: AuditReport, *, there: bo
         asked = st.button("Find all such rows on the branch", icon=":material/search:")
         finding = _find(opened, ingestion, check) if asked else None
     if finding:
-        _rows(finding, offending(check))
+        _rows(finding, failing_rows.offending(check))
     elif check.samples:
         st.caption("Some of them, as the audit noted them")
-        _table(check.samples, offending(check))
+        _table(check.samples, failing_rows.offending(check))
 
 
 def _find(opened: Opened, ingestion: Ingestion, check: CheckResult) -> Finding | None:
@@ -71,9 +70,5 @@ def _rows(finding: Finding, marked: Sequence[str]) -> None:
 
 
 def _table(rows: Sequence[Mapping[str, Any]], marked: Sequence[str]) -> None:
-    """Show rows unchanged, with marked columns: a table of texts without Markdown."""
-    several = len({row.get(_FILE) for row in rows}) > 1
-    shown = [{k: v for k, v in row.items() if several or k != _FILE} for row in rows]
-    names = {_FILE: "data file", _PLACE: "row number"}
-    renamed = ({names.get(k, k): v for k, v in row.items()} for row in shown)
-    formatting.grid(renamed, "Rows that break the check", marked)
+    """Show rows by their places, with marked columns: a table of texts without Markdown."""
+    formatting.grid(failing_rows.shown(rows), "Rows that break the check", marked)

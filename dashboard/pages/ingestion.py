@@ -17,9 +17,7 @@ from dashboard.ingestion import (
     Step,
     account,
     facts,
-    offending,
     rows,
-    sample_rows,
     total,
 )
 from dashboard.pages import ingestions as ingestions_page
@@ -28,6 +26,7 @@ from dashboard.verdict import overruled, verdict
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
 from functions.model.shown_state import ShownState
+from lakegate import causes, failing_rows
 from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import one_line, visible
@@ -154,13 +153,11 @@ def _checks(known: Account) -> None:
 
 def _failed(check: CheckResult, known: Account, *, is_open: bool) -> None:
     """Show a failed check on one line, and below it some rows with the offending cells marked."""
-    line = f"{code(check.id)}: found {code(check.found)}, expected {code(check.expected)}"
+    line = f"{code(check.id)}: {code(causes.finding(vars(check)))}"
     with st.expander(line, icon=":material/close:", expanded=is_open):
-        if check.message:
-            st.text(visible(check.message))
         if check.samples:
-            shown = sample_rows(check.samples)
-            grid(shown, f"Some rows that break {one_line(check.id)}", offending(check))
+            shown = failing_rows.shown(check.samples)
+            grid(shown, f"Some rows that break {one_line(check.id)}", failing_rows.offending(check))
         elif check.columns and known.is_comparable:
             _looked_up(check, known)
 

@@ -19,8 +19,9 @@ from functions.notifications.failure_text import (
     how_to_look,
     reason_code,
 )
+from lakegate import causes, failing_rows
 from lakegate.diagnosis import cell_told
-from lakegate.report import ADDRESS, AuditReport, CheckResult
+from lakegate.report import AuditReport, CheckResult
 from lakegate.text import one_line, visible
 
 if TYPE_CHECKING:  # it takes a quarter of a second, which on_action does not have
@@ -43,7 +44,7 @@ def member(subject: str) -> str:
 
 
 _REASON = 1000  # so that the section's other lines fit
-_MOST_CHECKS, _MOST_SAMPLES = 10, 3
+_MOST_CHECKS, _MOST_SAMPLES, _MOST_CELLS = 10, 3, 10
 _SHORT = 200
 _LONGEST_CAUSE, _LONGEST_UNREADABLE = 1000, 300
 
@@ -256,8 +257,9 @@ def _by(ingestion: Ingestion, what: str) -> str:
 
 def _what_happened(ingestion: Ingestion) -> str:
     reason = ingestion.reason.message if ingestion.reason else ""
+    is_told = one_line(reason) in failure_title(ingestion)
     lines = [
-        cut(escaped(reason), _REASON),
+        *([] if is_told else [cut(escaped(reason), _REASON)]),
         f"*Reason* {code(reason_code(ingestion))}",
         *_source(ingestion),
         f"*Table* {code(', '.join(ingestion.tables) or 'none')}",
@@ -283,17 +285,15 @@ def _source(ingestion: Ingestion) -> list[str]:
 
 
 def _check(check: CheckResult) -> str:
-    cells = [one_line(told) for sample in check.samples if (told := cell_told(sample))]
-    rows = "\n".join(cells or map(_row, check.samples[:_MOST_SAMPLES]))
+    most = _MOST_CELLS if any(map(cell_told, check.samples)) else _MOST_SAMPLES
+    rows = "\n".join(failing_rows.told(check)[:most])
     return _finding(":x:", vars(check)) + (f"\n```{plain(rows)}```" if rows else "")
 
 
 def _finding(mark: str, check: Mapping[str, Any]) -> str:
     columns = ", ".join(check["columns"])[:_REASON]
     head = f"{mark} *{escaped(check['id'])}*" + (f" on {code(columns)}" if columns else "")
-    body = f"expected {escaped(check['expected'])}, found {escaped(check['found'])}"
-    note = f"\n{escaped(check['message'])}" if check["message"] else ""
-    return f"{head}: {body}{note}"
+    return f"{head}: {escaped(causes.finding(check))}"
 
 
 def _warnings(ingestion: Ingestion) -> list[Block]:
@@ -302,15 +302,6 @@ def _warnings(ingestion: Ingestion) -> list[Block]:
     shown = [section(_finding(":warning:", check)) for check in found[:_MOST_CHECKS]]
     more = len(found) - len(shown)
     return shown + [section(f"… and {more} more warnings, all in the audit report.")] * (more > 0)
-
-
-def _row(sample: Mapping[str, str | None]) -> str:
-    cells = {name: value for name, value in sample.items() if name not in ADDRESS}
-    return one_line(", ".join(f"{k}={_cell(v)}" for k, v in cells.items()))
-
-
-def _cell(value: str | None) -> str:
-    return "null" if value is None else value
 
 
 def _more(failed: tuple[CheckResult, ...]) -> str:

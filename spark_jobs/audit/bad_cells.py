@@ -1,24 +1,23 @@
 """Name a few of the cells that could not be read: place in the file, column, value and reason."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
 from lakegate.diagnosis import HIDDEN, BadCell
-from spark_jobs.files.source import BAD_ROW, PLACE, Source, Unreadable
+from spark_jobs.audit.places import told
+from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Source, Unreadable
 from spark_jobs.files.text.text_lines import collected
 
 MOST_NAMED = 10  # in a file
 _WIDEST = 200
-_IN_PARTITION = 33  # bits of Spark's monotonically increasing id
 
 _REASONS = {
     "int": "not a whole number of at most 32 bits",
@@ -78,29 +77,13 @@ def bad_cells(read: Source, contract: Contract) -> tuple[BadCell, ...]:
 def _of_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
     secrecy = Secrecy.of(contract, unreadable.names)
     found = collected(unreadable.rows().limit(MOST_NAMED))
-    numbers = _numbers([row[PLACE] for row in found], unreadable.every)
+    places = told([row[PLACE] for row in found], unreadable.every, unreadable.unit)
     cells = (
         cell
-        for row, number in zip(found, numbers, strict=True)
-        for cell in _of_row(row, f"{unreadable.unit} {number:,}", contract, secrecy)
+        for row, place in zip(found, places, strict=True)
+        for cell in _of_row(row, place, contract, secrecy)
     )
     return tuple(cell for cell, _ in zip(cells, range(MOST_NAMED), strict=False))
-
-
-def _numbers(places: Sequence[int], every: Callable[[], DataFrame]) -> list[int]:
-    """Return the numbers of rows, from 1, by their places: a partition, and the place in it.
-
-    `every` returns the places of all rows of the file.
-    """
-    last = max((place >> _IN_PARTITION for place in places), default=0)
-    before = [0] * (last + 1)
-    if last:
-        part = F.shiftright(F.col(PLACE), _IN_PARTITION).alias("part")
-        counted = collected(every().groupBy(part).count())
-        held = {row["part"]: row["count"] for row in counted}
-        before = [0, *accumulate(held.get(number, 0) for number in range(last))]
-    rest = (1 << _IN_PARTITION) - 1
-    return [before[place >> _IN_PARTITION] + (place & rest) + 1 for place in places]
 
 
 def _of_row(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iterator[BadCell]:
@@ -165,15 +148,14 @@ def _by_bad_row(source: Source, contract: Contract) -> Iterator[BadCell]:
     """
     # All columns, because Spark refuses to read only the corrupt records; as texts, because Python
     # has no dates after the year 9999.
-    placed = source.rows.withColumn(PLACE, F.monotonically_increasing_id())
+    placed = source.placed or Placed.by_rows(source.rows)
     texts = [F.col(quoted(name)).cast("string").alias(name) for name in source.rows.columns]
     found = collected(
-        placed.where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE)
+        placed.rows().where(F.col(BAD_ROW).isNotNull()).limit(MOST_NAMED).select(*texts, PLACE)
     )
     places = [""] * len(found)
-    if not contract.transform:
-        numbers = _numbers([row[PLACE] for row in found], lambda: placed.select(PLACE))
-        places = [f"row {number:,}" for number in numbers]
+    if source.placed:
+        places = told([row[PLACE] for row in found], placed.every, placed.unit)
     secrecy = Secrecy.of(contract, ())
     for row, place in zip(found, places, strict=True):
         cell = _of_text(str(row[BAD_ROW]), place, contract, secrecy)

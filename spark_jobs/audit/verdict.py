@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from lakegate import causes
 from lakegate.contract.checks import Check, Metric, Scope, Severity
 from lakegate.contract.model import Contract
 from lakegate.diagnosis import HIDDEN, WrongColumns
@@ -71,27 +72,29 @@ def refused_columns(
     return results, Reason(findings[0].code, message[:1000])
 
 
-def verdict(results: Sequence[CheckResult]) -> tuple[Verdict, Reason | None]:
-    """Return the verdict, and the reason unless the file passed.
+def verdict(
+    results: Sequence[CheckResult], contract: Contract | None = None
+) -> tuple[Verdict, Reason | None]:
+    """Return the verdict, and the reason unless the file passed; the contract gives it words.
 
     A check that could not be measured never passes, nor does an audit without any evaluated check.
     """
     errors = [result for result in results if result.status is Status.ERROR]
     failed = [result for result in results if result.status is Status.FAIL]
     if errors:
-        message = f"{_names(errors, results)} could not be evaluated: {errors[0].message}"
+        message = f"{_names(errors)} could not be evaluated: {errors[0].message}"
         return Verdict.ERRORED, Reason("CHECK_FAILED_TO_RUN", message)
     if all(result.status is Status.SKIPPED for result in results):
         return Verdict.ERRORED, Reason("NOTHING_CHECKED", "no check was evaluated")
     if not failed:
         return Verdict.PASSED, None
     code = _CODES.get(failed[0].id, "CHECKS_FAILED")
-    return Verdict.REJECTED, Reason(code, f"{_names(failed, results, ' failed')}")
+    rules = {check.id: check for check in contract.checks} if contract else {}
+    return Verdict.REJECTED, Reason(code, causes.sentence(failed, rules))
 
 
-def _names(some: Sequence[CheckResult], every: Sequence[CheckResult], verb: str = "") -> str:
-    names = ", ".join(each.id for each in some[:5]) + (", …" if len(some) > 5 else "")
-    return f"{len(some)} of {len(every)} checks{verb}: {names}" if verb else names
+def _names(some: Sequence[CheckResult]) -> str:
+    return ", ".join(each.id for each in some[:5]) + (", …" if len(some) > 5 else "")
 
 
 def _status(check: Check, measured: Measured) -> Status:
@@ -113,10 +116,11 @@ def _file_results(contract: Contract, rows: RowCounts) -> Iterator[CheckResult]:
         _file_result(
             READABLE,
             "every row has all its cells, each of its column's type",
-            _unparseable(rows) if rows.bad else f"all {rows.read:,} rows could be parsed",
+            _read(rows),
             ok=not rows.bad or bool(limits and limits.unreadable),
         ),
         counted=rows.bad,
+        message=_what_became(rows),
     )
     if not any(c.metric is Metric.ROWS and c.scope is Scope.FILE for c in contract.checks):
         yield _file_result(
@@ -129,10 +133,17 @@ def _file_results(contract: Contract, rows: RowCounts) -> Iterator[CheckResult]:
         yield replace(limit, status=Status.WARN) if ok and rows.quarantined else limit
 
 
-def _unparseable(rows: RowCounts) -> str:
-    if rows.nulled:
-        return f"{rows.bad:,} of {rows.read:,} rows could not be parsed: such cells became null"
-    return f"{rows.bad:,} of {rows.read:,} rows could not be parsed and are quarantined"
+def _read(rows: RowCounts) -> str:
+    many, every = f"{rows.bad:,}", f"{rows.read:,}"
+    return (
+        f"{many} of {every} rows could not be read" if rows.bad else f"all {every} rows were read"
+    )
+
+
+def _what_became(rows: RowCounts) -> str:
+    if not rows.bad:
+        return ""
+    return "such cells became null" if rows.nulled else "these rows are quarantined"
 
 
 def _columns_fit() -> CheckResult:

@@ -243,7 +243,7 @@ def make_change(
         results = (has_effect(effect), *judge(after, before))
     with meter.step("samples"):
         results = with_samples(results, after, Source(after.rows, (), None))
-    outcome, reason = verdict.verdict(results)
+    outcome, reason = verdict.verdict(results, contract)
     return report(
         spec,
         meter,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakegate.contract.columns import Column
@@ -37,6 +38,25 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """All rows of a file with their `PLACE`; nothing is read before `rows` or `every` is called.
+
+    `rows` have the columns of `Source.rows`. `every` returns the places of all units, by which rows
+    are numbered as a `unit`: line, row or item.
+    """
+
+    rows: Callable[[], DataFrame]
+    every: Callable[[], DataFrame]
+    unit: str
+
+    @classmethod
+    def by_rows(cls, rows: DataFrame) -> "Placed":
+        """Return rows of which each is a unit."""
+        placed = rows.withColumn(PLACE, F.monotonically_increasing_id())
+        return cls(lambda: placed, lambda: placed.select(PLACE), "row")
+
+
+@dataclass(frozen=True)
 class Source:
     """An opened file.
 
@@ -45,7 +65,8 @@ class Source:
     `columns` in order, and `BAD_ROW`. `declared_rows` is an independent count of the file's rows,
     None where there is none. `changes` are sentences about columns that differ but are allowed.
     `source_rows` is the number of rows that went into the contract's transform. `unreadable`
-    reads the unparseable rows; it is None where the format knows only `BAD_ROW`.
+    reads the unparseable rows; it is None where the format knows only `BAD_ROW`. `placed` reads all
+    rows with their places; it is None if these are no rows of the landed file.
     """
 
     rows: DataFrame
@@ -56,6 +77,7 @@ class Source:
     source_rows: int = 0
     unreadable: Unreadable | None = None
     wrong: WrongColumns | None = None
+    placed: Placed | None = None
 
 
 class Bytes(Protocol):
@@ -116,8 +138,12 @@ def readable_source(
     comparison: Comparison,
     declared_rows: int,
     unreadable: Unreadable | None = None,
+    placed: Placed | None = None,
 ) -> Source:
-    """Return the source of a file whose columns fit; `rows` has them, and `BAD_ROW`."""
+    """Return the source of a file whose columns fit; `rows` has them, and `BAD_ROW`.
+
+    Without `placed`, each of the rows is a unit.
+    """
     return Source(
         rows,
         (),
@@ -126,6 +152,7 @@ def readable_source(
         comparison.changes,
         source_rows=0,
         unreadable=unreadable,
+        placed=placed or Placed.by_rows(rows),
     )
 
 

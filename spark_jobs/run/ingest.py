@@ -1,7 +1,7 @@
 """Run an ingestion: open the landed object, append it, audit it and return the report."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, DataFile, Verdict
 from spark_jobs.audit import tiers, verdict
+from spark_jobs.audit.places import FindPlaces, searched
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
 from spark_jobs.files.arrow.parquet import Damaged, MustRewrite
@@ -25,6 +26,7 @@ from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.source import Bytes
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
+from spark_jobs.one_pass.counted_places import counted
 from spark_jobs.one_pass.examined import WAY, Examined, Prepared, require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg
@@ -62,7 +64,7 @@ class _Appended:
 
     `known` are the measures so far, by check id. `source` is the opened file if Spark read it, else
     its rows that are not on the branch; these are `unparseable` if they cannot be out for another
-    reason. `effect` is that of overwriting partitions.
+    reason. `effect` is that of overwriting partitions. `find_places` finds rows in the landed file.
     """
 
     table: Opened
@@ -70,6 +72,7 @@ class _Appended:
     rows: RowCounts
     known: Mapping[str, Measured]
     source: Source
+    find_places: FindPlaces
     effect: Effect | None = None
     unparseable: Unparseable | None = None
 
@@ -142,8 +145,15 @@ class _Ingestion:
         self.engine.notes["write"] = WAY
         source = replace(found.apart.source(spark), changes=found.changes)
         measured = {**found.measured, **found.apart.measured(source.rows, found.rows.read)}
-        unparseable = found.apart.unparseable
-        return _Appended(table, run, found.rows, measured, source, effect, unparseable)
+        places = counted(found, where) or searched(partial(self._opened, known), contract)
+        of_rows = (found.rows, measured, source, places)
+        return _Appended(table, run, *of_rows, effect, found.apart.unparseable)
+
+    @contextmanager
+    def _opened(self, contract: Contract) -> Iterator[Source]:
+        """Open the landed file by Spark."""
+        with self.storage.pinned() as path:
+            yield open_file(self.spark, path, contract, self.storage, self.spec.limits)
 
     def _examined(self, file: Prepared, where: Layout) -> Examined:
         try:
@@ -181,7 +191,8 @@ class _Ingestion:
                 lambda: append_counted(spec, self.branch, source, contract, table)
             )
             effect = self._effect(before, run)
-        appended = _Appended(table, run, rows, known, source, effect)
+        places = searched(lambda: nullcontext(source), contract)
+        appended = _Appended(table, run, rows, known, source, places, effect)
         return self.audited(appended, write_quarantine)
 
     def _rows_before(self, table: Opened, contract: Contract) -> int:
@@ -208,8 +219,8 @@ class _Ingestion:
         with meter.step("audit"):
             results = tiers.audit(run, rows, appended.known, self.storage.baselines)
         with meter.step("samples"):
-            results = with_samples(results, run, source)
-        outcome, reason = verdict.verdict(results)
+            results = with_samples(results, run, source, appended.find_places)
+        outcome, reason = verdict.verdict(results, run.contract)
         found = {"verdict": outcome, "reason": reason, "checks": results, "records": records}
         written = _written(appended)
         if run.contract.write_mode.merges:

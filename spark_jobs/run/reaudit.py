@@ -66,7 +66,7 @@ def reaudit(spec: JobSpec, storage: Storage, spark: SparkSession, token: str) ->
     with meter.step("audit"):
         again = _results(_run(spec, contract, spark, token), earlier)
     results = tuple(again.get(each.id) or _carried(each, earlier) for each in earlier.checks)
-    outcome, reason = verdict.verdict(results)
+    outcome, reason = verdict.verdict(results, contract)
     return replace(
         earlier,
         attempt=spec.attempt,

@@ -211,7 +211,7 @@ def test_only_the_files_own_rows_are_shown(
 
     shown = {finding.result.id: finding for finding in found.findings}
     assert {id_: [row.get("id") for row in f.rows] for id_, f in shown.items()} == {
-        "id.duplicateValues": ["3"],
+        "id.duplicateValues": ["3", "3"],
         "name.invalidValues": ["3"],
         "amount.invalidValues": ["1"],
         "file.rows_readable": [None],

@@ -184,7 +184,7 @@ def test_bad_csv_rows_reject_the_file_and_are_shown(
     report = job.ingest(body, contract("csv"), table, "tests/packed.csv")
     assert (report.verdict, reason(report).code) == (Verdict.REJECTED, "BAD_ROWS")
     (check,) = report.failed
-    wanted = "3 of 6 rows could not be parsed and are quarantined"
+    wanted = "3 of 6 rows could not be read"
     assert (check.found, check.counted) == (wanted, 3)
     named = [cell for cells in BAD_LINES.values() for cell in cells]
     assert [(sample["column"], sample["value"]) for sample in check.samples] == named

@@ -103,7 +103,8 @@ def test_unparseable_cells_become_null_on_request_only(job: Job, table: str) -> 
     report = job.run(replace(again, null_unreadable=True))
     assert report.verdict is Verdict.REJECTED
     assert (_outcome(report), report.rows_nulled) == ((4, 0, 4), 2)
-    assert report.failed[0].found == "2 of 4 rows could not be parsed: such cells became null"
+    assert report.failed[0].found == "2 of 4 rows could not be read"
+    assert report.failed[0].message == "such cells became null"
     ids = [row["id"] for row in job.rows(table, report.branch)]
     assert sorted(id_ or 0 for id_ in ids) == [0, 1, 3, 4]
 

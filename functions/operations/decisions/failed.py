@@ -250,7 +250,7 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     if now.branches_to_delete:
         return now
     if now.discarded:
-        raise LakegateError("DISCARDED", f"already discarded: {status_text(now)}")
+        raise LakegateError("DISCARDED", f"{now.name} is {status_text(now)}")
     if now.ended_at >= before:
         raise LakegateError("TOO_YOUNG", f"it failed again recently: {status_text(now)}")
     branches_to_delete = branches(now, adapters.catalog.references())

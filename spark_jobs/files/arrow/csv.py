@@ -62,7 +62,7 @@ class _Csv:
     def decode(self, block: Block) -> Decoded:
         """Return a block's rows. Raises MustRewrite."""
         body = block.body.removeprefix(_MARK) if block.is_first else block.body
-        units, options = body.count(b"\n"), self.contract.options
+        units, options = _line_count(body), self.contract.options
         _require_lines(body, options)
         body, before = self._without_header(body, is_first=block.is_first)
         if not body.strip(b"\r\n"):
@@ -125,6 +125,11 @@ def _with_other_cells(lines: pa.Array, options: Options, width: int) -> np.ndarr
         raise MustRewrite("it has rows with very many cells, of which Spark refuses some")
     different: np.ndarray[Any, Any] = counted != width - 1
     return different
+
+
+def _line_count(body: bytes) -> int:
+    """Return the number of lines, of which the last one may have no end."""
+    return body.count(b"\n") + int(bool(body) and not body.endswith(b"\n"))
 
 
 def _lines(body: bytes) -> tuple[pa.Array, np.ndarray[Any, Any]]:

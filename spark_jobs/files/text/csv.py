@@ -20,6 +20,7 @@ from spark_jobs.files.source import (
     BAD_ROW,
     PLACE,
     Bytes,
+    Placed,
     Source,
     Unreadable,
     readable_source,
@@ -140,14 +141,16 @@ def read_csv(
             return text_lines.numbered_lines(spark, path, options["encoding"])
         return rows.withColumn(PLACE, F.monotonically_increasing_id())
 
-    def bad() -> DataFrame:
+    def numbered() -> tuple[DataFrame, DataFrame]:
         if cells:
             lines = every().where(f"{LINE} <> ''")
-            return typed_lines(lines, found, comparison.columns, options)[1]
-        return typed_rows(every(), names, comparison.columns, options, PLACE)[1]
+            return typed_lines(lines, found, comparison.columns, options)
+        return typed_rows(every(), names, comparison.columns, options, PLACE)
 
-    unreadable = Unreadable(bad, every, "line" if cells else "row", tuple(names))
-    return readable_source(typed, comparison, count, unreadable)
+    unit = "line" if cells else "row"
+    unreadable = Unreadable(lambda: numbered()[1], every, unit, tuple(names))
+    placed = Placed(lambda: numbered()[0], every, unit)
+    return readable_source(typed, comparison, count, unreadable, placed)
 
 
 def _by_lines(

@@ -13,6 +13,7 @@ from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import (
     BAD_ROW,
     PLACE,
+    Placed,
     Source,
     Unreadable,
     readable_source,
@@ -82,12 +83,14 @@ def read_json(
             return lines.withColumn(PLACE, F.monotonically_increasing_id())
         return numbered_lines(spark, path, "UTF-8")
 
-    def bad() -> DataFrame:
-        placed = every().where(f"btrim({LINE}, ' \\t') <> ''")
-        return typed_rows(placed, names, comparison.columns, PLACE)[1]
+    def numbered() -> tuple[DataFrame, DataFrame]:
+        lines = every().where(f"btrim({LINE}, ' \\t') <> ''")
+        return typed_rows(lines, names, comparison.columns, PLACE)
 
-    unreadable = Unreadable(bad, every, "item" if is_array(head) else "line")
-    return readable_source(typed, comparison, count, unreadable)
+    unit = "item" if is_array(head) else "line"
+    unreadable = Unreadable(lambda: numbered()[1], every, unit)
+    placed = Placed(lambda: numbered()[0], every, unit)
+    return readable_source(typed, comparison, count, unreadable, placed)
 
 
 def _lines(spark: SparkSession, path: str, *, in_array: bool) -> DataFrame:

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.ingestion import Account, account, facts, offending, rows, timeline, total
+from dashboard.ingestion import Account, account, facts, rows, timeline, total
 from functions.model.ingestion import Ingestion, State
+from lakegate import failing_rows
 from lakegate.diagnosis import BadCell
 from lakegate.report import AuditReport, Status, Step
 from tests.fakes.deployment import Deployment
@@ -115,6 +116,6 @@ def test_a_branch_that_is_gone_is_said_to_be() -> None:
 
 def test_the_cells_that_break_a_check_are_known() -> None:
     """Sample rows break a check by its columns, and a cell that cannot be read by its value."""
-    assert offending(FAILED) == ("id",)
+    assert failing_rows.offending(FAILED) == ("id",)
     cell = BadCell("line 7", "amount", "12,5", "not a number").sample
-    assert offending(replace(FAILED, columns=(), samples=(cell,))) == ("value",)
+    assert failing_rows.offending(replace(FAILED, columns=(), samples=(cell,))) == ("value",)

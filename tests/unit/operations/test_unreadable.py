@@ -28,7 +28,7 @@ CHECK = CheckResult(
     severity="error",
     status=Status.FAIL,
     expected="every row has all its cells",
-    found="2 of 5 rows could not be parsed and are quarantined",
+    found="2 of 5 rows could not be read",
     samples=CELLS,
 )
 WORDS = (

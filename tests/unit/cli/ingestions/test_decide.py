@@ -5,19 +5,17 @@ from collections.abc import Callable
 import pytest
 import typer
 
+from access.ingestions.decisions import Subject
 from cli.console.options import confirm
 from cli.ingestions import decide
 from functions.operations.decisions.failed import Outcome
+from lakegate.errors import LakegateError
 from tests.unit.cli.cli_examples import AUDITED, PUBLISHED, REJECTED, SUBMITTED
 
 
-def shown(call: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+def shown(call: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     """Return the exit code and both outputs of a call."""
-    code = 0
-    try:
-        call()
-    except typer.Exit as ending:
-        code = ending.exit_code
+    code = call()
     printed = capsys.readouterr()
     return code, printed.out, printed.err
 
@@ -26,8 +24,8 @@ AWAY = "Nessie did not answer; the sweep continues it"
 LEFT = "Nessie did not answer"
 
 
-def by_ann(outcome: Outcome) -> None:
-    decide.report_publish(outcome, "Ann")
+def by_ann(outcome: Outcome) -> int:
+    return decide.report_publish(outcome, "Ann")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +44,7 @@ def by_ann(outcome: Outcome) -> None:
 )
 def test_an_outcome_is_reported_with_what_is_left_to_do(
     capsys: pytest.CaptureFixture[str],
-    report: Callable[[Outcome], None],
+    report: Callable[[Outcome], int],
     outcome: Outcome,
     code: int,
     printed: str,
@@ -66,3 +64,39 @@ def test_nothing_is_deleted_without_consent(capsys: pytest.CaptureFixture[str]) 
         confirm("Delete it?", yes=False)
     confirm("Delete it?", yes=True)
     assert capsys.readouterr() == ("", "")
+
+
+def test_what_fails_for_one_is_said_and_the_others_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each of several is decided alone; the highest exit code is that of all."""
+    other = SUBMITTED.but(id="f" * 32)
+
+    def act(subject: Subject) -> Outcome:
+        if subject.ingestion is REJECTED:
+            raise LakegateError("MOVED_ON", "it was discarded")
+        return Outcome(subject.ingestion)
+
+    every = [Subject(each) for each in (SUBMITTED, REJECTED, other)]
+    code, done = decide.each_alone(every, act, decide.report_replay)
+    printed = capsys.readouterr()
+    assert (code, done) == (1, [SUBMITTED, other])
+    assert printed.out.count("started attempt") == 2
+    assert "März.csv: it was discarded (MOVED_ON)" in printed.err
+
+
+def test_what_fails_for_the_only_one_is_raised() -> None:
+    """A command about one file ends as any other command with that error."""
+
+    def act(subject: Subject) -> Outcome:
+        raise LakegateError("MOVED_ON", "it was discarded")
+
+    with pytest.raises(LakegateError, match="MOVED_ON"):
+        decide.each_alone([Subject(REJECTED)], act, decide.report_replay)
+
+
+def test_several_are_listed_before_they_are_discarded(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who confirms sees each file that will be gone."""
+    with pytest.raises(typer.BadParameter, match="these 2"):
+        decide.agree("Delete", [Subject(REJECTED), Subject(SUBMITTED)], yes=False)
+    assert capsys.readouterr().err.count("März.csv") == 2

@@ -1,9 +1,9 @@
 """`lakegate inspect` with rows in memory and the in-memory deployment."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, cast
 
 import duckdb
@@ -98,7 +98,11 @@ class Shop:
 
 
 def shop(
-    samples: str = "", secrecy: str = "public", told: CheckResult | None = None, **found: Any
+    samples: str = "",
+    secrecy: str = "public",
+    told: CheckResult | None = None,
+    samples_of: Mapping[str, tuple[Mapping[str, str | None], ...]] = MappingProxyType({}),
+    **found: Any,
 ) -> Shop:
     """Return the shop with given report values, else with those of the branch."""
     deployment = Deployment()
@@ -115,6 +119,7 @@ def shop(
             Status.FAIL,
             check.expect.wording,
             found.get(check.id.replace(".", "_")) or check.expect.found(true[check.id], 6),
+            samples=samples_of.get(check.id, ()),
         )
         for check in contract.checks
     )
@@ -139,7 +144,7 @@ _IMPLIED = (
         "error",
         Status.FAIL,
         "every row has all its cells",
-        "1 of 6 rows could not be parsed and are quarantined",
+        "1 of 6 rows could not be read",
         samples=({"row": "x,y"},),
     ),
     CheckResult("file.columns", "file", (), "error", Status.PASS, "the columns", "these"),
@@ -199,13 +204,30 @@ def test_each_failed_check_shows_its_rows_with_their_addresses() -> None:
     ("check", "expected"),
     [
         ("id.nullValues", [("one.parquet", 1), ("two.parquet", 1)]),
-        ("id.duplicateValues", [("one.parquet", 2), ("two.parquet", 0)]),
+        ("id.duplicateValues", [("one.parquet", 0), ("one.parquet", 2), ("two.parquet", 0)]),
     ],
 )
 def test_the_addresses_of_the_rows_are_shown(check: str, expected: list[tuple[str, int]]) -> None:
-    """Positions restart with each file; of rows with one key all but the first are shown."""
+    """Positions restart with each file; of rows with one key all are shown, the first uncounted."""
     finding = shop().finding(check)
     assert (addresses(finding), finding.count) == (expected, 2)
+
+
+def test_rows_have_the_places_that_the_report_knows() -> None:
+    """Rows of which the report knows the line come first, and with it; others are still shown."""
+    known = {"_place": "line 7", "_file": ArrowRows().files[1], "_pos": "1", "id": None}
+    given = shop(samples_of={"id.nullValues": (known,)})
+    finding = given.finding("id.nullValues", reveal=True)
+    assert [row.get("_place") for row in finding.rows] == ["line 7", None]
+    assert "place" in shown(page(given.inspect("id.nullValues")))
+    assert "_pos" not in shown(page(given.inspect("id.nullValues")))
+
+
+def test_hidden_rows_have_their_places() -> None:
+    """Where the contract forbids samples, the report's places are shown, and no value."""
+    known = {"_place": "line 7", "_file": ArrowRows().files[1], "_pos": "1", "id": "(hidden)"}
+    given = shop(_NO_SAMPLES, samples_of={"id.nullValues": (known,)})
+    assert given.finding("id.nullValues").rows == (known,)
 
 
 def test_no_more_rows_than_asked_for() -> None:
@@ -221,7 +243,7 @@ def test_a_check_about_no_single_row_says_expected_and_found() -> None:
     found = shop().inspect("enough")
 
     assert (found.findings[0].count, found.findings[0].rows) == (None, ())
-    assert "enough: expected more than 9 rows, found 6 rows" in shown(page(found))
+    assert "enough: 6 rows (the contract allows more than 9)" in shown(page(found))
 
 
 def test_rows_that_could_not_be_read_are_the_reports() -> None:
@@ -289,7 +311,7 @@ def test_any_check_can_be_asked_for() -> None:
 )
 def test_a_count_other_than_the_reports_is_reported(check: str, there: str) -> None:
     """A difference between branch and report is shown in text and JSON."""
-    found = shop(told=None, **{check: "7 rows"}).inspect(check.replace("_", "."))
+    found = shop(told=None, samples_of={}, **{check: "7 rows"}).inspect(check.replace("_", "."))
 
     assert f"the branch has {there}, not what the audit found" in shown(page(found))
     assert document(found)["checks"][0]["agrees"] is False
@@ -337,7 +359,7 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
         lambda report: replace(rejected(report), audited_hash="", rows_written=0)
     )
     found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
-    assert "id.required: expected 0 rows, found 1 row nothing was written" in shown(page(found))
+    assert "id.required: 1 row nothing was written" in shown(page(found))
 
 
 def test_a_wrong_file_is_one_sentence() -> None:

@@ -71,7 +71,7 @@ def test_what_is_accepted_is_said_before() -> None:
     assert "Up to 5,000 bytes" in warning(Accepted(bytes=5_000))
     said = CliRunner().invoke(app, ["upkeep", "--accept-main", "12ab"])
     assert said.exit_code == 2
-    assert "Give --yes" in " ".join(said.stderr.split())
+    assert "add `--yes`" in " ".join(said.stderr.split())
 
 
 @pytest.mark.parametrize("word", ["shop.orders", "--dry-run"])
