@@ -28,6 +28,7 @@ from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
 from functions.wiring import CONFIG
 from lakegate.errors import Permanent
+from lakegate.landing import ID_PART
 
 # Post each alert once: to a channel, to the thread of an older alert, to the topic or the log.
 #
@@ -107,6 +108,8 @@ def _counts(thread: Thread) -> Iterator[str]:
     count, closed = len(thread.members), len(thread.closed)
     if count > 1:
         yield f":repeat: *{count} with the same cause*, each in this thread"
+    if count > max(1, closed) and (known := thread.alert.ingestion[:ID_PART]):
+        yield f"for all: `lakegate replay --cause {known}`, or `discard`"
     if closed:
         resolved = "Resolved" if closed == count else f"{closed} of {count} resolved"
         yield f":white_check_mark: {resolved}"

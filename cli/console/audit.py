@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console.terminal import cell, table
-from lakegate import failing_rows
+from lakegate.findings import failing_rows
 from lakegate.report import AuditReport, Status, Tier
 
 _MOST_SAMPLES = 10

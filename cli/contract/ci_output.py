@@ -14,9 +14,9 @@ from xml.etree import ElementTree as ET
 import typer
 
 from access.contract.check import Checked
-from lakegate import causes, failing_rows
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
+from lakegate.findings import causes, failing_rows
 from lakegate.report import READABLE, AuditReport, CheckResult, Status
 from lakegate.text import one_line, visible
 

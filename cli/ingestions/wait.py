@@ -11,8 +11,8 @@ from cli.console import terminal
 from cli.ingestions.progress import show_progress
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion, State
-from lakegate import causes, failing_rows
 from lakegate.errors import LakegateError
+from lakegate.findings import causes, failing_rows
 from lakegate.landing import ID_PART
 
 _MOST_ROWS, _MOST_LINES = 3, 10  # of a check, and of a file

@@ -11,8 +11,8 @@ from dashboard import formatting
 from dashboard.formatting import count
 from dashboard.serve.session import Opened, show_error
 from functions.model.ingestion import Ingestion
-from lakegate import failing_rows
 from lakegate.errors import LakegateError
+from lakegate.findings import failing_rows
 from lakegate.report import AuditReport, CheckResult
 from lakegate.text import one_line, visible
 

@@ -26,7 +26,7 @@ from dashboard.verdict import overruled, verdict
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
 from functions.model.shown_state import ShownState
-from lakegate import causes, failing_rows
+from lakegate.findings import causes, failing_rows
 from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import one_line, visible

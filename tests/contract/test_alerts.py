@@ -151,6 +151,7 @@ def test_a_repeat_is_counted_and_named_in_the_thread(local_slack: LocalSlack) ->
     }
     first = local_slack.posted()[0][1]
     assert "*3 with the same cause*" in str(first.blocks)
+    assert f"`lakegate replay --cause {ingestion('a').id[:12]}`" in str(first.blocks)
     lead = failed("a").lead
     assert first.blocks[:lead] == failed("a").blocks[:lead]
     assert first.blocks[lead]["type"] == "context"

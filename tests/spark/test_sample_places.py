@@ -11,7 +11,7 @@ import pytest
 
 from infra.local.contract_test import audit
 from lakegate.contract.model import parse
-from lakegate.failing_rows import told
+from lakegate.findings.failing_rows import told
 from lakegate.report import AuditReport
 from tests.spark.conftest import Job
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from lakegate import causes
 from lakegate.contract.checks import Check
 from lakegate.contract.model import parse
+from lakegate.findings import causes
 from lakegate.report import READABLE, CheckResult, Status
 
 CONTRACT = parse(

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from lakegate import failing_rows
-from lakegate.diagnosis import BadCell
-from lakegate.failing_rows import BadRow
+from lakegate.findings import failing_rows
+from lakegate.findings.diagnosis import BadCell
+from lakegate.findings.failing_rows import BadRow
 from lakegate.report import CheckResult, Status
 
 Row = dict[str, str | None]
