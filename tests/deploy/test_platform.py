@@ -183,6 +183,9 @@ def test_a_production_stage_has_two_zones_alarms_and_a_year_of_logs() -> None:
     assert prod["NessieCpu"] in allowed
     assert int(prod["NessieCpu"]) >= 4096  # as Nessie's documentation asks
     assert int(prod["NessieMemory"]) >= 4096
+    assert not prod["DatabaseClass"].startswith(
+        "db.t"
+    )  # whose CPU is short once credits are used up
 
 
 def test_a_restored_database_keeps_its_snapshots_user() -> None:
