@@ -133,7 +133,7 @@ def by_the_hour() -> list[Line]:
         Line("Nessie: 2 public addresses, for its image", 2 * HOURS, "hours", PRICES.address_hour),
         Line("alarms", ALARMS, "alarms", PRICES.alarm_month),
         Line("dashboard", 1, "dashboard", PRICES.dashboard_month),
-        Line("metrics of the sweep", 1, "metric", PRICES.metric_month),
+        Line("metrics of the sweep", 2, "metric", PRICES.metric_month),
         Line("Nessie: its image", 0.5, "GB months", PRICES.image_gb_month),
         Line("secrets", _SECRETS, "secrets", PRICES.secret_month),
     ]

@@ -15,7 +15,7 @@ from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState, is_approved
 from functions.notifications.blocks import code, context, escaped, header, link, section
 from functions.settings import DigestSettings
-from functions.telemetry import logger, metrics
+from functions.telemetry import logger, measured
 from functions.wiring import adapters
 from lakegate import times
 from lakegate.text import one_line
@@ -177,7 +177,7 @@ def review(adapters: Adapters, channel: str) -> int:
 
 
 @logger.inject_lambda_context
-@metrics.log_metrics
+@measured
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Return how many files landed, for a manual invocation."""
     return {"landed": review(adapters(), DigestSettings.of(os.environ).digest_channel)}

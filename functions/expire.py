@@ -12,7 +12,7 @@ from functions.adapters.all import Adapters
 from functions.operations.decisions.failed import discard
 from functions.operations.upkeep.daily import require_recognised, upkeep
 from functions.operations.upkeep.expire import expire
-from functions.telemetry import logger, metrics
+from functions.telemetry import logger, measured
 from functions.wiring import adapters
 from lakegate.errors import LakegateError, Permanent
 
@@ -58,7 +58,7 @@ def _expired(adapters: Adapters) -> dict[str, int]:
 
 
 @logger.inject_lambda_context
-@metrics.log_metrics
+@measured
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Answer the schedule's event, or a command's request."""
     return answer(adapters(), event)

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.keyring import SecretKeyring
 from functions.settings import RotateSettings
-from functions.telemetry import logger, metrics
+from functions.telemetry import logger, measured, metrics
 from functions.wiring import CONFIG
 from lakegate.nessie_tokens import ROLES, SIGNING_KEY, Keyring, keep
 from lakegate.tokens import end
@@ -36,13 +36,12 @@ def days_left(tokens: Mapping[str, str], now: datetime) -> dict[str, float]:
 
 
 @logger.inject_lambda_context
-@metrics.log_metrics
+@measured
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, float]:
     """Return the days left, by role, for a manual invocation."""
     stage = RotateSettings.of(os.environ).stage
     vault = boto3.client("secretsmanager", config=CONFIG)
     left = rotate(SecretKeyring(vault, stage, denied_is_absent=True), datetime.now(UTC))
     if left:
-        metrics.add_dimension(name="stage", value=stage)
         metrics.add_metric("TokenDaysLeft", "Count", min(left.values()))
     return left

@@ -14,7 +14,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.telemetry import logger, metrics
+from functions.telemetry import logger, measured
 
 _LOGGED = 2000  # characters of a message's body
 
@@ -46,7 +46,7 @@ def sqs_handler(
     """
 
     @logger.inject_lambda_context
-    @metrics.log_metrics
+    @measured
     def handler(event: dict[str, Any], context: LambdaContext) -> Any:
         of_batch = cache(adapters)
         for record in event["Records"]:

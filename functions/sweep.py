@@ -16,7 +16,7 @@ from functions.health.conformance.trial import tried
 from functions.health.model import Check, Finding, carry_out
 from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
 from functions.model import queueing
-from functions.model.ingestion import NOT_STARTED, Ingestion
+from functions.model.ingestion import IN_FLIGHT, NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
 from functions.notifications.missing_rights import telling
 from functions.on_job_run import job_run
@@ -41,7 +41,7 @@ from functions.pipeline.verdict.complete import resume
 from functions.pipeline.verdict.judged import resume_waiting
 from functions.settings import Settings
 from functions.sqs_handler import Work
-from functions.telemetry import logger, metrics
+from functions.telemetry import count_files, logger, measured, metrics
 from functions.wiring import CONFIG, adapters
 from lakegate import times
 from lakegate.errors import LakegateError, Transient
@@ -132,7 +132,10 @@ def _missed(
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """Yield ingestions with a step due since `before`, except those that it restored."""
     begun, queued = [], Queued(adapters, before)
+    waiting = []
     for listed in adapters.ledger.unfinished(queued.at):
+        if listed.state in IN_FLIGHT:
+            waiting.append(listed.tables)
         if listed.awaits_shared_run:
             queued.add(listed)
         elif listed.saved_at >= before:
@@ -141,6 +144,7 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
             begun.append(listed)
         else:
             yield listed
+    count_files("Waiting", waiting)
     yield from queued.lost
     lost = counted(restore(adapters, [each.landed for each in begun], begun))
     yield from _startable([listed for listed in begun if listed.id not in lost])
@@ -206,7 +210,7 @@ def _reason(error: Exception) -> str:
 
 
 @logger.inject_lambda_context
-@metrics.log_metrics
+@measured
 def handler(event: dict[str, Any], context: LambdaContext) -> Any:
     """Sweep; return how much was done, by kind, for a manual invocation.
 

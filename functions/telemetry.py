@@ -1,16 +1,62 @@
-"""Log lines and metrics for CloudWatch; each line names its ingestion."""
+"""Log lines and metrics for CloudWatch; each line names its ingestion.
+
+Metrics are collected, and written to the log when a handler ends, from where CloudWatch takes them.
+Where no handler runs, as in a command, none is written.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
 
+Handler = Callable[..., Any]
+
 _NAMESPACE, _SERVICE = "Lakegate", "lakegate"
 logger = Logger(service=_SERVICE)
 metrics = Metrics(namespace=_NAMESPACE, service=_SERVICE)
+_by_table: Counter[tuple[str, str]] = Counter()
 
 
-def count_for_alarm(name: str, stage: str) -> None:
-    """Count one in a metric that an alarm of the stage watches; other metrics name no stage."""
-    dimensions = {"service": _SERVICE, "stage": stage}
-    with single_metric(name, MetricUnit.Count, 1, namespace=_NAMESPACE) as metric:
-        for key, value in dimensions.items():
-            metric.add_dimension(key, value)
+def count_files(name: str, files: Sequence[Sequence[str]]) -> None:
+    """Count files in a metric of the stage, and in one of each of their tables.
+
+    `files` has the tables of each file, none where they are unknown.
+    """
+    metrics.add_metric(name, "Count", len(files))
+    _by_table.update((name, table) for tables in files for table in tables)
+
+
+def measured(handler: Handler) -> Handler:
+    """Return the handler of a function, after which its metrics are written.
+
+    They name the stage of LAKEGATE_STAGE. Those of tables are written if LAKEGATE_TABLE_METRICS is
+    "true", as CloudWatch charges for each.
+    """
+    writing = metrics.log_metrics(handler)
+
+    @wraps(handler)
+    def run(event: Any, context: Any) -> Any:
+        stage = os.environ.get("LAKEGATE_STAGE", "")
+        if stage:
+            metrics.add_dimension("stage", stage)
+        try:
+            return writing(event, context)
+        finally:
+            if os.environ.get("LAKEGATE_TABLE_METRICS") == "true":
+                _write_by_table(stage)
+            _by_table.clear()
+
+    return run
+
+
+def _write_by_table(stage: str) -> None:
+    for (name, table), many in _by_table.items():
+        named = {"service": _SERVICE, "stage": stage, "table": table}
+        with single_metric(
+            name, MetricUnit.Count, many, namespace=_NAMESPACE, default_dimensions=named
+        ):
+            pass

@@ -42,6 +42,7 @@ def client_of(role: str) -> Any:
     except (ClientError, BotoCoreError) as error:
         message = (
             f"you cannot take the role {role}: {error}\n"
-            "Ask for `sts:AssumeRole` on it, or discard by Slack's button."
+            "Ask for TrustedPrincipal in the stage's file, and `sts:AssumeRole`;"
+            " or discard by Slack's button."
         )
         raise LakegateError("NO_CLEAN_UP_ROLE", message) from error

@@ -13,7 +13,7 @@ from functions.model.commits import Commit
 from functions.model.merge_commit import published, tables
 from functions.model.notes.freshness import Freshness
 from functions.notifications.alert_text import arrived, missing
-from functions.telemetry import logger
+from functions.telemetry import count_files, logger
 from lakegate import times
 from lakegate.contract.model import Contract
 
@@ -31,6 +31,7 @@ def missing_files(adapters: Adapters) -> Iterator[str]:
     before = adapters.ledger.freshness()
     longest = {name: c.expected.longest for name, c in waiting.items() if c.expected}
     found = before.after(_published(adapters, before), longest, adapters.now())
+    count_files("Late", [(table,) for table in found.overdue])
     for table in found.changed(before):
         text = missing if table in found.overdue else arrived
         adapters.alerts.post(waiting[table].channel, text(waiting[table], found.arrived[table]))

@@ -13,7 +13,10 @@ _BY_HAND = {
         'aws s3api delete-bucket-policy --bucket {id}; python3 -c "import boto3;'
         " b = boto3.resource('s3').Bucket('{id}'); b.object_versions.delete(); b.delete()\""
     ),
-    "AWS::DynamoDB::Table": "aws dynamodb delete-table --table-name {id}",
+    "AWS::DynamoDB::Table": (
+        "aws dynamodb update-table --table-name {id} --no-deletion-protection-enabled;"
+        " aws dynamodb delete-table --table-name {id}"
+    ),
     "AWS::RDS::DBInstance": (
         "aws rds modify-db-instance --db-instance-identifier {id} --no-deletion-protection"
         " --apply-immediately; aws rds delete-db-instance --db-instance-identifier {id}"

@@ -56,6 +56,7 @@ def parameters(at: Mapping[str, str]) -> dict[str, str]:
         "EmrEndpoint": at["emr"],
         "EmrEventSource": EVENT_SOURCE,
         "GlueDatabasePrefix": GLUE_PREFIX,
+        "TrustedPrincipal": f"arn:aws:iam::{ministack.ACCOUNT}:root",
         "SweepSchedule": "rate(1 minute)",
         "GraceSeconds": "30",
         "VisibilityTimeout": "10",

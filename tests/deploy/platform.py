@@ -20,6 +20,7 @@ PLATFORM = ROOT / "infra" / "platform.yml"
 # Resources that ministack does not support, and why the stack needs them, as in docs/aws.md.
 UNTRIED = {
     "AWS::Budgets::Budget": "the budget's alarm",
+    "AWS::EC2::FlowLog": "the log of connections",
     "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
     "AWS::EMRServerless::Application": "the application that runs the jobs",
 }

@@ -11,9 +11,12 @@ from infra.aws.site import choices
 from infra.aws.stack_plan import platform
 from infra.stage import Stage
 from lakegate.errors import LakegateError
+from tests.compiled import ACCOUNT, Compiled
 from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
+from tests.policies import Identity
 
-_DATA = {"NessieLogs", "Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
+_DATA = {"Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
+_DATA |= {"FlowLogGroup", "NessieLogs"}
 _KEPT = "RetainExceptOnCreate"
 _CONNECTIONS = {
     "LAKEGATE_DATABASE_CA",
@@ -23,6 +26,7 @@ _CONNECTIONS = {
 _HTTPS = "https://${NessieName}:19120"
 _SAFE = {"Profile": "production", "AlarmEmail": "a@example.com", "LogRetentionDays": "365"}
 _SAFE |= {"EndpointZones": "2", "DatabaseZones": "2"}
+_SAFE |= {"NessieDigest": f"sha256:{'0' * 64}"}
 _TLS = {"CertificateArn": "arn:aws:acm:eu-central-1:1:certificate/a", "NessieName": "n.example"}
 
 
@@ -143,12 +147,15 @@ def test_a_certificate_makes_every_address_https() -> None:
         ({**_SAFE, **_TLS, "DatabaseCa": "x"}, ()),
         (
             {"Profile": "production", **_TLS, "DatabaseCa": "x"},
-            ("needs AlarmEmail", "needs EndpointZones and DatabaseZones 2", "logs for a year"),
+            (
+                *("needs AlarmEmail", "needs EndpointZones and DatabaseZones 2"),
+                *("logs for a year", "docker buildx imagetools inspect"),
+            ),
         ),
     ],
 )
 def test_a_production_stage_is_safe(given: dict[str, str], broken: tuple[str, ...]) -> None:
-    """It needs TLS to Nessie and its database, alarms, zones and logs; certificates need a name."""
+    """It needs TLS to Nessie and its database, alarms, zones, logs and an image that stays."""
     known = Stage("dev", "000000000000", "eu-central-1")
     if not broken:
         assert platform(PLATFORM, known, "key", given).parameters.items() >= given.items()
@@ -176,6 +183,9 @@ def test_a_production_stage_has_two_zones_alarms_and_a_year_of_logs() -> None:
     assert prod["NessieCpu"] in allowed
     assert int(prod["NessieCpu"]) >= 4096  # as Nessie's documentation asks
     assert int(prod["NessieMemory"]) >= 4096
+    assert not prod["DatabaseClass"].startswith(
+        "db.t"
+    )  # whose CPU is short once credits are used up
 
 
 def test_a_restored_database_keeps_its_snapshots_user() -> None:
@@ -190,13 +200,61 @@ def test_a_restored_database_keeps_its_snapshots_user() -> None:
 
 
 def test_the_image_can_be_pinned() -> None:
-    """With a digest Nessie's tasks run this image and no other."""
+    """With a digest Nessie's tasks run this image and no other, wherever it comes from."""
     (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]
-    cached = container["Image"]["Fn::If"][1]
-    assert cached["Fn::If"][:2] == [
-        "PinsImage",
-        {"Fn::Sub": "${ImageCache.RepositoryUri}@${NessieDigest}"},
+    _, *ways = container["Image"]["Fn::If"]
+    assert [way["Fn::If"][:2] for way in ways] == [
+        ["PinsImage", {"Fn::Sub": f"${{{source}}}@${{NessieDigest}}"}]
+        for source in ("ImageCache.RepositoryUri", "NessieImage")
     ]
+
+
+def gateway(name: str, **parameters: str) -> Identity:
+    """Return what an endpoint lets through, as if it were an identity that may do no more."""
+    compiled = Compiled.of(PLATFORM, Stage="dev", **parameters)
+    policy = compiled.resolve(compiled.resources[name]["Properties"]["PolicyDocument"])
+    return Identity("a job", [policy])
+
+
+def test_no_job_carries_data_to_a_foreign_bucket_or_table() -> None:
+    """The private subnets reach the stage's buckets and tables alone, whatever keys are used."""
+    s3, tables = gateway("S3Endpoint"), gateway("DynamoDbEndpoint")
+    for kind in ("landing", "lake"):
+        mine = f"arn:aws:s3:::lakegate-dev-{kind}-{ACCOUNT}"
+        assert s3.may("s3:PutObject", f"{mine}/a.csv")
+        assert s3.may("s3:ListBucket", mine)
+        assert not s3.may("s3:PutObject", f"{mine}-2/a.csv")
+    for foreign in ("theirs", f"lakegate-dev-evil-{ACCOUNT}", "prod.us-east-1.appinfo.src"):
+        for action in ("PutObject", "GetObject"):
+            assert not s3.may(f"s3:{action}", f"arn:aws:s3:::{foreign}/a.csv"), foreign
+    table = "arn:aws:dynamodb:us-east-1:%s:table/lakegate-dev-ledger"
+    assert tables.may("dynamodb:PutItem", table % ACCOUNT)
+    assert tables.may("dynamodb:Query", f"{table % ACCOUNT}/index/due")
+    assert not tables.may("dynamodb:PutItem", table % "999999999999")
+
+
+def test_emr_itself_may_keep_the_logs_of_jobs() -> None:
+    """The service writes to its own bucket from this network, as it documents, and a job cannot."""
+    s3, logs = gateway("S3Endpoint"), "arn:aws:s3:::prod.us-east-1.appinfo.src/logs"
+    service = {"aws__PrincipalServiceName": "emr-serverless.amazonaws.com"}
+    assert s3.may("s3:PutObject", logs, **service, aws__SourceVpc="Vpc")
+    assert not s3.may("s3:PutObject", logs, aws__SourceVpc="Vpc")
+
+
+def test_a_stage_can_open_its_gateways() -> None:
+    """GatewayReach opens both gateways, for jars or readers that need other buckets or tables."""
+    compiled = Compiled.of(PLATFORM, Stage="dev", GatewayReach="any")
+    for name in ("S3Endpoint", "DynamoDbEndpoint"):
+        properties = compiled.resolve(compiled.resources[name]["Properties"])
+        assert "PolicyDocument" not in properties
+        assert "PrivateRoutes" in properties["RouteTableIds"]
+
+
+def test_a_production_stage_logs_its_connections() -> None:
+    """stages/prod.yml keeps flow logs; without the parameter there is none."""
+    assert choices(ROOT / "stages" / "prod.yml")["FlowLogs"] == "true"
+    assert read()["Resources"]["FlowLog"]["Condition"] == "KeepsFlowLogs"
+    assert read()["Parameters"]["FlowLogs"]["Default"] == "false"
 
 
 def test_the_private_key_is_not_asked_for() -> None:

@@ -151,7 +151,7 @@ def test_a_production_stage_without_an_address_is_refused(aws: Platforms, keys: 
     two = {"EndpointZones": "2", "DatabaseZones": "2", "LogRetentionDays": "365"}
     tls = {"CertificateArn": "arn:aws:acm:us-east-1:1:certificate/a", "NessieName": "n.example"}
     prod = {"NessiePublicKey": keys.public_key, "Profile": "production", "DatabaseCa": "x"}
-    prod |= {**two, **tls}
+    prod |= {**two, **tls, "NessieDigest": f"sha256:{'0' * 64}"}
     with pytest.raises(LakegateError, match="AlarmEmail"):
         aws.deploy("prod", **prod)
     assert aws.deploy("prod", AlarmEmail="team@example.com", **prod).name == "prod"

@@ -14,7 +14,7 @@ from functions.notifications.alert_text import alert, duplicate, overdue, recove
 from functions.pipeline.outcome.audit_history import record
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.versions import newest_newer, older_failures
-from functions.telemetry import logger, metrics
+from functions.telemetry import count_files, logger
 from lakegate import times
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import branch_name, fresh_branch
@@ -33,7 +33,7 @@ def end(
     """Record the final state of an ingestion that is not published; `finish` does the rest."""
     brief = replace(reason, code=reason.code[:_LONGEST_CODE], message=reason.message[:_LONGEST])
     ended = ingestion.step(state.value, adapters.now(), state=state, reason=brief, announced=False)
-    metrics.add_metric(state.capitalize(), "Count", 1)
+    count_files(state.capitalize(), [ended.tables])
     logger.info(f"ended {state}", extra={"reason": asdict(reason)})
     return adapters.ledger.save(ended)
 
@@ -47,7 +47,7 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     end = {"state": State.PUBLISHED, "merge_hash": merge_hash, "announced": False}
     ended = [member.step("published", at, **end) for member in members]
     saved = adapters.ledger.save_each(ended)
-    metrics.add_metric("Published", "Count", len(saved))
+    count_files("Published", [each.tables for each in saved])
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     first = next((each for each in saved if each.id == members[0].id), None)
     return first or adapters.ledger.get(members[0].id)

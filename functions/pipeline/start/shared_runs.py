@@ -25,7 +25,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.notes.slot import Slot, shared_name
 from functions.pipeline.start.landing_order import place
 from functions.settings import Settings
-from functions.telemetry import count_for_alarm, logger, metrics
+from functions.telemetry import logger, metrics
 from lakegate import times
 from lakegate.jobspec import JobSpec
 from lakegate.shared_run import ALL, SharedRun, Turn
@@ -143,7 +143,7 @@ def run_ended(adapters: Adapters, run: JobRun) -> None:
     metrics.add_metric("SharedRunsEnded", "Count", 1)
     logger.info("a shared run ended", extra={"run": run.id, "run_state": run.state})
     if run.state is not RunState.SUCCESS:
-        count_for_alarm("SharedRunsFailed", adapters.settings.stage)
+        metrics.add_metric("SharedRunsFailed", "Count", 1)
     slots = map(adapters.ledger.slot, range(adapters.settings.shared_runs))
     for slot in [each for each in slots if each.run == run.id]:
         free = adapters.ledger.save_slot(replace(slot, checked_at=""))

@@ -1,6 +1,7 @@
 """Alarms watch documented metrics, reach the owners, and are neither red nor silent for ever."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,44 @@ def test_an_alarm_is_neither_red_nor_silent_for_ever(name: str) -> None:
     else:
         is_told = missing == "missing" and "InsufficientDataActions" in alarm
         assert missing == "breaching" or is_told or name in _TOLD_BY_OTHERS
+
+
+def runbook() -> dict[str, list[str]]:
+    """Return the lines of each entry of docs/alarms.md by its heading, which is its anchor, too."""
+    text = (_ROOT / "docs" / "alarms.md").read_text()
+    parts = re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]
+    entries = (part.strip().splitlines() for part in parts)
+    return {lines[0]: lines[2:] for lines in entries if re.fullmatch("[a-z-]+", lines[0])}
+
+
+def test_every_alarm_has_its_entry_in_the_runbook_and_every_entry_its_alarm() -> None:
+    """The page tells each alarm once, and none that does not exist."""
+    names = [alarm["AlarmName"]["Fn::Sub"] for alarm in ALARMS.values()]
+    assert sorted(name.removeprefix("lakegate-${Stage}-") for name in names) == sorted(runbook())
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alarm_leads_to_its_entry(name: str) -> None:
+    """Its text names the anchor, and the entry has the meaning, the first command, the remedy."""
+    alarm = ALARMS[name]
+    entry = alarm["AlarmName"]["Fn::Sub"].removeprefix("lakegate-${Stage}-")
+    text = alarm["AlarmDescription"]
+    said = text if isinstance(text, str) else text["Fn::Sub"]
+    assert re.findall(r"docs/alarms\.md#([\w-]+)", said) == [entry]
+    meaning, first, remedy = runbook()[entry]
+    assert re.fullmatch(r"\* First: `(aws|lakegate) .+`", first)
+    assert all(line.startswith("* ") and len(line) <= 120 for line in (meaning, first, remedy))
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_entry_asks_what_is_deployed(name: str) -> None:
+    """The log groups and functions of a first command have names of this stage's resources."""
+    entry = ALARMS[name]["AlarmName"]["Fn::Sub"].removeprefix("lakegate-${Stage}-")
+    asked = re.findall(r"(?:tail|--function-name) (\S+)", runbook()[entry][1])
+    by = {"AWS::Logs::LogGroup": "LogGroupName", "AWS::Serverless::Function": "FunctionName"}
+    every = [each for each in (*RESOURCES.values(), *PLATFORM.values()) if each["Type"] in by]
+    named = [each["Properties"][by[each["Type"]]]["Fn::Sub"] for each in every]
+    assert set(asked) <= {each.replace("${Stage}", "S") for each in named}
 
 
 @pytest.mark.parametrize("name", ALARMS)

@@ -99,6 +99,7 @@ CREATES: Mapping[str, Callable[[str], tuple[str, str]]] = {
         arn("cloudwatch", f"dashboard/{name}", region=""),
     ),
     "AWS::DynamoDB::Table": _named("dynamodb:CreateTable", "dynamodb", "table/{name}"),
+    "AWS::EC2::FlowLog": _anywhere("ec2:CreateFlowLogs", "ec2", "vpc-flow-log"),
     "AWS::EC2::InternetGateway": _anywhere("ec2:CreateInternetGateway", "ec2", "internet-gateway"),
     "AWS::EC2::Route": _anywhere("ec2:CreateRoute", "ec2", "route-table"),
     "AWS::EC2::RouteTable": _anywhere("ec2:CreateRouteTable", "ec2", "route-table"),

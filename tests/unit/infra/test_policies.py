@@ -199,15 +199,14 @@ def test_only_the_rotation_reads_the_signing_key(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_roles_are_taken_by_the_service_that_they_are_for(name: str) -> None:
-    """Only Lambda may assume a function's role, and only EMR Serverless the job's."""
+    """Only Lambda may assume a function's role, only EMR the job's, and nobody that for people."""
     for statement in statements(APP.trust(name)):
         principal = statement["Principal"]
-        assert principal != "*"
         if name == "CleanUpRole":
-            assert principal == {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
+            assert (statement["Effect"], principal) == ("Deny", {"AWS": "*"})
         else:
             service = "emr-serverless" if name == "JobRole" else "lambda"
-            assert principal["Service"] == f"{service}.amazonaws.com"
+            assert principal == {"Service": f"{service}.amazonaws.com"}
 
 
 def test_a_stage_can_name_who_may_discard() -> None:
@@ -215,7 +214,8 @@ def test_a_stage_can_name_who_may_discard() -> None:
     ann = f"arn:aws:iam::{ACCOUNT}:role/stewards"
     compiled = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", TrustedPrincipal=ann)
     (trust,) = statements(compiled.trust("CleanUpRole"))
-    assert (trust["Principal"], trust["Action"]) == ({"AWS": ann}, "sts:AssumeRole")
+    allowed = {"Effect": "Allow", "Principal": {"AWS": ann}, "Action": "sts:AssumeRole"}
+    assert trust == allowed
 
 
 def test_who_may_discard_can_change_nothing_else() -> None:

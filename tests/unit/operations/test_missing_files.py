@@ -8,6 +8,7 @@ from functions.model.notes.freshness import Freshness
 from functions.sweep import sweep
 from tests.fakes.deployment import ORDERS, TABLE
 from tests.fakes.job import rejected
+from tests.fakes.metrics import metrics_of
 from tests.fakes.scenario import KEY, Scenario
 
 _HOUR = 3600
@@ -50,6 +51,20 @@ def test_an_overdue_file_is_told_once_and_its_arrival_once(deployment: Scenario)
     assert look(deployment, 0) == [first, f"Came: {TABLE} got a file again"]
     assert len(look(deployment, 25)) == 2
     assert len(look(deployment, 2)) == 3
+
+
+def test_late_tables_are_counted_at_each_sweep(
+    deployment: Scenario, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The metric `Late` says how many tables are overdue now, also when none is."""
+
+    def late(hours: float) -> list[float]:
+        found = metrics_of(lambda: look(deployment, hours), capsys)
+        return [many for name, many, _ in found if name == "Late"]
+
+    look(deployment, 0)
+    assert late(25) == [0]
+    assert late(2) == late(2) == [1]
 
 
 def test_a_rejected_file_is_none(deployment: Scenario) -> None:

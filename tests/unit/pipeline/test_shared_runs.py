@@ -1,6 +1,5 @@
 """Shared runs: many files in one run, a verdict for each, each on main once."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -16,6 +15,7 @@ from tests.fakes.deployment import ORDERS, OTHER_TABLE, RETURNS, SETTINGS
 from tests.fakes.events import KEYS, Deliver, Land, SharedRunDies, Time
 from tests.fakes.job import Script, crashed, crashed_once, errored, passed, rejected, warned
 from tests.fakes.machine import tell
+from tests.fakes.metrics import metrics_of
 from tests.fakes.openings import A_TABLE
 from tests.fakes.openings import SHARED as FILES_IN_THE_QUEUE
 from tests.fakes.promises import check_promises
@@ -96,23 +96,22 @@ def test_a_run_that_ended_before_its_verdict_is_recorded_is_named(
 
 @pytest.mark.parametrize("state", [RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED])
 def test_a_run_that_dies_is_counted(
-    deployment: Scenario, capsys: pytest.CaptureFixture[str], state: RunState
+    deployment: Scenario,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    state: RunState,
 ) -> None:
     """The metric that an alarm watches counts the runs that did not end by success."""
+    monkeypatch.setenv("LAKEGATE_STAGE", "test")
     land(deployment, 1)
     deployment.deliver()
     (run,) = deployment.jobs.shared_runs()
     deployment.jobs.end(run, state)
-    run_ended(deployment.adapters, deployment.jobs.get(run))
-    lines = (json.loads(line) for line in capsys.readouterr().out.splitlines())
-    counted = [line for line in lines if "SharedRunsFailed" in line]
-    assert len(counted) == (state is not RunState.SUCCESS)
-    for line in counted:
-        assert (line["service"], line["stage"], line["SharedRunsFailed"]) == (
-            "lakegate",
-            "test",
-            [1],
-        )
+    ended = deployment.jobs.get(run)
+    found = metrics_of(lambda: run_ended(deployment.adapters, ended), capsys)
+    counted = [each for each in found if each[0] == "SharedRunsFailed"]
+    alarmed = ("SharedRunsFailed", 1, {"service": "lakegate", "stage": "test"})
+    assert counted == ([] if state is RunState.SUCCESS else [alarmed])
 
 
 def test_a_run_is_apart_from_tables_of_own_runs(deployment: Scenario) -> None:
