@@ -25,8 +25,8 @@ from functions.operations.decisions.failed import Outcome
 from functions.pipeline.outcome.reports import report_of
 from functions.telemetry import logger
 from lakegate import times
+from lakegate.diagnosis import BadCell, cell_of
 from lakegate.errors import LakegateError
-from lakegate.findings.diagnosis import BadCell, cell_of
 from lakegate.findings.failing_rows import BadRow, bad_rows
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any
 
 from lakegate.change import Effect
+from lakegate.diagnosis import Rename, WrongColumns
 from lakegate.errors import Permanent
-from lakegate.findings.diagnosis import Rename, WrongColumns
 from lakegate.landing import LandedObject, report_key
 from lakegate.text import load_json
 

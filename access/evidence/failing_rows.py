@@ -11,8 +11,8 @@ from functions.adapters.s3 import Missing
 from functions.model.ingestion import Ingestion
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
+from lakegate.diagnosis import HIDDEN, WHOLE, cell_told
 from lakegate.errors import LakegateError
-from lakegate.findings.diagnosis import HIDDEN, WHOLE, cell_told
 from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, AuditReport, CheckResult
 
 if TYPE_CHECKING:

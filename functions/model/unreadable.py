@@ -1,6 +1,6 @@
 """Unparseable cells: what becomes of their rows if the file is published anyway."""
 
-from lakegate.findings.diagnosis import cell_told
+from lakegate.diagnosis import cell_told
 from lakegate.report import READABLE, AuditReport
 
 _MOST = 3

@@ -19,8 +19,8 @@ from functions.notifications.failure_text import (
     how_to_look,
     reason_code,
 )
+from lakegate.diagnosis import cell_told
 from lakegate.findings import causes, failing_rows
-from lakegate.findings.diagnosis import cell_told
 from lakegate.report import AuditReport, CheckResult
 from lakegate.text import one_line, visible
 

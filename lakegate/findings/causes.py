@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lakegate.diagnosis import HIDDEN
 from lakegate.findings import failing_rows
-from lakegate.findings.diagnosis import HIDDEN
 from lakegate.report import READABLE, TIMES, CheckResult
 from lakegate.text import one_line
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from lakegate.findings.diagnosis import cell_told
+from lakegate.diagnosis import cell_told
 from lakegate.report import ADDRESS, PLACE, TIMES, CheckResult
 from lakegate.text import one_line
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS, SCHEMA_FORMATS
-from lakegate.findings.diagnosis import HIDDEN, BadCell
+from lakegate.diagnosis import HIDDEN, BadCell
 from spark_jobs.audit.places import told
 from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Source, Unreadable
 from spark_jobs.files.text.text_lines import collected

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from lakegate.diagnosis import place
 from lakegate.errors import LakegateError
-from lakegate.findings.diagnosis import place
 from spark_jobs.files.source import PLACE, Placed, Source
 from spark_jobs.files.text.text_lines import collected
 from spark_jobs.spark import jvm

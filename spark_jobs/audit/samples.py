@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from lakegate.findings.diagnosis import HIDDEN
+from lakegate.diagnosis import HIDDEN
 from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, CheckResult, Status
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.bad_cells import bad_cells

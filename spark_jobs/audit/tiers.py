@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.model import Contract
+from lakegate.diagnosis import HIDDEN
 from lakegate.drift import FEWEST, Baselines, baseline, comparable, deviation
-from lakegate.findings.diagnosis import HIDDEN
 from lakegate.report import Baseline, CheckResult, Tier
 from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.keys import of_files, tier_keys

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from lakegate.contract.checks import Check, Metric, Scope, Severity
 from lakegate.contract.model import Contract
+from lakegate.diagnosis import HIDDEN, WrongColumns
 from lakegate.findings import causes
-from lakegate.findings.diagnosis import HIDDEN, WrongColumns
 from lakegate.report import READABLE, CheckResult, Reason, Status, Tier, Verdict
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Measured, RowCounts

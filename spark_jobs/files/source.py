@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from lakegate.contract.columns import Column
-from lakegate.findings.diagnosis import WrongColumns
+from lakegate.diagnosis import WrongColumns
 from spark_jobs.schema.compare import Comparison
 from spark_jobs.schema.diagnosis import Finding
 

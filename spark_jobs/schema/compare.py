@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from lakegate.contract.columns import KEY, Column
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.properties import name_problem
-from lakegate.findings.diagnosis import WrongColumns
+from lakegate.diagnosis import WrongColumns
 from spark_jobs.schema.diagnosis import Finding, diagnose
 from spark_jobs.schema.differences import Difference, Kind, differences
 from spark_jobs.schema.masking import mask_names

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.settings import FLAT_FORMATS
-from lakegate.findings.diagnosis import Rename, WrongColumns
+from lakegate.diagnosis import Rename, WrongColumns
 
 _LIKELY = 0.6  # of two names that may mean one column
 _MOST_COMPARED = 100  # on each side: pairs take time

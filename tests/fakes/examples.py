@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
-from lakegate.findings.diagnosis import Rename, WrongColumns
+from lakegate.diagnosis import Rename, WrongColumns
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, DataFile, Reason, Status, Step, Verdict
 

@@ -15,8 +15,8 @@ import pytest
 
 import lakegate
 from access.deployment.checkout import ROOT
+from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
-from lakegate.findings.diagnosis import BadCell
 from lakegate.report import READABLE, AuditReport
 from tests.fakes.deployment import Deployment
 from tests.fakes.job import FAILED, ROWS, Script, passed, rejected

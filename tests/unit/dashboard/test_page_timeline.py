@@ -7,8 +7,8 @@ import pytest
 
 from dashboard.ingestion import Account, account, facts, rows, timeline, total
 from functions.model.ingestion import Ingestion, State
+from lakegate.diagnosis import BadCell
 from lakegate.findings import failing_rows
-from lakegate.findings.diagnosis import BadCell
 from lakegate.report import AuditReport, Status, Step
 from tests.fakes.deployment import Deployment
 from tests.fakes.examples import INGESTION, REPORT

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from lakegate.diagnosis import BadCell
 from lakegate.findings import failing_rows
-from lakegate.findings.diagnosis import BadCell
 from lakegate.findings.failing_rows import BadRow
 from lakegate.report import CheckResult, Status
 

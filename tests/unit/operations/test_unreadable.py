@@ -9,7 +9,7 @@ from functions.model.ingestion import State
 from functions.model.unreadable import must_run_again, named
 from functions.notifications.slack_buttons import Seen, buttons, modal
 from functions.operations.decisions.failed import publish_anyway, replay
-from lakegate.findings.diagnosis import BadCell
+from lakegate.diagnosis import BadCell
 from lakegate.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes.deployment import Known
 from tests.fakes.job import PASSED, Script, crashed

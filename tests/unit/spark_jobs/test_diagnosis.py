@@ -3,7 +3,7 @@
 import pytest
 
 from lakegate.contract.model import Contract, parse
-from lakegate.findings.diagnosis import WrongColumns
+from lakegate.diagnosis import WrongColumns
 from spark_jobs.audit import verdict
 from spark_jobs.files.text.csv import header
 from spark_jobs.files.text.header_clues import clues

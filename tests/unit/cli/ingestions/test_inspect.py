@@ -15,8 +15,8 @@ from access.tables.rows import Evidence
 from cli.ingestions.inspect import document, page
 from functions.model.ingestion import Ingestion
 from lakegate.contract.model import Contract, parse
+from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
-from lakegate.findings.diagnosis import BadCell
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, CheckResult, Status
 from tests.fakes.deployment import TABLE, Deployment
