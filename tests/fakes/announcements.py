@@ -12,7 +12,7 @@ class FakeAnnouncements:
         self.sent: list[Announcement] = []
         self.refreshes: list[Refresh] = []
 
-    def send(self, announcements: Iterable[Announcement | Refresh]) -> None:
+    def send(self, announcements: "Iterable[Announcement | Refresh]") -> None:
         """See AnnouncementQueue.send."""
         for each in announcements:
             if isinstance(each, Refresh):
