@@ -7,7 +7,7 @@ from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.shown_state import is_approved
 from functions.notifications.failure_text import failure_advice, is_gone
 
-_UNCHANGED = "Main is unchanged."
+_UNCHANGED = "Main is unchanged"
 
 
 def verdict(one: Ingestion) -> str:
@@ -21,8 +21,7 @@ def _sentences(one: Ingestion) -> Iterator[str]:
     elif one.state is State.PUBLISHED:
         yield from _published(one)
     else:
-        yield "Its rows are gone from main." if is_gone(one) else _UNCHANGED
-        yield _cause(one)
+        yield _unpublished(one)
         yield _rest(one)
 
 
@@ -30,8 +29,8 @@ def _in_flight(one: Ingestion) -> str:
     if one.turn:
         return "Main lost its rows, and they are being published again."
     if one.approval:
-        return f"{_UNCHANGED[:-1]} yet: {one.approval.by} approved it, and it is being published."
-    return f"{_UNCHANGED[:-1]} until its checks pass."
+        return f"{_UNCHANGED} yet: {one.approval.by} approved it, and it is being published."
+    return f"{_UNCHANGED} until its checks pass."
 
 
 def _published(one: Ingestion) -> Iterator[str]:
@@ -45,10 +44,11 @@ def _published(one: Ingestion) -> Iterator[str]:
         yield f"{count(many, 'check')} warned."
 
 
-def _cause(one: Ingestion) -> str:
-    """Return the reason as a sentence."""
-    words = " ".join(one.reason.message.split()) if one.reason else ""
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""
+def _unpublished(one: Ingestion) -> str:
+    """Return that main has none of its rows, and the reason, which may begin with a column."""
+    main = "Its rows are gone from main" if is_gone(one) else _UNCHANGED
+    words = " ".join(one.reason.message.split()).rstrip(".") if one.reason else ""
+    return f"{main}: {words}." if words else f"{main}."
 
 
 def _rest(one: Ingestion) -> str:

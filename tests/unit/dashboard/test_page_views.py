@@ -104,7 +104,7 @@ def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
     shown = everything(app)
     assert failed.reason_code in shown
     assert f"`{FAILED.id}`: `1 row`" in shown
-    assert "Main is unchanged. 1 of 2 checks failed: id.required. Drop a corrected file" in shown
+    assert "Main is unchanged: 1 of 2 checks failed: id.required. Drop a corrected file" in shown
     assert "checks passed" in [metric.label for metric in app.metric]
     assert [*app.dataframe[0].value.columns] == ["✗ id"]  # the cells that break the check
 

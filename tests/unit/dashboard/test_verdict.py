@@ -18,12 +18,12 @@ def test_a_rejection_says_that_main_is_unchanged_why_and_what_to_do() -> None:
     assert verdict(made.ingestion(bad)) == "Main is unchanged until its checks pass."
     made.settle()
     assert verdict(made.ingestion(bad)) == (
-        "Main is unchanged. 1 of 2 checks failed: id.required. Drop a corrected file, or correct "
+        "Main is unchanged: 1 of 2 checks failed: id.required. Drop a corrected file, or correct "
         "the contract and replay this one. If its rows are right as they are, publish it anyway. "
         "Discard it if it is not needed."
     )
     assert verdict(made.ingestion(broken)).startswith(
-        "Main is unchanged. The file's rows cannot be read. Drop a corrected file, or fix the cause"
+        "Main is unchanged: the file's rows cannot be read. Drop a corrected file, or fix the cause"
     )
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_left_to_do_after_a_discard() -> None:
     made.settle()
     discard(made.adapters, made.ingestion(bad), by="Ann")
     said = verdict(made.ingestion(bad))
-    assert said.startswith("Main is unchanged. ")
+    assert said.startswith("Main is unchanged: ")
     assert said.endswith("It was discarded by Ann; a replay reads it again.")
 
 
@@ -68,4 +68,4 @@ def test_rows_that_main_lost_are_not_called_unchanged() -> None:
     bad = made.land("shop/orders/bad.csv", script=rejected)
     made.settle()
     lost = replace(made.ingestion(bad), reason=Reason("WITHDRAWN", "main was set back"))
-    assert verdict(lost).startswith("Its rows are gone from main. Main was set back. Replay it")
+    assert verdict(lost).startswith("Its rows are gone from main: main was set back. Replay it")
