@@ -120,9 +120,7 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
         keep(page, "inbox-light")
         page.get_by_role("link", name=re.compile("evil")).first.click()
         expect(page).to_have_url(re.compile(f"/ingestion\\?id={visit.rejected.id}"))
-        expect(
-            page.get_by_text(re.compile("^Main is unchanged: amount"))
-        ).to_be_in_viewport()
+        expect(page.get_by_text(re.compile("^Main is unchanged: amount"))).to_be_in_viewport()
         expect(page.get_by_text("amount.invalidValues", exact=True).first).to_be_visible()
         expect(page.get_by_text("1 row", exact=True).first).to_be_visible()
         expect(
@@ -220,9 +218,7 @@ def test_a_replay_shows_the_new_contract_and_its_end(visit: Visit, gate: Gate) -
             expect(page.get_by_text("This page keeps itself up to date.")).to_be_visible()
             under_way = gate.submitted(visit.replayed.landed, attempt=2)
         gate.tell(under_way)
-        expect(
-            page.get_by_text(re.compile("^Main is unchanged: amount"))
-        ).to_be_visible()
+        expect(page.get_by_text(re.compile("^Main is unchanged: amount"))).to_be_visible()
         expect(page.get_by_text("This page keeps itself up to date.")).to_have_count(0)
 
 
