@@ -122,7 +122,8 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
         expect(page).to_have_url(re.compile(f"/ingestion\\?id={visit.rejected.id}"))
         expect(page.get_by_text(re.compile("^Main is unchanged: amount"))).to_be_in_viewport()
         expect(page.get_by_text("amount.invalidValues", exact=True).first).to_be_visible()
-        expect(page.get_by_text("1 row", exact=True).first).to_be_visible()
+        found = "1 row whose amount is not between 0 and 100"
+        expect(page.get_by_text(found, exact=True).first).to_be_visible()
         expect(
             page.get_by_role("heading", name=re.compile(r":red\[a\] \$x\$ <img"))
         ).to_be_visible()
