@@ -32,7 +32,6 @@ NOT_STARTED = (State.LANDED, State.BRANCHED)
 ALERTED = (State.REJECTED, State.ERRORED)
 ANNOUNCED = (State.PUBLISHED, *ALERTED)
 UNNEEDED = (State.PUBLISHED, State.IGNORED)  # their branches can be deleted
-_FAILED = (Status.FAIL, Status.ERROR)
 # The reasons of final states without a report, which may still come later.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
 _MOST_ACTIONS = 20
@@ -296,13 +295,6 @@ class Ingestion:
         changed = object.__new__(Ingestion)
         vars(changed).update(vars(self), **changes)
         return changed
-
-
-def cause_of(ingestion: Ingestion) -> tuple[str, ...]:
-    """Return the tables, the code of its reason and its failed checks; equal ones are one cause."""
-    code = ingestion.reason.code if ingestion.reason else ""
-    failed = (each["id"] for each in ingestion.checks if each["status"] in _FAILED)
-    return (*sorted(ingestion.tables), code, *sorted(failed))
 
 
 def landing(ingestion: Ingestion) -> tuple[str, str]:
