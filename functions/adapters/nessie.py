@@ -74,7 +74,8 @@ class Catalog:
         fewer entries.
         """
         self._main, self._page = main, page
-        self._path = f"/trees/{quote(main, safe='')}"
+        self._quoted = quote(main, safe="")
+        self._path = f"/trees/{self._quoted}"
         self._v2 = f"{uri}/api/v2"
         self._session = requests.Session()
         self._session.auth = self._bearer = Bearer(token)
@@ -182,9 +183,7 @@ class Catalog:
 
     def changed_tables(self, base: str, at: str) -> frozenset[str]:
         """Return the names of the tables (and views) that differ between two hashes."""
-        found = self._pages(
-            f"{self._path}@{base}/diff/{quote(self._main, safe='')}@{at}", "diffs", {}
-        )
+        found = self._pages(f"{self._path}@{base}/diff/{self._quoted}@{at}", "diffs", {})
         return frozenset(
             ".".join(each["key"]["elements"]) for each in found if not _is_namespace(each)
         )

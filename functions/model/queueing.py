@@ -1,4 +1,4 @@
-"""Which ingestions of a table wait, and for which others do: places in the queue of a table."""
+"""Places in the queue of a table: tell which ingestions wait there, and which go first."""
 
 from functions.model.ingestion import RETRIED, Ingestion, State
 

@@ -1,4 +1,4 @@
-"""Which steps are left for an ingestion: the sweep resumes it until none is."""
+"""Steps that are left for an ingestion: the sweep resumes it until none is."""
 
 from functions.model.ingestion import ALERTED, ANNOUNCED, UNNEEDED, WITHOUT_REPORT, Ingestion, State
 
