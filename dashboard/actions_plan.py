@@ -10,7 +10,7 @@ from difflib import unified_diff
 from enum import StrEnum
 
 from access.ingestions import outcomes
-from dashboard.formatting import code, count
+from dashboard.formatting import code
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model import unreadable
@@ -26,7 +26,7 @@ from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.start.contracts import contract_for
 from lakegate.errors import LakegateError, Permanent
 from lakegate.report import AuditReport
-from lakegate.text import visible
+from lakegate.text import count, visible
 
 _HASH, _MOST_LINES = 12, 12
 

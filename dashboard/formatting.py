@@ -75,11 +75,6 @@ def size(number: float) -> str:
     return f"{number:,.0f} {_SIZES[unit]}" if unit == 0 else f"{number:,.1f} {_SIZES[unit]}"
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """Return a number of things: `1 file`, `2,300 files`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def result(check: CheckResult) -> None:
     """Show the expected and the found value of a check, and its message."""
     with st.container(horizontal=True):

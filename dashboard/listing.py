@@ -6,11 +6,11 @@ from typing import TypeVar
 import streamlit as st
 
 from dashboard import formatting
-from dashboard.formatting import ago, code, count, tables
+from dashboard.formatting import ago, code, tables
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState, state_words
-from lakegate.text import one_line, visible
+from lakegate.text import count, one_line, visible
 from lakegate.times import duration, seconds
 
 AT_ONCE = 25

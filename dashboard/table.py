@@ -12,13 +12,14 @@ import duckdb
 
 from dashboard import charts
 from dashboard.charts import Span
-from dashboard.formatting import ago, count, size
+from dashboard.formatting import ago, size
 from functions.model.commits import Commit
 from functions.model.merge_commit import UPKEEP, Published, gains, published, tables
 from functions.model.notes.upkeep_note import UpkeepNote
 from lakegate import times
 from lakegate.contract.reading.service_levels import Expected
 from lakegate.report import Status
+from lakegate.text import count
 from lakegate.times import duration, seconds
 
 _CHECKS_DAYS = 30

@@ -18,7 +18,7 @@ from functions.settings import DigestSettings
 from functions.telemetry import logger, measured
 from functions.wiring import adapters
 from lakegate import times
-from lakegate.text import one_line
+from lakegate.text import count, one_line
 
 # Write the weekly digest: landed files, failures by cause, and pending decisions.
 
@@ -89,7 +89,8 @@ def _summary(landed: Sequence[IngestionSummary]) -> str:
     in_flight = sum(not brief.ended for brief in landed)
     ends += [f"{in_flight:,} in flight"] if in_flight else []
     return (
-        f"{_files(len(landed))} landed: {', '.join(ends)}. {_published(landed):,} rows published."
+        f"{count(len(landed), 'file')} landed: {', '.join(ends)}."
+        f" {_published(landed):,} rows published."
     )
 
 
@@ -104,18 +105,18 @@ def _by_table(landed: Sequence[IngestionSummary]) -> Iterable[str]:
         note = f", {failed:,} failed" if failed else ""
         rows = sum(brief.rows_for(table) for brief in briefs if brief.state is State.PUBLISHED)
         named = code(table[:_LONGEST] or "(no contract)")
-        yield f"{named} {_files(len(briefs))}, {rows:,} rows{note}"
+        yield f"{named} {count(len(briefs), 'file')}, {rows:,} rows{note}"
 
 
 def _by_cause(landed: Sequence[IngestionSummary]) -> Iterable[str]:
     causes = Counter(brief.reason_code or "?" for brief in landed if brief.state in ALERTED)
     for cause, files in causes.most_common():
-        yield f"{code(cause[:_LONGEST])} {_files(files)}"
+        yield f"{code(cause[:_LONGEST])} {count(files, 'file')}"
 
 
 def _by_batch(incomplete: Mapping[str, int]) -> Iterable[str]:
     for batch, files in incomplete.items():
-        yield f"{code(batch[:_LONGEST])} {_files(files)}"
+        yield f"{code(batch[:_LONGEST])} {count(files, 'file')}"
 
 
 def _waiting(waiting: Sequence[IngestionSummary], keep_days: int) -> list[Block]:
@@ -126,7 +127,7 @@ def _waiting(waiting: Sequence[IngestionSummary], keep_days: int) -> list[Block]
         f", {brief.state}{_since(brief)}, {_expiry(brief, keep_days)}: {code(brief.id)}"
         for brief in waiting[:_MOST]
     ]
-    head = f"*Waiting for a decision: {_files(len(waiting))}*, oldest first"
+    head = f"*Waiting for a decision: {count(len(waiting), 'file')}*, oldest first"
     return _list(head, lines, len(waiting))
 
 
@@ -156,10 +157,6 @@ def _list(head: str, lines: Iterable[str], count: int = 0) -> list[Block]:
 
 def _published(landed: Sequence[IngestionSummary]) -> int:
     return sum(brief.rows for brief in landed if brief.state is State.PUBLISHED)
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 def review(adapters: Adapters, channel: str) -> int:

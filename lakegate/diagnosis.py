@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from lakegate.text import count
+
 _MOST_NAMES = 10
 _MOST_OTHERS = 3
 _LONGEST_NAME, _LONGEST = 60, 1000
@@ -48,13 +50,13 @@ class WrongColumns:
 
     def _padded(self) -> Iterator[str]:
         if self.padded:
-            many = _count(len(self.padded), "header name has", "header names have")
+            many = count(len(self.padded), "header name has", "header names have")
             yield f"{many} spaces at an end: {_named(self.padded)}"
 
     def _missing(self) -> Iterator[str]:
         missing = [name for name in self.missing if name not in self.padded]
         if self._is_explained:
-            yield f"none of the contract's {_count(self.expected, 'column')} is found"
+            yield f"none of the contract's {count(self.expected, 'column')} is found"
         elif len(missing) == 1:
             yield f"column {_named(missing)} is missing{self._renamed(missing[0])}"
         elif missing:
@@ -78,7 +80,7 @@ class WrongColumns:
         others = [name for name in self.unexpected if name not in renamed]
         if self.places:
             where = ", ".join([*map(str, self.places[:_MOST_NAMES]), *_more(self.places)])
-            many = _count(len(self.places), "name of the header is", "names of the header are")
+            many = count(len(self.places), "name of the header is", "names of the header are")
             yield f"{many} not in the contract (numbers from the left: {where})"
         elif len(others) == 1:
             yield f"column {_named(others)} is not in the contract"
@@ -105,10 +107,6 @@ def _cut(name: str) -> str:
 
 def _more(every: Sequence[object], shown: int = _MOST_NAMES) -> list[str]:
     return [f"and {len(every) - shown:,} more"] if len(every) > shown else []
-
-
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def place(unit: str, number: int) -> str:

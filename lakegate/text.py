@@ -1,4 +1,4 @@
-"""Foreign text made safe to show: no character in it acts on a terminal, a log or a chat.
+"""Text for people: numbers of things, and foreign text made safe for a terminal, a log or a chat.
 
 Escape sequences recolour, hide and answer (ECMA-48); direction marks show a name in another order
 than it has (Unicode Standard Annex #9); half a surrogate pair cannot be written at all.
@@ -13,6 +13,11 @@ _HALVES = "\ud800-\udfff"
 _UNSEEN = re.compile(f"[\x00-\x08\x0b-\x1f{_ACTING}{_HALVES}]")
 _UNSEEN_OR_BREAK = re.compile(f"[\x00-\x1f{_ACTING}{_HALVES}]")
 _IN_JSON = re.compile(f"[{_ACTING}{_HALVES}]")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number of things: `1 file`, `2,300 files`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def visible(text: str) -> str:

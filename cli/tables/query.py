@@ -13,7 +13,7 @@ import typer
 from access.deployment.choice import find
 from cli.console import terminal
 from functions.model.commits import MAIN
-from lakegate.text import escaped_json, visible
+from lakegate.text import count, escaped_json, visible
 
 if TYPE_CHECKING:  # as duckdb and pyiceberg, it takes a second, which help does not need
     import pyarrow as pa
@@ -70,7 +70,7 @@ def print_csv(answer: "pa.RecordBatchReader") -> None:
         terminal.raw(_taken(text))
         write(row)
     terminal.raw(_taken(text))
-    terminal.err().print(_counted(many), style="dim")
+    terminal.err().print(count(many, "row"), style="dim")
 
 
 def _taken(text: io.StringIO) -> str:
@@ -79,10 +79,6 @@ def _taken(text: io.StringIO) -> str:
     text.seek(0)
     text.truncate()
     return visible(written) if sys.stdout.isatty() else written
-
-
-def _counted(many: int) -> str:
-    return f"{many:,} {'row' if many == 1 else 'rows'}"
 
 
 def print_table(answer: "pa.RecordBatchReader") -> None:
@@ -96,7 +92,7 @@ def print_table(answer: "pa.RecordBatchReader") -> None:
     # The others are not counted: that would read the whole table.
     more = next(every, None) is not None
     words = f"only the first {_MOST_ROWS} rows; --csv or --json prints all"
-    terminal.err().print(words if more else _counted(made.row_count), style="dim")
+    terminal.err().print(words if more else count(made.row_count, "row"), style="dim")
 
 
 def _is_number(kind: "pa.DataType") -> bool:

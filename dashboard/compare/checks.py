@@ -8,13 +8,12 @@ import streamlit as st
 
 from access.evidence.failing_rows import Finding, Question, evidence_of, inspection
 from dashboard import formatting
-from dashboard.formatting import count
 from dashboard.serve.session import Opened, show_error
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.findings import failing_rows
 from lakegate.report import AuditReport, CheckResult
-from lakegate.text import one_line, visible
+from lakegate.text import count, one_line, visible
 
 _MOST_ROWS = 100
 

@@ -8,7 +8,7 @@ from dashboard import actions, charts, formatting
 from dashboard.compare import checks, render
 from dashboard.compare.compare import knows_contract, load, shown_columns
 from dashboard.compare.figures import Column, Comparison
-from dashboard.formatting import code, count
+from dashboard.formatting import code
 from dashboard.ingestion import account
 from dashboard.serve.session import Opened, named, show_error
 from dashboard.verdict import verdict
@@ -18,7 +18,7 @@ from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
-from lakegate.text import one_line, visible
+from lakegate.text import count, one_line, visible
 
 _FIRST_COLUMNS = 12
 _UNKNOWN_CONTRACT = (

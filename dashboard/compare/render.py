@@ -20,8 +20,7 @@ from dashboard.compare.figures import (
     Profile,
     Side,
 )
-from dashboard.formatting import count
-from lakegate.text import one_line
+from lakegate.text import count, one_line
 
 _FILE, _MAIN = charts.BLUE, charts.GREY
 _ROUGH = (Origin.SAMPLE, Origin.ESTIMATE)

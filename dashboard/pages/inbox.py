@@ -6,12 +6,11 @@ import streamlit as st
 
 from access.ingestions.find import Wanted, still_waiting
 from dashboard import listing
-from dashboard.formatting import count
 from dashboard.serve.session import Opened, watch
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary
-from lakegate.text import one_line
+from lakegate.text import count, one_line
 
 EVERY_TABLE, _EVERYBODY = "All tables", "Everybody"
 _MOST = 200  # are read, and searched

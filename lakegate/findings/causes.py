@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lakegate.diagnosis import HIDDEN
 from lakegate.findings import failing_rows
 from lakegate.report import READABLE, TIMES, CheckResult
-from lakegate.text import one_line
+from lakegate.text import count, one_line
 
 if TYPE_CHECKING:  # whoever shows a report has no contract, and should not wait for it
     from lakegate.contract.checks import Check
@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # whoever shows a report has no contract, and should not wait
 _LONGEST, _MOST_CHECKS, _MOST_VALUES, _MOST_KEYS = 1000, 4, 3, 2
 _NO_ROWS, _OF_FILE, _ROW_COUNT = "0 rows", "file", "rowCount"
 _COLUMNS = "file.columns"
+_TOLD = ("found", "expected", "message")
 _OUTSIDE = {"<": "below", ">": "above", "<=": "not above", ">=": "not below"}
 
 
@@ -22,7 +23,7 @@ def sentence(failed: Sequence[CheckResult], checks: Mapping[str, "Check"]) -> st
     """Return what failed checks found, the first ones in full; `checks` are the contract's."""
     found = [_cause(each, checks.get(each.id)) for each in failed[:_MOST_CHECKS]]
     left = len(failed) - _MOST_CHECKS
-    more = [f"and {left:,} more failed check{'' if left == 1 else 's'}"] if left > 0 else []
+    more = [f"and {count(left, 'more failed check')}"] if left > 0 else []
     return one_line(", ".join(dict.fromkeys([*found, *more])))[:_LONGEST]
 
 
@@ -38,15 +39,12 @@ def finding(check: Mapping[str, Any]) -> str:
     if check.get("metric") == _ROW_COUNT:
         return _row_count(found, expected)
     if expected == _NO_ROWS and found != HIDDEN:
-        rows = _rows(many) if many else found
+        rows = count(many, "row") if many else found
         if message.startswith("rows "):
             return f"{rows} {_agreeing(message.removeprefix('rows '), many)}"
         return ": ".join(filter(None, (rows, message)))
     about = f" ({message})" if message else ""
     return f"{found}, expected {expected}{about}"
-
-
-_TOLD = ("found", "expected", "message")
 
 
 def _cause(check: CheckResult, rule: "Check | None") -> str:
@@ -63,7 +61,7 @@ def _cause(check: CheckResult, rule: "Check | None") -> str:
     words = _agreeing(rule.measure.removeprefix("rows "), check.counted)
     if rule.description and check.metric == "brokenRows":
         words = f"against “{rule.description}”"
-    return f"{_rows(check.counted)} {words}{allowed}"
+    return f"{count(check.counted, 'row')} {words}{allowed}"
 
 
 def _agreeing(words: str, many: int | None) -> str:
@@ -84,7 +82,8 @@ def _keys(check: CheckResult) -> str:
 
 def _values(check: CheckResult, rule: "Check") -> str:
     """Return the invalid values: `nights below 0 in 1 row`, `status 'Booked' (1)`."""
-    name, rows, bounds = ", ".join(check.columns), _rows(check.counted or 0), rule.values.bounds
+    name, bounds = ", ".join(check.columns), rule.values.bounds
+    rows = count(check.counted or 0, "row")
     if len(bounds) == 1 and " and " not in rule.values.wording:
         ((comparison, bound),) = bounds
         return f"{name} {_OUTSIDE[comparison]} {bound} in {rows}"
@@ -100,7 +99,3 @@ def _values(check: CheckResult, rule: "Check") -> str:
 def _single_values(check: CheckResult) -> Iterator[str]:
     for row in failing_rows.own_values(check):
         yield from (value for value in row.values() if value is not None)
-
-
-def _rows(many: int) -> str:
-    return f"{many:,} row{'' if many == 1 else 's'}"
