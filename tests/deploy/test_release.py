@@ -7,13 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from infra import release
+from infra.aws import stack_plan
+from infra.lambda_python import of_local_stack
+from infra.local import ministack, settings
 from infra.setup import deploy_environment
-from infra.versions import AVRO_JAR
+from infra.stage import Stage
+from infra.versions import AVRO_JAR, LAMBDA_PYTHON
 from lakegate.jobspec import LIBRARIES
+from lakegate.nessie_tokens import ROLES, SIGNING_KEY
+from tests.deploy.account import Account
 
-pytestmark = pytest.mark.deploy
+pytestmark = [pytest.mark.deploy, pytest.mark.stack]
+_STAGE = Stage("released", ministack.ACCOUNT, ministack.REGION)
+_BUCKET = "released-code"
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +65,47 @@ def test_templates_need_neither_sam_nor_this_checkout(built: Path) -> None:
     code = {"S3Bucket": {"Ref": "CodeBucket"}, "S3Key": {"Ref": "CodeKey"}}
     assert functions
     assert all(each["Properties"]["Code"] == code for each in functions)
+
+
+def test_cloudformation_alone_deploys_it(built: Path, account: Account) -> None:
+    """As docs/releases.md says: templates and code, and `rotate` makes the tokens with the key."""
+    if of_local_stack() != LAMBDA_PYTHON:
+        pytest.skip(f"the account here runs no function of Python {LAMBDA_PYTHON}")
+    _store_facts(account)
+    s3, stacks = account.client("s3"), account.client("cloudformation")
+    s3.create_bucket(Bucket=_BUCKET)
+    for name in ("lambda.zip", "lakegate.template.json"):
+        s3.upload_file(str(built / name), _BUCKET, name)
+    told = stack_plan.facts(release.application(), _STAGE)
+    told |= {"Stage": _STAGE.name, "CodeBucket": _BUCKET, "CodeKey": "lambda.zip"}
+    stacks.create_stack(
+        StackName=_STAGE.stack,
+        TemplateURL=f"{account.endpoint}/{_BUCKET}/lakegate.template.json",
+        Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in told.items()],
+        Capabilities=["CAPABILITY_IAM"],
+    )
+    stacks.get_waiter("stack_create_complete").wait(StackName=_STAGE.stack)
+
+    rotated = account.client("lambda").invoke(FunctionName=f"{_STAGE.stack}-rotate")
+
+    days = json.loads(rotated["Payload"].read())
+    assert days == dict.fromkeys(ROLES, pytest.approx(90, abs=0.1))
+
+
+def _store_facts(account: Account) -> None:
+    """Store the platform's facts, the job's release, the key, and a secret for each token."""
+    ssm, secrets = account.client("ssm"), account.client("secretsmanager")
+    facts = settings.facts({"nessie": "http://127.0.0.1:1"}) | {"job-release": "0.1.0"}
+    for name, value in facts.items():
+        ssm.put_parameter(Name=_STAGE.parameter(name), Value=value, Type="String")
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    secrets.create_secret(Name=_STAGE.token_secret(SIGNING_KEY), SecretString=key.decode())
+    for role in ROLES:
+        secrets.create_secret(Name=_STAGE.token_secret(role))
 
 
 def _billed(file: Path) -> set[tuple[str, str]]:
