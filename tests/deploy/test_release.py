@@ -41,8 +41,8 @@ def test_the_functions_bill_names_what_their_zip_has(built: Path) -> None:
 
 def test_the_jobs_bill_names_what_its_zips_have(built: Path) -> None:
     """The job has its libraries, the YAML of the functions, and a jar."""
-    extra = _billed(built / "job.cdx.json") - _installed(built / LIBRARIES)
-    assert {name for name, _ in extra} == {"pyyaml", AVRO_JAR.name}
+    extra = _billed(built / "job.cdx.json") ^ _installed(built / LIBRARIES)
+    assert {name for name, _ in extra} == {"pyyaml", _plain(AVRO_JAR.name)}
 
 
 def test_the_wheels_bill_names_what_it_needs(built: Path) -> None:
@@ -105,7 +105,7 @@ def _store_facts(account: Account) -> None:
     )
     secrets.create_secret(Name=_STAGE.token_secret(SIGNING_KEY), SecretString=key.decode())
     for role in ROLES:
-        secrets.create_secret(Name=_STAGE.token_secret(role))
+        secrets.create_secret(Name=_STAGE.token_secret(role), SecretString="none")
 
 
 def _billed(file: Path) -> set[tuple[str, str]]:
