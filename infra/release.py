@@ -56,9 +56,10 @@ def application() -> Template:
 
 def _bom(requirements: str, jars: Sequence[Jar] = ()) -> str:
     """Return a bill of materials (CycloneDX, JSON) of pinned packages and jars."""
-    tool = _TOOLS / "cyclonedx-py"
-    command = [tool, "requirements", "--output-reproducible", "--pyproject", "pyproject.toml", "-"]
-    made = json.loads(_run(command, requirements))
+    # It warns that a list of requirements does not say which of them needs which.
+    tool = [_TOOLS / "python", "-W", "ignore::UserWarning", "-m", "cyclonedx_py", "requirements"]
+    options = ["--output-reproducible", "--pyproject", "pyproject.toml", "-"]
+    made = json.loads(_run([*tool, *options], requirements))
     made["components"] += [_component(jar) for jar in jars]
     return json.dumps(made, indent=1)
 

@@ -84,7 +84,8 @@ def test_cloudformation_alone_deploys_it(built: Path, account: Account) -> None:
         Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in told.items()],
         Capabilities=["CAPABILITY_IAM"],
     )
-    stacks.get_waiter("stack_create_complete").wait(StackName=_STAGE.stack)
+    ready = stacks.get_waiter("stack_create_complete")
+    ready.wait(StackName=_STAGE.stack, WaiterConfig={"Delay": 1, "MaxAttempts": 600})
 
     rotated = account.client("lambda").invoke(FunctionName=f"{_STAGE.stack}-rotate")
 
