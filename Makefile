@@ -46,7 +46,7 @@ test-unit: setup ## Run the tests that need no Java and no server
 # In an environment of their own, as these tools pin much of what they need.
 test-integrations: setup ## Run the sensors in the real Airflow and Dagster, installed for it alone
 	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-integrations
-	@.venv/bin/uv pip sync --quiet --python .venv-integrations/bin/python requirements-integrations.txt
+	@.venv/bin/uv pip sync --quiet --python .venv-integrations/bin/python requirements/integrations.txt
 	@AIRFLOW_HOME="$(CURDIR)/.venv-integrations/airflow" .venv-integrations/bin/python -m pytest \
 		--confcutdir tests/integrations tests/integrations
 
@@ -70,7 +70,7 @@ check: setup ## Lint, check the formatting, the directions of imports and the ty
 	@.venv/bin/mypy
 
 audit: deploy-tools ## Look up known vulnerabilities of all pinned packages
-	@for lock in requirements*.txt; do \
+	@for lock in requirements.txt requirements/*.txt; do \
 		echo "$$lock"; .venv-deploy/bin/pip-audit --strict --disable-pip --require-hashes \
 		--progress-spinner off --requirement $$lock || exit 1; \
 	done
@@ -80,7 +80,7 @@ audit: deploy-tools ## Look up known vulnerabilities of all pinned packages
 scan: deploy-tools ## Scan the templates and GitHub's workflows for insecure settings
 	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-scan
 	@.venv/bin/uv pip sync --quiet --python .venv-scan/bin/python --only-binary :all: \
-		--require-hashes requirements-scan.txt
+		--require-hashes requirements/scan.txt
 	@.venv/bin/python -m pytest tests/scans
 
 format: setup ## Format the code and fix lint errors that can be fixed
@@ -93,7 +93,7 @@ bench-append: setup ## Time an ingestion beside a plain append of the same file
 bench-audit: setup ## Time the audit beside Great Expectations and cuallee, installed for it alone
 	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-bench
 	@.venv/bin/uv pip sync --quiet --python .venv-bench/bin/python \
-		requirements-dev.txt requirements-bench.txt
+		requirements/dev.txt requirements/bench.txt
 	@.venv-bench/bin/python -m benchmarks.audit
 
 bench-keys: setup ## Time a key that must be unique in the whole table, beside grouping it
@@ -141,16 +141,16 @@ LOCK = .venv/bin/uv pip compile --quiet --generate-hashes --no-annotate --no-emi
 lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest versions)
 	@mkdir -p build
 	@.venv/bin/python -m infra.versions > build/versions.txt
-	@$(LOCK) 3.11 pyproject.toml --group dev -c build/versions.txt -o requirements-dev.txt
-	@$(LOCK) 3.13 --group functions -c requirements-dev.txt -o requirements.txt
-	@$(LOCK) 3.11 --group job -c requirements-dev.txt -o requirements-job.txt
-	@$(LOCK) 3.11 --group build -c requirements-dev.txt -o requirements-build.txt
-	@$(LOCK) 3.11 --group bench -c requirements-dev.txt -o requirements-bench.txt
+	@$(LOCK) 3.11 pyproject.toml --group dev -c build/versions.txt -o requirements/dev.txt
+	@$(LOCK) 3.13 --group functions -c requirements/dev.txt -o requirements.txt
+	@$(LOCK) 3.11 --group job -c requirements/dev.txt -o requirements/job.txt
+	@$(LOCK) 3.11 --group build -c requirements/dev.txt -o requirements/build.txt
+	@$(LOCK) 3.11 --group bench -c requirements/dev.txt -o requirements/bench.txt
 	@$(LOCK) 3.11 pyproject.toml --extra airflow --extra dagster --group integrations \
-		-o requirements-integrations.txt
-	@$(LOCK) 3.11 --group deploy -o requirements-deploy.txt
-	@$(LOCK) 3.11 --group scan -o requirements-scan.txt
-	@$(LOCK) 3.13 --group ministack -c build/versions.txt -o requirements-ministack.txt
+		-o requirements/integrations.txt
+	@$(LOCK) 3.11 --group deploy -o requirements/deploy.txt
+	@$(LOCK) 3.11 --group scan -o requirements/scan.txt
+	@$(LOCK) 3.13 --group ministack -c build/versions.txt -o requirements/ministack.txt
 
 clean: ## Remove built files; keep the jars, which all clones share
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi

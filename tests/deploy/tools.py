@@ -15,10 +15,7 @@ from infra.template import read
 from tests.deploy.bare import ROOT, STAGE, Cloud
 
 FIRST = "npm run deploy -- --stage local --own-platform"
-_FILES = (
-    *("template.yaml", "serverless.yml", "package.json"),
-    *("requirements.txt", "requirements-job.txt"),
-)
+_FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 # These disable telemetry and update checks, and make osls poll more often than every 5 s.
 _ENVIRONMENT = {
     "SAM_CLI_TELEMETRY": "0",
@@ -42,7 +39,7 @@ class Checkout:
     def of(cls, cloud: Cloud, root: Path) -> "Checkout":
         """Return a copy of this checkout under `root`, with the settings that the cloud needs."""
         package.build(ROOT, print, processors=package.architecture({}))
-        for name in (*_packages(), "contracts", "build"):
+        for name in (*_packages(), "contracts", "requirements", "build"):
             shutil.copytree(ROOT / name, root / name)
         for name in _FILES:
             shutil.copy(ROOT / name, root / name)

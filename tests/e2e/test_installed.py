@@ -49,7 +49,7 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     _uv(*build.replace("build/wheel", str(home)).split())
     _uv("venv", "--python", found.stdout.strip(), str(home / "venv"))
     (wheel,) = home.glob("*.whl")
-    python, pins = str(home / "venv/bin/python"), str(ROOT / "requirements-dev.txt")
+    python, pins = str(home / "venv/bin/python"), str(ROOT / "requirements/dev.txt")
     _uv("pip", "install", "--python", python, "-c", pins, str(wheel))
     return home / "venv/bin/lakegate"
 

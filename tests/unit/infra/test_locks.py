@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-LOCKS = sorted(ROOT.glob("requirements*.txt"))
+LOCKS = sorted((ROOT / "requirements.txt", *ROOT.glob("requirements/*.txt")))
 _PINNED = re.compile(
     r"[A-Za-z0-9._-]+(\[[a-z0-9,_-]+\])?==[^ ;]+( *;[^\\]+?)?( +--hash=sha256:[0-9a-f]{64})+ *"
 )

