@@ -16,6 +16,7 @@ from lakegate.report import AuditReport, CheckResult, Status, Tier
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.audit.samples import with_samples
+from spark_jobs.changes.restore import Restoration
 from spark_jobs.changes.retract import Removal, removal_of, statement_for
 from spark_jobs.files.open import Source
 from spark_jobs.lake.nessie_branch import Branch
@@ -218,7 +219,8 @@ def _check_target(target: Any, table: str) -> None:
         raise Permanent("BAD_STATEMENT", message)
 
 
-_BEFORE, _AFTER = "main", "audited"  # catalogs; statements may read the first one
+# Catalogs; statements may read the first one.
+_BEFORE, _AFTER, _RESTORED = "main", "audited", "restored"
 _MERGED = "spark.merge-into.num-target-rows-"
 
 
@@ -235,10 +237,10 @@ def make_change(
     with meter.step("change"):
         before = _at(run, _BEFORE, spec.base_hash)
         statement = _statement(before, storage)
-        updated = _changed(before, statement)
+        moved = _changed(before, statement)
         audited_hash = branch.own_commit(spec.base_hash)  # of two, one may repeat the change
         after = _at(run, _AFTER, audited_hash)
-        effect = _effect(after, statement, updated, before.written)
+        effect = _effect(after, statement, moved, before.written)
     with meter.step("audit"):
         results = (has_effect(effect), *judge(after, before))
     with meter.step("samples"):
@@ -268,7 +270,7 @@ def _at(run: Run, catalog: str, at: str) -> WholeTable:
     return WholeTable(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
 
 
-def _statement(before: WholeTable, storage: Storage) -> Statement | Removal:
+def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Restoration:
     there = {name.lower() for name in before.rows.columns}
     columns = before.contract.columns
     if missing := [c.name for c in columns if c.name.lower() not in there]:
@@ -276,6 +278,8 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal:
         raise Permanent("TABLE_MISMATCH", message)
     before.spark.catalog.setCurrentCatalog(CATALOG)
     change = storage.change()
+    if change.restores:
+        return Restoration.of(_at(before, _RESTORED, change.restores).table, before.table)
     if not change.retracts:
         return read_statement(before.spark, change)
     if sql := statement_for(change, before.contract, before.rows):
@@ -283,16 +287,23 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal:
     return removal_of(change, storage.report(before.spec.earlier_report))
 
 
-def _changed(run: Run, statement: Statement | Removal) -> int:
-    """Execute the statement once; return how many rows an UPDATE changes."""
-    spark, ingestion = run.spark, run.spec.ingestion
+def _changed(run: Run, statement: Statement | Removal | Restoration) -> tuple[int, int]:
+    """Execute the statement once; return how many rows an UPDATE or a restoration moves.
+
+    These are the rows added and removed; of others the table tells them.
+    """
+    spark, ingestion, moved = run.spark, run.spec.ingestion, (0, 0)
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
     try:
-        if isinstance(statement, Removal):
-            statement.execute(spark, _writable(run), ingestion)
-            return 0
-        updated = sql_parser.rows_to_update(spark, statement.plan) if statement.is_update else 0
-        spark.sql(statement.text)
+        if isinstance(statement, Statement):
+            updated = sql_parser.rows_to_update(spark, statement.plan) if statement.is_update else 0
+            moved = updated, updated
+            spark.sql(statement.text)
+        else:
+            table = _writable(run)
+            if isinstance(statement, Restoration):
+                moved = statement.moved(spark, table)
+            statement.execute(spark, table, ingestion)
     except jvm.JavaError as error:
         otherwise = "BAD_STATEMENT" if jvm.is_refusal(error) else ""
         explained = explain(error, "the statement could not be executed", otherwise)
@@ -300,7 +311,7 @@ def _changed(run: Run, statement: Statement | Removal) -> int:
             message = f"Spark refuses the statement: {jvm.short_message(error)}"
             raise Permanent(otherwise, message) from error
         raise masked(explained, run.contract) from error
-    return updated
+    return moved
 
 
 def _writable(run: Run) -> Any:
@@ -308,19 +319,26 @@ def _writable(run: Run) -> Any:
     return iceberg.find_iceberg_table(run.spark, table_name(run.contract.table))
 
 
-def _effect(after: WholeTable, statement: Statement | Removal, updated: int, before: int) -> Effect:
-    """Return how many rows were added and removed; for a MERGE Spark counts them."""
+def _effect(
+    after: WholeTable,
+    statement: Statement | Removal | Restoration,
+    moved: tuple[int, int],
+    before: int,
+) -> Effect:
+    """Return how many rows were added and removed; `moved` is what is known already.
+
+    For a MERGE Spark counts them.
+    """
+    added, removed = moved
     if isinstance(statement, Removal):
-        added, removed = 0, before - after.written
-    elif statement.is_update:
-        added = removed = updated
-    elif statement.is_merge:
+        removed = before - after.written
+    elif isinstance(statement, Statement) and statement.is_merge:
         counted = iceberg.summary(after.table)
         updated = int(counted.get(f"{_MERGED}updated", 0))
         added = int(counted.get(f"{_MERGED}inserted", 0)) + updated
         removed = int(counted.get(f"{_MERGED}deleted", 0)) + updated
-    else:
-        added, removed = 0, before - after.written
+    elif isinstance(statement, Statement) and not statement.is_update:
+        removed = before - after.written
     if before - removed + added != after.written:
         message = (
             f"of {before:,} rows {removed:,} were removed and {added:,} added, but there are "

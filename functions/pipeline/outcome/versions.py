@@ -12,6 +12,7 @@ from functions.model.commits import MAIN, NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.merge_commit import commit_of, may_remove_files
 from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.outcome.restorations import undoing
 from functions.telemetry import logger
 from lakegate import times
 from lakegate.change import retraction
@@ -113,9 +114,14 @@ def retraction_of(adapters: Adapters, published: Ingestion) -> Ingestion | None:
 
 
 def is_retracted(adapters: Adapters, published: Ingestion) -> bool:
-    """Return whether main removed the rows of a published file on request since."""
+    """Return whether main removed the rows of a published file on request since.
+
+    They were retracted, or the table was restored to before that file.
+    """
     request = retraction_of(adapters, published)
-    return request is not None and is_on_main(adapters, request)
+    if request is not None and is_on_main(adapters, request):
+        return True
+    return undoing(adapters, published) is not None
 
 
 def is_on_main(adapters: Adapters, version: Ingestion) -> bool:

@@ -9,6 +9,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.outcome.finish import delete_replaced, end, end_published
 from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.outcome.restorations import require_unmoved
 from functions.pipeline.start.contracts import Hidden, with_terms
 from functions.pipeline.start.landing_order import must_be_held
 from functions.pipeline.start.shared_runs import is_small, may_share, queue, reaches
@@ -50,6 +51,8 @@ def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
         if not known.revision:
             known = adapters.ledger.save(known)  # first, so that no branch has no ingestion
         branched = _create_branch(adapters, _left_alone(known))
+        if branched.change:
+            require_unmoved(adapters, branched.change, branched.base_hash)
     except Permanent as error:
         return end(adapters, known, State.ERRORED, Reason(error.code, error.message))
     return branched if branched.ended else _start_job(adapters, branched)
