@@ -51,8 +51,6 @@ def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
         if not known.revision:
             known = adapters.ledger.save(known)  # first, so that no branch has no ingestion
         branched = _create_branch(adapters, _left_alone(known))
-        if branched.change:
-            require_unmoved(adapters, branched.change, branched.base_hash)
     except Permanent as error:
         return end(adapters, known, State.ERRORED, Reason(error.code, error.message))
     return branched if branched.ended else _start_job(adapters, branched)
@@ -152,6 +150,8 @@ def _create_branch(adapters: Adapters, known: Ingestion) -> Ingestion:
 
 def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     try:
+        if ingestion.change:
+            require_unmoved(adapters, ingestion.change, ingestion.base_hash)
         run = adapters.jobs.start(_job_spec(adapters, ingestion))
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
