@@ -1,7 +1,7 @@
 """`lakegate restore`: give a table the rows that it had at an earlier commit of main."""
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from access.deployment.choice import find
 from access.deployment.deployment import Deployment
+from access.evidence.failing_rows import Concealment
 from access.ingestions.follow import TrackedIngestion
 from cli.console import audit, terminal
 from cli.console.options import Seconds, Wait, Yes, confirm, since
@@ -18,6 +19,7 @@ from functions.model.commits import MAIN
 from functions.operations.decisions.restore import Undo, is_commit, undo
 from functions.operations.decisions.restore import restore as request
 from functions.pipeline.start.intake import require_name
+from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
 from lakegate.text import count
@@ -72,11 +74,10 @@ def restore(
 def _rows(deployment: Deployment, wanted: Undo) -> "Difference":
     """Return the rows that come and go. Raise LakegateError if there are none."""
     # a second to import, which no other command waits for
-    from access.evidence.failing_rows import Concealment
     from access.tables.difference import difference
 
     contracts = (stored.contract for stored in deployment.adapters().lake.contracts())
-    hides = Concealment.by(each for each in contracts if each.table == wanted.table).hides
+    hides = _hidden([each for each in contracts if each.table == wanted.table])
     readers = (deployment.reader(f"{MAIN}@{each.hash}") for each in (wanted.to, wanted.last))
     then, now = (reader.opened(wanted.table) for reader in readers)
     with then as old, now as new:
@@ -85,6 +86,14 @@ def _rows(deployment: Deployment, wanted: Undo) -> "Difference":
         message = f"{wanted.table} has the same rows as at commit {wanted.to.hash[:ID_PART]}"
         raise LakegateError("NOTHING_TO_RESTORE", f"{message}\nNothing is to be done.")
     return found
+
+
+def _hidden(contracts: Sequence[Contract]) -> Callable[[str], bool]:
+    """Return which columns the contract of the table hides: it must declare what is shown."""
+    concealment = Concealment.by(contracts)
+    columns = (column for each in contracts for column in (*each.columns, *each.provenance.columns))
+    known = {column.name.lower() for column in columns}
+    return lambda name: name.lower() not in known or concealment.hides(name)
 
 
 def _shown(wanted: Undo, found: "Difference") -> Iterator[RenderableType]:

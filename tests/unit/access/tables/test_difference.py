@@ -16,7 +16,7 @@ from tests.fakes.iceberg import iceberg_table
 SCHEMA = Schema(
     NestedField(1, "Id", LongType()),
     NestedField(2, "x", DoubleType()),
-    NestedField(3, "Tags", ListType(4, StringType())),
+    NestedField(3, "Tags", ListType(4, StringType(), element_required=False)),
 )
 
 
