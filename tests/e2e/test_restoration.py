@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
+from lakegate.landing import ingestion_id
 from tests.e2e.conftest import Gate, contract
 from tests.e2e.test_bad_input import parquet
 
@@ -14,7 +15,8 @@ pytestmark = pytest.mark.stack
 TABLE, STRICT = "restored.orders", "restored.strict"
 KEYED = contract(TABLE, "parquet").replace("unique: true", "primaryKey: true")
 KEYED = KEYED.replace("schema:", "  - {property: writeMode, value: upsert}\nschema:")
-SECRET = KEYED.replace("physicalType: double", "classification: restricted, physicalType: double")
+HIDDEN = "classification: restricted\n        physicalType: double"
+SECRET = KEYED.replace("physicalType: double", HIDDEN)
 
 
 def run(*arguments: str, code: int = 0) -> str:
@@ -40,7 +42,8 @@ def test_an_upsert_is_undone_and_that_is_undone(gate: Gate) -> None:
     """The rows of before an upsert come back, and then those of after it; both are told."""
     gate.put_contract(KEYED)
     first = published(gate, "restored/orders/1.parquet", id=[1, 2], amount=[1.0, 2.0])
-    second = published(gate, "restored/orders/2.parquet", id=[2, 3], amount=[20.0, 3.0])
+    upsert = gate.drop("restored/orders/2.parquet", parquet(id=[2, 3], amount=[20.0, 3.0]))
+    second = gate.end(upsert).merge_hash
     told = ("--by", "Ann", "--reason", "a bad load")
 
     seen = words(run("restore", TABLE, "--to", first[:12], "--dry-run"))
@@ -53,7 +56,8 @@ def test_an_upsert_is_undone_and_that_is_undone(gate: Gate) -> None:
     id_ = next(line for line in output.splitlines() if "restoration of" in line).split()[0]
     log = words(run("log", TABLE))
     assert f"Restore {TABLE} to {first[:12]}, 1 rows added, 2 removed, by Ann: a bad load" in log
-    assert f"RESTORE {first}" in words(run("show", id_)).replace("\n", "")
+    assert f"RESTORE {first}" in run("show", id_)
+    assert f"Restore {TABLE} to" in run("trace", ingestion_id(upsert), code=1)
     assert "RESTORE" in run("trace", TABLE, "--where", "id = 2")
     assert reconciled(gate.adapters, TABLE, thorough=True).problems == ()
 
