@@ -156,9 +156,8 @@ def _undone(deployment: Deployment) -> set[str]:
     until: dict[str, str] = {}
     undone = set[str]()
     for commit in deployment.catalog.log():
+        until = {table: to for table, to in until.items() if to != commit.hash}
         for table in merge_commit.tables(commit):
-            if commit.hash == until.get(table):
-                del until[table]
             for each in merge_commit.published(commit):
                 change = each.change(table)
                 if table in until:

@@ -4,6 +4,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
@@ -18,7 +20,8 @@ from lakegate.landing import LandedObject
 from tests.fakes.deployment import OTHER_TABLE, TABLE
 from tests.fakes.faults import ProcessDied, When
 from tests.fakes.job import ROWS, Script, passed, rejected
-from tests.fakes.promises import publishing, unwatched
+from tests.fakes.others import rows_of
+from tests.fakes.promises import check_promises, publishing, unwatched
 from tests.fakes.scenario import KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -285,3 +288,33 @@ def test_other_changes_restore_nothing() -> None:
         assert (change.restores, change.replaces) == ("", "")
     both = restoration(TABLE, "a" * 64, "b" * 64)
     assert (both.restores, both.replaces, both.retracts) == ("a" * 64, "b" * 64, "")
+
+
+STEPS = st.lists(st.one_of(st.just("file"), st.just("change"), st.integers(0, 9)), max_size=7)
+
+
+@given(STEPS)
+def test_the_table_is_what_it_was_at_the_commit(steps: list[str | int]) -> None:
+    """Whatever came since, a restoration brings back exactly the rows of then.
+
+    A file counts as undone if and only if its rows are gone.
+    """
+    deployment = Scenario()
+    known = [deployment.ended(KEY)]
+    commits = [known[0].merge_hash]
+    for number, step in enumerate(steps):
+        if step == "file":
+            known.append(deployment.ended(f"shop/orders/{number}.parquet"))
+        elif step == "change":
+            deployment.end_of(deployment.change(number))
+        else:
+            to = commits[int(step) % len(commits)]
+            with suppress(LakegateError):  # nothing has changed since
+                assert restored(deployment, to).state is State.PUBLISHED
+            assert rows_of(deployment.catalog, "main") == rows_of(deployment.catalog, to)
+        commits.append(deployment.catalog.head("main"))
+    there = files(deployment)
+    for file in known:
+        is_there = any(file.landed.uri in each for each in there)
+        assert is_there is (undoing(deployment.adapters, file) is None)
+    check_promises(deployment)
