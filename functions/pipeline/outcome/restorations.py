@@ -1,7 +1,5 @@
 """Restorations: a table's rows go back to those of an earlier commit, in place of all since."""
 
-from collections.abc import Iterator
-
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
 from functions.model.commits import Commit
@@ -9,6 +7,7 @@ from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import published, tables
 from lakegate.change import Change
 from lakegate.errors import Permanent
+from lakegate.landing import ID_PART
 
 
 def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
@@ -23,15 +22,14 @@ def require_unmoved(adapters: Adapters, change: Change, at: str) -> None:
             adapters.catalog.metadata(each, change.table) for each in (change.replaces, at)
         )
     except UnknownBranch as gone:
-        message = f"main lost a commit of the restoration: {gone.message}"
-        raise Permanent("TABLE_MOVED", f"{message}\n{_again(change)}") from gone
+        raise _moved(change, f"main lost a commit of the restoration ({gone.message})") from gone
     if seen != found:
-        message = f"{change.table} changed on main since the rows to lose were shown"
-        raise Permanent("TABLE_MOVED", f"{message}\n{_again(change)}")
+        raise _moved(change, f"{change.table} changed on main since the rows to lose were shown")
 
 
-def _again(change: Change) -> str:
-    return f"Look again: `lakegate restore {change.table} --to {change.restores}`"
+def _moved(change: Change, why: str) -> Permanent:
+    again = f"lakegate restore {change.table} --to {change.restores[:ID_PART]}"
+    return Permanent("TABLE_MOVED", f"{why}: look again by `{again}`")
 
 
 def undoing(adapters: Adapters, ingestion: Ingestion) -> Commit | None:
@@ -57,11 +55,6 @@ def undoing(adapters: Adapters, ingestion: Ingestion) -> Commit | None:
 
 def _restored(commit: Commit, table: str) -> str:
     """Return the commit to which a commit restored the table, "" for others."""
-    return next(_targets(commit, table), "")
-
-
-def _targets(commit: Commit, table: str) -> Iterator[str]:
-    for each in published(commit):
-        change = each.change(table) if table in tables(commit) else None
-        if change and change.restores:
-            yield change.restores
+    named = published(commit) if table in tables(commit) else ()
+    changes = filter(None, (each.change(table) for each in named))
+    return next((change.restores for change in changes if change.restores), "")
