@@ -237,7 +237,7 @@ def make_change(
     with meter.step("change"):
         before = _at(run, _BEFORE, spec.base_hash)
         statement = _statement(before, storage)
-        moved = _changed(before, statement)
+        moved = _changed(before, statement, branch)
         audited_hash = branch.own_commit(spec.base_hash)  # of two, one may repeat the change
         after = _at(run, _AFTER, audited_hash)
         effect = _effect(after, statement, moved, before.written)
@@ -287,23 +287,26 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Re
     return removal_of(change, storage.report(before.spec.earlier_report))
 
 
-def _changed(run: Run, statement: Statement | Removal | Restoration) -> tuple[int, int]:
+def _changed(
+    run: Run, statement: Statement | Removal | Restoration, branch: Branch
+) -> tuple[int, int] | None:
     """Execute the statement once; return how many rows an UPDATE or a restoration moves.
 
-    These are the rows added and removed; of others the table tells them.
+    These are the rows added and removed; None where the table tells it.
     """
-    spark, ingestion, moved = run.spark, run.spec.ingestion, (0, 0)
+    spark, ingestion = run.spark, run.spec.ingestion
+    moved: tuple[int, int] | None = None
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
     try:
         if isinstance(statement, Statement):
-            updated = sql_parser.rows_to_update(spark, statement.plan) if statement.is_update else 0
-            moved = updated, updated
+            if statement.is_update:
+                moved = (sql_parser.rows_to_update(spark, statement.plan),) * 2
             spark.sql(statement.text)
+        elif isinstance(statement, Restoration):
+            moved = statement.moved(spark, _writable(run))
+            statement.execute(spark, branch, run.spec)
         else:
-            table = _writable(run)
-            if isinstance(statement, Restoration):
-                moved = statement.moved(spark, table)
-            statement.execute(spark, table, ingestion)
+            statement.execute(spark, _writable(run), ingestion)
     except jvm.JavaError as error:
         otherwise = "BAD_STATEMENT" if jvm.is_refusal(error) else ""
         explained = explain(error, "the statement could not be executed", otherwise)
@@ -322,23 +325,22 @@ def _writable(run: Run) -> Any:
 def _effect(
     after: WholeTable,
     statement: Statement | Removal | Restoration,
-    moved: tuple[int, int],
+    moved: tuple[int, int] | None,
     before: int,
 ) -> Effect:
-    """Return how many rows were added and removed; `moved` is what is known already.
+    """Return how many rows were added and removed, `moved` if that is known.
 
     For a MERGE Spark counts them.
     """
-    added, removed = moved
-    if isinstance(statement, Removal):
-        removed = before - after.written
+    if moved:
+        added, removed = moved
     elif isinstance(statement, Statement) and statement.is_merge:
         counted = iceberg.summary(after.table)
         updated = int(counted.get(f"{_MERGED}updated", 0))
         added = int(counted.get(f"{_MERGED}inserted", 0)) + updated
         removed = int(counted.get(f"{_MERGED}deleted", 0)) + updated
-    elif isinstance(statement, Statement) and not statement.is_update:
-        removed = before - after.written
+    else:
+        added, removed = 0, before - after.written
     if before - removed + added != after.written:
         message = (
             f"of {before:,} rows {removed:,} were removed and {added:,} added, but there are "

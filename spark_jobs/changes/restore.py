@@ -14,8 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.errors import Permanent
+from lakegate.jobspec import JobSpec
 from spark_jobs.changes.compact import data_files, exact_text
+from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.spark import iceberg
+from spark_jobs.spark.iceberg import table_name
 from spark_jobs.write.append import INGESTION
 
 
@@ -44,17 +47,30 @@ class Restoration:
             [had[path] for path in sorted(had.keys() - has.keys())],
         )
 
-    def execute(self, spark: SparkSession, table: Any, ingestion: str) -> None:
-        """Exchange the rows in one commit, which names the change's ingestion."""
+    def execute(self, spark: SparkSession, branch: Branch, spec: JobSpec) -> None:
+        """Exchange the table's rows in one commit, which names the change's ingestion.
+
+        They are appended first, in the table's layout and order; what is committed then is that
+        append's data files, on the branch as it was before.
+        """
+        name = table_name(spec.table)
+        new = self._appended(spark, name)
+        branch.reset(spec.base_hash)
+        table: Any = iceberg.find_iceberg_table(spark, name)
         overwrite = table.newOverwrite()
-        overwrite.set(INGESTION, ingestion)
+        overwrite.set(INGESTION, spec.ingestion)
         for scan in self.lost:
             overwrite.deleteFile(scan.file())
-        if self.regained:
-            rows = iceberg.rows_in(spark, table, self.regained)
-            for file in iceberg.written_apart(spark, table, rows):
-                overwrite.addFile(file)
+        for file in new:
+            overwrite.addFile(file)
         overwrite.commit()
+
+    def _appended(self, spark: SparkSession, name: str) -> list[Any]:
+        if not self.regained:
+            return []
+        table = iceberg.find_iceberg_table(spark, name)
+        iceberg.rows_in(spark, table, self.regained).writeTo(name).append()
+        return iceberg.added_files(iceberg.find_iceberg_table(spark, name))
 
     def moved(self, spark: SparkSession, table: Any) -> tuple[int, int]:
         """Return how many rows the table gains and loses; equal rows of both are neither."""

@@ -171,19 +171,6 @@ def rows_in(spark: SparkSession, table: Any, scans: Sequence[Any]) -> DataFrame:
     return spark.read.format("iceberg").option("scan-task-set-id", name).load(name)
 
 
-def written_apart(spark: SparkSession, table: Any, rows: DataFrame) -> list[Any]:
-    """Return new data files (`org.apache.iceberg.DataFile`) with the rows; no commit has them yet.
-
-    Iceberg's own rewriting of files writes them like this: as a set of files under a name.
-    """
-    spark_ = java(spark).org.apache.iceberg.spark
-    name = uuid.uuid4().hex
-    spark_.SparkTableCache.get().add(name, table)
-    option = "rewritten-file-scan-task-set-id"
-    rows.write.format("iceberg").option(option, name).mode("append").save(name)
-    return list(items_of(spark_.FileRewriteCoordinator.get().fetchNewFiles(table, name)))
-
-
 def bounds(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -> tuple[Any, Any]:
     """Return the bounds of a column in data files by their statistics; None where unknown.
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan
 
 from infra.local.settings import LAKE_BUCKET
 from lakegate.change import Effect, restoration
@@ -30,7 +32,7 @@ class Lake:
     job: Job
     table: str
 
-    def contract(self, columns: Mapping[str, Any] = COLUMNS, **settings: str) -> str:
+    def contract(self, columns: Mapping[str, Any] = COLUMNS, **settings: Any) -> str:
         """Return the table's contract."""
         named = [{"name": name, **each} for name, each in columns.items()]
         return contract_of(named, (), self.table, **settings)
@@ -95,6 +97,26 @@ def test_replaced_rows_come_back(lake: Lake) -> None:
     assert lake.files(report.branch).isdisjoint(before)
     lake.job.publish(report)
     assert lake.rows() == [(1, "n1"), (2, "n2"), (3, "n3")]
+
+
+def test_rows_come_back_in_the_layout_of_the_table(lake: Lake) -> None:
+    """Each partition has its rows in data files of its own, in the table's order."""
+    columns = {**COLUMNS, "name": {**COLUMNS["name"], "partitioned": True}}
+    keyed = lake.contract(columns | KEYED, writeMode="upsert", sortOrder=["id desc"])
+    ids, names = [*range(40)], [f"n{number % 3}" for number in range(40)]
+    lake.publish(keyed, id=ids[:20], name=names[:20])
+    second = lake.publish(keyed, id=ids[20:], name=names[20:])
+    lake.publish(keyed, id=ids, name=["n3"] * 40)
+    report = lake.restore(second, keyed)
+    assert report.verdict is Verdict.PASSED, report.reason
+    assert lake.rows(report.branch) == list(zip(ids, names, strict=True))
+    table = lake.job.services.at(report.branch).load_table(lake.table)
+    for task in table.scan().plan_files():
+        scan = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
+        file = scan.to_table([task]).to_pylist()
+        assert len({row["name"] for row in file}) == 1
+        found = [row["id"] for row in file]
+        assert found == sorted(found, reverse=True)
 
 
 def test_older_rows_have_null_in_newer_columns(lake: Lake) -> None:
