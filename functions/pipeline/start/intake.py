@@ -66,14 +66,14 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
         raise LakegateError("NOT_PUBLISHED", message)
     if published.change or len(published.tables) != 1:
         what = "a change" if published.change else "a batch of several tables"
-        message = f"{what} cannot be retracted: undo it by `lakegate change`, table by table"
+        message = f"{what} cannot be retracted: undo it by `lakegate restore`, table by table"
         raise LakegateError("NOT_ONE_FILE", message)
     if published.terms.is_ordered:
         message = (
             f"the rows of {published.name} replaced others ({published.terms.write_mode}),"
             f" which are not in the table any more: commit {published.merge_hash} changed it, and"
-            " main's commit before that still has them\ndrop a file with the right rows, or undo"
-            " it by `lakegate change`"
+            " main's commit before that still has them\ndrop a file with the right rows, or go"
+            " back to that commit by `lakegate restore`"
         )
         raise LakegateError("ROWS_REPLACED", message)
     return ask(adapters, retraction(published.tables[0], published.id, by, reason))
