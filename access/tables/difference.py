@@ -39,11 +39,18 @@ def difference(then: Table, now: Table, hides: Callable[[str], bool], most: int)
         FileRows(now, tuple(task for task in side.tasks if task.file.file_path not in both))
         for side in (had, has)
     )
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'").fetchall()
-        return _Moved(connection, tuple(now.schema().as_arrow().names)).between(
-            gained, lost, hides, most
-        )
+    columns = tuple(now.schema().as_arrow().names)
+    try:
+        with duckdb.connect() as connection:
+            _enter(connection, columns, {1: gained, -1: lost})
+            totals = ", ".join(f"sum(greatest({sign} * {_TIMES}, 0))::BIGINT" for sign in (1, -1))
+            ((more, fewer),) = connection.execute(f"SELECT {totals} FROM moved").fetchall()
+            values = ", ".join(as_text(name, hidden=hides(name)) for name in columns)
+            first = (_first(connection, values, columns, sign, most) for sign in (1, -1))
+            return Difference(more or 0, fewer or 0, *first)
+    except duckdb.Error as error:
+        message = f"cannot read the rows of the table: {error}"
+        raise LakegateError("UNREADABLE_ROWS", message) from error
 
 
 def _require_comparable(then: FileRows, now: FileRows) -> None:
@@ -55,42 +62,28 @@ def _require_comparable(then: FileRows, now: FileRows) -> None:
         raise LakegateError("ROWS_DELETED", f"{message}\nChange it by `lakegate change`.")
 
 
-@dataclass(frozen=True)
-class _Moved:
-    """The relation `moved` of the rows gained and lost, with these columns."""
+def _enter(
+    connection: duckdb.DuckDBPyConnection, columns: tuple[str, ...], sides: Mapping[int, FileRows]
+) -> None:
+    """Make the table `moved` of the rows that differ, from those that count for 1 and for -1."""
+    listed = ", ".join(map(quoted, columns))
+    for sign, rows in sides.items():
+        connection.register(f"of {sign}", Stream(rows, columns, range(len(rows.files))))
+    both = (f'SELECT {listed}, {sign} AS {_TIMES} FROM "of {sign}"' for sign in sides)
+    connection.execute("SET TimeZone = 'UTC'").fetchall()
+    connection.execute(
+        f"CREATE TEMP TABLE moved AS SELECT {listed}, sum({_TIMES}) AS {_TIMES} "
+        f"FROM ({' UNION ALL '.join(both)}) GROUP BY ALL HAVING sum({_TIMES}) <> 0"
+    ).fetchall()
 
-    connection: duckdb.DuckDBPyConnection
-    columns: tuple[str, ...]
 
-    def between(
-        self, gained: FileRows, lost: FileRows, hides: Callable[[str], bool], most: int
-    ) -> Difference:
-        """Return the difference between the rows of data files."""
-        listed = ", ".join(map(quoted, self.columns))
-        for name, rows in {"gained": gained, "lost": lost}.items():
-            self.connection.register(name, Stream(rows, self.columns, range(len(rows.files))))
-        self._run(
-            f"CREATE TEMP TABLE moved AS SELECT {listed}, sum({_TIMES}) AS {_TIMES} FROM ("
-            f"SELECT {listed}, 1 AS {_TIMES} FROM gained UNION ALL "
-            f"SELECT {listed}, -1 AS {_TIMES} FROM lost) "
-            f"GROUP BY ALL HAVING sum({_TIMES}) <> 0"
-        )
-        counts = ", ".join(f"sum(greatest({sign} * {_TIMES}, 0))" for sign in (1, -1))
-        ((many_gained, many_lost),) = self._run(f"SELECT {counts} FROM moved")
-        first = (self._first(sign, hides, most) for sign in (1, -1))
-        return Difference(int(many_gained or 0), int(many_lost or 0), *first)
-
-    def _first(
-        self, sign: int, hides: Callable[[str], bool], most: int
-    ) -> tuple[Mapping[str, Any], ...]:
-        values = ", ".join(as_text(name, hidden=hides(name)) for name in self.columns)
-        where = f"WHERE {sign} * {_TIMES} > 0 ORDER BY ALL LIMIT {most}"
-        rows = self._run(f"SELECT {values} FROM (FROM moved {where})")
-        return tuple(dict(zip(self.columns, row, strict=True)) for row in rows)
-
-    def _run(self, sql: str) -> list[tuple[Any, ...]]:
-        try:
-            return self.connection.execute(sql).fetchall()
-        except duckdb.Error as error:
-            message = f"cannot read the rows of the table: {error}"
-            raise LakegateError("UNREADABLE_ROWS", message) from error
+def _first(
+    connection: duckdb.DuckDBPyConnection,
+    values: str,
+    columns: tuple[str, ...],
+    sign: int,
+    most: int,
+) -> tuple[Mapping[str, Any], ...]:
+    wanted = f"FROM moved WHERE {sign} * {_TIMES} > 0 ORDER BY ALL LIMIT {most}"
+    rows = connection.execute(f"SELECT {values} FROM ({wanted})").fetchall()
+    return tuple(dict(zip(columns, row, strict=True)) for row in rows)

@@ -53,7 +53,7 @@ def undo(adapters: Adapters, table: str, to: str) -> Undo:
         if table in names:
             since.append(commit)
     else:
-        raise _not_on_main(table, to, since)
+        raise _not_on_main(table, to)
     if not adapters.catalog.metadata(commit.hash, table):
         raise _missing(table, commit, since)
     if not since:
@@ -82,19 +82,16 @@ def _place(commit: Commit) -> str:
     return f"commit {commit.hash[:ID_PART]} of {_time(commit)}"
 
 
-def _not_on_main(table: str, to: str, since: list[Commit]) -> LakegateError:
+def _not_on_main(table: str, to: str) -> LakegateError:
     what = f"commit {to}" if is_commit(to) else f"state of {to}: its log begins later"
     remedy = f"`lakegate log {table}` lists the commits of the table."
-    if not since:
-        remedy = "`lakegate tables` lists the tables that main has."
     return LakegateError("NOT_ON_MAIN", f"main has no {what}\n{remedy}")
 
 
 def _missing(table: str, commit: Commit, since: list[Commit]) -> LakegateError:
-    remedy = "`lakegate tables` lists the tables that main has."
-    if since:
-        remedy = f"The first commit of the table since then is {_place(since[-1])}."
-    return LakegateError("NO_TABLE_THEN", f"main had no {table} at {_place(commit)}\n{remedy}")
+    first = f"its first commit since then is {_place(since[-1])}" if since else "it has none now either"
+    message = f"main had no {table} at {_place(commit)}\nNothing is to be done: {first}."
+    return LakegateError("NO_TABLE_THEN", message)
 
 
 def _require_kept(adapters: Adapters, table: str, left: str, commit: Commit) -> None:
