@@ -139,7 +139,7 @@ def test_a_file_that_wins_the_merge_refuses_it(deployment: Scenario) -> None:
 
 
 def test_files_wait_for_a_restoration(deployment: Scenario) -> None:
-    """A file that passes its audit while the restoration's job runs is published right after it."""
+    """A file that passes its audit while the restoration runs is published right after it."""
     first = deployment.ended()
     deployment.ended(OTHER)
     wanted = undo(deployment.adapters, TABLE, first.merge_hash)
