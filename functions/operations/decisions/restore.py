@@ -89,7 +89,7 @@ def _not_on_main(table: str, to: str) -> LakegateError:
 
 
 def _missing(table: str, commit: Commit, since: list[Commit]) -> LakegateError:
-    first = f"its first commit since then is {_place(since[-1])}" if since else "it has none now either"
+    first = f"its first commit since then is {_place(since[-1])}" if since else "it has none now"
     message = f"main had no {table} at {_place(commit)}\nNothing is to be done: {first}."
     return LakegateError("NO_TABLE_THEN", message)
 
