@@ -37,7 +37,7 @@ def restore(
         str,
         typer.Option(
             metavar="COMMIT|TIME",
-            help="A commit of `lakegate log`, or a time such as 2026-11-02T10:00 or 2h ago: 2h.",
+            help="A commit of `lakegate log`, or a time: 2026-11-02T10:00, or 2h: two hours ago.",
         ),
     ],
     reason: Annotated[str, typer.Option(help="Reason, recorded in main's log.")] = "",
