@@ -10,7 +10,7 @@ from access.deployment.deployment import Deployment
 from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
-from functions.model.ingestion import Ingestion
+from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.restorations import undoing
 from functions.pipeline.outcome.versions import retraction_of
@@ -96,7 +96,8 @@ def _state(deployment: Deployment, ingestion: Ingestion) -> str:
     if ingestion.change or len(ingestion.tables) != 1:
         return ingestion.state
     adapters = deployment.adapters()
-    if commit := undoing(adapters, ingestion):
+    published = [ingestion.id] if ingestion.state is State.PUBLISHED else []
+    for commit in undoing(adapters, ingestion.table, published).values():
         return f"{ingestion.state}; undone by commit {commit.hash}: {commit.message}"
     request = retraction_of(adapters, ingestion)
     if request is None or request.change is None:

@@ -1,10 +1,11 @@
 """Restorations: a table's rows go back to those of an earlier commit, in place of all since."""
 
+from collections.abc import Iterable
+
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
+from functions.model import merge_commit
 from functions.model.commits import Commit
-from functions.model.ingestion import Ingestion
-from functions.model.merge_commit import published, tables
 from lakegate.change import Change
 from lakegate.errors import Permanent
 from lakegate.landing import ID_PART
@@ -32,29 +33,33 @@ def _moved(change: Change, why: str) -> Permanent:
     return Permanent("TABLE_MOVED", f"{why}: look again by `{again}`")
 
 
-def undoing(adapters: Adapters, ingestion: Ingestion) -> Commit | None:
-    """Return main's commit that restored the table of a published ingestion to before that.
+def undoing(adapters: Adapters, table: str, published: Iterable[str]) -> dict[str, Commit]:
+    """Return which of the published ingestions are undone, and by which of main's commits.
 
-    None if there is none, or if the table was restored to after that since. Main's log is read back
-    to where the ingestion was published, and only if the table was ever changed on request.
+    They are named by their ids. The commit restored the table to before that, and it was not
+    restored to after that since. Main's log is read back to the first of them, once, and only if
+    the table was ever changed on request.
     """
-    if next(adapters.lake.changes(ingestion.table), None) is None:
-        return None
+    wanted, found = set(published), dict[str, Commit]()
+    if not wanted or next(adapters.lake.changes(table), None) is None:
+        return found
     skipped_by, until = None, ""  # the restoration whose past is not the table's, and its end
     for commit in adapters.catalog.log():
         if commit.hash == until:
             skipped_by, until = None, ""
-        if any(each.id == ingestion.id for each in published(commit)):
-            return skipped_by
-        if commit.hash == ingestion.base_hash:
-            return None
-        if not until and (restored := _restored(commit, ingestion.table)):
+        named = wanted.intersection(each.id for each in merge_commit.published(commit))
+        wanted -= named
+        if skipped_by:
+            found |= dict.fromkeys(named, skipped_by)
+        elif restored := _restored(commit, table):
             skipped_by, until = commit, restored
-    return None
+        if not wanted:
+            break
+    return found
 
 
 def _restored(commit: Commit, table: str) -> str:
     """Return the commit to which a commit restored the table, "" for others."""
-    named = published(commit) if table in tables(commit) else ()
+    named = merge_commit.published(commit) if table in merge_commit.tables(commit) else ()
     changes = filter(None, (each.change(table) for each in named))
     return next((change.restores for change in changes if change.restores), "")

@@ -89,11 +89,11 @@ def test_a_restoration_can_be_undone(deployment: Scenario) -> None:
     """Main's history is kept, so the state before a restoration is one to go back to."""
     first, second = deployment.ended(), deployment.ended(OTHER)
     restored(deployment, first.merge_hash)
-    assert undoing(deployment.adapters, second)
+    both = [first.id, second.id]
+    assert list(undoing(deployment.adapters, TABLE, both)) == [second.id]
     assert restored(deployment, second.merge_hash).state is State.PUBLISHED
     assert sorted(files(deployment)) == sorted([first.landed.uri, second.landed.uri])
-    assert not undoing(deployment.adapters, second)
-    assert not undoing(deployment.adapters, first)
+    assert undoing(deployment.adapters, TABLE, both) == {}
 
 
 def test_a_time_means_mains_last_commit_then(deployment: Scenario) -> None:
@@ -316,7 +316,6 @@ def test_the_table_is_what_it_was_at_the_commit(steps: list[str | int]) -> None:
             assert rows_of(deployment.catalog, "main") == rows_of(deployment.catalog, to)
         commits.append(deployment.catalog.head("main"))
     there = files(deployment)
-    for file in known:
-        is_there = any(file.landed.uri in each for each in there)
-        assert is_there is (undoing(deployment.adapters, file) is None)
+    gone = {file.id for file in known if not any(file.landed.uri in each for each in there)}
+    assert undoing(deployment.adapters, TABLE, [file.id for file in known]).keys() == gone
     check_promises(deployment)
