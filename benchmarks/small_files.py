@@ -213,7 +213,7 @@ customProperties: [{{property: format, value: {format}}}, {{property: writeMode,
 schema:
   - name: {table}
     logicalType: object
-    quality: [{{metric: rowCount, mustBeBetween: [1, 100000000]}}]
+    quality: [{{metric: rowCount, mustBeBetween: [1, 10000000]}}]
     properties:
       - name: id
         logicalType: integer

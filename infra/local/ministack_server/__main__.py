@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import mmap
 import os
 import signal
 import time
@@ -204,29 +203,8 @@ def _take_numbers() -> None:
     lambda_svc._sqs_esm_concurrency = lambda *given: int(concurrency(*given))  # noqa: SLF001
 
 
-class _Mapped:
-    """An object's file, of which only the parts that are taken are read, not all of it."""
-
-    def __init__(self, path: str, _mode: str) -> None:
-        self._path = Path(path)
-
-    def __enter__(self) -> "_Mapped":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close nothing: the memory map holds the file."""
-
-    def read(self) -> mmap.mmap | bytes:
-        with self._path.open("rb") as file:
-            is_empty = not self._path.stat().st_size  # which cannot be mapped
-            return b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
 def _cut_versions() -> None:
-    """Answer a request for a range of an object's version with that range alone.
-
-    Only the range is read from disk, as a large object is read by many requests.
-    """
+    """Answer a request for a range of an object's version with that range alone."""
     get = s3._get_object  # noqa: SLF001
 
     def get_range(bucket: str, key: str, headers: dict, query: dict | None = None) -> Any:
@@ -235,11 +213,7 @@ def _cut_versions() -> None:
             return get(bucket, key, headers, query)
         # S3 does not send the object's checksum with a part either.
         rest = {name: text for name, text in headers.items() if name != "x-amz-checksum-mode"}
-        s3.open = _Mapped
-        try:
-            status, answer, body = get(bucket, key, rest, query)
-        finally:
-            del s3.open
+        status, answer, body = get(bucket, key, rest, query)
         if status != 200:
             return status, answer, body
         part = s3._parse_range(range_, len(body))  # noqa: SLF001
