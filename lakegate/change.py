@@ -18,13 +18,16 @@ CHANGES = "changes/"
 MOST_CHARACTERS = 10_000  # of a statement: ledger and main's log keep it
 _DIGITS = 32
 _RETRACT = re.compile(rf"RETRACT ([0-9a-f]{{{_DIGITS}}})")
+_RESTORE = re.compile(r"RESTORE ([0-9a-f]{16,}) REPLACING ([0-9a-f]{16,})")
 
 
 @dataclass(frozen=True)
 class Change:
     """A requested change: `statement` is one DELETE, UPDATE or MERGE on `table`, in Spark SQL.
 
-    Or it is `RETRACT` and the id of an ingestion, whose rows it removes (`retraction`).
+    Or it is `RETRACT` and the id of an ingestion, whose rows it removes (`retraction`). Or it is
+    `RESTORE … REPLACING …` and two commits of main: the table's rows become those that it had at
+    the first one, if it still is as at the second (`restoration`).
 
     `token` separates two requests of the same statement. `by` names the requester, and `message`
     gives the reason; neither is part of the identity.
@@ -47,6 +50,18 @@ class Change:
         """Return the id of the ingestion whose rows it removes, "" for an SQL statement."""
         found = _RETRACT.fullmatch(self.statement)
         return found[1] if found else ""
+
+    @property
+    def restores(self) -> str:
+        """Return main's commit whose rows the table gets back, "" for other changes."""
+        found = _RESTORE.fullmatch(self.statement)
+        return found[1] if found else ""
+
+    @property
+    def replaces(self) -> str:
+        """Return main's commit whose state of the table is given up for that, "" for others."""
+        found = _RESTORE.fullmatch(self.statement)
+        return found[2] if found else ""
 
     @property
     def key(self) -> str:
@@ -84,6 +99,16 @@ class Change:
 def retraction(table: str, ingestion: str, by: str = "", because: str = "") -> Change:
     """Return the request to remove the rows of a published file; each file has only this one."""
     return Change(table, f"RETRACT {ingestion}", ingestion, by, because)
+
+
+def restoration(
+    table: str, restores: str, replaces: str, by: str = "", because: str = ""
+) -> Change:
+    """Return the request to give a table the rows of an earlier commit; two commits have only one.
+
+    `replaces` is main's last commit of the table: whoever asked has seen what that loses.
+    """
+    return Change(table, f"RESTORE {restores} REPLACING {replaces}", replaces, by, because)
 
 
 def parse_change_key(key: str) -> tuple[str, str]:

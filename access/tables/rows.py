@@ -104,7 +104,7 @@ class Evidence:
         )
         files = [file for (file,) in self._run(f"SELECT DISTINCT {FILE} FROM first ORDER BY 1")]
         self._enter(Stream(self._rows, columns, files))
-        values = ", ".join(_text(name, hidden=hides(name)) for name in columns)
+        values = ", ".join(as_text(name, hidden=hides(name)) for name in columns)
         selected = f"SELECT {FILE}, {POSITION}, {values} FROM rows"
         for file, position, *texts in self._run(
             f"{selected} JOIN first USING ({FILE}, {POSITION}) {order}"
@@ -153,5 +153,6 @@ class Stream:
         return [*address, *(batch.column(name) for name in self.columns)]
 
 
-def _text(name: str, *, hidden: bool) -> str:
+def as_text(name: str, *, hidden: bool) -> str:
+    """Return the SQL of a column's value as text, or of a word in place of what is `hidden`."""
     return f"'{HIDDEN}'" if hidden else f"CAST({quoted(name)} AS VARCHAR)"

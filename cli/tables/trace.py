@@ -10,8 +10,9 @@ from access.deployment.deployment import Deployment
 from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
-from functions.model.ingestion import Ingestion
+from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
+from functions.pipeline.outcome.restorations import undoing
 from functions.pipeline.outcome.versions import retraction_of
 from lakegate.errors import LakegateError
 
@@ -91,10 +92,14 @@ def _document(deployment: Deployment, table: str, found: "Found") -> dict[str, A
 
 
 def _state(deployment: Deployment, ingestion: Ingestion) -> str:
-    """Describe the ingestion's state, and the request to retract it if there is one."""
+    """Describe the ingestion's state, and the request that removed its rows if there is one."""
     if ingestion.change or len(ingestion.tables) != 1:
         return ingestion.state
-    request = retraction_of(deployment.adapters(), ingestion)
+    adapters = deployment.adapters()
+    published = [ingestion.id] if ingestion.state is State.PUBLISHED else []
+    for commit in undoing(adapters, ingestion.table, published).values():
+        return f"{ingestion.state}; undone by commit {commit.hash}: {commit.message}"
+    request = retraction_of(adapters, ingestion)
     if request is None or request.change is None:
         return ingestion.state
     asked = f"retraction {request.id} by {request.change.by}: {request.change.message}"

@@ -191,9 +191,9 @@ class Lake:
         """Return the change stored under `key`. Raises Missing, or Permanent BAD_CHANGE."""
         return Change.from_json(self._read(key)[0], key)
 
-    def changes(self) -> Iterator[LandedObject]:
-        """Yield every stored change as a landed object."""
-        for found in self._listed(CHANGES):
+    def changes(self, table: str = "") -> Iterator[LandedObject]:
+        """Yield every stored change, of one `table` or of all, as a landed object."""
+        for found in self._listed(f"{CHANGES}{table}/" if table else CHANGES):
             with suppress(ValueError):
                 _, digest = parse_change_key(found["Key"])
                 at = times.text(found["LastModified"])

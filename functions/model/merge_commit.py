@@ -89,6 +89,11 @@ def message(members: Sequence[Ingestion]) -> str:
             f"Retract {first.replaced_rows:,} rows of {first.change.retracts[:ID_PART]} from "
             f"{first.table}, by {first.change.by}: {_one_line(first.change)}"
         )
+    if first.change and first.change.restores:
+        return one_line(
+            f"Restore {first.table} to {first.change.restores[:ID_PART]}, {rows_of(first)}, by "
+            f"{first.change.by}: {_one_line(first.change)}"
+        )
     if first.change:
         return f"Change {first.table}, {rows_of(first)}: {_one_line(first.change)}"
     rows, table = sum(member.rows for member in members), first.table

@@ -16,9 +16,18 @@ def is_queued(one: Ingestion) -> bool:
 
 
 def has_priority(one: Ingestion) -> bool:
-    """Return whether main refused it, so that other ingestions of its table wait for it."""
+    """Return whether other ingestions of its table wait for it.
+
+    Main refused it; or it restores the table, which must be as it was when a person looked at it.
+    """
     runs_whole = one.change is not None or (bool(one.parts) and one.terms.checks_whole_table)
-    return one.is_reaudit or (runs_whole and one.is_retried and one.state in RETRIED)
+    comes_first = one.is_retried or restores(one)
+    return one.is_reaudit or (runs_whole and comes_first and one.state in RETRIED)
+
+
+def restores(one: Ingestion) -> bool:
+    """Return whether it gives its table the rows of an earlier commit."""
+    return one.change is not None and bool(one.change.restores)
 
 
 def is_waiting(one: Ingestion) -> bool:

@@ -16,6 +16,7 @@ from lakegate.report import AuditReport, CheckResult, Status, Tier
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.audit.samples import with_samples
+from spark_jobs.changes.restore import Restoration
 from spark_jobs.changes.retract import Removal, removal_of, statement_for
 from spark_jobs.files.open import Source
 from spark_jobs.lake.nessie_branch import Branch
@@ -218,7 +219,8 @@ def _check_target(target: Any, table: str) -> None:
         raise Permanent("BAD_STATEMENT", message)
 
 
-_BEFORE, _AFTER = "main", "audited"  # catalogs; statements may read the first one
+# Catalogs; statements may read the first one.
+_BEFORE, _AFTER, _RESTORED = "main", "audited", "restored"
 _MERGED = "spark.merge-into.num-target-rows-"
 
 
@@ -235,10 +237,10 @@ def make_change(
     with meter.step("change"):
         before = _at(run, _BEFORE, spec.base_hash)
         statement = _statement(before, storage)
-        updated = _changed(before, statement)
+        moved = _changed(before, statement, branch)
         audited_hash = branch.own_commit(spec.base_hash)  # of two, one may repeat the change
         after = _at(run, _AFTER, audited_hash)
-        effect = _effect(after, statement, updated, before.written)
+        effect = _effect(after, statement, moved, before.written)
     with meter.step("audit"):
         results = (has_effect(effect), *judge(after, before))
     with meter.step("samples"):
@@ -268,7 +270,7 @@ def _at(run: Run, catalog: str, at: str) -> WholeTable:
     return WholeTable(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
 
 
-def _statement(before: WholeTable, storage: Storage) -> Statement | Removal:
+def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Restoration:
     there = {name.lower() for name in before.rows.columns}
     columns = before.contract.columns
     if missing := [c.name for c in columns if c.name.lower() not in there]:
@@ -276,6 +278,8 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal:
         raise Permanent("TABLE_MISMATCH", message)
     before.spark.catalog.setCurrentCatalog(CATALOG)
     change = storage.change()
+    if change.restores:
+        return Restoration.of(_at(before, _RESTORED, change.restores).table, before.table)
     if not change.retracts:
         return read_statement(before.spark, change)
     if sql := statement_for(change, before.contract, before.rows):
@@ -283,16 +287,26 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal:
     return removal_of(change, storage.report(before.spec.earlier_report))
 
 
-def _changed(run: Run, statement: Statement | Removal) -> int:
-    """Execute the statement once; return how many rows an UPDATE changes."""
+def _changed(
+    run: Run, statement: Statement | Removal | Restoration, branch: Branch
+) -> tuple[int, int] | None:
+    """Execute the statement once; return how many rows an UPDATE or a restoration moves.
+
+    These are the rows added and removed; None where the table tells it.
+    """
     spark, ingestion = run.spark, run.spec.ingestion
+    moved: tuple[int, int] | None = None
     spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
     try:
-        if isinstance(statement, Removal):
+        if isinstance(statement, Statement):
+            if statement.is_update:
+                moved = (sql_parser.rows_to_update(spark, statement.plan),) * 2
+            spark.sql(statement.text)
+        elif isinstance(statement, Restoration):
+            moved = statement.moved(spark, _writable(run))
+            statement.execute(spark, branch, run.spec)
+        else:
             statement.execute(spark, _writable(run), ingestion)
-            return 0
-        updated = sql_parser.rows_to_update(spark, statement.plan) if statement.is_update else 0
-        spark.sql(statement.text)
     except jvm.JavaError as error:
         otherwise = "BAD_STATEMENT" if jvm.is_refusal(error) else ""
         explained = explain(error, "the statement could not be executed", otherwise)
@@ -300,7 +314,7 @@ def _changed(run: Run, statement: Statement | Removal) -> int:
             message = f"Spark refuses the statement: {jvm.short_message(error)}"
             raise Permanent(otherwise, message) from error
         raise masked(explained, run.contract) from error
-    return updated
+    return moved
 
 
 def _writable(run: Run) -> Any:
@@ -308,13 +322,19 @@ def _writable(run: Run) -> Any:
     return iceberg.find_iceberg_table(run.spark, table_name(run.contract.table))
 
 
-def _effect(after: WholeTable, statement: Statement | Removal, updated: int, before: int) -> Effect:
-    """Return how many rows were added and removed; for a MERGE Spark counts them."""
-    if isinstance(statement, Removal):
-        added, removed = 0, before - after.written
-    elif statement.is_update:
-        added = removed = updated
-    elif statement.is_merge:
+def _effect(
+    after: WholeTable,
+    statement: Statement | Removal | Restoration,
+    moved: tuple[int, int] | None,
+    before: int,
+) -> Effect:
+    """Return how many rows were added and removed, `moved` if that is known.
+
+    For a MERGE Spark counts them.
+    """
+    if moved:
+        added, removed = moved
+    elif isinstance(statement, Statement) and statement.is_merge:
         counted = iceberg.summary(after.table)
         updated = int(counted.get(f"{_MERGED}updated", 0))
         added = int(counted.get(f"{_MERGED}inserted", 0)) + updated

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakegate.audit_tables import PUBLISHED, TABLES
@@ -66,7 +66,7 @@ def compare(spec: JobSpec, spark: SparkSession, token: str) -> Comparison:
     old, new = (_table(spark, spec.table, catalog) for catalog in (_BEFORE, _AFTER))
     if _reading(spark, old) != _reading(spark, new):
         raise Permanent("TABLE_CHANGED", "the branch has another schema, layout or property")
-    before, after = _data_files(old), _data_files(new)
+    before, after = data_files(old), data_files(new)
     key = secrets.token_hex(16)  # of this run: rows with equal hashes cannot be made beforehand
     gone = _fingerprint(spark, old, [before[path] for path in before.keys() - after.keys()], key)
     came = _fingerprint(spark, new, [after[path] for path in after.keys() - before.keys()], key)
@@ -85,7 +85,7 @@ def _reading(spark: SparkSession, table: Any) -> tuple[Any, ...]:
     return str(table.uuid().toString()), schema, layout, own
 
 
-def _data_files(table: Any) -> dict[str, Any]:
+def data_files(table: Any) -> dict[str, Any]:
     """Return a scan of each data file by its address.
 
     Raises Permanent where delete files hide rows, or a data file is listed twice.
@@ -132,8 +132,13 @@ def _fingerprint(spark: SparkSession, table: Any, scans: Sequence[Any], key: str
 
 def fingerprint(rows: DataFrame, key: str) -> Fingerprint:
     """Return the number of rows and the sum of their hashes, which nobody without the key knows."""
-    text = F.concat(F.lit(key), F.to_json(F.struct("*"), _EXACT))
+    text = F.concat(F.lit(key), exact_text())
     digits = F.substring(F.sha2(text, 256), 1, _DIGITS)
     hashes = F.conv(digits, 16, 10).cast("decimal(38,0)")
     rows_, total = rows.agg(F.count("*"), F.sum(hashes)).collect()[0]
     return Fingerprint(rows_, str(total or 0))
+
+
+def exact_text() -> Column:
+    """Return each row as a text that no other row has."""
+    return F.to_json(F.struct("*"), _EXACT)

@@ -363,6 +363,8 @@ def test_a_change_is_put_once(buckets: Buckets) -> None:
     assert buckets.lake.put_change(replace(change, by="Bob")) == put
     assert buckets.lake.change(put.key) == change
     (listed,) = buckets.lake.changes()
+    assert list(buckets.lake.changes("shop.orders")) == [listed]
+    assert list(buckets.lake.changes("shop.order")) == []
     assert listed.landed_at
     assert replace(listed, landed_at="") == put
     assert put.bucket == buckets.lake.bucket

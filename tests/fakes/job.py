@@ -281,6 +281,8 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
         )
     if change.retracts:
         return _retract(spec, catalog, lake, table)
+    if change.restores:
+        return _restore(spec, catalog, lake, table, change.restores)
     mark = f"{spec.ingestion}-{spec.attempt}"
     written = (rewritten([file], mark) for file in table.files)
     changed = replace(table, files=()).append(*written, data_file(spec))
@@ -308,6 +310,23 @@ def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTab
     effect = Effect(before, after, added=0, removed=before - after)
     passed = passed_report(spec, audited)
     return replace(passed, effect=effect, files=(), rows_written=0)
+
+
+def _restore(
+    spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable, to: str
+) -> AuditReport:
+    """Keep the data files of both states, and write again those that only the older one has."""
+    then = catalog.table(to, spec.table)
+    assert then
+    kept = tuple(file for file in table.files if file in then.files)
+    mark = f"{spec.ingestion}-{spec.attempt}"
+    back = [rewritten([file], mark) for file in then.files if file not in table.files]
+    _commit(spec, catalog, lake, table, replace(table, files=kept).append(*back))
+    audited = catalog.own_commit(spec.branch, spec.base_hash)
+    before, added = _rows(table), sum(map(rows_in, back))
+    after = sum(map(rows_in, kept)) + added
+    effect = Effect(before, after, added=added, removed=before + added - after)
+    return replace(passed_report(spec, audited), effect=effect, files=(), rows_written=added)
 
 
 def _append(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:

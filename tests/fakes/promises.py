@@ -118,7 +118,7 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     log = [each for commit in deployment.catalog.log() for each in merge_commit.published(commit)]
     named = Counter(each.id for each in log)
     came = named + others.withdrawn
-    gone = replaced.keys() | _retracted(published)
+    gone = replaced.keys() | _retracted(published) | _undone(deployment)
     live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in gone)
     expected = others.brought + Counter(row for i in live for row in _rows(i))
     expected.subtract(others.took)
@@ -151,9 +151,25 @@ def _retracted(published: list[Ingestion]) -> set[str]:
     return {i.change.retracts for i in published if i.change and i.change.retracts}
 
 
+def _undone(deployment: Deployment) -> set[str]:
+    """Return the ids of what was published since the commits to which tables were restored."""
+    until: dict[str, str] = {}
+    undone = set[str]()
+    for commit in deployment.catalog.log():
+        until = {table: to for table, to in until.items() if to != commit.hash}
+        for table in merge_commit.tables(commit):
+            for each in merge_commit.published(commit):
+                change = each.change(table)
+                if table in until:
+                    undone.add(each.id)
+                elif change and change.restores:
+                    until[table] = change.restores
+    return undone
+
+
 def _rows(ingestion: Ingestion) -> list[Row]:
     """Return the rows of a landed object; of a batch those of each of its files."""
-    if ingestion.change and ingestion.change.retracts:
+    if ingestion.change and (ingestion.change.retracts or ingestion.change.restores):
         return []
     landed = [(part.table, part.landed(ingestion.landed)) for part in ingestion.parts]
     whole = landed or [(ingestion.table, ingestion.landed)]
@@ -227,7 +243,7 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
     """
     files = [i for i in published if not i.parts and not i.terms.replaces and i.landed.etag]
     files = [i for i in files if not i.approval]
-    gone = _retracted(published)
+    gone = _retracted(published) | _undone(deployment)
     known = [i for i in files if i.id not in gone and not deployment.ledger.was_lost(i.id)]
     alike: dict[tuple[str, str, int], list[Ingestion]] = {}
     for each in known:

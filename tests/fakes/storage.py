@@ -21,7 +21,7 @@ from functions.adapters.s3 import (
 from functions.model.commits import KEY as CHECKPOINT
 from functions.model.commits import Checkpoint
 from lakegate import times
-from lakegate.change import Change
+from lakegate.change import CHANGES, Change
 from lakegate.contract.claims import could_claim
 from lakegate.contract.model import Contract, ContractInvalid
 from lakegate.drift import Baselines, baselines_key
@@ -211,9 +211,11 @@ class FakeLake:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         return Change.from_json(self._changes[key][0], key)
 
-    def changes(self) -> Iterator[LandedObject]:
+    def changes(self, table: str = "") -> Iterator[LandedObject]:
         """See Lake.changes."""
-        for key, (text, at) in sorted(self._changes.items()):
+        wanted = f"{CHANGES}{table}/" if table else CHANGES
+        found = ((key, *each) for key, each in sorted(self._changes.items()))
+        for key, text, at in (each for each in found if each[0].startswith(wanted)):
             yield Change.from_json(text, key).landed(self.bucket, at)
 
     def report(self, key: str) -> AuditReport:

@@ -12,6 +12,7 @@ from functions.model.commits import MAIN, NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.merge_commit import commit_of, may_remove_files
 from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.outcome.restorations import undoing
 from functions.telemetry import logger
 from lakegate import times
 from lakegate.change import retraction
@@ -66,12 +67,14 @@ def status_among(ingestion: Ingestion, published: Iterable[Ingestion]) -> Versio
 def read_status(adapters: Adapters, ingestion: Ingestion) -> VersionStatus:
     """Return the status of the ingestion among the versions of its key in its table now.
 
-    Versions that were retracted do not count.
+    Versions that were retracted or undone do not count.
     """
     versions = adapters.ledger.versions(ingestion.landed)
     others = [v for v in versions if v.table == ingestion.table and v.id != ingestion.id]
-    published = (each for each in others if is_on_main(adapters, each))
-    there = [each for each in published if not is_retracted(adapters, each)]
+    published = [each for each in others if is_on_main(adapters, each)]
+    undone = undoing(adapters, ingestion.table, (each.id for each in published))
+    left = (each for each in published if each.id not in undone)
+    there = [each for each in left if not _was_retracted(adapters, each)]
     return status_among(ingestion, there)
 
 
@@ -113,7 +116,16 @@ def retraction_of(adapters: Adapters, published: Ingestion) -> Ingestion | None:
 
 
 def is_retracted(adapters: Adapters, published: Ingestion) -> bool:
-    """Return whether main removed the rows of a published file on request since."""
+    """Return whether main removed the rows of a published file on request since.
+
+    They were retracted, or the table was restored to before that file.
+    """
+    if _was_retracted(adapters, published):
+        return True
+    return published.id in undoing(adapters, published.table, [published.id])
+
+
+def _was_retracted(adapters: Adapters, published: Ingestion) -> bool:
     request = retraction_of(adapters, published)
     return request is not None and is_on_main(adapters, request)
 

@@ -4,7 +4,8 @@ With checks of the whole table, each ingestion that main takes makes all others 
 they are published one after the other: first those in a re-audit, then by the time they landed.
 Those that a shared run takes are not even started before (landing_order.py).
 A change that main refused has priority as well, and every file of its table waits for it: the
-whole change has to run again, and a stream of files would refuse it for ever.
+whole change has to run again, and a stream of files would refuse it for ever. A restoration has it
+from the start, since it is for one state of the table only.
 
 An ingestion that has not changed for longer than a job may take is not waited for, so a stuck
 one blocks no other for ever. The queue only saves work: an ingestion published out of turn,
@@ -66,7 +67,8 @@ def next_in_queue(adapters: Adapters, done: Ingestion, tried: Collection[str]) -
     if done.terms.is_ordered:
         return _startable(next_in_order(adapters, done, tried)) if done.ended else None
     waits_with_others = done.terms.checks_whole_table or done.is_compared
-    if not (waits_with_others or (done.change and done.is_retried)):
+    had_priority = done.change and (done.is_retried or queueing.restores(done))
+    if not (waits_with_others or had_priority):
         return None
     ready = None if queueing.is_queued(done) else _audited(adapters, done, tried)
     return ready or _startable(next_in_order(adapters, done, tried))

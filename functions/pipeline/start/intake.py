@@ -60,25 +60,30 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
     It is one change for each file: repeated, it continues the first request. Raise LakegateError if
     it is no published file of one table.
     """
-    if not by.strip() or not reason.strip():
-        message = "give your name and a reason: main's log records both"
-        raise LakegateError("NAME_NEEDED", message)
+    require_name(by, reason)
     if published.state is not State.PUBLISHED:
         message = f"only a published file can be retracted: {status_text(published)}"
         raise LakegateError("NOT_PUBLISHED", message)
     if published.change or len(published.tables) != 1:
         what = "a change" if published.change else "a batch of several tables"
-        message = f"{what} cannot be retracted: undo it by `lakegate change`, table by table"
+        message = f"{what} cannot be retracted: undo it by `lakegate restore`, table by table"
         raise LakegateError("NOT_ONE_FILE", message)
     if published.terms.is_ordered:
         message = (
             f"the rows of {published.name} replaced others ({published.terms.write_mode}),"
             f" which are not in the table any more: commit {published.merge_hash} changed it, and"
-            " main's commit before that still has them\ndrop a file with the right rows, or undo"
-            " it by `lakegate change`"
+            " main's commit before that still has them\ndrop a file with the right rows, or go"
+            " back to that commit by `lakegate restore`"
         )
         raise LakegateError("ROWS_REPLACED", message)
     return ask(adapters, retraction(published.tables[0], published.id, by, reason))
+
+
+def require_name(by: str, reason: str) -> None:
+    """Raise LakegateError NAME_NEEDED without a name and a reason."""
+    if not by.strip() or not reason.strip():
+        message = "give your name and a reason: main's log records both"
+        raise LakegateError("NAME_NEEDED", message)
 
 
 def ask(adapters: Adapters, change: Change) -> Ingestion:
@@ -93,8 +98,11 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
         raise LakegateError("NO_CONTRACT", message)
     if not change.statement.strip():
         raise LakegateError("NO_STATEMENT", "there is no statement: give a DELETE, UPDATE or MERGE")
-    if change.retracts and change.token != change.retracts:
-        message = f"to remove the rows of a file, run `lakegate retract {change.retracts}`"
+    if (own := change.retracts or change.replaces) and change.token != own:
+        message = (
+            "this is no SQL: `lakegate retract` removes the rows of a file, and `lakegate restore` "
+            "gives a table the rows of an earlier commit"
+        )
         raise LakegateError("NOT_SQL", message)
     if len(change.statement) > MOST_CHARACTERS:
         message = (

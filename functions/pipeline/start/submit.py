@@ -9,6 +9,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.outcome.finish import delete_replaced, end, end_published
 from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.outcome.restorations import require_unmoved
 from functions.pipeline.start.contracts import Hidden, with_terms
 from functions.pipeline.start.landing_order import must_be_held
 from functions.pipeline.start.shared_runs import is_small, may_share, queue, reaches
@@ -149,6 +150,8 @@ def _create_branch(adapters: Adapters, known: Ingestion) -> Ingestion:
 
 def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     try:
+        if ingestion.change:
+            require_unmoved(adapters, ingestion.change, ingestion.base_hash)
         run = adapters.jobs.start(_job_spec(adapters, ingestion))
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
