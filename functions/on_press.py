@@ -1,6 +1,7 @@
 """Lambda: the queue of actions. Executes the actions of pressed buttons."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.model.alert import Alert, Kind
@@ -12,6 +13,7 @@ from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway, replay
+from functions.operations.decisions.group_press import advance
 from functions.operations.decisions.preconditions import require_newest
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
@@ -33,6 +35,9 @@ def act(adapters: Adapters, body: str) -> None:
     request = ActionRequest.of(body)
     with logger.append_context_keys(ingestion=request.seen.ingestion), telling(adapters):
         now, ending = adapters.ledger.get(request.seen.ingestion), "DONE"
+        if request.seen.is_group:
+            _advance_group(adapters, request)
+            return
         try:
             outcome = (
                 Outcome(now) if _is_done(now, request) else _carried_out(adapters, now, request)
@@ -46,6 +51,14 @@ def act(adapters: Adapters, body: str) -> None:
             words = _refusal(now, request, refusal.message)
         if words:
             adapters.alerts.post(now.terms.channel, _answer(now, request, words, ending))
+
+
+def _advance_group(adapters: Adapters, request: ActionRequest) -> None:
+    """Ask about a group, or decide about its next files. Raises Transient."""
+    decide = partial(_HOW[request.what], adapters, request=request)
+    if answer := advance(adapters, request, decide):
+        channel = adapters.ledger.get(answer.ingestion).terms.channel
+        adapters.alerts.post(channel, answer)
 
 
 def _is_done(now: Ingestion, request: ActionRequest) -> bool:

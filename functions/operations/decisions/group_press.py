@@ -1,0 +1,121 @@
+"""Carry out a pressed button that decides about a group: ask first, then decide part by part.
+
+A function may run a minute, and a group may have thousands of files. So each message of the queue
+decides about a few of them and queues the next one. All that it needs to know is in the message and
+in the ledger: delivered again, it skips what is decided.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from functions.adapters.all import Adapters
+from functions.model.alert import Alert, Kind
+from functions.model.ingestion import Ingestion
+from functions.model.ingestion_summary import status_text
+from functions.notifications.alert_text import state_token
+from functions.notifications.blocks import escaped, section
+from functions.notifications.interactions import ActionRequest
+from functions.notifications.slack_buttons import Seen, Verb, agreement
+from functions.operations.decisions.cause import (
+    each_alone,
+    named,
+    refusal,
+    told,
+    version,
+    waiting_with,
+)
+from functions.operations.decisions.failed import Outcome
+from lakegate.errors import LakegateError, Transient
+
+_AT_ONCE = 10
+_MOST_REFUSALS = 10
+_DONE = {Verb.REPLAY: "replayed", Verb.PUBLISH: "approved", Verb.DISCARD: "discarded"}
+
+Decide = Callable[[Ingestion], Outcome]
+
+
+def advance(adapters: Adapters, request: ActionRequest, decide: Decide) -> Alert | None:
+    """Carry out the next part of a request; return its answer, None while it goes on.
+
+    `decide` decides about one ingestion. Raises Transient, and what `Ledger.get` raises.
+    """
+    first = adapters.ledger.get(request.seen.ingestion)
+    if request.files:
+        request = _part(adapters, request, decide)
+        first = adapters.ledger.get(first.id)
+    elif not first.is_open:
+        gone = f"of its first file, {first.name}, {status_text(first)}: press at one that waits"
+        return _answer(first, request, f"{request.by} could not {request.what} the group: {gone}")
+    else:
+        group = waiting_with(adapters.ledger, first)
+        if version(group) != request.seen.token:
+            return _question(first, group, request)
+        ids = tuple(each.id for each in group)
+        request = replace(request, files=len(ids), rest=ids, since=adapters.now())
+    if request.rest:
+        adapters.actions.send(request)
+        return None
+    done = f"{request.by} {_DONE[request.what]}"
+    words = told(done, request.files, request.refusals, request.refused)
+    return _answer(first, request, words)
+
+
+def _part(adapters: Adapters, request: ActionRequest, decide: Decide) -> ActionRequest:
+    """Decide about the first ones of the rest; return the request for the others."""
+    some, rest = request.rest[:_AT_ONCE], request.rest[_AT_ONCE:]
+    refusals = []
+
+    def once(now: Ingestion) -> Outcome:
+        return Outcome(now) if _is_done(now, request) else decide(_unchanged(now, request))
+
+    for each, result in each_alone(adapters.ledger.together(some), once):
+        if isinstance(result, Transient):
+            raise result
+        refusals += filter(None, [refusal(each, result)])
+    return replace(
+        request,
+        rest=rest,
+        refused=request.refused + len(refusals),
+        refusals=(*request.refusals, *refusals)[:_MOST_REFUSALS],
+    )
+
+
+def _is_done(now: Ingestion, request: ActionRequest) -> bool:
+    return any(
+        (done.what, done.by) == (request.what, request.by) and done.at >= request.since
+        for done in now.actions
+    )
+
+
+def _unchanged(now: Ingestion, request: ActionRequest) -> Ingestion:
+    """Return an ingestion that waits as it did when the group was agreed on. Raises MOVED_ON."""
+    if now.is_open and now.ended_at <= request.since:
+        return now
+    raise LakegateError("MOVED_ON", f"it changed meanwhile: {status_text(now)}")
+
+
+def _question(first: Ingestion, group: list[Ingestion], request: ActionRequest) -> Alert:
+    """Return the question about a group as it is now."""
+    before = request.seen.token.partition(":")[0]
+    changed = f"Now it is another group than the {before} files before. " if before else ""
+    loss = {
+        Verb.REPLAY: "Each runs again on a new branch.",
+        Verb.PUBLISH: "Rows that could not be read are left out.",
+        Verb.DISCARD: "Deletes branches and data; keeps the originals.",
+    }[request.what]
+    words = f"{changed}{request.what.capitalize()} {named(group)}? {loss}"
+    answer = _answer(first, request, words, f"asks {version(group)}")
+    button = agreement(request.what, Seen(first.id, version(group), is_group=True), words, len(group))
+    return replace(answer, blocks=(*answer.blocks, button), token=state_token(first))
+
+
+def _answer(first: Ingestion, request: ActionRequest, words: str, ending: str = "") -> Alert:
+    since = ending or request.since or status_text(first)
+    return Alert(
+        text=escaped(words),
+        blocks=(section(escaped(words)),),
+        about=f"{first.id} group {request.seen.token} {request.what} {request.by} {since}",
+        kind=Kind.ANSWER,
+        ingestion=first.id,
+        token="" if first.is_settled else state_token(first),
+    )
