@@ -57,10 +57,10 @@ def _buttons(opened: Opened, group: Sequence[Ingestion]) -> None:
         for verb in filter(possible.__contains__, Verb):
             key = f"{verb.name} all {group[0].id}"
             if st.button(f"{verb} all …", key=key, icon=ICONS[verb]):
-                st.dialog(f"{verb} all", width="medium")(_ask)(verb, opened, group[0])
+                st.dialog(f"{verb} all", width="medium")(ask)(verb, opened, group[0])
 
 
-def _ask(verb: Verb, opened: Opened, one: Ingestion) -> None:
+def ask(verb: Verb, opened: Opened, one: Ingestion) -> None:
     """List those that wait with the cause of one now, and decide about them on confirmation."""
     group = waiting_with(opened.adapters.ledger, one)
     if not group:

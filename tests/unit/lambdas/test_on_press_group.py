@@ -113,7 +113,7 @@ def test_a_thousand_files_are_decided_in_small_parts() -> None:
     one = deployment.ingestion(landed)
     for n in range(1, 1_000):
         key = f"shop/orders/{n:04}.csv"
-        other = one.but(id=f"{n:032}", landed=replace(landed, key=key), revision=0)
+        other = one.but(id=f"{n:032}", landed=replace(one.landed, key=key), revision=0)
         deployment.ledger.begin(other)
     work(deployment, agreed(press(deployment, landed, Verb.DISCARD)))
     parts = [len(each.rest) for each in deployment.actions.sent]
