@@ -83,7 +83,8 @@ def ask(verb: Verb, opened: Opened, one: Ingestion) -> None:
 
 def _decided(opened: Opened, group: Sequence[Ingestion], asked: ActionRequest) -> str:
     """Decide about each, and return what became of them."""
-    progress, refusals = st.progress(0.0, "Under way"), []
+    progress = st.progress(0.0, "Under way")
+    refusals: list[str] = []
     results = each_alone(group, lambda each: decide(opened.adapters, each, asked))
     for number, (each, result) in enumerate(results, start=1):
         refusals += filter(None, [refusal(each, result)])

@@ -183,6 +183,7 @@ def _reply(
     """
     outcome = escaped(cut(html.unescape(alert.text), _LONGEST_OUTCOME))
     thread = threads.join(place, _subject(alert), closed=_closes(alert), outcome=outcome)
+    thread = threads.close(thread, alert.also)
     try:
         slack.update(place, headline(thread))
         if thread.alert.about != alert.about:  # else it is the first message, posted before a crash

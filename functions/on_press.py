@@ -1,7 +1,6 @@
 """Lambda: the queue of actions. Executes the actions of pressed buttons."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from functions.adapters.all import Adapters
 from functions.model.alert import Alert, Kind
@@ -55,8 +54,8 @@ def act(adapters: Adapters, body: str) -> None:
 
 def _advance_group(adapters: Adapters, request: ActionRequest) -> None:
     """Ask about a group, or decide about its next files. Raises Transient."""
-    decide = partial(_HOW[request.what], adapters, request=request)
-    if answer := advance(adapters, request, decide):
+    how = _HOW[request.what]
+    if answer := advance(adapters, request, lambda each: how(adapters, each, request)):
         channel = adapters.ledger.get(answer.ingestion).terms.channel
         adapters.alerts.post(channel, answer)
 

@@ -101,6 +101,7 @@ class QueuedAlert:
                 revision=int(found.get("revision", 0)),
                 lead=int(found.get("lead", 0)),
                 commands=tuple(map(str, found.get("commands", ()))),
+                also=tuple(map(str, found.get("also", ()))),
                 **known,
             )
             return cls(channel, alert, bool(found.get("to_topic")))

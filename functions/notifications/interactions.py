@@ -99,17 +99,17 @@ class _At(Clock):
 class ActionRequest:
     """An action requested on an ingestion as its alert showed it; `reason` is for publishing.
 
-    On a group it is executed in parts once somebody agreed to its number of `files`: `rest` are the
-    ids still to be decided about, `refused` counts those that could not be, `refusals` are the
-    first ones' reasons, and `since` is when it began. `files` is 0 before.
+    On a group it is executed in parts, once somebody agreed to what it has: `ids`, none before. Of
+    them the first `tried` had their turn; `refused` counts those that could not be decided about,
+    `refusals` are the first ones' reasons, and `since` is when it began.
     """
 
     what: Verb
     seen: Seen
     by: str
     reason: str = ""
-    files: int = 0
-    rest: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    tried: int = 0
     refused: int = 0
     refusals: tuple[str, ...] = ()
     since: str = ""
@@ -121,23 +121,24 @@ class ActionRequest:
     @property
     def same(self) -> str:
         """Return what equal requests have in common, and no other one."""
-        return json.dumps([self.what, self.by, *asdict(self.seen).values(), len(self.rest)])
+        same = [self.what, self.by, *asdict(self.seen).values()]
+        return json.dumps([*same, bool(self.ids), self.tried])
 
     @classmethod
     def of(cls, body: str) -> "ActionRequest":
         """Return the request in a message's body. Raises Permanent BAD_WISH."""
         try:
             found = json.loads(body)
-            lists = {name: tuple(map(str, found.get(name, ()))) for name in ("rest", "refusals")}
-            numbers = {name: int(found.get(name, 0)) for name in ("files", "refused")}
             return cls(
                 Verb(found["what"]),
                 Seen.of(found["seen"]),
                 str(found["by"]),
                 str(found["reason"]),
+                ids=tuple(map(str, found.get("ids", ()))),
+                tried=int(found.get("tried", 0)),
+                refused=int(found.get("refused", 0)),
+                refusals=tuple(map(str, found.get("refusals", ()))),
                 since=str(found.get("since", "")),
-                **lists,
-                **numbers,
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"this message is not an action request ({error!r}): {body[:300]}"

@@ -238,6 +238,18 @@ def test_a_thread_of_several_has_buttons_for_all(local_slack: LocalSlack) -> Non
     assert not for_all(local_slack)
 
 
+def test_an_answer_about_several_resolves_all_of_them(local_slack: LocalSlack) -> None:
+    """The first message counts them, and has no buttons once none waits."""
+    for name in ("a", "b"):
+        local_slack.notify(failed(name), has_buttons=True)
+    both = tuple(ingestion(name).id for name in ("a", "b"))
+    answer = Alert("done", ALERT.blocks, "1", Kind.ANSWER, ingestion=both[0], also=both)
+    local_slack.notify(answer, has_buttons=True)
+    blocks = str(local_slack.posted()[0][1].blocks)
+    assert "All 2 resolved" in blocks
+    assert "'actions'" not in blocks
+
+
 def test_failing_again_is_reported_in_the_thread_and_in_the_channel(
     local_slack: LocalSlack,
 ) -> None:

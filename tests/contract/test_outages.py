@@ -14,7 +14,13 @@ from functions.adapters.landing import Landing
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
-from functions.adapters.sqs import ActionQueue, AlertQueue, AnnouncementQueue, DeadLetter, DeadLetters
+from functions.adapters.sqs import (
+    ActionQueue,
+    AlertQueue,
+    AnnouncementQueue,
+    DeadLetter,
+    DeadLetters,
+)
 from functions.downstream.announce import EventBus
 from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.downstream.refresh_lease import Lease, RefreshLeases

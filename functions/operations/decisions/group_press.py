@@ -28,6 +28,7 @@ from functions.operations.decisions.failed import Outcome
 from lakegate.errors import LakegateError, Transient
 
 _AT_ONCE = 10
+_MOST = 5_000  # whose ids fit into a message
 _MOST_REFUSALS = 10
 _DONE = {Verb.REPLAY: "replayed", Verb.PUBLISH: "approved", Verb.DISCARD: "discarded"}
 
@@ -40,44 +41,50 @@ def advance(adapters: Adapters, request: ActionRequest, decide: Decide) -> Alert
     `decide` decides about one ingestion. Raises Transient, and what `Ledger.get` raises.
     """
     first = adapters.ledger.get(request.seen.ingestion)
-    if request.files:
+    if request.ids:
         request = _part(adapters, request, decide)
-        first = adapters.ledger.get(first.id)
     elif not first.is_open:
-        gone = f"of its first file, {first.name}, {status_text(first)}: press at one that waits"
-        return _answer(first, request, f"{request.by} could not {request.what} the group: {gone}")
+        words = f"{first.name} waits no more ({status_text(first)}): press at a file that waits"
+        return _answer(first, request, words)
     else:
-        group = waiting_with(adapters.ledger, first)
+        group = waiting_with(adapters.ledger, first)[:_MOST]
         if version(group) != request.seen.token:
             return _question(first, group, request)
-        ids = tuple(each.id for each in group)
-        request = replace(request, files=len(ids), rest=ids, since=adapters.now())
-    if request.rest:
+        request = replace(request, ids=tuple(each.id for each in group), since=adapters.now())
+    if request.tried < len(request.ids):
         adapters.actions.send(request)
         return None
-    done = f"{request.by} {_DONE[request.what]}"
-    words = told(done, request.files, request.refusals, request.refused)
-    return _answer(first, request, words)
+    return _result(adapters, request)
 
 
 def _part(adapters: Adapters, request: ActionRequest, decide: Decide) -> ActionRequest:
-    """Decide about the first ones of the rest; return the request for the others."""
-    some, rest = request.rest[:_AT_ONCE], request.rest[_AT_ONCE:]
-    refusals = []
+    """Decide about the next ones; return the request for those after them."""
+    tried = request.tried + _AT_ONCE
+    refusals: list[str] = []
 
     def once(now: Ingestion) -> Outcome:
         return Outcome(now) if _is_done(now, request) else decide(_unchanged(now, request))
 
-    for each, result in each_alone(adapters.ledger.together(some), once):
+    some = adapters.ledger.together(request.ids[request.tried : tried])
+    for each, result in each_alone(some, once):
         if isinstance(result, Transient):
             raise result
         refusals += filter(None, [refusal(each, result)])
     return replace(
         request,
-        rest=rest,
+        tried=tried,
         refused=request.refused + len(refusals),
         refusals=(*request.refusals, *refusals)[:_MOST_REFUSALS],
     )
+
+
+def _result(adapters: Adapters, request: ActionRequest) -> Alert:
+    group = adapters.ledger.together(request.ids)
+    (first,) = (each for each in group if each.id == request.seen.ingestion)
+    done = f"{request.by} {_DONE[request.what]}"
+    words = told(done, len(request.ids), request.refusals, request.refused)
+    settled = tuple(each.id for each in group if each.is_settled)
+    return replace(_answer(first, request, words), also=settled)
 
 
 def _is_done(now: Ingestion, request: ActionRequest) -> bool:
@@ -105,7 +112,9 @@ def _question(first: Ingestion, group: list[Ingestion], request: ActionRequest) 
     }[request.what]
     words = f"{changed}{request.what.capitalize()} {named(group)}? {loss}"
     answer = _answer(first, request, words, f"asks {version(group)}")
-    button = agreement(request.what, Seen(first.id, version(group), is_group=True), words, len(group))
+    button = agreement(
+        request.what, Seen(first.id, version(group), is_group=True), words, len(group)
+    )
     return replace(answer, blocks=(*answer.blocks, button), token=state_token(first))
 
 

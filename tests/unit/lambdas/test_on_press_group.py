@@ -1,6 +1,5 @@
 """One press in Slack decides about all files with one cause, after a question."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -98,7 +97,10 @@ def test_a_yes_decides_for_each_file_in_the_name_of_who_said_it(
     deployment, landed = failed()
     other = deployment.ended("shop/orders/later.csv")
     work(deployment, agreed(press(deployment, landed[0], what), "it is known"))
-    assert [each.text for each in answers(deployment)[1:]] == [f"{ADA} {words}"]
+    (answer,) = answers(deployment)[1:]
+    assert answer.text == f"{ADA} {words}"
+    settled = [each for each in landed if deployment.ingestion(each).is_settled]
+    assert len(answer.also) == len(settled)
     deployment.settle()
     assert not [each.left for each in expire(deployment.adapters, 30) if each.left]
     assert {deployment.ingestion(each).state for each in landed} == {state}
@@ -116,10 +118,9 @@ def test_a_thousand_files_are_decided_in_small_parts() -> None:
         other = one.but(id=f"{n:032}", landed=replace(one.landed, key=key), revision=0)
         deployment.ledger.begin(other)
     work(deployment, agreed(press(deployment, landed, Verb.DISCARD)))
-    parts = [len(each.rest) for each in deployment.actions.sent]
-    assert parts == [0, *range(1_000, 0, -10)]
+    assert [each.tried for each in deployment.actions.sent[1:]] == [*range(0, 1_000, 10)]
     assert max(len(each.text()) for each in deployment.actions.sent) < 256 * 1024
-    assert not waiting(deployment.ledger)
+    assert not waiting(deployment.adapters.ledger)
 
 
 def test_another_number_is_asked_about_again() -> None:
@@ -167,7 +168,7 @@ def test_a_group_is_not_found_by_a_file_that_waits_no_more() -> None:
     deployment, landed = failed(2)
     deployment.replay(landed[0])
     deployment.settle()
-    assert "press at one that waits" in press(deployment, landed[0]).text
+    assert "press at a file that waits" in press(deployment, landed[0]).text
 
 
 def test_a_part_that_comes_again_changes_nothing() -> None:
@@ -203,8 +204,6 @@ def test_an_outage_repeats_the_part() -> None:
 def test_a_request_survives_the_queue() -> None:
     """The next part knows all of the last one."""
     seen = Seen("a" * 32, "2:ff", is_group=True)
-    whole = ActionRequest(Verb.PUBLISH, seen, ADA, "why", 2, ("b", "c"), 1, ("d: e",), "2026")
+    whole = ActionRequest(Verb.PUBLISH, seen, ADA, "why", ("b", "c"), 1, 1, ("d: e",), "2026")
     assert ActionRequest.of(whole.text()) == whole
-    old = json.dumps({"what": "replay", "seen": {"ingestion": "a", "token": "t"}, "by": ADA})
-    assert replace(whole, rest=()).same != whole.same
-    assert "is_group" not in old
+    assert replace(whole, tried=2).same != whole.same
