@@ -35,7 +35,8 @@ def show(opened: Opened, waiting: Iterable[Ingestion]) -> None:
     The dialog has all that wait then, also those that the list does not show.
     """
     if words := st.session_state.pop(_TOLD, ""):
-        st.info(visible(words))
+        with st.container(border=True):
+            st.text(visible(words))
     for group in several(waiting):
         with st.container(border=True):
             why = group[0].reason.message if group[0].reason else "no reason"

@@ -146,7 +146,7 @@ def test_one_confirmation_decides_for_all_that_wait_then() -> None:
     assert "look again" in app.warning[0].value
     assert "5 files: 0.csv" in everything(app)
     app = yes(app)
-    assert app.info[0].value == "Discarded 5 of 5 files"
+    assert app.text[0].value == "Discarded 5 of 5 files"
     now = [made.ingestion(each) for each in landed]
     assert [[(a.what, a.by) for a in each.actions] for each in now] == [[("discard", "Ann")]] * 5
 
@@ -160,7 +160,7 @@ def test_what_is_not_decided_for_is_named() -> None:
     app = yes(asked(made, Verb.PUBLISH))
     assert "Say who publishes them and why" in app.warning[0].value
     app.text_area[0].set_value("it is known")
-    words = yes(app).info[0].value
+    words = yes(app).text[0].value
     assert words.startswith("Approved 1 of 2 files; not these 1: 1.csv: its branch")
     assert made.ingestion(landed[0]).state is State.PUBLISHED
 

@@ -60,8 +60,9 @@ def test_an_outcome_is_reported_with_what_is_left_to_do(
 
 def test_nothing_is_deleted_without_consent(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a terminal to ask at, a deletion needs --yes."""
-    with pytest.raises(typer.BadParameter, match="--yes"):
+    with pytest.raises(typer.BadParameter) as refused:
         confirm("Delete it?", yes=False)
+    assert refused.value.format_message() == "Delete it? Nothing was done: add `--yes` to agree."
     confirm("Delete it?", yes=True)
     assert capsys.readouterr() == ("", "")
 
