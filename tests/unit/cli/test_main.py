@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from access.deployment.checkout import ROOT
 from cli.main import Commands, app, begin
+from lakegate.errors import Transient
 
 _COMMANDS = (
     *("up", "down", "status", "drop", "runs", "show", "inspect", "query", "reconcile"),
