@@ -90,7 +90,7 @@ def headline(thread: Thread) -> Alert:
     count, closed = len(thread.members), len(thread.closed)
     more = f" (and {count - 1} more)" if count > 1 else ""
     words = " · ".join(_counts(thread))
-    note = ((context(words),) if words else ()) + _for_all(thread)
+    note = (*([context(words)] if words else []), *group_buttons(first, _one_of_many(thread)))
     if own not in thread.closed:
         return replace(shown(first, note), text=first.text + more)
     title = f"{count - closed} of {count} still open: {first.table}"
@@ -117,18 +117,11 @@ def _counts(thread: Thread) -> Iterator[str]:
         yield thread.outcome
 
 
-def _for_all(thread: Thread) -> tuple[Block, ...]:
-    """Return the buttons for all files with the cause; none for a single one."""
-    one = _one_of_many(thread)
-    return group_buttons(thread.alert, one) if one else ()
-
-
 def _one_of_many(thread: Thread) -> str:
-    """Return an ingestion of several that is not resolved, the first one if it is not; else ""."""
-    if len(thread.members) == 1 or not thread.alert.ingestion:
+    """Return a failed ingestion of several that is open, the first one if it is; else ""."""
+    if len(thread.members) == 1 or thread.alert.kind is not Kind.FAILED:
         return ""
-    open_ = thread.members - thread.closed
-    first = thread.alert.ingestion
+    open_, first = thread.members - thread.closed, thread.alert.ingestion
     return first if first in open_ else min(open_, default="")
 
 

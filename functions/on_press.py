@@ -12,7 +12,7 @@ from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway, replay
-from functions.operations.decisions.group_press import advance
+from functions.operations.decisions.group_press import DONE, advance
 from functions.operations.decisions.preconditions import require_newest
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
@@ -91,13 +91,6 @@ _HOW: Mapping[Verb, Callable[[Adapters, Ingestion, ActionRequest], Outcome]] = {
 }
 
 
-_DONE: Mapping[Verb, str] = {
-    Verb.REPLAY: "replayed",
-    Verb.PUBLISH: "approved",
-    Verb.DISCARD: "discarded",
-}
-
-
 def _words(outcome: Outcome, request: ActionRequest) -> str:
     """Return the answer for the thread; "" where the final state is notified anyway."""
     now = outcome.ingestion
@@ -112,7 +105,7 @@ def _words(outcome: Outcome, request: ActionRequest) -> str:
         return f"{request.by} discarded {now.name}: {rest}"
     if request.what is Verb.PUBLISH and now.state in ALERTED:
         return _refusal(now, request, now.reason.message if now.reason else status_text(now))
-    words = f"{request.by} {_DONE[request.what]} {now.name}: {status_text(now)}"
+    words = f"{request.by} {DONE[request.what]} {now.name}: {status_text(now)}"
     return f"{words}; {outcome.left}" if outcome.left else words
 
 

@@ -87,10 +87,10 @@ _OF_GROUP = {
 def group_buttons(alert: Alert, ingestion: str) -> tuple[Block, ...]:
     """Return the block with the buttons for all files with an alert's cause; none as `buttons`.
 
-    `ingestion` is one that waits. A press is answered by a question, as only the ledger knows how
-    many wait.
+    `ingestion` is one that waits, "" if none does. A press is answered by a question, as only the
+    ledger knows how many wait.
     """
-    if alert.kind is not Kind.FAILED or not alert.token:
+    if not ingestion or not alert.token:
         return ()
     value = asdict(Seen(ingestion, "", is_group=True))
     _, rows, _ = Seen(alert.ingestion, alert.token).parts

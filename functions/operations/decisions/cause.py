@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # they take a second to import, which help does not need
 
 _FAILED = (Status.FAIL, Status.ERROR)
 NAMED = 3  # of many files
-_MOST_REFUSALS = 10
+MOST_REFUSALS = 10  # are told
 _LONGEST_WHY = 200
 _Each = TypeVar("_Each")
 
@@ -84,6 +84,6 @@ def told(done: str, files: int, refusals: Sequence[str], refused: int) -> str:
     words = f"{done} {files - refused:,} of {count(files, 'file')}"
     if not refused:
         return words
-    more = refused - len(refusals[:_MOST_REFUSALS])
+    more = refused - len(refusals[:MOST_REFUSALS])
     last = [f"and {more:,} more, which still wait"] if more else []
-    return f"{words}; not these {refused:,}: {'; '.join([*refusals[:_MOST_REFUSALS], *last])}"
+    return f"{words}; not these {refused:,}: {'; '.join([*refusals[:MOST_REFUSALS], *last])}"

@@ -17,6 +17,7 @@ from functions.notifications.blocks import escaped, section
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, agreement
 from functions.operations.decisions.cause import (
+    MOST_REFUSALS,
     each_alone,
     named,
     refusal,
@@ -29,8 +30,7 @@ from lakegate.errors import LakegateError, Transient
 
 _AT_ONCE = 10
 _MOST = 5_000  # whose ids fit into a message
-_MOST_REFUSALS = 10
-_DONE = {Verb.REPLAY: "replayed", Verb.PUBLISH: "approved", Verb.DISCARD: "discarded"}
+DONE = {Verb.REPLAY: "replayed", Verb.PUBLISH: "approved", Verb.DISCARD: "discarded"}
 
 Decide = Callable[[Ingestion], Outcome]
 
@@ -74,14 +74,14 @@ def _part(adapters: Adapters, request: ActionRequest, decide: Decide) -> ActionR
         request,
         tried=tried,
         refused=request.refused + len(refusals),
-        refusals=(*request.refusals, *refusals)[:_MOST_REFUSALS],
+        refusals=(*request.refusals, *refusals)[:MOST_REFUSALS],
     )
 
 
 def _result(adapters: Adapters, request: ActionRequest) -> Alert:
     group = adapters.ledger.together(request.ids)
     (first,) = (each for each in group if each.id == request.seen.ingestion)
-    done = f"{request.by} {_DONE[request.what]}"
+    done = f"{request.by} {DONE[request.what]}"
     words = told(done, len(request.ids), request.refusals, request.refused)
     settled = tuple(each.id for each in group if each.is_settled)
     return replace(_answer(first, request, words), also=settled)
