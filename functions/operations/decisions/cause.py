@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # they take a second to import, which help does not need
     from functions.operations.decisions.failed import Outcome
 
 _FAILED = (Status.FAIL, Status.ERROR)
-NAMED = 3  # of many files
+_NAMED = 3  # of many files
 MOST_REFUSALS = 10  # are told
 _LONGEST_WHY = 200
 _Each = TypeVar("_Each")
@@ -52,8 +52,8 @@ def version(group: Sequence[Ingestion]) -> str:
 
 def named(group: Sequence[Ingestion]) -> str:
     """Return how many these are, and the first names: `40 files: a.csv, b.csv and 38 more`."""
-    more = len(group) - NAMED
-    names = ", ".join(each.name for each in group[:NAMED])
+    more = len(group) - _NAMED
+    names = ", ".join(each.name for each in group[:_NAMED])
     return f"{count(len(group), 'file')}: {names}{f' and {more:,} more' if more > 0 else ''}"
 
 
