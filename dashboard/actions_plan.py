@@ -97,26 +97,33 @@ def plan(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> Pl
 
 
 def carry_out(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> tuple[str, ...]:
-    """Carry out the request, once; return the outcome in sentences.
+    """Carry out the request, once; return the outcome in sentences. Raises as `decide` does."""
+    done = decide(adapters, ingestion, request)
+    match request.verb:
+        case Verb.REPLAY:
+            words = [outcomes.replayed(done), outcomes.left(done)]
+        case Verb.PUBLISH:
+            words = [outcomes.approved(done, request.by.strip()), outcomes.left(done)]
+        case Verb.DISCARD:
+            words = [outcomes.discarded(done)]
+    return tuple(filter(None, words))
+
+
+def decide(adapters: Adapters, ingestion: Ingestion, request: ActionRequest) -> failed.Outcome:
+    """Carry out the request, once.
 
     `ingestion` is as the page showed it: if it changed meanwhile, a LakegateError says how.
     """
     match request.verb:
         case Verb.REPLAY:
-            done = failed.replay(adapters, ingestion, by=request.by, original=request.original)
-            words = [outcomes.replayed(done), outcomes.left(done)]
+            return failed.replay(adapters, ingestion, by=request.by, original=request.original)
         case Verb.PUBLISH:
-            done = failed.publish_anyway(
-                adapters,
-                ingestion,
-                request.by,
-                request.reason,
-                null_unreadable=request.null_unreadable,
+            nulls = request.null_unreadable
+            return failed.publish_anyway(
+                adapters, ingestion, request.by, request.reason, null_unreadable=nulls
             )
-            words = [outcomes.approved(done, request.by.strip()), outcomes.left(done)]
         case Verb.DISCARD:
-            words = [outcomes.discarded(failed.discard(adapters, ingestion, by=request.by))]
-    return tuple(filter(None, words))
+            return failed.discard(adapters, ingestion, by=request.by)
 
 
 def _require_publishable(adapters: Adapters, ingestion: Ingestion) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -52,11 +51,6 @@ def grid(rows: Iterable[Mapping[str, Any]], alt: str, marked: Collection[str] = 
 def tables(names: Iterable[str]) -> str:
     """Return the tables of an ingestion on one line: `shop.orders, shop.returns`; `no table`."""
     return one_line(", ".join(names)) or "no table"
-
-
-def moment(time: str) -> str:
-    """Return a time of the ledger: `22 Nov 2026, 01:40:12 UTC`; "" for none."""
-    return f"{datetime.fromisoformat(time):%-d %b %Y, %H:%M:%S} UTC" if time else ""
 
 
 def ago(time: str, now: str) -> str:

@@ -7,14 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 from access.ingestions.outcomes import job_run, with_others
-from dashboard.formatting import moment, size
+from dashboard.formatting import size
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
 from lakegate import times
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport, CheckResult, Status
-from lakegate.times import seconds
+from lakegate.times import moment, seconds
 
 # The timeline of an ingestion: its steps, and the duration of each phase.
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from dashboard.formatting import moment
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.shown_state import is_approved
 from functions.notifications.failure_text import failure_advice, is_gone
 from lakegate.text import count
+from lakegate.times import moment
 
 _UNCHANGED = "Main is unchanged"
 

@@ -13,7 +13,8 @@ from botocore.config import Config
 from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
-from functions.notifications.interactions import ActionQueue, Endpoint, url_handler
+from functions.adapters.sqs import ActionQueue
+from functions.notifications.interactions import Endpoint, url_handler
 from functions.notifications.slack import SlackReplies
 from functions.settings import ActionSettings
 

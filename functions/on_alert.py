@@ -21,7 +21,7 @@ from functions.notifications.alert_text import digest, member, without_buttons
 from functions.notifications.blocks import context, cut, escaped, header
 from functions.notifications.email import Topic
 from functions.notifications.slack import LogAlerts, Place, SlackAlerts, ThreadGone, bot_token
-from functions.notifications.slack_buttons import buttons
+from functions.notifications.slack_buttons import buttons, group_buttons
 from functions.notifications.threads import Known, Thread, Threads
 from functions.settings import AlertSettings, SlackSettings
 from functions.sqs_handler import sqs_handler
@@ -90,7 +90,7 @@ def headline(thread: Thread) -> Alert:
     count, closed = len(thread.members), len(thread.closed)
     more = f" (and {count - 1} more)" if count > 1 else ""
     words = " · ".join(_counts(thread))
-    note = (context(words),) if words else ()
+    note = (*([context(words)] if words else []), *group_buttons(first, _one_of_many(thread)))
     if own not in thread.closed:
         return replace(shown(first, note), text=first.text + more)
     title = f"{count - closed} of {count} still open: {first.table}"
@@ -108,13 +108,21 @@ def _counts(thread: Thread) -> Iterator[str]:
     count, closed = len(thread.members), len(thread.closed)
     if count > 1:
         yield f":repeat: *{count} with the same cause*, each in this thread"
-    if count > max(1, closed) and (known := thread.alert.ingestion[:ID_PART]):
-        yield f"for all: `lakegate replay --cause {known}`, or `discard`"
+    if (one := _one_of_many(thread)) and not thread.alert.token:
+        yield f"for all: `lakegate replay --cause {one[:ID_PART]}`, or `discard`"
     if closed:
         resolved = "Resolved" if closed == count else f"{closed} of {count} resolved"
         yield f":white_check_mark: {resolved}"
     if thread.outcome:
         yield thread.outcome
+
+
+def _one_of_many(thread: Thread) -> str:
+    """Return a failed ingestion of several that is open, the first one if it is; else ""."""
+    if len(thread.members) == 1 or thread.alert.kind is not Kind.FAILED:
+        return ""
+    open_, first = thread.members - thread.closed, thread.alert.ingestion
+    return first if first in open_ else min(open_, default="")
 
 
 def _once(channels: AlertChannels, alert: Alert, name: str, post: Callable[[Alert], None]) -> None:
@@ -168,6 +176,7 @@ def _reply(
     """
     outcome = escaped(cut(html.unescape(alert.text), _LONGEST_OUTCOME))
     thread = threads.join(place, _subject(alert), closed=_closes(alert), outcome=outcome)
+    thread = threads.close(thread, alert.also)
     try:
         slack.update(place, headline(thread))
         if thread.alert.about != alert.about:  # else it is the first message, posted before a crash

@@ -12,6 +12,7 @@ from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway, replay
+from functions.operations.decisions.group_press import DONE, advance
 from functions.operations.decisions.preconditions import require_newest
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
@@ -33,6 +34,9 @@ def act(adapters: Adapters, body: str) -> None:
     request = ActionRequest.of(body)
     with logger.append_context_keys(ingestion=request.seen.ingestion), telling(adapters):
         now, ending = adapters.ledger.get(request.seen.ingestion), "DONE"
+        if request.seen.is_group:
+            _advance_group(adapters, request)
+            return
         try:
             outcome = (
                 Outcome(now) if _is_done(now, request) else _carried_out(adapters, now, request)
@@ -46,6 +50,14 @@ def act(adapters: Adapters, body: str) -> None:
             words = _refusal(now, request, refusal.message)
         if words:
             adapters.alerts.post(now.terms.channel, _answer(now, request, words, ending))
+
+
+def _advance_group(adapters: Adapters, request: ActionRequest) -> None:
+    """Ask about a group, or decide about its next files. Raises Transient."""
+    how = _HOW[request.what]
+    if answer := advance(adapters, request, lambda each: how(adapters, each, request)):
+        channel = adapters.ledger.get(answer.ingestion).terms.channel
+        adapters.alerts.post(channel, answer)
 
 
 def _is_done(now: Ingestion, request: ActionRequest) -> bool:
@@ -79,13 +91,6 @@ _HOW: Mapping[Verb, Callable[[Adapters, Ingestion, ActionRequest], Outcome]] = {
 }
 
 
-_DONE: Mapping[Verb, str] = {
-    Verb.REPLAY: "replayed",
-    Verb.PUBLISH: "approved",
-    Verb.DISCARD: "discarded",
-}
-
-
 def _words(outcome: Outcome, request: ActionRequest) -> str:
     """Return the answer for the thread; "" where the final state is notified anyway."""
     now = outcome.ingestion
@@ -100,7 +105,7 @@ def _words(outcome: Outcome, request: ActionRequest) -> str:
         return f"{request.by} discarded {now.name}: {rest}"
     if request.what is Verb.PUBLISH and now.state in ALERTED:
         return _refusal(now, request, now.reason.message if now.reason else status_text(now))
-    words = f"{request.by} {_DONE[request.what]} {now.name}: {status_text(now)}"
+    words = f"{request.by} {DONE[request.what]} {now.name}: {status_text(now)}"
     return f"{words}; {outcome.left}" if outcome.left else words
 
 

@@ -50,9 +50,9 @@ class Settings(FromEnvironment):
 
     `region` is AWS's, which the jobs are told.
     `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
-    `alert_dead_letters`, `announcement_queue`, `upload_dead_letters`, `job_run_dead_letters` and
-    `upload_queue` are queue addresses. `alert_topic` is an additional SNS topic for alerts, ""
-    without one.
+    `action_queue`, `alert_dead_letters`, `announcement_queue`, `upload_dead_letters`,
+    `job_run_dead_letters` and `upload_queue` are queue addresses. `alert_topic` is an additional
+    SNS topic for alerts, "" without one.
     `clean_up_role_arn` is the role that may delete in the lake bucket; without it the caller's role
     deletes.
 
@@ -88,6 +88,7 @@ class Settings(FromEnvironment):
     announcement_queue: str
     upload_dead_letters: str
     job_run_dead_letters: str
+    action_queue: str = ""
     alert_topic: str = ""
     clean_up_role_arn: str = ""
     max_crashes: int = 2

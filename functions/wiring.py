@@ -17,7 +17,14 @@ from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
 from functions.adapters.secrets import Secret
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, Backlog, DeadLetters, WorkQueue
+from functions.adapters.sqs import (
+    ActionQueue,
+    AlertQueue,
+    AnnouncementQueue,
+    Backlog,
+    DeadLetters,
+    WorkQueue,
+)
 from functions.settings import Settings
 from lakegate import times
 
@@ -68,6 +75,7 @@ def connect(settings: Settings, nessie: str = "") -> Adapters:
         work=WorkQueue(sqs, settings.work_queue),
         alerts=AlertQueue(sqs, settings.alert_queue, has_topic=bool(settings.alert_topic)),
         announcements=AnnouncementQueue(sqs, settings.announcement_queue),
+        actions=ActionQueue(sqs, settings.action_queue),
         upload_dead_letters=DeadLetters(sqs, settings.upload_dead_letters),
         job_run_dead_letters=DeadLetters(sqs, settings.job_run_dead_letters),
         alert_dead_letters=DeadLetters(sqs, settings.alert_dead_letters),

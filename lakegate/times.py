@@ -11,6 +11,11 @@ def text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
+def moment(time: str) -> str:
+    """Return a time of the ledger: `22 Nov 2026, 01:40:12 UTC`; "" for none."""
+    return f"{datetime.fromisoformat(time):%-d %b %Y, %H:%M:%S} UTC" if time else ""
+
+
 def second(time: str) -> str:
     """Return the second of a time that `text` wrote: S3's listings have no finer time."""
     return time[:19]

@@ -14,7 +14,7 @@ from access.contract.sql import sql_problems
 from access.contract.standard_schema import Fault, faults
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read
-from lakegate.contract.reading.yaml import Node, Problem, load, suggestion
+from lakegate.contract.reading.yaml import Node, Problem, load, suggestion, unknown_key
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
 
@@ -145,7 +145,7 @@ def _problem_of(fault: Fault) -> Problem:
         case "unknown":
             key = fault.names[0]
             line = node.value[key].line if isinstance(node.value, dict) else node.line
-            return Problem(line, field, f"unknown key{suggestion(key, fault.known)}")
+            return Problem(line, field, unknown_key(key, fault.known))
         case "choice":
             key = field.rpartition(".")[2]
             reason = f"unknown {key} {node.text!r}; use one of {', '.join(fault.names)}"

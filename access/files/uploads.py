@@ -1,7 +1,7 @@
 """Upload local files to the landing bucket: single ones, or a batch with its manifest."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,8 +55,8 @@ class Target:
             raise BadTarget(f"a batch needs its own folder as its key: {BATCHES}NAME/")
 
 
-def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> list[TrackedIngestion]:
-    """Upload files, or the one batch of a manifest.
+def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> Iterator[TrackedIngestion]:
+    """Upload files, or the one batch of a manifest; yield each when it is uploaded.
 
     Raises BadTarget or LakegateError: WHICH_KEY, UNREADABLE_FILE, or what is wrong with a manifest.
     """
@@ -65,11 +65,12 @@ def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> list[Trac
         message = f"there is no file {', '.join(missing)}\n{_NOTHING}"
         raise LakegateError("UNREADABLE_FILE", message)
     if any(map(is_manifest, files)):
-        return [put_batch(adapters, files[0], target.key)]
-    if target.key and not target.key.endswith("/"):
-        return [put(adapters, files[0], target.key)]
-    prefix = target.key or _prefix(adapters, target.table)
-    return [put(adapters, file, prefix + file.name) for file in files]
+        yield put_batch(adapters, files[0], target.key)
+    elif target.key and not target.key.endswith("/"):
+        yield put(adapters, files[0], target.key)
+    else:
+        prefix = target.key or _prefix(adapters, target.table)
+        yield from (put(adapters, file, prefix + file.name) for file in files)
 
 
 def _prefix(adapters: Adapters, table: str) -> str:

@@ -5,19 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from access.ingestions.find import Wanted, waiting
 from access.ingestions.identify import identified
 from functions.adapters.all import Adapters
 from functions.model import unreadable
 from functions.model.ingestion import Ingestion
+from functions.operations.decisions.cause import waiting, waiting_with
 from lakegate.errors import LakegateError
-from lakegate.report import Status
 
 if TYPE_CHECKING:  # it imports Nessie's library: a second that help does not need
     from functions.operations.decisions.failed import Outcome
 
 _ID = re.compile("[0-9a-f]{6,32}")
-_FAILED = (Status.FAIL, Status.ERROR)
 
 
 @dataclass(frozen=True)
@@ -54,23 +52,14 @@ def chosen(adapters: Adapters, identities: Sequence[str], cause: str) -> list[In
 
 def with_cause(adapters: Adapters, cause: str) -> list[Ingestion]:
     """Return the ingestions that wait for a decision with a cause: see `chosen`."""
-    waits = waiting(adapters.ledger, Wanted(limit=0)).ingestions
     if _ID.fullmatch(cause.lower()):
-        same = _cause(identified(adapters.ledger, cause))
-        found = [each for each in waits if _cause(each) == same]
+        found = waiting_with(adapters.ledger, identified(adapters.ledger, cause))
     else:
-        found = [each for each in waits if _has_words(each, cause)]
+        found = [each for each in waiting(adapters.ledger) if _has_words(each, cause)]
     if not found:
         message = f"nothing waits with the cause {cause}\nCauses: `lakegate runs --waiting`."
         raise LakegateError("NONE_WAITS", message)
     return found
-
-
-def _cause(ingestion: Ingestion) -> tuple[str, ...]:
-    """Return the tables, the code of its reason and its failed checks; equal ones are one cause."""
-    code = ingestion.reason.code if ingestion.reason else ""
-    failed = (each["id"] for each in ingestion.checks if each["status"] in _FAILED)
-    return (*sorted(ingestion.tables), code, *sorted(failed))
 
 
 def _has_words(ingestion: Ingestion, words: str) -> bool:

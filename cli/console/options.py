@@ -51,14 +51,22 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 
 
+class NotAgreed(typer.BadParameter):
+    """The command needs a person's consent; what it prints says so without `Invalid value`."""
+
+    def format_message(self) -> str:
+        """Return the message."""
+        return self.message
+
+
 def confirm(question: str, *, yes: bool) -> None:
     """Ask a person at a terminal, unless `yes`. Raises Abort without consent.
 
-    Raises BadParameter where there is no terminal to ask at.
+    Raises NotAgreed where there is no terminal to ask at.
     """
     if yes:
         return
     SPINNER.stop()
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"{question} Nothing was done: add `--yes` to agree.")
+        raise NotAgreed(f"{question} Nothing was done: add `--yes` to agree.")
     typer.confirm(question, abort=True, err=True)

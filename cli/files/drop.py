@@ -40,8 +40,13 @@ def drop(
     except BadTarget as error:
         raise typer.BadParameter(error.message) from error
     adapters = find(context.obj).adapters()
-    tracked = uploads.drop(adapters, files, target)
-    list_uploads(tracked)
+    tracked: list[TrackedIngestion] = []
+    try:
+        for item in uploads.drop(adapters, files, target):
+            tracked.append(item)
+            list_uploads([item])
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("" if tracked else "Nothing was uploaded.") from None
     if wait:
         wait_for(adapters, tracked, seconds)
 

@@ -15,8 +15,10 @@ from cli.console.options import By, Ids, OfCause, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import exit_code, wait_for
 from functions.adapters.all import Adapters
 from functions.model.ingestion import ALERTED, Ingestion
+from functions.operations.decisions.cause import each_alone
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
+from lakegate.text import count
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
     from functions.operations.decisions.failed import Outcome
@@ -26,6 +28,7 @@ _Despite = Annotated[
     typer.Option(metavar="NEWER_ID", help="Publish one although this newer version exists."),
 ]
 _Decide = Callable[[Subject], "Outcome"]
+_LISTED = 10  # of those that are asked about
 _Report = Callable[["Outcome"], int]
 
 
@@ -45,6 +48,7 @@ def replay(
     ] = Which.CURRENT,
     by: By = "",
     despite: _Despite = "",
+    yes: Yes = False,
     wait: Wait = False,
     seconds: Seconds = 900,
 ) -> None:
@@ -59,7 +63,9 @@ def replay(
     def decide(subject: Subject) -> "Outcome":
         return decisions.replay(adapters, subject, by, original=contract is Which.ORIGINAL)
 
-    code, done = each_alone(subjects, decide, report_replay)
+    if cause:
+        agree("Replay", subjects, yes=yes)
+    code, done = report_each(subjects, decide, report_replay)
     _end(adapters, code, done if wait else [], seconds)
 
 
@@ -100,7 +106,7 @@ def publish(
     subjects = _subjects(adapters, identities, cause, despite)
     if cause:
         agree("Publish", subjects, yes=yes)
-    code, done = each_alone(subjects, decide, lambda outcome: report_publish(outcome, by))
+    code, done = report_each(subjects, decide, lambda outcome: report_publish(outcome, by))
     _end(adapters, code, done if wait else [], seconds)
 
 
@@ -119,7 +125,7 @@ def discard(
     found = find(context.obj)
     subjects = _subjects(found.adapters(), identities, cause)
     agree("Delete branch and data files of", subjects, yes=yes)
-    code, _ = each_alone(subjects, lambda each: found.discard(each.ingestion, by), report_discard)
+    code, _ = report_each(subjects, lambda each: found.discard(each.ingestion, by), report_discard)
     raise typer.Exit(code)
 
 
@@ -135,17 +141,19 @@ def _subjects(
 
 
 def agree(what: str, subjects: Sequence[Subject], *, yes: bool) -> None:
-    """Ask whether to do it; several are listed first. Raises as `confirm`."""
+    """Ask whether to do it; the first of several are listed. Raises as `confirm`."""
     every = [each.ingestion for each in subjects]
     if len(every) == 1:
         confirm(f"{what} {every[0].name} ({every[0].state})?", yes=yes)
         return
-    for each in every:
+    for each in every[:_LISTED]:
         terminal.err().print(f"{each.id[:ID_PART]}  {each.name} ({each.state})", soft_wrap=True)
+    if len(every) > _LISTED:
+        terminal.err().print(f"and {count(len(every) - _LISTED, 'more file')}")
     confirm(f"{what} these {len(every):,}?", yes=yes)
 
 
-def each_alone(
+def report_each(
     subjects: Sequence[Subject], decide: _Decide, report: _Report
 ) -> tuple[int, list[Ingestion]]:
     """Decide about each alone; return the highest exit code, and those that were decided.
@@ -153,18 +161,16 @@ def each_alone(
     Of several, what fails for one is printed. Raises LakegateError where the only one fails.
     """
     codes, done = [0], []
-    for subject in subjects:
-        try:
-            outcome = decide(subject)
-        except LakegateError as error:
-            if len(subjects) == 1:
-                raise
-            words = f"{subject.ingestion.name}: {error.message} ({error.code})"
+    for subject, result in each_alone(subjects, decide):
+        if not isinstance(result, LakegateError):
+            codes.append(report(result))
+            done.append(result.ingestion)
+        elif len(subjects) == 1:
+            raise result
+        else:
+            words = f"{subject.ingestion.name}: {result.message} ({result.code})"
             terminal.err().print(words, style="red", soft_wrap=True)
             codes.append(1)
-        else:
-            codes.append(report(outcome))
-            done.append(outcome.ingestion)
     return max(codes), done
 
 

@@ -8,7 +8,7 @@ import typer
 
 from access.deployment.choice import find
 from cli.console import json_output, terminal
-from cli.console.options import AsJson, DryRun, Yes
+from cli.console.options import AsJson, DryRun, NotAgreed, Yes
 from functions.model.ingestion import Ingestion
 from functions.operations.recovery.realign_plan import Kind
 
@@ -37,8 +37,8 @@ def realign_ledger(
     Run it again after a failure, and until it finds no difference. Exits 1 if rows are lost.
     """
     if not (dry_run or yes):
-        message = "first look at what it would do, with --dry-run; then give --yes"
-        raise typer.BadParameter(message, param_hint="--yes")
+        message = "Nothing was done: look with --dry-run at what it would do; then add `--yes`."
+        raise NotAgreed(message)
     from functions.operations.recovery.realign import realign
 
     found = realign(find(context.obj).adapters(), dry_run=dry_run)

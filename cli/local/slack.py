@@ -16,7 +16,7 @@ from access.ingestions.identify import identified
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, Id
 from cli.local.slack_messages import about, ask, message_about, messages, panel, with_replies
-from functions.notifications.slack_buttons import LABELS, REASON, Verb
+from functions.notifications.slack_buttons import BUTTONS, LABELS, REASON, Verb
 from infra.local import stack_file
 from lakegate.errors import LakegateError
 
@@ -124,17 +124,16 @@ def press(
 def _alert(address: str, ingestion: str) -> str:
     """Return the time of the newest message with buttons for an ingestion. Raises LakegateError."""
     message_about(address, ingestion)  # waits for it
-    times = [
-        m["ts"] for m in messages(address) if ingestion in str(m["blocks"]) and _has_buttons(m)
-    ]
+    times = [m["ts"] for m in messages(address) if _has_buttons(m, ingestion)]
     if not times:
         message = "its alert has no buttons any more: it is resolved"
         raise LakegateError("NO_BUTTONS", message)
     return str(times[-1])
 
 
-def _has_buttons(message: Mapping[str, Any]) -> bool:
-    return any(block["type"] == "actions" for block in message["blocks"])
+def _has_buttons(message: Mapping[str, Any], ingestion: str) -> bool:
+    own = (block for block in message["blocks"] if block.get("block_id") == BUTTONS)
+    return any(ingestion in str(block) for block in own)
 
 
 def _require_ok(answer: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from functions.model.commits import MAIN
 from functions.model.notes.upkeep_note import UpkeepNote
 from functions.model.shown_state import ShownState, is_approved
 from lakegate.errors import LakegateError
+from lakegate.times import moment
 
 
 def status(context: typer.Context, as_json: AsJson = False) -> None:
@@ -48,8 +49,8 @@ def _print_status(document: Mapping[str, Any]) -> None:
     terminal.out().print(terminal.facts((k.replace("_", " "), v) for k, v in named.items()))
     terminal.out().print(health_table(document["health"]), counted(document))
     if overdue := document["overdue"]:
-        tables = ((f"overdue since {since}", table) for table, since in overdue.items())
-        terminal.out().print(terminal.facts(tables))
+        lines = overdue_words(overdue, document["due"])
+        terminal.out().print(terminal.facts(("overdue", line) for line in lines))
     if (upkeep := document["upkeep"]) and (upkeep["at"] or upkeep["doubt"]):
         terminal.out().print(terminal.facts([("last upkeep", upkeep_words(upkeep))]))
     if shared := document["shared_runs"]:
@@ -83,7 +84,7 @@ def counted(document: Mapping[str, Any]) -> RenderableType:
     return terminal.facts(by_state.items())
 
 
-_COUNTED = ("counts", "approved", "overdue", "upkeep", "shared_runs")
+_COUNTED = ("counts", "approved", "overdue", "due", "upkeep", "shared_runs")
 
 
 def _status(found: Deployment) -> dict[str, Any]:
@@ -107,6 +108,7 @@ def counts(adapters: Adapters) -> dict[str, Any]:
     although their audit failed. Of shared runs: how many files wait for one, and those that are up.
     """
     states: Counter[ShownState] = Counter()
+    overdue = adapters.ledger.freshness().since()
     waiting = approved = 0
     for ingestion in adapters.ledger.all():
         states[ShownState.of(ingestion)] += 1
@@ -115,10 +117,26 @@ def counts(adapters: Adapters) -> dict[str, Any]:
     return {
         "counts": {state.value: states[state] for state in ShownState},
         "approved": approved,
-        "overdue": adapters.ledger.freshness().since(),
+        "overdue": overdue,
+        "due": _due(adapters, overdue),
         "upkeep": _upkeep(adapters.ledger.upkeep()),
         "shared_runs": {"waiting": waiting, **_runs(adapters)},
     }
+
+
+def _due(adapters: Adapters, overdue: Mapping[str, str]) -> dict[str, str]:
+    """Return when the next file of each overdue table was due."""
+    contracts = [each.contract for each in adapters.lake.contracts(None)] if overdue else []
+    late = ((each.table, each.expected) for each in contracts if each.table in overdue)
+    return {table: expected.due(overdue[table]) for table, expected in late if expected}
+
+
+def overdue_words(overdue: Mapping[str, str], due: Mapping[str, str]) -> list[str]:
+    """Return for each overdue table when its last file came, and when the next one was due."""
+    return [
+        f"{table}: last file {moment(since)}, due {moment(due.get(table, '')) or 'by no contract'}"
+        for table, since in overdue.items()
+    ]
 
 
 def _upkeep(note: UpkeepNote) -> dict[str, Any]:

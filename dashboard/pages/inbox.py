@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from access.ingestions.find import Wanted, still_waiting
-from dashboard import listing
+from dashboard import group_actions, listing
 from dashboard.serve.session import Opened, watch
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
@@ -35,6 +35,7 @@ def show(opened: Opened) -> None:
         if who in (_EVERYBODY, owner(each)) and listing.is_waiting_meant(text, each)
     ]
     _number(meant, len(found.ingestions), more=found.more)
+    group_actions.show(opened, meant)
     news = st.container()
     listing.show_waiting(meant, now, "inbox")
     with news:  # looked up while the browser draws the list

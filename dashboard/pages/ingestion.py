@@ -11,7 +11,7 @@ from access.ingestions import outcomes
 from access.ingestions.outcomes import waits
 from access.ingestions.shared_runs import load
 from dashboard import actions, charts, formatting
-from dashboard.formatting import code, grid, moment
+from dashboard.formatting import code, grid
 from dashboard.ingestion import (
     Account,
     Step,
@@ -30,7 +30,7 @@ from lakegate.findings import causes, failing_rows
 from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import count, one_line, visible
-from lakegate.times import duration, seconds
+from lakegate.times import duration, moment, seconds
 
 # The charts of one ingestion.
 

@@ -10,7 +10,7 @@ from access.ingestions.find import Wanted, waiting
 from access.tables.reader import Reader, TableState
 from dashboard import charts, formatting, listing
 from dashboard.charts import Span
-from dashboard.formatting import ago, code, grid, moment, size
+from dashboard.formatting import ago, code, grid, size
 from dashboard.overview import Window, bounds
 from dashboard.serve.session import Opened, errors_shown
 from dashboard.table import (
@@ -31,6 +31,7 @@ from functions.adapters.s3 import StoredContract
 from functions.model.commits import Commit
 from lakegate import times
 from lakegate.text import count, visible
+from lakegate.times import moment
 
 _COMMITS, _MORE = 200, 5_000
 _SHOWN, _RECENT, _FAILURES = 50, 25, 5

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # a second to import: whoever only passes adapters on need no
     from functions.adapters.nessie import Catalog
     from functions.adapters.s3 import Lake
     from functions.adapters.sqs import (
+        ActionQueue,
         AlertQueue,
         AnnouncementQueue,
         Backlog,
@@ -41,6 +42,7 @@ class Adapters:
     work: "WorkQueue"
     alerts: "AlertQueue"
     announcements: "AnnouncementQueue"
+    actions: "ActionQueue"
     upload_dead_letters: "DeadLetters"
     job_run_dead_letters: "DeadLetters"
     alert_dead_letters: "DeadLetters"

@@ -1,4 +1,4 @@
-"""Send and read messages of SQS: alerts, announcements and dead letters."""
+"""Send and read messages of SQS: alerts, actions, announcements and dead letters."""
 
 import hashlib
 import json
@@ -18,6 +18,7 @@ from lakegate.shared_run import Turn
 
 if TYPE_CHECKING:  # on_action must start fast
     from functions.model.announcement import Announcement, Refresh
+    from functions.notifications.interactions import ActionRequest
 
 # Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 256 KiB; one has
 # 25 KB at most, as a reason is cut.
@@ -100,6 +101,7 @@ class QueuedAlert:
                 revision=int(found.get("revision", 0)),
                 lead=int(found.get("lead", 0)),
                 commands=tuple(map(str, found.get("commands", ()))),
+                also=tuple(map(str, found.get("also", ()))),
                 **known,
             )
             return cls(channel, alert, bool(found.get("to_topic")))
@@ -138,6 +140,30 @@ class AlertQueue:
                 MessageBody=queued.to_json(),
                 MessageGroupId=digest(group),
                 MessageDeduplicationId=digest(queued.about),
+            )
+
+
+class ActionQueue:
+    """The queue of requested actions.
+
+    A FIFO queue: the actions on one ingestion, and the parts of one on a group, are executed one
+    after the other; repeated presses of one person within five minutes are queued once (Amazon
+    SQS, "Exactly-once processing").
+    """
+
+    def __init__(self, client: Any, url: str) -> None:
+        """Use boto3's `sqs` client."""
+        self._client = client
+        self._url = url
+
+    def send(self, request: "ActionRequest") -> None:
+        """Queue a request. Raises Transient QUEUE_UNAVAILABLE."""
+        with translated("actions"):
+            self._client.send_message(
+                QueueUrl=self._url,
+                MessageBody=request.text(),
+                MessageGroupId=digest(request.seen.ingestion),
+                MessageDeduplicationId=digest(request.same),
             )
 
 

@@ -34,7 +34,8 @@ class Alert:
     answer's is "" once nothing more can be done. `page` is the ingestion's address on the quality
     page. `unreadable` names the rows that would be left out if it were published. Buttons stand
     after the first `lead` blocks, or at the end if that is 0; `commands` do what buttons do, for
-    where nobody may press any. What does not apply is "".
+    where nobody may press any. `also` are the ids of all ingestions that an answer about several
+    resolves. What does not apply is "".
     """
 
     text: str
@@ -50,3 +51,4 @@ class Alert:
     revision: int = 0
     lead: int = 0
     commands: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from lakegate.batch import BatchFile
 from lakegate.landing import BATCH_MEMBER, batch_of
+from lakegate.times import moment
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def status_text(ingestion: Ingestion) -> str:
     if ingestion.approval:
         words += f", approved by {ingestion.approval.by} ({ingestion.approval.at})"
     elif ingestion.discarded:
-        words += f", already discarded ({times.get('discarded', '')})"
+        words += f", already discarded on {moment(times.get('discarded', ''))}"
     elif ingestion.superseded_by:
         words += (
             f", superseded by {ingestion.superseded_by}, a newer version that is published "

@@ -23,6 +23,7 @@ from lakegate.diagnosis import cell_told
 from lakegate.findings import causes, failing_rows
 from lakegate.report import AuditReport, CheckResult
 from lakegate.text import one_line, visible
+from lakegate.times import moment
 
 if TYPE_CHECKING:  # it takes a quarter of a second, which on_action does not have
     from lakegate.contract.model import Contract
@@ -148,12 +149,16 @@ def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
 
 def missing(contract: "Contract", since: str) -> Alert:
     """Return the notice that the next file of a table is overdue; the last one came at `since`."""
-    title = f"Overdue: {contract.table} got no file since {since}"
+    title = f"Overdue: {contract.table}, last file {moment(since)}{_due(contract, since)}"
     advice = (
         f"Ask who sends the files under {code(contract.landing_prefix)}. If one has landed since, "
         "`lakegate runs` says why it is not on main."
     )
     return _of_table(contract, title, advice, f"{contract.table} overdue since {since}")
+
+
+def _due(contract: "Contract", since: str) -> str:
+    return f", due {moment(contract.expected.due(since))}" if contract.expected else ""
 
 
 def arrived(contract: "Contract", at: str) -> Alert:

@@ -11,7 +11,6 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from slack_sdk.signature import Clock, SignatureVerifier
 
 from functions.adapters.secrets import Secret
-from functions.adapters.sqs import digest, translated
 from functions.notifications.blocks import code, escaped
 from functions.notifications.slack import SlackSecret
 from functions.notifications.slack_buttons import (
@@ -98,52 +97,52 @@ class _At(Clock):
 
 @dataclass(frozen=True)
 class ActionRequest:
-    """An action requested on an ingestion as its alert showed it; `reason` is for publishing."""
+    """An action requested on an ingestion as its alert showed it; `reason` is for publishing.
+
+    On a group it is executed in parts, once somebody agreed to what it has: `ids`, none before. Of
+    them the first `tried` had their turn; `refused` counts those that could not be decided about,
+    `refusals` are the first ones' reasons, and `since` is when it began.
+    """
 
     what: Verb
     seen: Seen
     by: str
     reason: str = ""
+    ids: tuple[str, ...] = ()
+    tried: int = 0
+    refused: int = 0
+    refusals: tuple[str, ...] = ()
+    since: str = ""
 
     def text(self) -> str:
         """Return the request as a message's body."""
         return json.dumps(asdict(self), ensure_ascii=False)
+
+    @property
+    def same(self) -> str:
+        """Return what equal requests have in common, and no other one."""
+        same = [self.what, self.by, *asdict(self.seen).values()]
+        return json.dumps([*same, bool(self.ids), self.tried])
 
     @classmethod
     def of(cls, body: str) -> "ActionRequest":
         """Return the request in a message's body. Raises Permanent BAD_WISH."""
         try:
             found = json.loads(body)
-            seen = Seen(str(found["seen"]["ingestion"]), str(found["seen"]["token"]))
-            return cls(Verb(found["what"]), seen, str(found["by"]), str(found["reason"]))
-        except (ValueError, TypeError, KeyError) as error:
+            return cls(
+                Verb(found["what"]),
+                Seen.of(found["seen"]),
+                str(found["by"]),
+                str(found["reason"]),
+                ids=tuple(map(str, found.get("ids", ()))),
+                tried=int(found.get("tried", 0)),
+                refused=int(found.get("refused", 0)),
+                refusals=tuple(map(str, found.get("refusals", ()))),
+                since=str(found.get("since", "")),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"this message is not an action request ({error!r}): {body[:300]}"
             raise Permanent("BAD_WISH", message) from error
-
-
-class ActionQueue:
-    """The queue of requested actions.
-
-    A FIFO queue: the actions on one ingestion are executed one after the other, and repeated
-    presses of one person within five minutes are queued once (Amazon SQS, "Exactly-once
-    processing").
-    """
-
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
-
-    def send(self, request: ActionRequest) -> None:
-        """Queue a request. Raises Transient QUEUE_UNAVAILABLE."""
-        same = json.dumps([request.what, request.by, *asdict(request.seen).values()])
-        with translated("actions"):
-            self._client.send_message(
-                QueueUrl=self._url,
-                MessageBody=request.text(),
-                MessageGroupId=digest(request.seen.ingestion),
-                MessageDeduplicationId=digest(same),
-            )
 
 
 _NOT_ALLOWED = "You may not do this: ask your administrator to add you to `SlackUsers`."
@@ -257,7 +256,7 @@ def _pressed(endpoint: Endpoint, press: Press) -> None:
         _reply(endpoint, press, _NOT_ALLOWED)
     elif press.verb is Verb.SHOW:
         _reply(endpoint, press, _shown(press))
-    elif press.verb is Verb.PUBLISH:
+    elif press.verb is Verb.PUBLISH and press.seen.token:
         _open(endpoint, press)
     else:
         endpoint.actions.send(ActionRequest(press.verb, press.seen, str(press.person)))

@@ -20,6 +20,7 @@ from lakegate.text import one_line
 LONGEST_REASON = 500
 REASON = "reason"  # the modal's one block with an input, and the input
 PREFIX = "lakegate."
+BUTTONS = f"{PREFIX}actions"  # the block of one ingestion's
 LONGEST_SUMMARY, LONGEST_TITLE = 600, 200  # each character may take two in a button's value
 
 
@@ -34,10 +35,20 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True)
 class Seen:
-    """The state that an alert showed: an ingestion, and the alert's state token."""
+    """The state that an alert showed: an ingestion, and the alert's state token.
+
+    Of a group it is one of its ingestions, with the group's version; "" before anybody asked.
+    """
 
     ingestion: str
     token: str
+    is_group: bool = False
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> "Seen":
+        """Return it from a button's value. Raises KeyError."""
+        of_group = bool(value.get("is_group"))
+        return cls(str(value["ingestion"]), str(value["token"]), of_group)
 
     @property
     def parts(self) -> tuple[str, str, str]:
@@ -63,7 +74,36 @@ def buttons(alert: Alert) -> tuple[Block, ...]:
     verbs = (Verb.REPLAY, Verb.PUBLISH, Verb.DISCARD) if rows else (Verb.REPLAY, Verb.DISCARD)
     values = {Verb.PUBLISH: {**seen, "unreadable": alert.unreadable}} if alert.unreadable else {}
     elements = [*(_button(verb, values.get(verb, seen)) for verb in verbs), shown]
-    return ({"type": "actions", "block_id": f"{PREFIX}actions", "elements": elements},)
+    return ({"type": "actions", "block_id": BUTTONS, "elements": elements},)
+
+
+_OF_GROUP = {
+    Verb.REPLAY: "Replay all …",
+    Verb.PUBLISH: "Publish all …",
+    Verb.DISCARD: "Discard all …",
+}
+
+
+def group_buttons(alert: Alert, ingestion: str) -> tuple[Block, ...]:
+    """Return the block with the buttons for all files with an alert's cause; none as `buttons`.
+
+    `ingestion` is one that waits, "" if none does. A press is answered by a question, as only the
+    ledger knows how many wait.
+    """
+    if not ingestion or not alert.token:
+        return ()
+    value = asdict(Seen(ingestion, "", is_group=True))
+    _, rows, _ = Seen(alert.ingestion, alert.token).parts
+    verbs = [verb for verb in _OF_GROUP if rows or verb is not Verb.PUBLISH]
+    elements = [_plain_button(verb, _OF_GROUP[verb], value) for verb in verbs]
+    return ({"type": "actions", "block_id": f"{PREFIX}group", "elements": elements},)
+
+
+def agreement(verb: Verb, seen: Seen, question: str, files: int) -> Block:
+    """Return the block with the button that answers a question about a group of files by yes."""
+    value = {**asdict(seen), "title": cut(question, LONGEST_TITLE)}
+    button = _plain_button(verb, f"Yes, {verb} {files:,}", value) | {"style": "danger"}
+    return {"type": "actions", "block_id": f"{PREFIX}agreement", "elements": [button]}
 
 
 def modal(seen: Seen, title: str, unreadable: str = "") -> Block:
@@ -71,7 +111,7 @@ def modal(seen: Seen, title: str, unreadable: str = "") -> Block:
 
     `unreadable` describes the rows that are left out.
     """
-    words = f"{title}\nIngestion {seen.ingestion}"
+    words = title if seen.is_group else f"{title}\nIngestion {seen.ingestion}"
     if unreadable:
         command = f"lakegate publish {seen.ingestion} --null-unreadable"
         words += f"\n\n{unreadable} `{command}` publishes them, too, with null in such cells."
@@ -109,15 +149,19 @@ LABELS = {
 
 
 def _button(verb: Verb, value: Mapping[str, Any]) -> dict[str, Any]:
-    button: dict[str, Any] = {
-        "type": "button",
-        "action_id": f"{PREFIX}{verb}",
-        "text": _plain(LABELS[verb]),
-        "value": _json(value),
-    }
+    button = _plain_button(verb, LABELS[verb], value)
     if verb is Verb.DISCARD:
         button |= {"style": "danger", "confirm": _question(value["title"])}
     return button
+
+
+def _plain_button(verb: Verb, label: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "button",
+        "action_id": f"{PREFIX}{verb}",
+        "text": _plain(label),
+        "value": _json(value),
+    }
 
 
 def _question(title: str) -> Block:
@@ -213,7 +257,7 @@ def _press(payload: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
     value = json.loads(action["value"])
     return Press(
         verb=Verb(verb),
-        seen=_seen(value),
+        seen=Seen.of(value),
         person=_person(payload),
         team=_team(payload),
         trigger=str(payload.get("trigger_id", "")),
@@ -228,15 +272,11 @@ def _press(payload: Mapping[str, Any], action: Mapping[str, Any]) -> Press:
 def _submission(payload: Mapping[str, Any], view: Mapping[str, Any]) -> Submission:
     reason = view["state"]["values"][REASON][REASON].get("value") or ""
     return Submission(
-        seen=_seen(json.loads(view["private_metadata"])),
+        seen=Seen.of(json.loads(view["private_metadata"])),
         person=_person(payload),
         team=_team(payload),
         reason=one_line(" ".join(str(reason).split()))[:LONGEST_REASON],
     )
-
-
-def _seen(value: Mapping[str, Any]) -> Seen:
-    return Seen(str(value["ingestion"]), str(value["token"]))
 
 
 def _person(payload: Mapping[str, Any]) -> Person:

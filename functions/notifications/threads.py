@@ -7,9 +7,9 @@ One DynamoDB table (key `id`) has three kinds of items, each deleted some time a
 * an ingestion: its thread, and its notifications so far
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boto3.dynamodb.conditions import Attr, ConditionBase
@@ -174,6 +174,18 @@ class Threads:
         members, done = frozenset(found["members"]), frozenset(found.get("closed", ()))
         last, words = found.get("outcome", ("", ""))
         return Thread(place, alert, members, done, words if last in done else "")
+
+    def close(self, thread: Thread, ingestions: Iterable[str]) -> Thread:
+        """Record that those of these ingestions which are in a thread are resolved; return it."""
+        others = thread.members.intersection(ingestions) - thread.closed
+        if others:
+            with translated(_UNAVAILABLE):
+                self._table.update_item(
+                    Key={"id": _id("thread", f"{thread.place.channel} {thread.place.ts}")},
+                    UpdateExpression="ADD closed :others",
+                    ExpressionAttributeValues={":others": set(others)},
+                )
+        return replace(thread, closed=thread.closed | others)
 
     def drop(self, place: Place) -> None:
         """Delete the record of a thread whose first message is gone."""

@@ -212,6 +212,44 @@ def test_buttons_are_where_somebody_may_press_them(
     assert shown == [has_buttons, has_buttons]
 
 
+def for_all(local_slack: LocalSlack) -> list[str]:
+    """Return the labels and values of the first message's buttons for all files of its cause."""
+    blocks = local_slack.posted()[0][1].blocks
+    group = (block for block in blocks if block.get("block_id") == "lakegate.group")
+    return [f"{b['text']['text']} {b['value']}" for block in group for b in block["elements"]]
+
+
+def test_a_thread_of_several_has_buttons_for_all(local_slack: LocalSlack) -> None:
+    """They name a file that still waits, also once the first one is resolved; the last has none.
+
+    Where nobody may press, the command is named.
+    """
+    local_slack.notify(failed("a"), has_buttons=True)
+    assert not for_all(local_slack)
+    local_slack.notify(failed("b"), has_buttons=True)
+    replay, discard = for_all(local_slack)
+    assert replay.startswith("Replay all …")
+    assert discard.startswith("Discard all …")
+    assert ingestion("a").id in replay
+    assert "--cause" not in str(local_slack.posted()[0][1].blocks)
+    local_slack.notify(settled("a"), has_buttons=True)
+    assert ingestion("b").id in for_all(local_slack)[0]
+    local_slack.notify(settled("b"), has_buttons=True)
+    assert not for_all(local_slack)
+
+
+def test_an_answer_about_several_resolves_all_of_them(local_slack: LocalSlack) -> None:
+    """The first message counts them, and has no buttons once none waits."""
+    for name in ("a", "b"):
+        local_slack.notify(failed(name), has_buttons=True)
+    both = tuple(ingestion(name).id for name in ("a", "b"))
+    answer = Alert("done", ALERT.blocks, "1", Kind.ANSWER, ingestion=both[0], also=both)
+    local_slack.notify(answer, has_buttons=True)
+    blocks = str(local_slack.posted()[0][1].blocks)
+    assert "All 2 resolved" in blocks
+    assert "'actions'" not in blocks
+
+
 def test_failing_again_is_reported_in_the_thread_and_in_the_channel(
     local_slack: LocalSlack,
 ) -> None:

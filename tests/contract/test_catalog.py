@@ -132,7 +132,7 @@ def test_a_server_that_is_away_is_told_without_the_token() -> None:
     """Each behaviour is a failed finding with its sentence, and none has the token."""
     found = tried(wire.nobody(), "a-token")
     assert {each.status for each in found} == {Status.FAIL}
-    assert all("Here: Nessie did not answer" in each.message for each in found)
+    assert all("Here: Nessie did not answer at http" in each.message for each in found)
     assert "a-token" not in str(found)
 
 

@@ -14,7 +14,13 @@ from functions.adapters.landing import Landing
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
 from functions.adapters.s3 import Lake
-from functions.adapters.sqs import AlertQueue, AnnouncementQueue, DeadLetter, DeadLetters
+from functions.adapters.sqs import (
+    ActionQueue,
+    AlertQueue,
+    AnnouncementQueue,
+    DeadLetter,
+    DeadLetters,
+)
 from functions.downstream.announce import EventBus
 from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.downstream.refresh_lease import Lease, RefreshLeases
@@ -24,7 +30,7 @@ from functions.model.commits import Checkpoint
 from functions.model.ingestion import State
 from functions.model.intent import Intent
 from functions.notifications.email import Topic
-from functions.notifications.interactions import ActionQueue, ActionRequest
+from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack import Place, SlackAlerts
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.notifications.threads import Threads

@@ -9,9 +9,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from functions.adapters.sqs import AlertQueue, DeadLetter, DeadLetters, QueuedAlert
+from functions.adapters.sqs import ActionQueue, AlertQueue, DeadLetter, DeadLetters, QueuedAlert
 from functions.model.alert import Alert, Kind
-from functions.notifications.interactions import ActionQueue, ActionRequest
+from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Permanent
 from tests.contract.aws import ACCOUNT

@@ -151,6 +151,16 @@ def test_a_thread_knows_who_recovered(memory: Memory) -> None:
     assert memory.threads.join(HERE, "a", closed=False).closed == {"b"}
 
 
+def test_several_are_resolved_at_once(memory: Memory) -> None:
+    """Of many ingestions only those in the thread are counted as resolved there."""
+    opened(memory)
+    thread = memory.threads.join(HERE, "b")
+    closed = frozenset({"a", "b"})
+    assert memory.threads.close(thread, ("a", "b", "elsewhere")).closed == closed
+    assert memory.threads.join(HERE, "c").closed == closed
+    assert memory.threads.close(thread, ()).closed == frozenset()
+
+
 def test_a_thread_knows_how_the_last_one_was_resolved(memory: Memory) -> None:
     """The outcome of the last member that was closed is kept until that one is open again."""
     opened(memory)

@@ -118,6 +118,18 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
         settled(page, "inbox")
         expect(page).to_have_title("Lakegate: the local stack")
         keep(page, "inbox-light")
+        page.get_by_label("Search file").fill("page/orders")
+        for_all = page.get_by_role("button", name="Discard all …")
+        expect(for_all).to_have_count(1)
+        for_all.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.get_by_text(re.compile("^2 files: "))).to_be_visible()
+        expect(dialog.get_by_role("button", name="Yes, discard")).to_be_visible()
+        assert page.locator("img[src=x]").count() == 0
+        assert _broken_rules(page) == []
+        keep(page, "inbox-group-light")
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
         page.get_by_role("link", name=re.compile("evil")).first.click()
         expect(page).to_have_url(re.compile(f"/ingestion\\?id={visit.rejected.id}"))
         expect(page.get_by_text(re.compile("^Main is unchanged: amount"))).to_be_in_viewport()

@@ -40,6 +40,7 @@ from tests.fakes.others import Others
 from tests.fakes.points import BETWEEN_WRITES
 from tests.fakes.queues import FakeBacklog, FakeDeadLetters
 from tests.fakes.shared_run import Judges
+from tests.fakes.slack import FakeActions
 from tests.fakes.storage import FakeLake, FakeLanding
 from tests.fakes.work_queue import FakeQueues, FakeWorkQueue, specs_in
 
@@ -118,7 +119,7 @@ class Deployment:
         self.queues = FakeQueues(self.clock, self.tell_verdict)
         self.work = FakeWorkQueue(self.queues)
         self.alerts = FakeAlerts()
-        self.announcements = FakeAnnouncements()
+        self.announcements, self.actions = FakeAnnouncements(), FakeActions()
         self.dead_uploads = FakeDeadLetters("uploads-dead")
         self.dead_job_runs = FakeDeadLetters("job-runs-dead")
         self.dead_alerts = FakeDeadLetters("alerts-dead.fifo")
@@ -403,7 +404,7 @@ class Deployment:
             name: watched(name, getattr(self, name))
             for name in (
                 *("landing", "lake", "ledger", "catalog"),
-                *("jobs", "uploads", "work", "alerts", "announcements"),
+                *("jobs", "uploads", "work", "alerts", "announcements", "actions"),
             )
         }
         return Adapters(

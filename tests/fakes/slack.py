@@ -66,7 +66,7 @@ class FakeReplies:
 
 
 class FakeActions:
-    """The queue of actions; a repeated request of one user for one view is kept once."""
+    """The queue of actions; a repeated request is kept once."""
 
     def __init__(self) -> None:
         self.sent: list[ActionRequest] = []
@@ -76,5 +76,5 @@ class FakeActions:
         """See ActionQueue.send."""
         if self.failure:
             raise self.failure
-        if (wish.what, wish.by, wish.seen) not in {(w.what, w.by, w.seen) for w in self.sent}:
+        if wish.same not in {each.same for each in self.sent}:
             self.sent.append(wish)

@@ -1,6 +1,6 @@
 """The threads, in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from functions.model.alert import Alert
@@ -86,6 +86,14 @@ class FakeThreads:
         joined = replace(joined, outcome=last[1] if last[0] in joined.closed else "")
         self.threads[place] = joined
         return joined
+
+    def close(self, thread: Thread, ingestions: Iterable[str]) -> Thread:
+        """See Threads.close."""
+        others = thread.members.intersection(ingestions)
+        closed = replace(thread, closed=thread.closed | others)
+        if others:
+            self.threads[thread.place] = closed
+        return closed
 
     def drop(self, place: Place) -> None:
         """See Threads.drop."""

@@ -250,7 +250,8 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     if now.branches_to_delete:
         return now
     if now.discarded:
-        raise LakegateError("DISCARDED", f"{now.name} is {status_text(now)}")
+        again = f"Nothing is left to do; `lakegate replay {now.id}` reads the file again."
+        raise LakegateError("DISCARDED", f"{now.name}: {status_text(now)}\n{again}")
     if now.ended_at >= before:
         raise LakegateError("TOO_YOUNG", f"it failed again recently: {status_text(now)}")
     branches_to_delete = branches(now, adapters.catalog.references())

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from lakegate.contract.expectations import Operator
-from lakegate.contract.reading.yaml import Node, Problem, suggestion
+from lakegate.contract.reading.yaml import Node, Problem, suggestion, unknown_key
 
 _ENOUGH = 100  # problems: to find what was probably meant takes long
 
@@ -46,8 +46,8 @@ class Field:
             if refused and key in refused:
                 self.refuse(refused[key], key)
             elif key not in (*known, *ignored):
-                near = suggestion(key, known) if len(self.problems) < _ENOUGH else ""
-                self.refuse(f"unknown key{near}", key)
+                alike = len(self.problems) < _ENOUGH
+                self.refuse(unknown_key(key, known, alike=alike), key)
             elif key in known and not self.has(key):
                 self.refuse("is null: give a value (text that looks like null in quotes)", key)
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from lakegate import times
 from lakegate.contract.reading.fields import Field
 
 # The standard has days and years; shorter units are ours.
@@ -29,6 +30,10 @@ class Expected:
     def longest(self) -> timedelta:
         """Return the time after one file at which the next one is overdue."""
         return self.every + self.late
+
+    def due(self, since: str) -> str:
+        """Return when the file after the one of a time is overdue; both are ISO 8601 in UTC."""
+        return times.text(datetime.fromisoformat(since) + self.longest)
 
     @property
     def wording(self) -> str:

@@ -19,6 +19,7 @@ from lakegate.limits import DEFAULTS, Limits
 
 _MAX_DEPTH = 50
 _LONGEST_NUMBER = 400  # characters: as many as a float has at most, written out
+_FEW_KEYS = 12  # fit into one sentence
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -66,6 +67,14 @@ def suggestion(word: str, known: Collection[str], nearness: float = 0.7) -> str:
     lowered = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=nearness)
     return f" (did you mean {lowered[near[0]]}?)" if near else ""
+
+
+def unknown_key(key: str, known: Collection[str], *, alike: bool = True) -> str:
+    """Return why a key is refused, with the one probably meant if `alike`, else with all of few."""
+    if near := suggestion(key, known) if alike else "":
+        return f"unknown key{near}"
+    few = f"; use {', '.join(sorted(known))}" if 0 < len(known) <= _FEW_KEYS else ""
+    return f"unknown key{few}"
 
 
 def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAULTS) -> Node:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from access.deployment.checkout import ROOT
 from cli.main import Commands, app, begin
+from lakegate.errors import Transient
 
 _COMMANDS = (
     *("up", "down", "status", "drop", "runs", "show", "inspect", "query", "reconcile"),
@@ -205,17 +206,40 @@ def test_an_error_is_json_for_programs() -> None:
     assert json.loads(wrong.stderr)["error"]["code"] == "WRONG_USAGE"
 
 
+def test_a_nessie_that_is_down_is_told_with_what_to_do() -> None:
+    """The second line names the commands, as the adapter cannot know which one helps."""
+    own = typer.Typer(cls=Commands)
+    own.callback()(begin)
+
+    @own.command("other")
+    def down() -> None:
+        raise Transient("CATALOG_UNAVAILABLE", "Nessie did not answer")
+
+    done = CliRunner().invoke(own, ["other"])
+    first, second = done.stderr.strip().splitlines()
+    assert first == "Nessie did not answer (CATALOG_UNAVAILABLE)"
+    assert "`lakegate up`" in second
+    assert "`lakegate doctor`" in second
+
+
 @pytest.mark.parametrize(
-    ("name", "said"), [("drop", "drop only the other files"), ("other", "run the command again")]
+    ("name", "own_words", "said"),
+    [
+        ("drop", (), "drop only the other files"),
+        ("drop", ("Nothing was uploaded.",), "Stopped. Nothing was uploaded.\n"),
+        ("other", (), "run the command again"),
+    ],
 )
-def test_an_interrupted_command_says_how_to_continue(name: str, said: str) -> None:
-    """After Ctrl-C a command says what to do, and exits as shells expect."""
+def test_an_interrupted_command_says_how_to_continue(
+    name: str, own_words: tuple[str, ...], said: str
+) -> None:
+    """After Ctrl-C a command says what to do, in words of its own if it has any, and exits so."""
     own = typer.Typer(cls=Commands)
     own.callback()(begin)
 
     @own.command(name)
     def interrupted() -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(*own_words)
 
     done = CliRunner().invoke(own, [name])
     assert done.exit_code == 130

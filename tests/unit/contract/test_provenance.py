@@ -52,7 +52,7 @@ def test_a_transforms_result_has_no_row_numbers() -> None:
 @pytest.mark.parametrize(
     ("value", "field", "reason"),
     [
-        ("{line: row}", ".line", "unknown key"),
+        ("{line: row}", ".line", "unknown key; use ingestion, key, landedAt, row, version"),
         ("{row: ID}", ".row", "another column's name"),
         ("{row: a, key: A}", ".row", "another column's name"),
         ("{row: _pos}", ".row", "for themselves"),

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from dashboard.formatting import ago, code, harmless, moment, size, tables
+from dashboard.formatting import ago, code, harmless, size, tables
 from lakegate.text import count
+from lakegate.times import moment
 
 _NOW = "2026-03-01T12:00:00.000+00:00"
 HOSTILE = (

@@ -1,10 +1,16 @@
 """The lists of the page: what needs a decision, and all ingestions."""
 
+from typing import Any
+
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dashboard import listing
+from dashboard.actions_plan import Verb
 from dashboard.pages import inbox as inbox_page
 from dashboard.pages import ingestion as ingestion_page
+from dashboard.serve.session import Opened
+from functions.model.ingestion import State
 from functions.operations.decisions.failed import discard, replay
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
@@ -88,10 +94,75 @@ def test_a_long_list_is_shown_in_parts() -> None:
     made.settle()
     app = seen(inbox_page.show, made)
     assert len(links(app)) == listing.AT_ONCE
-    (more,) = app.button
+    (more,) = (each for each in app.button if each.label.startswith("Show more"))
     more.click().run()
     assert len(links(app)) == listing.AT_ONCE + 2
-    assert not app.button
+    assert not [each for each in app.button if each.label.startswith("Show more")]
+
+
+def test_files_with_one_cause_have_buttons_for_all(deployment: Deployment) -> None:
+    """A cause of several files is shown once, with what may be decided for all of them."""
+    assert not seen(inbox_page.show, deployment).button
+    deployment.land("shop/orders/next.csv", script=rejected)
+    deployment.settle()
+    app = seen(inbox_page.show, deployment)
+    assert "2 files with one cause" in everything(app)
+    labels = ["Replay all …", "Publish anyway all …", "Discard all …"]
+    assert [each.label for each in app.button] == labels
+
+
+def asked(deployment: Deployment, verb: Verb) -> AppTest:
+    """Return the dialog of a pressed button of the group, which AppTest does not support."""
+
+    def script(opened: "Any", verb: "Any", one: "Any") -> None:
+        from dashboard import group_actions
+
+        group_actions.show(opened, [])
+        group_actions.ask(verb, opened, one)
+
+    opened = Opened(None, deployment.adapters, "the stage")  # type: ignore[arg-type]
+    one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
+    kwargs = {"opened": opened, "verb": verb, "one": one}
+    return AppTest.from_function(script, kwargs=kwargs, default_timeout=600).run()
+
+
+def yes(app: AppTest) -> AppTest:
+    """Press the button that confirms."""
+    (button,) = (each for each in app.button if each.label.startswith("Yes"))
+    return button.click().run()
+
+
+def test_one_confirmation_decides_for_all_that_wait_then() -> None:
+    """It is by name and for each file, and asked again if other files wait than were listed."""
+    made = Deployment()
+    landed = [made.land(f"shop/orders/{n}.csv", script=rejected) for n in range(4)]
+    made.settle()
+    app = asked(made, Verb.DISCARD)
+    assert "4 files: 0.csv, 1.csv, 2.csv and 1 more" in everything(app)
+    landed.append(made.land("shop/orders/4.csv", script=rejected))
+    made.settle()
+    app.text_input[0].set_value("Ann")
+    app = yes(app)
+    assert "look again" in app.warning[0].value
+    assert "5 files: 0.csv" in everything(app)
+    app = yes(app)
+    assert app.text[0].value == "Discarded 5 of 5 files"
+    now = [made.ingestion(each) for each in landed]
+    assert [[(a.what, a.by) for a in each.actions] for each in now] == [[("discard", "Ann")]] * 5
+
+
+def test_what_is_not_decided_for_is_named() -> None:
+    """A publication needs a reason, and the answer says which files still wait, and why."""
+    made = Deployment()
+    landed = [made.land(f"shop/orders/{n}.csv", script=rejected) for n in range(2)]
+    made.settle()
+    made.others.drop_branch(made.ingestion(landed[1]).branch)
+    app = yes(asked(made, Verb.PUBLISH))
+    assert "Say who publishes them and why" in app.warning[0].value
+    app.text_area[0].set_value("it is known")
+    words = yes(app).text[0].value
+    assert words.startswith("Approved 1 of 2 files; not these 1: 1.csv: its branch")
+    assert made.ingestion(landed[0]).state is State.PUBLISHED
 
 
 def test_ingestions_are_searched_and_filtered(deployment: Deployment) -> None:

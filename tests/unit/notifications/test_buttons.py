@@ -14,6 +14,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.notifications.alert_text import alert, recovered
 from functions.notifications.slack import Place
 from functions.notifications.slack_buttons import (
+    BUTTONS,
     NotUnderstood,
     Person,
     Press,
@@ -108,7 +109,7 @@ def test_each_button_names_what_it_acts_on() -> None:
     notice = alert(replace(REJECTED, landed=replace(REJECTED.landed, key="shop/<a&b>.csv")), REPORT)
     members = frozenset({notice.ingestion, "b", "c"})
     first = headline(Thread(Place("C1", "1.0"), notice, members))
-    (block,) = (each for each in first.blocks if each["type"] == "actions")
+    (block,) = (each for each in first.blocks if each.get("block_id") == BUTTONS)
     title = "shop.orders: <a&b>.csv rejected, 1 of 2 checks failed: carrier; main unchanged"
     assert {pressed(button).title for button in block["elements"]} == {title}
     (question,) = [each["confirm"] for each in block["elements"] if "confirm" in each]

@@ -255,7 +255,7 @@ def test_discarded_rows_are_not_published(deployment: Scenario, landed: LandedOb
     deployment.discard(landed)
     with pytest.raises(LakegateError, match="it was discarded and its rows deleted"):
         deployment.publish_anyway(landed)
-    with pytest.raises(LakegateError, match="already discarded"):
+    with pytest.raises(LakegateError, match="already discarded on 1 Mar 2026"):
         deployment.discard(landed)
 
 

@@ -44,7 +44,7 @@ def test_an_overdue_file_is_told_once_and_its_arrival_once(deployment: Scenario)
     deployment.settle()
     assert look(deployment, 25) == []
     (first,) = look(deployment, 2)
-    assert first.startswith(f"Overdue: {TABLE} got no file since 20")
+    assert first.startswith(f"Overdue: {TABLE}, last file ")
     assert look(deployment, 30) == [first]
     deployment.run("shop/orders/b.parquet")
     deployment.settle()

@@ -108,7 +108,7 @@ def test_an_unfit_target_uploads_nothing(names: list[str], target: Target, said:
     """Files that cannot land at a target are refused before anything is read."""
     deployment = Deployment()
     with pytest.raises(BadTarget, match=said):
-        drop(deployment.adapters, [Path(name) for name in names], target)
+        list(drop(deployment.adapters, [Path(name) for name in names], target))
     assert list(deployment.landing.landed()) == []
 
 
@@ -118,6 +118,6 @@ def test_a_missing_file_uploads_no_other(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"id\n1\n")
 
     with pytest.raises(LakegateError, match=r"there is no file .*b\.csv\nNothing was uploaded"):
-        drop(deployment.adapters, [tmp_path / "a.csv", tmp_path / "b.csv"], Target())
+        list(drop(deployment.adapters, [tmp_path / "a.csv", tmp_path / "b.csv"], Target()))
 
     assert list(deployment.landing.landed()) == []

@@ -60,8 +60,9 @@ def test_an_outcome_is_reported_with_what_is_left_to_do(
 
 def test_nothing_is_deleted_without_consent(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a terminal to ask at, a deletion needs --yes."""
-    with pytest.raises(typer.BadParameter, match="--yes"):
+    with pytest.raises(typer.BadParameter) as refused:
         confirm("Delete it?", yes=False)
+    assert refused.value.format_message() == "Delete it? Nothing was done: add `--yes` to agree."
     confirm("Delete it?", yes=True)
     assert capsys.readouterr() == ("", "")
 
@@ -78,7 +79,7 @@ def test_what_fails_for_one_is_said_and_the_others_go_on(
         return Outcome(subject.ingestion)
 
     every = [Subject(each) for each in (SUBMITTED, REJECTED, other)]
-    code, done = decide.each_alone(every, act, decide.report_replay)
+    code, done = decide.report_each(every, act, decide.report_replay)
     printed = capsys.readouterr()
     assert (code, done) == (1, [SUBMITTED, other])
     assert printed.out.count("started attempt") == 2
@@ -92,11 +93,17 @@ def test_what_fails_for_the_only_one_is_raised() -> None:
         raise LakegateError("MOVED_ON", "it was discarded")
 
     with pytest.raises(LakegateError, match="MOVED_ON"):
-        decide.each_alone([Subject(REJECTED)], act, decide.report_replay)
+        decide.report_each([Subject(REJECTED)], act, decide.report_replay)
 
 
 def test_several_are_listed_before_they_are_discarded(capsys: pytest.CaptureFixture[str]) -> None:
-    """Who confirms sees each file that will be gone."""
+    """Who confirms sees the first ten files, and how many more there are."""
     with pytest.raises(typer.BadParameter, match="these 2"):
         decide.agree("Delete", [Subject(REJECTED), Subject(SUBMITTED)], yes=False)
     assert capsys.readouterr().err.count("März.csv") == 2
+    every = [Subject(REJECTED.but(id=f"{n:032}")) for n in range(12)]
+    with pytest.raises(typer.BadParameter, match="these 12"):
+        decide.agree("Replay", every, yes=False)
+    told = capsys.readouterr().err
+    assert told.count("März.csv (rejected)") == 10
+    assert "and 2 more files" in told

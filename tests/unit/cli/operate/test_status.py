@@ -8,6 +8,7 @@ import typer
 from cli.operate.status import (
     counted,
     counts,
+    overdue_words,
     require_up,
     shared_runs_table,
     upkeep_words,
@@ -15,7 +16,7 @@ from cli.operate.status import (
 from functions.model.ingestion import Approval, State
 from functions.model.notes.freshness import Freshness
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
-from tests.fakes.deployment import Deployment
+from tests.fakes.deployment import TABLE, Deployment
 from tests.fakes.faults import Fault, unavailable
 from tests.unit.cli.shown import shown
 from tests.unit.pipeline.test_shared_runs import SHARED
@@ -73,6 +74,19 @@ def test_overdue_tables_are_named(deployment: Deployment) -> None:
     assert counts(deployment.adapters)["overdue"] == {}
     deployment.ledger.save_freshness(Freshness("2027", {"a.b": "2026", "a.c": "2027"}, ("a.b",)))
     assert counts(deployment.adapters)["overdue"] == {"a.b": "2026"}
+
+
+def test_an_overdue_table_is_told_with_the_time_when_its_file_was_due(
+    deployment: Deployment,
+) -> None:
+    """The due time follows from the last file and the contract, which may be gone."""
+    last = "2026-03-01T14:28:00.000+00:00"
+    deployment.ledger.save_freshness(Freshness("2027", {TABLE: last, "a.b": last}, (TABLE, "a.b")))
+    found = counts(deployment.adapters)
+    assert overdue_words(found["overdue"], found["due"]) == [
+        f"{TABLE}: last file 1 Mar 2026, 14:28:00 UTC, due 27 Feb 2036, 14:28:00 UTC",
+        "a.b: last file 1 Mar 2026, 14:28:00 UTC, due by no contract",
+    ]
 
 
 def test_a_deployment_without_shared_runs_has_none_to_show() -> None:

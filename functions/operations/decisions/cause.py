@@ -1,0 +1,89 @@
+"""Decide about all failed ingestions that have one cause and wait for a decision.
+
+People press one button, or name the cause to a command. Each ingestion has its own decision, so
+what fails for one does not keep the others from theirs.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from functions.model.ingestion import Ingestion
+from functions.model.ingestion_summary import status_text
+from lakegate.errors import LakegateError
+from lakegate.report import Status
+from lakegate.text import count, one_line
+
+if TYPE_CHECKING:  # they take a second to import, which help does not need
+    from functions.adapters.ledger.ledger import Ledger
+    from functions.operations.decisions.failed import Outcome
+
+_FAILED = (Status.FAIL, Status.ERROR)
+_NAMED = 3  # of many files
+MOST_REFUSALS = 10  # are told
+_LONGEST_WHY = 200
+_Each = TypeVar("_Each")
+
+
+def cause(ingestion: Ingestion) -> tuple[str, ...]:
+    """Return the tables, the code of its reason and its failed checks; equal ones are one cause."""
+    code = ingestion.reason.code if ingestion.reason else ""
+    failed = (each["id"] for each in ingestion.checks if each["status"] in _FAILED)
+    return (*sorted(ingestion.tables), code, *sorted(failed))
+
+
+def waiting(ledger: "Ledger") -> list[Ingestion]:
+    """Return all ingestions that wait for a decision, oldest landing first."""
+    found = ledger.together([brief.id for brief in ledger.open_failures()])
+    return [each for each in found if each.is_open]
+
+
+def waiting_with(ledger: "Ledger", ingestion: Ingestion) -> list[Ingestion]:
+    """Return those that wait for a decision with the cause of a failed ingestion."""
+    same = cause(ingestion)
+    return [each for each in waiting(ledger) if cause(each) == same]
+
+
+def version(group: Sequence[Ingestion]) -> str:
+    """Return how many ingestions these are, with a digest of which."""
+    ids = " ".join(sorted(each.id for each in group))
+    return f"{len(group)}:{hashlib.sha256(ids.encode()).hexdigest()[:16]}"
+
+
+def named(group: Sequence[Ingestion]) -> str:
+    """Return how many these are, and the first names: `40 files: a.csv, b.csv and 38 more`."""
+    more = len(group) - _NAMED
+    names = ", ".join(each.name for each in group[:_NAMED])
+    return f"{count(len(group), 'file')}: {names}{f' and {more:,} more' if more > 0 else ''}"
+
+
+def each_alone(
+    every: Iterable[_Each], decide: Callable[[_Each], "Outcome"]
+) -> Iterator[tuple[_Each, "Outcome | LakegateError"]]:
+    """Decide about each alone; yield each with its outcome, or with what was raised."""
+    for each in every:
+        try:
+            yield each, decide(each)
+        except LakegateError as error:
+            yield each, error
+
+
+def refusal(ingestion: Ingestion, result: "Outcome | LakegateError") -> str:
+    """Return the name with why it was not decided, or failed again at once; "" if neither."""
+    if isinstance(result, LakegateError):
+        return f"{ingestion.name}: {one_line(' '.join(result.message.split()))[:_LONGEST_WHY]}"
+    now = result.ingestion
+    return f"{now.name}: {status_text(now)[:_LONGEST_WHY]}" if now.is_open else ""
+
+
+def told(done: str, files: int, refusals: Sequence[str], refused: int) -> str:
+    """Return what became of a group: `replayed 37 of 40 files; not these 3: a.csv: why; …`.
+
+    `refusals` are the first of those that were `refused`.
+    """
+    words = f"{done} {files - refused:,} of {count(files, 'file')}"
+    if not refused:
+        return words
+    more = refused - len(refusals[:MOST_REFUSALS])
+    last = [f"and {more:,} more, which still wait"] if more else []
+    return f"{words}; not these {refused:,}: {'; '.join([*refusals[:MOST_REFUSALS], *last])}"
