@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-integrations test-long check check-deploy audit format browser bench-append bench-audit bench-keys bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package wheel lock clean
+.PHONY: help setup deploy-tools demo test test-unit test-integrations test-long check check-deploy audit scan format browser bench-append bench-audit bench-keys bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package wheel release lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -33,11 +33,11 @@ SPARK = spark and not stack
 SERVED = tests/e2e tests/deploy tests/contract
 LANES = -n 2 --durations 20
 
-test: deploy-tools browser ## Run all tests: units, then Spark, the whole stack, integrations
+test: deploy-tools browser ## Run all tests: units, then Spark, the whole stack, integrations, scanners
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile tests/spark
 	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadscope --no-loadscope-reorder $(SERVED)
-	@$(MAKE) --no-print-directory test-integrations
+	@$(MAKE) --no-print-directory test-integrations scan
 
 test-unit: setup ## Run the tests that need no Java and no server
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
@@ -75,6 +75,13 @@ audit: deploy-tools ## Look up known vulnerabilities of all pinned packages
 		--progress-spinner off --requirement $$lock || exit 1; \
 	done
 	@.venv-deploy/bin/npm audit --package-lock-only
+
+# In an environment of its own, as checkov pins much of what the deployment tools need.
+scan: deploy-tools ## Scan the templates and GitHub's workflows for insecure settings
+	@.venv/bin/uv venv --quiet --allow-existing --python .venv/bin/python .venv-scan
+	@.venv/bin/uv pip sync --quiet --python .venv-scan/bin/python --only-binary :all: \
+		--require-hashes requirements-scan.txt
+	@.venv/bin/python -m pytest tests/scans
 
 format: setup ## Format the code and fix lint errors that can be fixed
 	@.venv/bin/ruff check --fix --exit-zero
@@ -122,6 +129,10 @@ package: setup ## Build what is deployed under build/: the Lambdas' zip, the job
 wheel: setup ## Build the command line's package under build/wheel, for machines without a checkout
 	@.venv/bin/uv build --quiet --wheel --no-build-isolation --python .venv/bin/python -o build/wheel
 
+release: deploy-tools ## Build what a release has under build/release: wheel, code, templates, SBOMs
+	@.venv/bin/python -m infra.release
+	@.venv/bin/uv build --quiet --wheel --no-build-isolation --python .venv/bin/python -o build/release
+
 # Locked for the Lambdas' platform; the hashes are those of every platform's files.
 LOCK = .venv/bin/uv pip compile --quiet --generate-hashes --no-annotate --no-emit-index-url \
 	--no-emit-find-links --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade) \
@@ -138,8 +149,9 @@ lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest ve
 	@$(LOCK) 3.11 pyproject.toml --extra airflow --extra dagster --group integrations \
 		-o requirements-integrations.txt
 	@$(LOCK) 3.11 --group deploy -o requirements-deploy.txt
+	@$(LOCK) 3.11 --group scan -o requirements-scan.txt
 	@$(LOCK) 3.13 --group ministack -c build/versions.txt -o requirements-ministack.txt
 
 clean: ## Remove built files; keep the jars, which all clones share
 	@if [ -e .lakegate/stack.json ] && [ -x .venv/bin/lakegate ]; then .venv/bin/lakegate down; fi
-	@rm -rf .venv .venv-bench .venv-deploy .venv-integrations .venv-ministack node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-bench .venv-deploy .venv-integrations .venv-ministack .venv-scan node_modules .lakegate build .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -5,7 +5,9 @@ in turn: Spark's own append of a Parquet file to main, that of pyiceberg with py
 complete ingestion of that file: branch, job (read, write, audit of five checks, report), merge,
 branch deleted. Then the ingestion of a group of files of the first size, beside appends of a tenth
 as many. All this into a plain table, and into one with partitions by day, an order, provenance and
-a `rowExpression`, of whose columns Spark's append gets those of provenance as nulls.
+a `rowExpression`, of whose columns Spark's append gets those of provenance as nulls; if asked,
+into one whose id is unique in each file. Large files are asked for, too: `--rows 40000000 --runs 1
+--group 0 --tables plain keyed`.
 """
 
 import argparse
@@ -25,6 +27,7 @@ from benchmarks.small_files import readings_contract, real_contract
 from lakegate.landing import LandedObject
 
 _DAYS = 30
+_MOST_OF_PYICEBERG = 10_000_000  # rows; the local S3 is too slow for its larger uploads
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class _Table:
 _TABLES = {
     "plain": _Table("bench.readings", readings_contract("bench.readings", "parquet")),
     "real": _Table("bench.real", real_contract("bench.real"), has_days=True),
+    "keyed": _Table("bench.keyed", readings_contract("bench.keyed", "parquet", key="unique: true")),
 }
 
 
@@ -59,14 +63,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.append")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 5_000_000])
     parser.add_argument("--runs", type=int, default=7, help="counted runs of each")
-    parser.add_argument("--group", type=int, default=100, help="files of the group")
-    parser.add_argument("--tables", nargs="+", choices=_TABLES, default=list(_TABLES))
+    parser.add_argument("--group", type=int, default=100, help="files of the group, or 0")
+    parser.add_argument("--tables", nargs="+", choices=_TABLES, default=["plain", "real"])
     options = parser.parse_args()
     done: list[dict[str, object]] = []
     with bench() as started:
         for each in (_TABLES[name] for name in options.tables):
             done += [_compared(started, each, rows, options.runs) for rows in options.rows]
-            done.append(_group(started, each, options.rows[0], options.group, options.runs))
+            if options.group:
+                done.append(_group(started, each, options.rows[0], options.group, options.runs))
         written("bench-append", done)
 
 
@@ -77,7 +82,7 @@ def _compared(bench: Bench, table: _Table, rows: int, runs: int) -> dict[str, ob
     bench.publish(landed, table.name, version)  # makes the table
     print(f"{rows:,} rows into {table.name}")
     peers: dict[str, Work] = {"plain append": partial(_append, bench, landed, table)}
-    if not table.has_days:
+    if not table.has_days and rows <= _MOST_OF_PYICEBERG:
         peers["pyiceberg"] = _by_pyiceberg(bench, landed, table)
     ours = {"whole ingestion": partial(bench.publish, landed, table.name, version)}
     found = bench.compared(peers | ours, runs)

@@ -42,7 +42,7 @@ _UNUSED_BY_JOB = (
 )
 _LAMBDA_CODE = ("lakegate", "functions")
 _JOB_CODE = ("lakegate", "spark_jobs")
-_JOB_LIBRARIES = ("yaml",)
+_JOB_LIBRARIES, _JOB_DISTRIBUTIONS = ("yaml",), ("pyyaml",)  # as imported, and as installed
 # Lambda's Amazon Linux 2023 has glibc 2.34, but so new a machine is not needed to run it locally;
 # tests/deploy/test_stack.py checks what the chosen files really need.
 _PLATFORM, _ON_ARM = "x86_64-manylinux_2_28", "aarch64-manylinux_2_28"
@@ -102,7 +102,7 @@ def build(
     are those that will run the job. Raises LakegateError if a package cannot be installed.
     """
     into = root / "build"
-    requirements = _without(LEFT_OUT, (root / "requirements.txt").read_text())
+    requirements = lambda_requirements(root)
     wanted = _Libraries("the Lambdas' libraries", requirements, version, wheels, _UNUSED)
     libraries = _built(wanted, into, tell)
     is_lambda = (version, wheels) == (LAMBDA_PYTHON, _PLATFORM)
@@ -134,6 +134,18 @@ def build_here(
 def architecture(chosen: Mapping[str, str]) -> str:
     """Return the processors of a stage's job runs, which its settings may choose."""
     return chosen.get("Architecture", ARM64)
+
+
+def lambda_requirements(root: Path) -> str:
+    """Return the requirements of what the Lambdas' zip has."""
+    return _without(LEFT_OUT, (root / "requirements.txt").read_text())
+
+
+def job_requirements(root: Path) -> str:
+    """Return the requirements of what the job's zips have."""
+    shared = _blocks((root / "requirements.txt").read_text())
+    pure = [each for each in shared if _name(each) in _JOB_DISTRIBUTIONS]
+    return "".join([(root / "requirements-job.txt").read_text(), *pure])
 
 
 def job_versions(root: Path) -> dict[str, str]:
@@ -185,9 +197,16 @@ def _built(wanted: _Libraries, into: Path, tell: Callable[[str], None]) -> Path:
 
 def _without(names: Collection[str], requirements: str) -> str:
     """Return a requirements file's text without these packages and their hashes."""
-    # Its head, then the lines of each package.
-    blocks = re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
-    return "".join(block for block in blocks if block.partition("==")[0] not in names)
+    return "".join(block for block in _blocks(requirements) if _name(block) not in names)
+
+
+def _blocks(requirements: str) -> list[str]:
+    """Return the head of a requirements file, then the lines of each package."""
+    return re.split(r"^(?=[a-z0-9])", requirements, flags=re.MULTILINE)
+
+
+def _name(block: str) -> str:
+    return block.partition("==")[0]
 
 
 def _install(wanted: _Libraries, into: Path, requirements: Path) -> None:

@@ -88,8 +88,11 @@ def _holds(condition: Any, known: Mapping[str, str]) -> bool:
     raise ValueError(f"a rule has a condition that is not supported: {condition}")
 
 
-def with_code(template: Mapping[str, Any], address: str) -> Template:
-    """Return the template with its functions' code at an address (s3://) instead of `build/`."""
+def with_code(template: Mapping[str, Any], address: str | Mapping[str, Any]) -> Template:
+    """Return the template with its functions' code in S3 instead of `build/`.
+
+    The address is `s3://…`, or SAM's `Bucket` and `Key`.
+    """
     shared = template["Globals"]["Function"]
     return {**template, "Globals": {"Function": {**shared, "CodeUri": address}}}
 

@@ -1,6 +1,7 @@
 """Translate a SAM template as CloudFormation does, both as JSON; it needs aws-sam-translator."""
 
 import json
+import os
 import sys
 
 from samtranslator.translator.transform import transform
@@ -14,4 +15,6 @@ class NoManagedPolicies:
         return {}
 
 
+# It does not begin without a region, and makes the same of this template for every one.
+os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 json.dump(transform(json.load(sys.stdin), {}, NoManagedPolicies()), sys.stdout)
