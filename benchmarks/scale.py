@@ -269,20 +269,8 @@ def _sharing(name: str, group: int, seconds: float, turn: float = 0.0) -> tuple[
     return name, *costs, f"{hours:,.0f} h", f"{60 * group / seconds:,.0f}"
 
 
-def searched() -> Iterator[str]:
-    """Yield what a publish reads of the ledger to find others that wait for its table."""
-    columns = ("waiting for the table", "looked through", "read units a publish", "for a million")
-    rows = []
-    for waiting in (10, 1_000, 25_000):
-        read = waiting * ITEM
-        units = max(read / 4096 / 2, 0.5) + 0.5  # the batches of all tables are another query
-        dollars = units * PRICES.dynamodb_read_m
-        rows.append((f"{waiting:,}", f"{read / 2**20:.1f} MB", f"{units:,.0f}", f"${dollars:,.2f}"))
-    return _table(*columns, rows=rows)
-
-
 BLOCKS: Mapping[str, Block] = {
-    **{block.__name__: block for block in (in_short, sizes, places, shared, searched)},
+    **{block.__name__: block for block in (in_short, sizes, places, shared)},
     "sweeps": lambda: _table(*schedule_costs.SWEEPS, rows=schedule_costs.sweeps()),
     "upkeep": lambda: _table(*schedule_costs.UPKEEP, rows=schedule_costs.upkeep()),
     "million": lambda: _bill("a million files of 2 MB", bill(_MILLION)),

@@ -102,7 +102,7 @@ def _spark_settings(size: "WorkerSize", settings: Settings) -> dict[str, str]:
         "spark.task.reaper.enabled": "true",
         "spark.task.reaper.killTimeout": "60s",
         "spark.jars": ",".join(filter(None, (f"{settings.job_code}/{AVRO}", settings.job_jars))),
-        # Spark unpacks it before Python starts, and appends this path to its own (adr/0034).
+        # Spark unpacks it before Python starts, and appends this path to its own (adr/0027).
         "spark.archives": f"{settings.job_code}/{LIBRARIES}#{_UNPACKED}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         # The only catalog is Nessie, not Glue.
