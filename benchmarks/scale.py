@@ -13,7 +13,6 @@ from benchmarks.parameters import (
     A_COMMIT,
     DATE,
     HOURS,
-    ITEM,
     MOST_TOGETHER,
     PRICES,
     REGION,
