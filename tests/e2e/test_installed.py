@@ -45,7 +45,9 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     )
     if found.returncode:
         pytest.skip(f"no Python {request.param} is here")
-    (build,) = re.findall(r"^\t@\S+uv (build .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    (build,) = re.findall(
+        r"^\t@\S+uv (build .* build/wheel)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
     _uv(*build.replace("build/wheel", str(home)).split())
     _uv("venv", "--python", found.stdout.strip(), str(home / "venv"))
     (wheel,) = home.glob("*.whl")
