@@ -28,10 +28,17 @@ def cloud(account: Account) -> Iterator[Cloud]:
 
 
 @pytest.fixture(scope="session")
-def checkout(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """Return a checkout from which osls deployed the cloud's stage."""
+def lambda_python() -> None:
+    """Skip what needs functions that run on AWS's own Python, where it is not here."""
     if of_local_stack() != LAMBDA_PYTHON:
         pytest.skip(f"the account here runs no function of Python {LAMBDA_PYTHON}")
+
+
+@pytest.fixture(scope="session")
+def checkout(
+    lambda_python: None, cloud: Cloud, tmp_path_factory: pytest.TempPathFactory
+) -> Checkout:
+    """Return a checkout from which osls deployed the cloud's stage."""
     assert deploy_environment(ROOT).is_current(), "run `make deploy-tools`"
     with cloud.entered():
         checkout = Checkout.of(cloud, tmp_path_factory.mktemp("checkout"))

@@ -12,11 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from infra import release
 from infra.aws import stack_plan
-from infra.lambda_python import of_local_stack
 from infra.local import ministack, settings
 from infra.setup import deploy_environment
 from infra.stage import Stage
-from infra.versions import AVRO_JAR, LAMBDA_PYTHON
+from infra.versions import AVRO_JAR
 from lakegate.jobspec import LIBRARIES
 from lakegate.nessie_tokens import ROLES, SIGNING_KEY
 from tests.deploy.account import Account
@@ -67,10 +66,9 @@ def test_templates_need_neither_sam_nor_this_checkout(built: Path) -> None:
     assert all(each["Properties"]["Code"] == code for each in functions)
 
 
+@pytest.mark.usefixtures("lambda_python")
 def test_cloudformation_alone_deploys_it(built: Path, account: Account) -> None:
     """As docs/releases.md says: templates and code, and `rotate` makes the tokens with the key."""
-    if of_local_stack() != LAMBDA_PYTHON:
-        pytest.skip(f"the account here runs no function of Python {LAMBDA_PYTHON}")
     _store_facts(account)
     s3, stacks = account.client("s3"), account.client("cloudformation")
     s3.create_bucket(Bucket=_BUCKET)
