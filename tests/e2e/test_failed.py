@@ -168,16 +168,16 @@ def test_one_yes_in_slack_decides_for_all_files_with_one_cause(gate: Gate) -> No
         rejected(gate, each)
     gate.misbehave("slack", {"app_seconds": 30})
 
-    def shown(words: str) -> list[str]:
-        every = ask_for_messages(gate.stack.slack)
-        return [each["ts"] for each in every if words in f"{each['text']} {each['blocks']}"]
+    def shown(*words: str) -> list[str]:
+        every = {m["ts"]: f"{m['text']} {m['blocks']}" for m in ask_for_messages(gate.stack.slack)}
+        return [ts for ts, text in every.items() if all(each in text for each in words)]
 
-    def press(button: str) -> bool:
-        asked = [{"ts": ts, "button": button, "as": "ada"} for ts in shown(button)]
+    def press(about: str, button: str) -> bool:
+        asked = [{"ts": ts, "button": button, "as": "ada"} for ts in shown(about, button)]
         return bool(asked) and bool(ask(gate, "_press", asked[-1])["ok"])
 
-    eventually(lambda: press("Discard all …"))
-    eventually(lambda: press("Yes, discard 2"))
+    eventually(lambda: press("failed.many: ", "Discard all …"))
+    eventually(lambda: press("7.parquet", "Yes, discard 2"))
     eventually(lambda: shown("ada (U0ADA) discarded 2 of 2 files"))
     gate.misbehave("slack", {})
     for ended in map(gate.end, landed):
