@@ -103,7 +103,7 @@ class Ingestion:
             reason=found.reason.message if found.reason else "",
             owner=found.terms.owner,
             attempt=found.attempt,
-            approved_by=found.approved_by,
+            approved_by=found.decisions.approved_by,
             report=report,
             left=left,
         )

@@ -64,7 +64,9 @@ def _filled(running: Services) -> dict[str, str]:
     every = list(page_data.ingestions(_INGESTIONS, datetime.now(UTC)))
     running.put_contract(page_data.TABLE, contract(page_data.TABLE, page_data.COLUMNS))
     page_data.fill_table(running, _ROWS)
-    of_table = [each for each in every if each.table == page_data.TABLE and not each.discarded]
+    of_table = [
+        each for each in every if each.table == page_data.TABLE and not each.decisions.discarded
+    ]
     last = [each for each in of_table if each.state is State.REJECTED][-1]
     rejected = page_data.fill_branch(running, last)
     page_data.put_report(running, rejected)

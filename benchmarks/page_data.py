@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from functions.adapters.ledger.items import to_item
 from functions.model.contract_terms import ContractTerms
+from functions.model.decisions import Decisions
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import message, properties
 from infra.local.settings import LAKE_BUCKET
@@ -73,7 +74,7 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
         base_hash="b" * 64,
         merge_hash="c" * 64 if state is State.PUBLISHED else "",
         rows=0 if state in (State.ERRORED, State.IGNORED) else draw.randrange(200, 5_000),
-        discarded=state in ALERTED and draw.random() > _UNDECIDED,
+        decisions=Decisions(discarded=state in ALERTED and draw.random() > _UNDECIDED),
         cleaned=True,
         saved_at=times.text(landed_at),
         reason=_REASONS.get(state),

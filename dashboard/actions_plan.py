@@ -13,9 +13,9 @@ from access.ingestions import outcomes
 from dashboard.formatting import code
 from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing, StoredContract
-from functions.model import unreadable
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.merge_commit import rows_of
+from functions.notifications import unreadable
 from functions.operations.decisions import failed
 from functions.operations.decisions.preconditions import (
     require_newest,
@@ -70,12 +70,12 @@ def offered(ingestion: Ingestion) -> tuple[Verb, ...]:
     """Return the actions that its state allows."""
     if ingestion.state not in ALERTED:
         return ()
-    whole, newest = not ingestion.discarded, not ingestion.superseded_by
+    whole, newest = not ingestion.decisions.discarded, not ingestion.superseded_by
     judged = ingestion.state is State.REJECTED and ingestion.has_audited_rows
     verbs = {
-        Verb.REPLAY: newest and not ingestion.branches_to_delete,
+        Verb.REPLAY: newest and not ingestion.decisions.branches_to_delete,
         Verb.PUBLISH: newest and whole and judged,
-        Verb.DISCARD: whole or bool(ingestion.branches_to_delete),
+        Verb.DISCARD: whole or bool(ingestion.decisions.branches_to_delete),
     }
     return tuple(verb for verb, fits in verbs.items() if fits)
 
@@ -153,7 +153,7 @@ def _replay_lines(
     yield f"It goes by {which}: {'; '.join(contracts)}."
     tables = ", ".join(map(code, ingestion.tables))
     yield f"If it passes, its rows go into {tables or 'their table'}; nobody is asked again."
-    if ingestion.branch and not ingestion.discarded:
+    if ingestion.branch and not ingestion.decisions.discarded:
         yield f"The branch {code(ingestion.branch)} stays until then."
 
 
@@ -211,7 +211,7 @@ def _publish(
         yield f"It was kept back for this reason: {code(ingestion.reason.message)}"
     if words := unreadable.named(report, null_unreadable=null_unreadable):
         yield code(words)
-        if report and unreadable.must_run_again(report, null_unreadable=null_unreadable):
+        if report and failed.must_run_again(report, null_unreadable=null_unreadable):
             yield "For that the job runs once more; what else it finds is not overruled."
     if not report:
         yield "The audit report is gone: which rows break which check cannot be looked up any more."
@@ -233,7 +233,7 @@ def _rows(ingestion: Ingestion) -> str:
 
 
 def _discard(adapters: Adapters, ingestion: Ingestion) -> Plan:
-    branches_to_delete = ingestion.branches_to_delete or failed.branches(
+    branches_to_delete = ingestion.decisions.branches_to_delete or failed.branches(
         ingestion, adapters.catalog.references()
     )
     return Plan(tuple(_lost(ingestion, branches_to_delete)))

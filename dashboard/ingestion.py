@@ -138,7 +138,8 @@ class Account:
     @property
     def is_comparable(self) -> bool:
         """Return if its rows are on a branch and can be compared with main's."""
-        return self.is_failed and bool(self.ingestion.audited_hash) and not self.ingestion.discarded
+        one = self.ingestion
+        return self.is_failed and bool(one.audited_hash) and not one.decisions.discarded
 
 
 def account(adapters: Adapters, ingestion: Ingestion) -> Account:
@@ -158,7 +159,8 @@ def account(adapters: Adapters, ingestion: Ingestion) -> Account:
 def facts(told: Account) -> dict[str, tuple[str, ...]]:
     """Return names and the lines of their values, without empty ones."""
     one = told.ingestion
-    landed = one.landed
+    landed, decided = one.landed, one.decisions
+    approval = decided.approval
     found: dict[str, str | tuple[str, ...]] = {
         "file": "" if one.change else landed.uri,
         "version": "" if one.change else landed.version,
@@ -178,9 +180,9 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
         "duplicate of": one.duplicate_of,
         "superseded by": one.superseded_by,
-        "published despite": one.despite,
-        "published by": f"{one.approval.by}: {one.approval.reason}" if one.approval else "",
-        "done by people": tuple(f"{a.what} by {a.by}, {moment(a.at)}" for a in one.actions),
+        "published despite": decided.despite,
+        "published by": f"{approval.by}: {approval.reason}" if approval else "",
+        "done by people": tuple(f"{a.what} by {a.by}, {moment(a.at)}" for a in decided.actions),
         "report": one.report_key,
         "ingestion": one.id,
     }
@@ -218,5 +220,5 @@ def _branch(one: Ingestion) -> str:
     if not one.branch:
         return ""
     merged = "after its merge" if one.merge_hash else "as nobody needs it"
-    gone = f"deleted {merged}" if one.cleaned else "discarded" if one.discarded else ""
+    gone = f"deleted {merged}" if one.cleaned else "discarded" if one.decisions.discarded else ""
     return f"{one.branch} ({gone})" if gone else one.branch

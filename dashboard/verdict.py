@@ -29,8 +29,8 @@ def _sentences(one: Ingestion) -> Iterator[str]:
 def _in_flight(one: Ingestion) -> str:
     if one.turn:
         return "Main lost its rows, and they are being published again."
-    if one.approval:
-        return f"{_UNCHANGED} yet: {one.approval.by} approved it, and it is being published."
+    if approval := one.decisions.approval:
+        return f"{_UNCHANGED} yet: {approval.by} approved it, and it is being published."
     return f"{_UNCHANGED} until its checks pass."
 
 
@@ -54,8 +54,8 @@ def _unpublished(one: Ingestion) -> str:
 
 def _rest(one: Ingestion) -> str:
     """Return what is left to do."""
-    if one.discarded:
-        by = next((a.by for a in reversed(one.actions) if a.what == "discard"), "")
+    if one.decisions.discarded:
+        by = next((a.by for a in reversed(one.decisions.actions) if a.what == "discard"), "")
         return f"It was discarded{f' by {by}' if by else ''}; a replay reads it again."
     if one.superseded_by:
         return "A newer version of it is published: nothing is left to decide."
@@ -64,7 +64,7 @@ def _rest(one: Ingestion) -> str:
 
 def overruled(one: Ingestion) -> str:
     """Return who published it although checks failed, and why; "" if nobody had to."""
-    approval = one.approval
+    approval = one.decisions.approval
     if not approval or not is_approved(one):
         return ""
     checks = f" although {', '.join(approval.checks)} failed" if approval.checks else ""

@@ -63,7 +63,7 @@ def _advance_group(adapters: Adapters, request: ActionRequest) -> None:
 def _is_done(now: Ingestion, request: ActionRequest) -> bool:
     """Return whether the request was executed before: a repeated message or a second press."""
     attempt, _, since = request.seen.parts
-    later = {(a.what, a.by, str(a.attempt)) for a in now.actions if a.at > since}
+    later = {(a.what, a.by, str(a.attempt)) for a in now.decisions.actions if a.at > since}
     return (request.what, request.by, attempt) in later
 
 
@@ -71,7 +71,9 @@ def _carried_out(adapters: Adapters, now: Ingestion, request: ActionRequest) -> 
     if now.superseded_by and request.what is not Verb.DISCARD:
         require_newest(adapters, now, "", f"{request.what} {now.id}")
     if request.seen != Seen(now.id, state_token(now)):
-        replay_it = f"; `lakegate replay {now.id}` reads the file again" if now.discarded else ""
+        replay_it = (
+            f"; `lakegate replay {now.id}` reads the file again" if now.decisions.discarded else ""
+        )
         message = f"the ingestion changed since this alert: {status_text(now)}{replay_it}"
         raise LakegateError("MOVED_ON", message)
     return _HOW[request.what](adapters, now, request)
@@ -96,10 +98,10 @@ def _words(outcome: Outcome, request: ActionRequest) -> str:
     now = outcome.ingestion
     if now.state in UNNEEDED:
         return ""
-    if request.what is Verb.DISCARD and now.discarded:
+    if request.what is Verb.DISCARD and now.decisions.discarded:
         rest = (
             "the next daily clean-up deletes its branch and files"
-            if now.branches_to_delete
+            if now.decisions.branches_to_delete
             else "its branch and files are deleted"
         )
         return f"{request.by} discarded {now.name}: {rest}"

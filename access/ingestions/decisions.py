@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from access.ingestions.identify import identified
 from functions.adapters.all import Adapters
-from functions.model import unreadable
 from functions.model.ingestion import Ingestion
+from functions.notifications import unreadable
 from functions.operations.decisions.cause import waiting, waiting_with
 from lakegate.errors import LakegateError
 

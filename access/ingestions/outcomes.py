@@ -48,7 +48,7 @@ def why_again(ingestion: Ingestion) -> str:
     if ingestion.attempt == 1:
         return ""
     if not ingestion.is_retried:
-        asked = ingestion.actions[-1] if ingestion.actions else None
+        asked = ingestion.decisions.actions[-1] if ingestion.decisions.actions else None
         return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
     if ingestion.failures:
         return "the run before did not finish it"

@@ -12,6 +12,7 @@ from lakegate.text import escaped_json
 
 def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
     """Return an ingestion as JSON; `state` is its final state or last finished step."""
+    decisions, approval = ingestion.decisions, ingestion.decisions.approval
     return {
         "id": ingestion.id,
         "state": ingestion.state.value,
@@ -45,12 +46,12 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "updated_rows": ingestion.updated_rows,
         "write_mode": ingestion.terms.write_mode,
         "superseded_by": ingestion.superseded_by or None,
-        "despite": ingestion.despite or None,
+        "despite": decisions.despite or None,
         "change": asdict(ingestion.change) if ingestion.change else None,
         "alerted": ingestion.alerted,
-        "discarded": ingestion.discarded,
-        "actions": [asdict(action) for action in ingestion.actions],
-        "approval": asdict(ingestion.approval) if ingestion.approval else None,
+        "discarded": decisions.discarded,
+        "actions": [asdict(action) for action in decisions.actions],
+        "approval": asdict(approval) if approval else None,
         "times": dict(ingestion.times),
     }
 

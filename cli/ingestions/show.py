@@ -64,7 +64,7 @@ def page(
                 ("duplicate of", ingestion.duplicate_of),
                 ("replaced", _replaced(ingestion)),
                 ("superseded by", ingestion.superseded_by),
-                ("published despite newer", ingestion.despite),
+                ("published despite newer", ingestion.decisions.despite),
                 ("branch", _branch(ingestion)),
                 ("branched from", ingestion.base_hash),
                 ("audited at", ingestion.audited_hash),
@@ -147,18 +147,18 @@ def _replaced(ingestion: Ingestion) -> str:
 def _branch(ingestion: Ingestion) -> str:
     merged = "after its merge" if ingestion.merge_hash else "not needed"
     gone = f" (deleted {merged})" if ingestion.cleaned else ""
-    gone = " (discarded)" if ingestion.discarded else gone
+    gone = " (discarded)" if ingestion.decisions.discarded else gone
     return f"{ingestion.branch}{gone}" if ingestion.branch else ""
 
 
 def _approval(ingestion: Ingestion) -> str:
-    given = ingestion.approval
+    given = ingestion.decisions.approval
     return f"by {given.by}: {given.reason}" if given else ""
 
 
 def _actions(ingestion: Ingestion) -> str:
-    done = (f"{a.what} of attempt {a.attempt} by {a.by} ({a.at})" for a in ingestion.actions)
-    return "\n".join(done)
+    actions = ingestion.decisions.actions
+    return "\n".join(f"{a.what} of attempt {a.attempt} by {a.by} ({a.at})" for a in actions)
 
 
 def _steps(ingestion: Ingestion) -> RenderableType:

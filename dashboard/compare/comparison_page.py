@@ -80,7 +80,7 @@ def _gone(adapters: Adapters, ingestion: Ingestion, branch: str) -> str:
         failed = ingestion.state in ALERTED
         if ingestion.state is State.PUBLISHED:
             why = "its rows are on main"
-        elif ingestion.discarded:
+        elif ingestion.decisions.discarded:
             why = "it was discarded"
         elif failed:
             why = "somebody deleted it, although it was neither published nor discarded"

@@ -106,7 +106,7 @@ def _of_part(ingestion: Ingestion, of_batch: Announcement) -> Announcement:
 def _of_end(
     ingestion: Ingestion, table: str, tip: Tip | None, metadata_location: str
 ) -> Announcement:
-    reason, approval = ingestion.reason, ingestion.approval
+    reason, approval = ingestion.reason, ingestion.decisions.approval
     waits = ingestion.state is not State.PUBLISHED
     approved = f"-{ingestion.times['approved']}" if waits and "approved" in ingestion.times else ""
     key, version = ingestion.terms.contract

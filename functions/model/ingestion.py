@@ -1,11 +1,12 @@
 """One ingestion as the ledger keeps it: a frozen value; each step makes the next one of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from functions.model.contract_terms import ContractTerms
+from functions.model.decisions import Decisions
 from functions.model.intent import Intent, SharedIntent
 from lakegate.batch import BatchFile, tables_of
 from lakegate.change import Change
@@ -34,31 +35,7 @@ ANNOUNCED = (State.PUBLISHED, *ALERTED)
 UNNEEDED = (State.PUBLISHED, State.IGNORED)  # their branches can be deleted
 # The reasons of final states without a report, which may still come later.
 WITHOUT_REPORT = ("NO_REPORT", "JOB_CANCELLED", "JOB_FAILED", "JOB_LOST")
-_MOST_ACTIONS = 20
 RETRIED = (State.BRANCHED, State.SUBMITTED, State.AUDITED)
-
-
-@dataclass(frozen=True)
-class Approval:
-    """The decision to publish an ingestion although its audit failed.
-
-    `checks` are the ids of the failed checks that it covers, `at` is when it was made.
-    """
-
-    by: str
-    reason: str
-    at: str
-    checks: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Action:
-    """An action on an attempt, by somebody who gave a name: replay, publish or discard."""
-
-    what: str
-    by: str
-    at: str
-    attempt: int
 
 
 @dataclass(frozen=True)
@@ -131,15 +108,7 @@ class Ingestion:
     cleaned: bool = False  # its branches are deleted
     recorded: int = 0  # the last attempt whose results are in main's tables (audit_history.py)
 
-    # Decisions. `despite` is the newer version beside which it is to be published. A discarded
-    # ingestion keeps its state; `branches_to_delete` maps its branches to their hashes until they
-    # are deleted, with the files that only they reach.
-    approval: Approval | None = None
-    despite: str = ""
-    null_unreadable: bool = False  # rows with unparseable cells are published, with nulls
-    discarded: bool = False
-    branches_to_delete: Mapping[str, str] = field(default_factory=dict)
-    actions: tuple[Action, ...] = ()  # the last ones
+    decisions: Decisions = field(default=Decisions())
 
     @property
     def table(self) -> str:
@@ -234,11 +203,6 @@ class Ingestion:
         return max(self.times.get("audited", ""), self.times.get("approved", ""))
 
     @property
-    def approved_by(self) -> str:
-        """Return who approved its publishing although its audit failed, "" for nobody."""
-        return self.approval.by if self.approval else ""
-
-    @property
     def has_failed(self) -> bool:
         """Return whether it was ever rejected or errored."""
         return any(state.value in self.times for state in ALERTED)
@@ -251,7 +215,7 @@ class Ingestion:
     @property
     def is_settled(self) -> bool:
         """Return whether nothing is left to decide about it."""
-        return self.state in UNNEEDED or self.discarded or bool(self.superseded_by)
+        return self.state in UNNEEDED or self.decisions.discarded or bool(self.superseded_by)
 
     @property
     def is_open(self) -> bool:
@@ -277,12 +241,9 @@ class Ingestion:
             group=group,
         )
 
-    def acted(self, what: str, by: str, at: str) -> "Ingestion":
-        """Return it with an action by somebody; unchanged without a name."""
-        if not by:
-            return self
-        done = (*self.actions, Action(what, by, at, self.attempt))
-        return self.but(actions=done[-_MOST_ACTIONS:])
+    def without_approval(self) -> "Ingestion":
+        """Return it as not approved, which a new verdict or a newer version calls for."""
+        return self.but(decisions=replace(self.decisions, approval=None))
 
     def step(self, name: str, at: str, **changes: Any) -> "Ingestion":
         """Return it after the step `name`, done at the time `at`."""

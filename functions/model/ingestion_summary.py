@@ -54,9 +54,9 @@ class IngestionSummary:
             branch=ingestion.branch,
             channel=ingestion.terms.channel,
             batch=batch_of(ingestion.landed.key),
-            discarded=ingestion.discarded,
+            discarded=ingestion.decisions.discarded,
             superseded_by=ingestion.superseded_by,
-            approved_by=ingestion.approved_by,
+            approved_by=ingestion.decisions.approved_by,
             replayed_at=ingestion.times.get("replayed", ""),
             parts=_rows_by_table(ingestion.parts),
         )
@@ -111,9 +111,9 @@ def status_text(ingestion: Ingestion) -> str:
     state, times = ingestion.state, ingestion.times
     since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
     words = f"it is {state}"
-    if ingestion.approval:
-        words += f", approved by {ingestion.approval.by} ({ingestion.approval.at})"
-    elif ingestion.discarded:
+    if approval := ingestion.decisions.approval:
+        words += f", approved by {approval.by} ({approval.at})"
+    elif ingestion.decisions.discarded:
         words += f", already discarded on {moment(times.get('discarded', ''))}"
     elif ingestion.superseded_by:
         words += (

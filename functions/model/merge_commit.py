@@ -251,7 +251,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _published(ingestion: Ingestion) -> Published:
-    change = ingestion.change
+    change, approval = ingestion.change, ingestion.decisions.approval
     return Published(
         id=ingestion.id,
         object=ingestion.landed.uri,
@@ -261,9 +261,9 @@ def _published(ingestion: Ingestion) -> Published:
         contract=_contract(ingestion),
         job_run=ingestion.job_run,
         audited_hash=ingestion.audited_hash,
-        approved_by=ingestion.approval.by if ingestion.approval else "",
-        approved_because=ingestion.approval.reason if ingestion.approval else "",
-        despite=ingestion.despite,
+        approved_by=ingestion.decisions.approved_by,
+        approved_because=approval.reason if approval else "",
+        despite=ingestion.decisions.despite,
         duplicate_of=ingestion.duplicate_of,
         replaced=ingestion.replaced,
         replaced_rows=ingestion.replaced_rows,

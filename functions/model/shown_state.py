@@ -27,7 +27,7 @@ class ShownState(StrEnum):
     @classmethod
     def of(cls, each: Ingestion | IngestionSummary) -> "ShownState":
         """Return the state of an ingestion; rejected and errored ones wait for a decision."""
-        if each.discarded:
+        if _summary(each).discarded:
             return cls.DISCARDED
         if each.superseded_by:
             return cls.SUPERSEDED
@@ -36,10 +36,14 @@ class ShownState(StrEnum):
 
 def is_approved(each: Ingestion | IngestionSummary) -> bool:
     """Return whether it is published because somebody approved it, although its audit failed."""
-    return ShownState.of(each) is ShownState.PUBLISHED and bool(each.approved_by)
+    return ShownState.of(each) is ShownState.PUBLISHED and bool(_summary(each).approved_by)
 
 
 def state_words(each: Ingestion | IngestionSummary) -> str:
     """Return its state with who approved it: `published (approved by Ada)`."""
-    approval = f" (approved by {each.approved_by})" if is_approved(each) else ""
+    approval = f" (approved by {_summary(each).approved_by})" if is_approved(each) else ""
     return f"{ShownState.of(each)}{approval}"
+
+
+def _summary(each: Ingestion | IngestionSummary) -> IngestionSummary:
+    return IngestionSummary.of(each) if isinstance(each, Ingestion) else each

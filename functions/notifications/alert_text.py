@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from functions.model import unreadable
 from functions.model.alert import Alert, Block, Kind
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import rows_of
+from functions.notifications import unreadable
 from functions.notifications.blocks import SECTION as _SECTION
 from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
 from functions.notifications.failure_text import (
@@ -202,7 +202,7 @@ def state_token(ingestion: Ingestion) -> str:
     """
     can = ingestion.state is State.REJECTED and ingestion.has_audited_rows and ingestion.is_open
     step = "superseded" if ingestion.superseded_by else ingestion.state.value
-    since = ingestion.times.get("discarded" if ingestion.discarded else step, "")
+    since = ingestion.times.get("discarded" if ingestion.decisions.discarded else step, "")
     return f"{ingestion.attempt}:{ingestion.audited_hash if can else ''}:{since}"
 
 
@@ -232,8 +232,8 @@ def _of(
 
 def _recovery(ingestion: Ingestion) -> tuple[str, str]:
     """Return a title and a sentence about what happened to it."""
-    name, approval = ingestion.name, ingestion.approval
-    if ingestion.discarded:
+    name, approval = ingestion.name, ingestion.decisions.approval
+    if ingestion.decisions.discarded:
         words = "Its branch is deleted. A replay reads the file again."
         return f"Discarded{_by(ingestion, 'discard')}: {name}", words
     if ingestion.superseded_by:
@@ -256,7 +256,7 @@ def _recovery(ingestion: Ingestion) -> tuple[str, str]:
 
 def _by(ingestion: Ingestion, what: str) -> str:
     """Return ` by NAME` of who did that last, "" if nobody gave a name."""
-    names = [action.by for action in ingestion.actions if action.what == what]
+    names = [action.by for action in ingestion.decisions.actions if action.what == what]
     return f" by {names[-1]}" if names else ""
 
 

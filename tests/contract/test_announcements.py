@@ -23,7 +23,8 @@ from functions.downstream.announce import (
 from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.model.announcement import Announcement, Refresh, announcements
 from functions.model.commits import Tip
-from functions.model.ingestion import Approval, State
+from functions.model.decisions import Approval, Decisions
+from functions.model.ingestion import State
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.contract.aws import ACCOUNT
 from tests.fakes.announcements import FakeAnnouncements
@@ -169,7 +170,7 @@ def test_fields_that_do_not_apply_are_empty() -> None:
 def test_an_approval_is_announced() -> None:
     """An announcement names the person and the reason of a publication in spite of the audit."""
     approval = Approval("Ada", "a refund", "2026-11-22T01:00:00.000+00:00", ())
-    (announcement,) = announcements(replace(PUBLISHED, approval=approval))
+    (announcement,) = announcements(replace(PUBLISHED, decisions=Decisions(approval=approval)))
     assert (announcement.approved_by, announcement.approved_because) == ("Ada", "a refund")
 
 

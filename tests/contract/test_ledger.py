@@ -8,7 +8,8 @@ import pytest
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model.contract_terms import ContractTerms
-from functions.model.ingestion import Action, Approval, Ingestion, State
+from functions.model.decisions import Action, Approval, Decisions
+from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.notes.search import Search
 from lakegate.batch import BatchFile
@@ -120,12 +121,14 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         cleaned=True,
         recorded=2,
         times={"landed": "2026-03-01T12", "ended": "2026-03-01T13"},
-        actions=(Action("replay", "bö (U1)", "2026-03-01T13", 1),),
-        approval=Approval("Ann", "weil's so ist", "2026-03-01T14", ("ü", "b")),
+        decisions=Decisions(
+            actions=(Action("replay", "bö (U1)", "2026-03-01T13", 1),),
+            approval=Approval("Ann", "weil's so ist", "2026-03-01T14", ("ü", "b")),
+            discarded=True,
+            branches_to_delete={"ingest/shop.orders/x": "hash"},
+        ),
         tries_from=2,
         contract_pinned=True,
-        discarded=True,
-        branches_to_delete={"ingest/shop.orders/x": "hash"},
         parts=PARTS,
     )
     ledger.begin(full)
@@ -363,7 +366,12 @@ def test_landed_objects_are_listed_in_brief(ledger: AnyLedger) -> None:
         ledger.begin(
             ingestion(day * 100 + hour, landed=landed, terms=ContractTerms("a.b", channel="#c"))
         )
-    ended = replace(ledger.get(ingestion(212).id), rows=7, branch="b", discarded=True)
+    ended = replace(
+        ledger.get(ingestion(212).id),
+        rows=7,
+        branch="b",
+        decisions=Decisions(discarded=True),
+    )
     reason, at = Reason("CHECKS_FAILED", "3 of 4"), "2026-03-02T12:01:00.000+00:00"
     ledger.save(ended.step("rejected", at, state=State.REJECTED, reason=reason))
     found = list(ledger.landed("2026-03-02T00:00:00.000+00:00", "2026-03-04T13:00:00.000+00:00"))
@@ -403,7 +411,12 @@ def test_open_failures_are_listed(ledger: AnyLedger) -> None:
     states = [State.ERRORED, State.REJECTED, State.ERRORED, State.PUBLISHED, State.REJECTED]
     for number, state in enumerate([*states, State.REJECTED]):
         ledger.begin(ingestion(number, state=state))
-    ledger.save(replace(ledger.get(ingestion(1).id), discarded=True))
+    ledger.save(
+        replace(
+            ledger.get(ingestion(1).id),
+            decisions=Decisions(discarded=True),
+        )
+    )
     ledger.save(replace(ledger.get(ingestion(5).id), superseded_by=ingestion(3).id))
     found = list(ledger.open_failures())
     assert found == [IngestionSummary.of(ledger.get(ingestion(number).id)) for number in (0, 2, 4)]

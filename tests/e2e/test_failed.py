@@ -149,10 +149,10 @@ def test_people_act_in_slack(gate: Gate, failed: dict[str, Failed]) -> None:
     with ThreadPoolExecutor(5) as at_once:
         presses = [{"view": form["id"], **told} for form in five_forms(gate, held) * 10]
         list(at_once.map(lambda asked: ask(gate, "_submit", asked), presses))
-    eventually(lambda: gate.adapters.ledger.get(held.id).approval)
+    eventually(lambda: gate.adapters.ledger.get(held.id).decisions.approval)
     assert gate.end(again).state is State.PUBLISHED
     gate.misbehave("slack", {})
-    by = [(each.what, each.by) for each in gate.adapters.ledger.get(held.id).actions]
+    by = [(each.what, each.by) for each in gate.adapters.ledger.get(held.id).decisions.actions]
     assert by == [("publish", "ada (U0ADA)")]
     assert gate.rows(name).count((7, 101.0)) == 2
     assert is_answered(gate, ended, "Published after replay")
@@ -181,7 +181,9 @@ def test_one_yes_in_slack_decides_for_all_files_with_one_cause(gate: Gate) -> No
     eventually(lambda: shown("ada (U0ADA) discarded 2 of 2 files"))
     gate.misbehave("slack", {})
     for ended in map(gate.end, landed):
-        assert [(done.what, done.by) for done in ended.actions] == [("discard", "ada (U0ADA)")]
+        assert [(done.what, done.by) for done in ended.decisions.actions] == [
+            ("discard", "ada (U0ADA)")
+        ]
 
 
 def pressed(ingestion: Ingestion, *person: str) -> str:

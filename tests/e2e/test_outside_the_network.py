@@ -141,7 +141,7 @@ def test_an_operator_reads_and_decides(gate: Gate, bad: dict[str, Ingestion]) ->
     assert (7, 101.0) in gate.rows(_TABLE)
     done = outside(gate, "discard", discarded.id, "--by", "Ann", "--yes", **steward(gate))
     assert done.returncode == 0, done.stderr
-    assert gate.adapters.ledger.get(discarded.id).discarded
+    assert gate.adapters.ledger.get(discarded.id).decisions.discarded
     assert gate.adapters.catalog.branches(discarded.branch) == []
     assert json.loads(run(gate, "query", count, "--json")) == [{"n": 3}]
 

@@ -283,5 +283,5 @@ def test_a_failed_branch_is_compared_and_discarded(visit: Visit, gate: Gate) -> 
         keep(page, "branch-discard-light")
         dialog.get_by_role("button", name="Yes, discard").click()
         expect(page.get_by_text(re.compile(r"^Discarded .*: its branches are del"))).to_be_visible()
-    assert gate.adapters.ledger.get(visit.rejected.id).discarded
+    assert gate.adapters.ledger.get(visit.rejected.id).decisions.discarded
     assert gate.adapters.catalog.branches(visit.rejected.branch) == []

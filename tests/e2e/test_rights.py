@@ -285,7 +285,7 @@ def test_who_may_discard_discards_without_the_publishers_token(gate: Gate, ann: 
     assert bad.state is State.REJECTED
     invoker, name = ann.client("lambda"), gate.stack.functions["expire"]
     outcome = discarding.discard(invoker, name, gate.adapters.ledger, bad.id, "Ann")
-    assert (outcome.ingestion.discarded, outcome.left) == (True, "")
+    assert (outcome.ingestion.decisions.discarded, outcome.left) == (True, "")
     assert gate.adapters.catalog.branches(bad.branch) == []
     for other in set(gate.stack.functions.values()) - {name}:
         assert refused(invoker.invoke, FunctionName=other, Payload=b"{}"), other

@@ -233,7 +233,7 @@ class LoseEntry:
         if known and not stage.replaces_versions and not stage.backup:
             lost = stage.deployment.ledger.get(known[self.nth % len(known)])
             is_batch = bool(batch_name(lost.landed.key))
-            if (is_batch and stage.refuses_batches) or (lost.approval and not lost.ended):
+            if (is_batch and stage.refuses_batches) or (lost.decisions.approval and not lost.ended):
                 return
             stage.deployment.ledger.lose(lost.id)
             stage.deployment.ledger.forget_search()

@@ -33,7 +33,7 @@ def tell(story: Story, stage: Stage | None = None) -> Stage:
     if stage.deployment.others.forged:
         stage.deployment.sweep()  # which might take it for its own
         stage.deployment.settle()
-    if any(ingestion.branches_to_delete for ingestion in stage.deployment.ledger.all()):
+    if any(ingestion.decisions.branches_to_delete for ingestion in stage.deployment.ledger.all()):
         list(expire(stage.deployment.adapters, 30))  # completes a discard that failed
         stage.deployment.settle()
     check_backfills(stage)

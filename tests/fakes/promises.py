@@ -81,7 +81,9 @@ def publishing(deployment: Deployment) -> list[Commit]:
 def left_behind(deployment: Deployment) -> list[str]:
     """Return the branches that can be deleted."""
     references = deployment.catalog.references()
-    failed = [i for i in deployment.ledger.all() if i.state in ALERTED and not i.discarded]
+    failed = [
+        i for i in deployment.ledger.all() if i.state in ALERTED and not i.decisions.discarded
+    ]
     kept = {i.branch for i in failed} | {b for i in failed for b in branches(i, references)}
     there = deployment.catalog.branches("ingest/", "publish/", "upkeep/")
     if deployment.was_doubled:  # of two takings of one file, `expire` deletes a branch
@@ -242,7 +244,7 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
     the ledger had lost one of them.
     """
     files = [i for i in published if not i.parts and not i.terms.replaces and i.landed.etag]
-    files = [i for i in files if not i.approval]
+    files = [i for i in files if not i.decisions.approval]
     gone = _retracted(published) | _undone(deployment)
     known = [i for i in files if i.id not in gone and not deployment.ledger.was_lost(i.id)]
     alike: dict[tuple[str, str, int], list[Ingestion]] = {}
@@ -258,13 +260,13 @@ def _had_been(deployment: Deployment, ingestion: Ingestion, code: str) -> bool:
     """Return whether it was approved after it had been rejected for this reason."""
     history = deployment.ledger.history(ingestion.id)
     codes = (i.reason.code for i in history if i.reason and i.state is State.REJECTED)
-    return bool(ingestion.approval) and code in codes
+    return bool(ingestion.decisions.approval) and code in codes
 
 
 def _no_key_is_on_main_twice(deployment: Deployment, published: list[Ingestion]) -> None:
     """Raise AssertionError if files of which no person approved one have a key in common."""
     keys = deployment.keys
-    approved = {f"{i.landed.uri}@{i.landed.version}" for i in published if i.approval}
+    approved = {f"{i.landed.uri}@{i.landed.version}" for i in published if i.decisions.approval}
     files = [file for file in deployment.published_files() if file not in approved]
     on_main = Counter(key for file in files for key in keys.get(file, ()))
     assert not [key for key, times in on_main.items() if times > 1], "a key is there twice"
@@ -272,7 +274,7 @@ def _no_key_is_on_main_twice(deployment: Deployment, published: list[Ingestion])
 
 def _the_failed_keep_their_branch(deployment: Deployment, failed: list[Ingestion]) -> None:
     known = {i.id: deployment.ledger.history(i.id) for i in failed}  # with the lost
-    given_up = {then.branch for each in known.values() for then in each if then.discarded}
+    given_up = {then.branch for each in known.values() for then in each if then.decisions.discarded}
     # A group took it from there; the ledger lost that, and restored what the report says.
     given_up |= {
         then.branch
@@ -296,8 +298,8 @@ def _older_failures_are_closed(
     deployment: Deployment, failed: list[Ingestion], published: list[Ingestion]
 ) -> None:
     """Raise AssertionError unless a failed ingestion names a newer published version, if any."""
-    for each in (i for i in failed if not i.discarded):
-        newer = {i.id for i in published if _is_later_version(i, each)} - {each.despite}
+    for each in (i for i in failed if not i.decisions.discarded):
+        newer = {i.id for i in published if _is_later_version(i, each)} - {each.decisions.despite}
         message = f"not closed by one of {newer}: {each}"
         assert each.superseded_by in newer if newer else not each.superseded_by, message
 
@@ -306,7 +308,9 @@ def _no_late_decision_is_published(deployment: Deployment, published: list[Inges
     """Raise AssertionError if a failed ingestion was published after a newer version of its key."""
     log = [commit.hash for commit in deployment.catalog.log()][::-1]
     for each in (i for i in published if i.has_failed):
-        newer = [i for i in published if _is_later_version(i, each) and i.id != each.despite]
+        newer = [
+            i for i in published if _is_later_version(i, each) and i.id != each.decisions.despite
+        ]
         late = [i for i in newer if log.index(i.merge_hash) < log.index(each.merge_hash)]
         assert not late, f"published after a newer version: {each}"
 

@@ -12,7 +12,8 @@ from typing import Any
 from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
 from functions.model import queueing, steps
 from functions.model.contract_terms import ContractTerms
-from functions.model.ingestion import ALERTED, Action, Approval, Ingestion, State
+from functions.model.decisions import Action, Approval, Decisions
+from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
 from lakegate.change import Change
@@ -38,14 +39,16 @@ _DERIVED = (
     *("schema", "landed_day", "brief", "reason_code", "unfinished", "unrecorded", "queue"),
     *(GROUP, COMMON),
 )
-_TERMS = {f.name: f.default for f in dataclasses.fields(ContractTerms)}
-_FIELDS = {f.name for f in dataclasses.fields(Ingestion)} - {"terms"}
-_KNOWN = {*_FIELDS, *_LANDED, *_TERMS, *_DERIVED}
+_TERMS = {f.name for f in dataclasses.fields(ContractTerms)}
+_DECISIONS = {f.name for f in dataclasses.fields(Decisions)}
+_FIELDS = {f.name for f in dataclasses.fields(Ingestion)} - {"terms", "decisions"}
+_KNOWN = {*_FIELDS, *_LANDED, *_TERMS, *_DECISIONS, *_DERIVED}
 # An item without these is not to be understood.
 _ALWAYS = {"id", "landed", "state", "revision", "saved_at", "times", "checks", "announced"}
-_DEFAULTS = _TERMS | {
+_DEFAULTS = {
     f.name: f.default_factory() if callable(f.default_factory) else f.default
-    for f in dataclasses.fields(Ingestion)
+    for value in (Ingestion, ContractTerms, Decisions)
+    for f in dataclasses.fields(value)
     if f.name not in _ALWAYS
 }
 
@@ -61,7 +64,7 @@ def whole_item(ingestion: Ingestion) -> dict[str, Any]:
     item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
     unknown = item.pop("unknown")
     item.pop("shared_intent")
-    item |= vars(item.pop("terms"))
+    item |= vars(item.pop("terms")) | vars(item.pop("decisions"))
     item["revision"] = own_revision(ingestion)
     usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
     item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
@@ -108,8 +111,8 @@ def size(ingestion: Ingestion) -> int:
 
 def from_item(item: dict[str, Any]) -> Ingestion:
     """Return the ingestion of a whole item; what is not written there has its default."""
+    item = item | {name: json.loads(item[name]) for name in _JSON if name in item}
     fields = {name: value for name, value in item.items() if name in _FIELDS}
-    fields |= {name: json.loads(fields[name]) for name in _JSON if name in fields}
     fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
     landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
     landed |= {"size": int(item["size"])}
@@ -123,9 +126,8 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "checks": tuple(fields["checks"]),
             "group": tuple(fields.get("group", ())),
             "replaced": tuple(fields.get("replaced", ())),
-            "actions": tuple(Action(**each) for each in fields.get("actions", ())),
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,
-            "approval": _approval(fields.get("approval")),
+            "decisions": _decisions({name: item[name] for name in _DECISIONS if name in item}),
             "change": Change(**fields["change"]) if fields.get("change") else None,
             "parts": tuple(BatchFile(**part) for part in fields.get("parts", ())),
         }
@@ -149,5 +151,9 @@ def _plain(value: Any) -> dict[str, Any]:
     return dataclasses.asdict(value) if ours else dict(value)
 
 
-def _approval(found: dict[str, Any] | None) -> Approval | None:
-    return Approval(**found | {"checks": tuple(found["checks"])}) if found else None
+def _decisions(fields: dict[str, Any]) -> Decisions:
+    actions = tuple(Action(**each) for each in fields.get("actions", ()))
+    approval = fields.get("approval")
+    if approval:
+        approval = Approval(**approval | {"checks": tuple(approval["checks"])})
+    return Decisions(**fields | {"approval": approval, "actions": actions})

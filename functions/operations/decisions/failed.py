@@ -6,12 +6,12 @@ command again, completes the steps after that write.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from functions.adapters.all import Adapters
-from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.decisions import Approval
+from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
-from functions.model.unreadable import must_run_again
 from functions.operations.decisions.preconditions import (
     require_failed,
     require_newest,
@@ -27,6 +27,7 @@ from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import branch_name
+from lakegate.report import AuditReport
 
 _TRIES = 5
 _SWEEP = "the sweep continues it"
@@ -62,7 +63,7 @@ def replay(
 
     def decide(now: Ingestion) -> Ingestion:
         replayed = _replayed(now, by, adapters.now(), original=original)
-        return replayed.but(despite=despite)
+        return replayed.but(decisions=replace(replayed.decisions, despite=despite))
 
     replayed = _save_decision(adapters, ingestion, decide)
     try:
@@ -96,7 +97,8 @@ def publish_anyway(
     as_wanted = report is None or not must_run_again(report, null_unreadable=null_unreadable)
 
     def decide(now: Ingestion) -> Ingestion:
-        approved = _approved(now, by, reason, adapters.now(), checks).but(despite=despite)
+        approved = _approved(now, Approval(by.strip(), reason.strip(), adapters.now(), checks))
+        approved = approved.but(decisions=replace(approved.decisions, despite=despite))
         return approved if as_wanted else _run_again(approved, null_unreadable=null_unreadable)
 
     approved = _save_decision(adapters, ingestion, decide)
@@ -108,6 +110,13 @@ def publish_anyway(
         return Outcome(_latest(adapters, approved), f"{error.message}; {_SWEEP}")
 
 
+def must_run_again(report: AuditReport, *, null_unreadable: bool) -> bool:
+    """Return whether the branch has unparseable rows otherwise than they are to be published."""
+    if not report.rows_unreadable and not report.holds_nulls:
+        return False
+    return report.holds_nulls != null_unreadable
+
+
 def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str = "") -> Outcome:
     """Delete the ingestion's branches; upkeep deletes the files that only they reached.
 
@@ -116,7 +125,7 @@ def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str 
     """
     marked = mark_discarded(adapters, ingestion, before, by)
     try:
-        for branch in marked.branches_to_delete:
+        for branch in marked.decisions.branches_to_delete:
             adapters.catalog.delete_branch(branch)
         removed = _save_decision(
             adapters, marked, lambda now: _removed(now, marked, adapters.now())
@@ -182,15 +191,14 @@ def _save_decision(
 
 def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
     require_failed(now, "replayed")
-    if now.branches_to_delete:
+    if now.decisions.branches_to_delete:
         message = f"its discard is unfinished: run `lakegate discard {now.id}`, then replay it"
         raise LakegateError("DISCARD_UNFINISHED", message)
-    asked = now.acted("replay", by.strip(), at)
-    fresh = next_attempt(asked.step("replayed", at))
+    fresh = next_attempt(now.step("replayed", at))
+    asked = now.decisions.acted("replay", by.strip(), at, now.attempt)
     return fresh.but(
+        decisions=replace(asked, approval=None, null_unreadable=False, discarded=False),
         contract_pinned=original,
-        approval=None,
-        discarded=False,
         superseded_by="",
         alerted=False,
         cleaned=False,
@@ -199,7 +207,8 @@ def _replayed(now: Ingestion, by: str, at: str, *, original: bool) -> Ingestion:
 
 def _run_again(approved: Ingestion, *, null_unreadable: bool) -> Ingestion:
     """Return an approved ingestion with its job to run again, on a fresh branch."""
-    return next_attempt(approved).but(null_unreadable=null_unreadable)
+    decisions = replace(approved.decisions, null_unreadable=null_unreadable)
+    return next_attempt(approved).but(decisions=decisions)
 
 
 def next_attempt(now: Ingestion) -> Ingestion:
@@ -223,21 +232,20 @@ def next_attempt(now: Ingestion) -> Ingestion:
         check_counts={},
         checks=(),
         reason=None,
-        null_unreadable=False,
+        decisions=replace(now.decisions, null_unreadable=False),
     )
 
 
-def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, ...]) -> Ingestion:
+def _approved(now: Ingestion, approval: Approval) -> Ingestion:
     require_rows(now)
-    approval = Approval(by.strip(), reason.strip(), at, checks)
     # Main's audit results are to show that it was published in the end.
     recorded = min(now.recorded, now.attempt - 1)
-    asked = now.acted("publish", approval.by, at)
-    return asked.step(
+    asked = now.decisions.acted("publish", approval.by, approval.at, now.attempt)
+    return now.step(
         "approved",
-        at,
+        approval.at,
         state=State.AUDITED,
-        approval=approval,
+        decisions=replace(asked, approval=approval),
         recorded=recorded,
         alerted=False,
         cleaned=False,
@@ -247,24 +255,26 @@ def _approved(now: Ingestion, by: str, reason: str, at: str, checks: tuple[str, 
 
 def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Ingestion:
     require_failed(now, "discarded")
-    if now.branches_to_delete:
+    if now.decisions.branches_to_delete:
         return now
-    if now.discarded:
+    if now.decisions.discarded:
         again = f"Nothing is left to do; `lakegate replay {now.id}` reads the file again."
         raise LakegateError("DISCARDED", f"{now.name}: {status_text(now)}\n{again}")
     if now.ended_at >= before:
         raise LakegateError("TOO_YOUNG", f"it failed again recently: {status_text(now)}")
     branches_to_delete = branches(now, adapters.catalog.references())
     at = adapters.now()
-    asked = now.acted("discard", by.strip(), at)
-    return asked.step("discarded", at, discarded=True, branches_to_delete=branches_to_delete)
+    asked = now.decisions.acted("discard", by.strip(), at, now.attempt)
+    decisions = replace(asked, discarded=True, branches_to_delete=branches_to_delete)
+    return now.step("discarded", at, decisions=decisions)
 
 
 def _removed(now: Ingestion, marked: Ingestion, at: str) -> Ingestion:
-    if now.branches_to_delete != marked.branches_to_delete:
+    if now.decisions.branches_to_delete != marked.decisions.branches_to_delete:
         return now
     # The discard has not been notified yet.
-    return now.step("removed", at, branches_to_delete={}, alerted=False)
+    decisions = replace(now.decisions, branches_to_delete={})
+    return now.step("removed", at, decisions=decisions, alerted=False)
 
 
 def _notified(adapters: Adapters, ingestion: Ingestion) -> Ingestion:

@@ -90,7 +90,7 @@ def _result(adapters: Adapters, request: ActionRequest) -> Alert:
 def _is_done(now: Ingestion, request: ActionRequest) -> bool:
     return any(
         (done.what, done.by) == (request.what, request.by) and done.at >= request.since
-        for done in now.actions
+        for done in now.decisions.actions
     )
 
 

@@ -36,7 +36,7 @@ def require_rows(now: Ingestion) -> None:
     The codes are NOT_FAILED, DISCARDED and NO_ROWS.
     """
     require_failed(now, "published anyway")
-    if now.discarded:
+    if now.decisions.discarded:
         message = (
             f"it was discarded and its rows deleted: `lakegate replay {now.id}` reads the file "
             "again"

@@ -39,7 +39,7 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
 
 def without_rows(ingestion: Ingestion, head: str) -> Ingestion:
     """Return a published ingestion as one that left nothing on main, whose head is `head`."""
-    return ingestion.but(
+    return ingestion.without_approval().but(
         branch="",
         base_hash=head,  # the next branch is compared with main's commits after it
         audited_hash="",
@@ -51,7 +51,6 @@ def without_rows(ingestion: Ingestion, head: str) -> Ingestion:
         rows=0,
         check_counts={},
         checks=(),
-        approval=None,
         alerted=False,
         cleaned=False,
         recorded=0,  # main lost its audit results as well

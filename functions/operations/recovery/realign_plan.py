@@ -8,7 +8,7 @@ ingestion, so it can be repeated, and it is no longer made once it is carried ou
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from functions.model import merge_commit, steps
@@ -236,7 +236,7 @@ def _of_other(ingestion: Ingestion, facts: Facts, lost: Collection[str]) -> Deci
 def _stale(ingestion: Ingestion, facts: Facts) -> tuple[str, ...]:
     """Return the branches that the ledger knows to be deleted, and that are there all the same."""
     is_done = ingestion.state in UNNEEDED and not steps.needs_cleanup(ingestion)
-    is_removed = ingestion.discarded and not ingestion.branches_to_delete
+    is_removed = ingestion.decisions.has_removed_branches
     if not (is_done or is_removed) or not facts.main.agrees(ingestion):
         return ()
     return tuple(sorted(facts.branches.own(ingestion).difference(facts.needed)))
@@ -288,8 +288,8 @@ def _again(now: Ingestion, at: str, head: str, *, pinned: bool) -> Ingestion:
     return next_attempt(now.step(_STEP, at)).but(
         base_hash=head,
         merge_hash="",
-        reason=now.reason if now.approval else None,
-        null_unreadable=now.null_unreadable,
+        reason=now.reason if now.decisions.approval else None,
+        decisions=now.decisions,
         duplicate_of=now.duplicate_of,
         contract_pinned=pinned or now.contract_pinned,
         alerted=False,
@@ -315,9 +315,8 @@ def _adopted(now: Ingestion, at: str, commit: Commit, one: Published) -> Ingesti
         updated_rows=one.updated_rows,
         parts=one.parts,
         group=(),
-        discarded=False,
+        decisions=replace(now.decisions, discarded=False, branches_to_delete={}),
         superseded_by="",
-        branches_to_delete={},
         alerted=False,
         announced=False,
         cleaned=False,

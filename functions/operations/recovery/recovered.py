@@ -11,7 +11,8 @@ from functions.adapters.emr import JobRun, RunState
 from functions.adapters.s3 import Missing, StoredContract
 from functions.model.commits import Commit
 from functions.model.contract_terms import ContractTerms
-from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.decisions import Approval, Decisions
+from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published
 from functions.pipeline.verdict.decision import with_findings
 from lakegate import times
@@ -135,7 +136,7 @@ def published(
         job_run=one.job_run,
         report_key=one.report,
         merge_hash=commit.hash,
-        approval=_approval(one, at),
+        decisions=Decisions(approval=_approval(one, at), despite=one.despite),
         cleaned=not trace.branches,
         change=one.change(table),
         parts=one.parts,
@@ -145,7 +146,6 @@ def published(
         at,
         audited_hash=one.audited_hash,
         rows=one.rows,
-        despite=one.despite,
         duplicate_of=one.duplicate_of,
         replaced=one.replaced,
         replaced_rows=one.replaced_rows,

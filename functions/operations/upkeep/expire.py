@@ -73,8 +73,8 @@ def _due(ingestion: Ingestion, before: str, references: Mapping[str, str]) -> Ma
     """Return the branches to delete once the failure was notified and is old enough."""
     if ingestion.state not in ALERTED or steps.unfinished(ingestion):
         return {}
-    if ingestion.discarded:
-        return ingestion.branches_to_delete
+    if ingestion.decisions.discarded:
+        return ingestion.decisions.branches_to_delete
     is_old = ingestion.ended_at < before
     return branches(ingestion, references) if is_old else {}
 
@@ -83,7 +83,7 @@ def _needs(ingestion: Ingestion, before: str) -> bool:
     """Return whether its branch may still be merged, or failed too recently."""
     if steps.unfinished(ingestion):
         return True
-    is_kept = ingestion.state in ALERTED and not ingestion.discarded
+    is_kept = ingestion.state in ALERTED and not ingestion.decisions.discarded
     return is_kept and ingestion.ended_at >= before
 
 
@@ -172,7 +172,7 @@ def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) ->
     if (listed := owners.get(_owner(name))) is None:
         return False
     owner = adapters.ledger.get(listed.id)  # a replay may have changed it
-    return steps.unfinished(owner) or (owner.state in ALERTED and not owner.discarded)
+    return steps.unfinished(owner) or (owner.state in ALERTED and not owner.decisions.discarded)
 
 
 def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:

@@ -193,7 +193,7 @@ def _own_branches(ingestion: Ingestion) -> tuple[str, str]:
 def _closed(adapters: Adapters, failed: Ingestion) -> Ingestion:
     """Return the failed ingestion, as superseded if a newer version of its key is published."""
     newer = newest_newer(adapters, failed, [State.PUBLISHED]) if failed.is_open else None
-    if newer is None or newer.id == failed.despite:
+    if newer is None or newer.id == failed.decisions.despite:
         return failed
     return _superseded(adapters, failed, newer)
 
@@ -247,10 +247,10 @@ def _metadata(adapters: Adapters, tip: Tip, tables: Sequence[str]) -> dict[str, 
 def _message(adapters: Adapters, ingestion: Ingestion) -> Alert:
     page = adapters.settings.page_url
     is_published = ingestion.state is State.PUBLISHED
-    if is_published and ingestion.duplicate_of and not ingestion.approval:
+    if is_published and ingestion.duplicate_of and not ingestion.decisions.approval:
         kind = Kind.RECOVERED if ingestion.has_recovered else Kind.NOTICE
         return duplicate(ingestion, adapters.ledger.get(ingestion.duplicate_of), page, kind)
-    if ingestion.has_recovered or (is_published and ingestion.approval):
+    if ingestion.has_recovered or (is_published and ingestion.decisions.approval):
         return recovered(ingestion, page)
     if is_published:
         return warned(ingestion, page)

@@ -141,7 +141,7 @@ def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, i
 def _is_decided(ingestion: Ingestion) -> bool:
     """Return whether it is published by decision, although earlier rows cannot be found."""
     code = ingestion.reason.code if ingestion.reason else ""
-    return ingestion.approval is not None and code == CANNOT_REPLACE
+    return ingestion.decisions.approval is not None and code == CANNOT_REPLACE
 
 
 # A decision on a failed version of a key, when a newer version has come since. The versions are
@@ -158,7 +158,7 @@ def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     nothing keeps it from main.
     """
     newer = newest_newer(adapters, ingestion)
-    if newer is None or newer.id == ingestion.despite:
+    if newer is None or newer.id == ingestion.decisions.despite:
         return None
     newer_waits = ingestion.terms.is_ordered or (ingestion.is_compared and newer.is_compared)
     if newer_waits and not is_on_main(adapters, newer):
@@ -172,4 +172,5 @@ def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
 
 def _given_way(adapters: Adapters, ingestion: Ingestion, newer: Ingestion) -> Ingestion:
     message = f"a newer version of it was published meanwhile, as ingestion {newer.id}"
-    return end(adapters, ingestion.but(approval=None), State.REJECTED, Reason(SUPERSEDED, message))
+    reason = Reason(SUPERSEDED, message)
+    return end(adapters, ingestion.without_approval(), State.REJECTED, reason)

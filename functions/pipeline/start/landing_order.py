@@ -146,7 +146,7 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
 
 def _is_approved(ingestion: Ingestion) -> bool:
     code = ingestion.reason.code if ingestion.reason else ""
-    return ingestion.approval is not None and code == OUT_OF_ORDER
+    return ingestion.decisions.approval is not None and code == OUT_OF_ORDER
 
 
 def _later_on_main(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:

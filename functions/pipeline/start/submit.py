@@ -178,7 +178,7 @@ def _job_spec(adapters: Adapters, ingestion: Ingestion) -> JobSpec:
         nessie_uri=adapters.settings.nessie_uri,
         token_secret=adapters.settings.job_token_secret,
         change=ingestion.change is not None,
-        null_unreadable=ingestion.null_unreadable,
+        null_unreadable=ingestion.decisions.null_unreadable,
         timeout_minutes=adapters.settings.job_timeout_minutes,
         reads_others=ingestion.terms.reads_others,
         small=is_small(ingestion, adapters.settings.small_file_bytes),

@@ -62,4 +62,4 @@ def _may_join(ingestion: Ingestion, newest: Place) -> bool:
     """Return whether it may be judged together with others, unless a later file is on main."""
     is_overtaken = ingestion.terms.follows_landing and landing(ingestion) < newest
     waits = queueing.is_held(ingestion) or ingestion.awaits_shared_run
-    return waits and not (ingestion.approval or ingestion.turn or is_overtaken)
+    return waits and not (ingestion.decisions.approval or ingestion.turn or is_overtaken)

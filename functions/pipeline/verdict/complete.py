@@ -162,7 +162,7 @@ def _refuse(adapters: Adapters, ingestion: Ingestion, refusal: Refuse) -> Ingest
         logger.warning("refused by an older contract", extra={"changed": changed})
         return run_again(adapters, ingestion)
     reason = _located(adapters, ingestion, refusal.reason)
-    return end(adapters, ingestion.but(approval=None), refusal.state, reason)
+    return end(adapters, ingestion.without_approval(), refusal.state, reason)
 
 
 def _with_right(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Ingestion:
@@ -189,7 +189,7 @@ def _accept(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> In
     first = _earlier(adapters, ingestion)
     audited = _audited(ingestion, report, first)
     held = ingestion.parts or ingestion.terms.on_duplicate == "hold"
-    if first and held and not audited.approval:
+    if first and held and not audited.decisions.approval:
         what = "some of its files" if ingestion.parts else "the same bytes"
         message = f"{first.landed.uri} brought {what} before; it needs a decision"
         return end(adapters, audited, State.REJECTED, Reason(LIKELY_DUPLICATE, message))
@@ -205,11 +205,11 @@ def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None)
     code = ingestion.reason.code if ingestion.reason else ""
     held_back = (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED, OUT_OF_ORDER)
     needed = report.failed or code in held_back
-    return ingestion.step(
+    approved = ingestion if needed else ingestion.without_approval()
+    return approved.step(
         "audited",
         report.finished_at,
         state=State.AUDITED,
-        approval=ingestion.approval if needed else None,
         duplicate_of=first.id if first else "",
     )
 

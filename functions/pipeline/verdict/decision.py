@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from functions.adapters.emr import JobRun, RunState
-from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.decisions import Approval
+from functions.model.ingestion import Ingestion, State
 from lakegate.batch import BatchFile
 from lakegate.refusals import RIGHT_MISSING, named_in
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
@@ -67,7 +68,8 @@ def decide(
         return _errored("FOREIGN_REPORT", "the audit report belongs to another run")
     if report.verdict is Verdict.PASSED:
         return _passed(ingestion, run, report)
-    if ingestion.approval and _is_approved(ingestion.approval, ingestion, run, report):
+    approval = ingestion.decisions.approval
+    if approval and _is_approved(approval, ingestion, run, report):
         return Publish(report)
     return _refused(report)
 

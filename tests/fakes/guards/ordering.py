@@ -42,7 +42,11 @@ ORDERING = (
     Guard(
         "who approves failed checks has not approved the order",
         "out of order",
-        (Patch(landing_order, "_is_approved", lambda _, each: each.approval is not None),),
+        (
+            Patch(
+                landing_order, "_is_approved", lambda _, each: each.decisions.approval is not None
+            ),
+        ),
         opening=A_REJECTED_ONE_AND_A_LATER,
     ),
     Guard(

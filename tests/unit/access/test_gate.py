@@ -143,7 +143,7 @@ def test_unread_cells_need_a_choice(nulls: bool) -> None:
         gate.publish(bad, by="Ann", reason="known")
     assert gate.show(bad).state == "rejected"
     gate.publish(bad, by="Ann", reason="known", null_unreadable=nulls)
-    assert deployment.ledger.get(bad).null_unreadable is nulls
+    assert deployment.ledger.get(bad).decisions.null_unreadable is nulls
 
 
 def test_a_rejected_file_is_replayed() -> None:

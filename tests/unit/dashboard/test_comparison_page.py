@@ -381,8 +381,8 @@ def test_a_publication_asks_for_a_reason_and_is_made_once(opened: FakeOpened) ->
     app.text_area[0].set_value("it is known")
     app = press(app, "Yes, publish anyway")
     now = seen(opened, landed)
-    assert now.approval
-    assert (now.state, now.approval.by) == (State.PUBLISHED, "Ann")
+    assert now.decisions.approval
+    assert (now.state, now.decisions.approval.by) == (State.PUBLISHED, "Ann")
     assert f"as {now.merge_hash}" in words(app)
     again = press(app, "Yes, publish anyway")
     assert f"as {now.merge_hash}" in words(again)
@@ -398,7 +398,7 @@ def test_the_slower_one_is_reported(opened: FakeOpened) -> None:
     said = words(press(app, "Yes, discard"))
     assert "It was not done" in said
     assert "nother process was faster" in said
-    assert not seen(opened, landed).discarded
+    assert not seen(opened, landed).decisions.discarded
 
 
 def test_what_failed_in_passing_can_be_pressed_again(opened: FakeOpened) -> None:

@@ -148,7 +148,9 @@ def test_one_confirmation_decides_for_all_that_wait_then() -> None:
     app = yes(app)
     assert app.text[0].value == "Discarded 5 of 5 files"
     now = [made.ingestion(each) for each in landed]
-    assert [[(a.what, a.by) for a in each.actions] for each in now] == [[("discard", "Ann")]] * 5
+    assert [[(a.what, a.by) for a in each.decisions.actions] for each in now] == [
+        [("discard", "Ann")]
+    ] * 5
 
 
 def test_what_is_not_decided_for_is_named() -> None:

@@ -30,7 +30,7 @@ def test_a_request_discards_one_ingestion(deployment: Scenario) -> None:
     bad, other = (deployment.ended(f"shop/orders/{n}.parquet", script=rejected) for n in "ab")
     assert asked(deployment, bad.id) == {"left": ""}
     now = deployment.ingestion(bad)
-    assert (now.discarded, now.actions[-1].by) == (True, "Ann")
+    assert (now.decisions.discarded, now.decisions.actions[-1].by) == (True, "Ann")
     assert deployment.catalog.branches("ingest/") == [other.branch]
 
 

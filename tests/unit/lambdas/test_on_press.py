@@ -78,7 +78,7 @@ def test_a_replay_is_carried_out_and_reported(deployment: Scenario, landed: Land
     act(deployment.adapters, wish(deployment, landed))
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (State.SUBMITTED, 2)
-    (action,) = now.actions
+    (action,) = now.decisions.actions
     assert (action.what, action.by, action.attempt) == ("replay", ADA, 1)
     (answer,) = answers(deployment)
     assert answer.text.startswith(f"{ADA} replayed a.parquet: it is submitted, attempt 2")
@@ -101,7 +101,7 @@ def test_a_discard_waits_for_the_clean_up(deployment: Scenario, landed: LandedOb
     """A discard is recorded at once, and only the daily clean-up deletes files."""
     act(deployment.adapters, wish(deployment, landed, Verb.DISCARD))
     now = deployment.ingestion(landed)
-    assert (now.discarded, list(now.branches_to_delete)) == (True, [now.branch])
+    assert (now.decisions.discarded, list(now.decisions.branches_to_delete)) == (True, [now.branch])
     assert now.branch in deployment.catalog.branches("ingest/")
     assert not deployment.lake.deleted
     (answer,) = answers(deployment)
@@ -257,7 +257,7 @@ def test_however_many_press_one_thing_is_done(pressed: list[tuple[Verb, str]]) -
         act(deployment.adapters, body)
     come_to_rest(deployment)
     now = deployment.ingestion(landed)
-    assert [(action.what, action.by) for action in now.actions] == pressed[:1]
+    assert [(action.what, action.by) for action in now.decisions.actions] == pressed[:1]
     assert len(deployment.jobs.runs()) == 2 + (pressed[0][0] is Verb.REPLAY)
     assert (now.state is State.PUBLISHED) is (pressed[0][0] is not Verb.DISCARD)
 
@@ -286,7 +286,7 @@ def test_a_fault_anywhere_changes_no_end(what: Verb, kind: str) -> None:
         disturbed, again, _ = story(number)
         where = f"{kind} at call {number}, {call}"
         assert ends(disturbed) == ends(undisturbed), where
-        done = disturbed.ingestion(again).actions
+        done = disturbed.ingestion(again).decisions.actions
         assert [(each.what, each.by) for each in done] == [(what.value, ADA)], where
         assert len(disturbed.jobs.runs()) == len(undisturbed.jobs.runs()), where
         assert len(answers(disturbed)) >= len(answers(undisturbed)), where

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from functions.model.alert import Alert, Kind
+from functions.model.decisions import Decisions
 from functions.model.ingestion import State
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, parsed
@@ -68,7 +69,7 @@ def answers(deployment: Scenario) -> list[Alert]:
 
 
 def actions(deployment: Scenario, landed: LandedObject) -> list[tuple[str, str]]:
-    return [(each.what, each.by) for each in deployment.ingestion(landed).actions]
+    return [(each.what, each.by) for each in deployment.ingestion(landed).decisions.actions]
 
 
 def test_a_press_asks_first() -> None:
@@ -105,7 +106,7 @@ def test_a_yes_decides_for_each_file_in_the_name_of_who_said_it(
     assert not [each.left for each in expire(deployment.adapters, 30) if each.left]
     assert {deployment.ingestion(each).state for each in landed} == {state}
     assert all(actions(deployment, each) == [(what, ADA)] for each in landed)
-    assert not deployment.ingestion(other.landed).actions
+    assert not deployment.ingestion(other.landed).decisions.actions
     check_promises(deployment)
 
 
@@ -156,7 +157,7 @@ def test_a_file_that_somebody_decided_about_meanwhile_is_left_alone() -> None:
     deployment.actions.sent = []
     act(deployment.adapters, yes.text())
     now = deployment.ingestion(landed[1])
-    deployment.ledger.save(now.but(discarded=True))
+    deployment.ledger.save(now.but(decisions=Decisions(discarded=True)))
     work(deployment, deployment.actions.sent[0])
     words = answers(deployment)[-1].text
     assert "replayed 1 of 2 files; not these 1: 0001.csv: it changed meanwhile" in words

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from functions.adapters.sqs import QueuedAlert
 from functions.model.alert import Alert
-from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.decisions import Approval, Decisions
+from functions.model.ingestion import Ingestion, State
 from functions.notifications.alert_text import alert, duplicate, recovered, unreadable_event, warned
 from functions.notifications.email import words
 from functions.notifications.slack import Place
@@ -51,10 +52,16 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
         headline(Thread(Place("C", "1"), notice, frozenset("abc"), frozenset("a"))),
         alert(replace(ingestion, change=change), None),
         duplicate(ingestion, ingestion, "https://page"),
-        recovered(replace(ingestion, state=State.PUBLISHED, approval=approval)),
+        recovered(
+            replace(
+                ingestion,
+                state=State.PUBLISHED,
+                decisions=Decisions(approval=approval),
+            )
+        ),
         warned(replace(ingestion, state=State.PUBLISHED, checks=(warning,) * 20)),
         recovered(replace(ingestion, state=State.IGNORED)),
-        recovered(replace(ingestion, discarded=True)),
+        recovered(replace(ingestion, decisions=Decisions(discarded=True))),
         unreadable_event("uploads-dead", cell, found),
     ]
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from functions.model.alert import Alert
-from functions.model.ingestion import Approval, State
+from functions.model.decisions import Approval, Decisions
+from functions.model.ingestion import State
 from functions.notifications.alert_text import (
     alert,
     digest,
@@ -88,14 +89,27 @@ def test_a_long_name_hides_neither_state_nor_main(name: str, table: str) -> None
 
 def test_a_recovery_names_who_decided() -> None:
     """The title of a recovery names who discarded, replayed or approved."""
-    acted = {what: INGESTION.acted(what, "Ada", "2026") for what in ("discard", "replay")}
+    acted = {what: Decisions().acted(what, "Ada", "2026", 1) for what in ("discard", "replay")}
     approval = Approval("Ada", "a refund", "2026", ())
     for each, title in (
-        (replace(acted["discard"], discarded=True), "Discarded by Ada: a.csv"),
-        (replace(INGESTION, discarded=True), "Discarded: a.csv"),
-        (replace(acted["replay"], state=State.PUBLISHED), "Published after replay by Ada: a.csv"),
         (
-            replace(INGESTION, state=State.PUBLISHED, approval=approval),
+            INGESTION.but(decisions=replace(acted["discard"], discarded=True)),
+            "Discarded by Ada: a.csv",
+        ),
+        (
+            replace(INGESTION, decisions=Decisions(discarded=True)),
+            "Discarded: a.csv",
+        ),
+        (
+            INGESTION.but(decisions=acted["replay"], state=State.PUBLISHED),
+            "Published after replay by Ada: a.csv",
+        ),
+        (
+            replace(
+                INGESTION,
+                state=State.PUBLISHED,
+                decisions=Decisions(approval=approval),
+            ),
             "Published anyway by Ada: a.csv",
         ),
     ):

@@ -45,7 +45,7 @@ def test_old_failures_expire(script: Callable[[AuditReport], AuditReport]) -> No
     (one,) = expired(deployment)
     assert (one.table, one.left) == (TABLE, "")
     (ingestion,) = [i for i in deployment.ledger.all() if i.id == one.ingestion]
-    assert (ingestion.discarded, ingestion.branches_to_delete) == (True, {})
+    assert (ingestion.decisions.discarded, ingestion.decisions.branches_to_delete) == (True, {})
     assert deployment.catalog.branches("ingest/") == []
     assert expired(deployment) == []
     check_promises(deployment)

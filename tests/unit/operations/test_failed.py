@@ -67,7 +67,7 @@ def test_a_failed_file_is_replayed_to_its_end(script: Callable[[AuditReport], Au
     assert old.branch in deployment.catalog.branches("ingest/")
     deployment.check()
     now = deployment.ingestion(landed)
-    assert (now.state, now.reason, now.approval) == (State.PUBLISHED, None, None)
+    assert (now.state, now.reason, now.decisions.approval) == (State.PUBLISHED, None, None)
 
 
 def test_the_ledger_keeps_each_decision(deployment: Scenario, landed: LandedObject) -> None:
@@ -76,7 +76,7 @@ def test_the_ledger_keeps_each_decision(deployment: Scenario, landed: LandedObje
     deployment.settle()
     deployment.publish_anyway(landed)
     now = deployment.ingestion(landed)
-    assert [(each.what, each.by, each.attempt) for each in now.actions] == [
+    assert [(each.what, each.by, each.attempt) for each in now.decisions.actions] == [
         ("replay", "Ann", 1),
         ("publish", "Ann", 2),
     ]
@@ -88,7 +88,10 @@ def test_a_marked_file_is_deleted_by_the_next_discard(
     """Marking only records the discard; the next discard deletes the branch."""
     before = deployment.ingestion(landed)
     marked = mark_discarded(deployment.adapters, before, by="Ann")
-    assert (marked.discarded, list(marked.branches_to_delete)) == (True, [before.branch])
+    assert (marked.decisions.discarded, list(marked.decisions.branches_to_delete)) == (
+        True,
+        [before.branch],
+    )
     assert before.branch in deployment.catalog.branches("ingest/")
     assert deployment.discard(landed).left == ""
     assert before.branch not in deployment.catalog.branches("ingest/")
@@ -133,8 +136,8 @@ def test_rejected_rows_are_published_with_name_and_reason(
     (entry,) = merge_commit.published(publishing(deployment)[0])
     assert (entry.id, entry.approved_by) == (outcome.ingestion.id, "Ann")
     assert entry.approved_because == "it is known"
-    assert outcome.ingestion.approval
-    assert outcome.ingestion.approval.checks == ("id.required",)
+    assert outcome.ingestion.decisions.approval
+    assert outcome.ingestion.decisions.approval.checks == ("id.required",)
     assert [each.state for each in deployment.announcements.sent][-2:] == ["rejected", "published"]
     assert deployment.announcements.sent[-1].approved_by == "Ann"
 
@@ -177,7 +180,7 @@ def test_an_approval_covers_what_was_seen(
     deployment.settle()
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (state, 2)
-    assert (now.approval.by if now.approval else "") == by
+    assert (now.decisions.approved_by) == by
 
 
 def moved_table(deployment: Scenario) -> None:
@@ -190,10 +193,10 @@ def test_a_discarded_ingestion_has_no_branch(deployment: Scenario, landed: Lande
     """The branch is deleted, and the ledger says who asked; files are left to upkeep."""
     outcome = deployment.discard(landed, by="Bob")
     assert (outcome.left, outcome.ingestion.state) == ("", State.REJECTED)
-    (action,) = outcome.ingestion.actions
+    (action,) = outcome.ingestion.decisions.actions
     assert (action.what, action.by) == ("discard", "Bob")
-    assert outcome.ingestion.discarded
-    assert not outcome.ingestion.branches_to_delete
+    assert outcome.ingestion.decisions.discarded
+    assert not outcome.ingestion.decisions.branches_to_delete
     assert deployment.catalog.branches("ingest/") == []
     assert deployment.lake.deleted == {}
 
@@ -214,14 +217,14 @@ def test_a_discarded_one_can_be_replayed(deployment: Scenario, landed: LandedObj
     deployment.replay(landed)
     deployment.settle()
     now = deployment.ingestion(landed)
-    assert (now.state, now.discarded) == (State.PUBLISHED, False)
+    assert (now.state, now.decisions.discarded) == (State.PUBLISHED, False)
 
 
 def test_one_without_a_branch_is_discarded_all_the_same() -> None:
     """An ingestion without a contract has nothing to delete, and is discarded."""
     deployment = Scenario()
     landed = deployment.ended("elsewhere/a.parquet")
-    assert deployment.discard(landed).ingestion.discarded
+    assert deployment.discard(landed).ingestion.decisions.discarded
     assert deployment.lake.deleted == {}
 
 
@@ -334,7 +337,7 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
         where = f"{kind} at call {number}, {undisturbed.journal.calls[-calls:][number]}"
         assert ends(disturbed) == ends(undisturbed), where
         assert not left_behind(disturbed), where
-        assert disturbed.ingestion(landed).branches_to_delete == {}, where
+        assert disturbed.ingestion(landed).decisions.branches_to_delete == {}, where
 
 
 def swept(deployment: Scenario, landed: LandedObject) -> Outcome:
@@ -407,7 +410,7 @@ def test_a_decision_is_for_the_attempt_that_was_seen(
     with pytest.raises(LakegateError, match="MOVED_ON"):
         deployment.publish_anyway(landed)
     now = deployment.ingestion(landed)
-    assert (now.attempt, now.state, now.approval) == (2, State.REJECTED, None)
+    assert (now.attempt, now.state, now.decisions.approval) == (2, State.REJECTED, None)
 
 
 def test_a_replay_begins_with_nothing_of_the_attempt_before(

@@ -386,7 +386,10 @@ def test_an_approval_holds_again(deployment: Scenario) -> None:
     realigned(deployment)
     deployment.check()
     found = deployment.ingestion(bad)
-    assert (found.state, found.approval and found.approval.by) == (State.PUBLISHED, "Ann")
+    assert (found.state, found.decisions.approved_by) == (
+        State.PUBLISHED,
+        "Ann",
+    )
 
 
 def test_it_is_audited_by_its_own_contract(deployment: Scenario) -> None:

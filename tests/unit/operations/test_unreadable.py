@@ -6,9 +6,9 @@ import pytest
 
 from dashboard.actions_plan import ActionRequest, Verb, has_unreadable, plan
 from functions.model.ingestion import State
-from functions.model.unreadable import must_run_again, named
 from functions.notifications.slack_buttons import Seen, buttons, modal
-from functions.operations.decisions.failed import publish_anyway, replay
+from functions.notifications.unreadable import named
+from functions.operations.decisions.failed import must_run_again, publish_anyway, replay
 from lakegate.diagnosis import BadCell
 from lakegate.report import READABLE, AuditReport, CheckResult, Reason, Status, Verdict
 from tests.fakes.deployment import Known
@@ -80,8 +80,8 @@ def test_such_rows_are_left_out_unless_a_person_wants_them(nulls: bool, attempts
     deployment.check()
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (State.PUBLISHED, attempts)
-    assert now.approval
-    assert now.approval.by == "Ann"
+    assert now.decisions.approval
+    assert now.decisions.approval.by == "Ann"
     assert deployment.lake.report(now.report_key).holds_nulls is nulls
 
 
@@ -90,11 +90,11 @@ def test_a_replay_leaves_them_out_again() -> None:
     deployment, landed = failed()
     adapters = deployment.adapters
     publish_anyway(adapters, deployment.ingestion(landed), "Ann", "known", null_unreadable=True)
-    assert deployment.ingestion(landed).null_unreadable
+    assert deployment.ingestion(landed).decisions.null_unreadable
     deployment.script(landed, crashed)
     deployment.settle()
     assert deployment.ingestion(landed).state is State.ERRORED
-    assert not replay(adapters, deployment.ingestion(landed)).ingestion.null_unreadable
+    assert not replay(adapters, deployment.ingestion(landed)).ingestion.decisions.null_unreadable
 
 
 def test_a_person_reads_of_them_before_the_decision() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from functions.adapters.ledger.items import from_item, to_item
 from functions.model import merge_commit
-from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.decisions import Approval, Decisions
+from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.recovery.rebuild_ledger import rebuild
 from functions.pipeline.start.intake import ask
@@ -212,7 +213,7 @@ def test_a_change_that_only_removes_can_be_published_anyway() -> None:
 def test_a_rejected_change_is_discarded(deployment: Scenario) -> None:
     """A discarded change has no branch, and main stays unchanged."""
     failed = deployment.end_of(deployment.change(script=rejected))
-    assert deployment.discard(failed).ingestion.discarded
+    assert deployment.discard(failed).ingestion.decisions.discarded
     assert deployment.catalog.branches("ingest/") == []
 
 
@@ -255,5 +256,5 @@ def test_the_ledger_keeps_a_change() -> None:
     """The ledger keeps a change with any text."""
     change = Change(TABLE, "DELETE FROM shop.orders\nWHERE name = 'Ö'", "t", "Ann", '"why"')
     kept = Ingestion(id="a", landed=change.landed("lake", "2026-01-01"), change=change)
-    kept = replace(kept, approval=Approval("Ann", "why", "now", ()))
+    kept = replace(kept, decisions=Decisions(approval=Approval("Ann", "why", "now", ())))
     assert from_item(to_item(kept)) == kept

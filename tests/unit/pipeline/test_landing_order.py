@@ -285,7 +285,7 @@ def test_an_approved_order_outlives_a_conflict(deployment: Scenario) -> None:
     deployment.publish_anyway(early)
     deployment.check()
     done = deployment.ingestion(early)
-    assert (done.state, done.attempt, done.approved_by) == (State.PUBLISHED, 2, "Ann")
+    assert (done.state, done.attempt, done.decisions.approved_by) == (State.PUBLISHED, 2, "Ann")
 
 
 def test_a_column_that_decides_needs_no_order(deployment: Scenario) -> None:

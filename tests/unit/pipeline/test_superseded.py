@@ -132,7 +132,7 @@ def test_a_stale_decision_is_refused_unless_it_names_the_newer_version(
     deployment.settle()
     assert deployment.on_main(old, new) == [True, True]
     now = deployment.ingestion(old)
-    assert (now.state, now.despite, now.superseded_by) == (State.PUBLISHED, newer, "")
+    assert (now.state, now.decisions.despite, now.superseded_by) == (State.PUBLISHED, newer, "")
 
 
 def test_a_stale_button_does_nothing_and_says_why(deployment: Scenario, old: LandedObject) -> None:
@@ -214,7 +214,7 @@ def test_a_decision_is_asked_again_when_it_is_published(
     assert now.state is (State.REJECTED if wins else State.PUBLISHED)
     if wins:
         assert now.reason
-        assert (now.reason.code, now.approval) == ("SUPERSEDED", None)
+        assert (now.reason.code, now.decisions.approval) == ("SUPERSEDED", None)
         assert now.superseded_by == deployment.ingestion(new).id
         assert now.branch in deployment.catalog.branches("ingest/", "publish/")
 

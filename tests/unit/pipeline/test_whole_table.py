@@ -256,8 +256,8 @@ def test_a_rejected_rival_can_be_approved() -> None:
     deployment.settle()
     ended = deployment.ledger.get(rejected.id)
     assert (ended.state, ended.attempt) == (State.PUBLISHED, rejected.attempt + 1)
-    assert ended.approval is not None
-    assert ended.approval.by == "Ann"
+    assert ended.decisions.approval is not None
+    assert ended.decisions.approval.by == "Ann"
 
 
 def test_the_evidence_outlives_the_ledger() -> None:

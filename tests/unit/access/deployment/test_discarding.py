@@ -50,7 +50,7 @@ def test_the_outcome_is_that_of_ones_own_discard(deployment: Scenario) -> None:
     bad = deployment.ended(script=rejected)
     outcome = discarded(deployment, InvokedExpire(deployment), bad.id)
     assert outcome.ingestion == deployment.ingestion(bad)
-    assert outcome.ingestion.discarded
+    assert outcome.ingestion.decisions.discarded
     assert not deployment.catalog.branches("ingest/")
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from access.ingestions.decisions import chosen
+from functions.model.decisions import Decisions
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport, Reason
@@ -57,7 +58,7 @@ def test_words_name_all_with_them_in_their_reason() -> None:
     deployment, every = failed()
     assert names(chosen(deployment.adapters, [], "WITHOUT hotel")) == ["2.csv"]
     now = deployment.ledger.get(every[2].id)
-    deployment.ledger.save(now.but(discarded=True))
+    deployment.ledger.save(now.but(decisions=Decisions(discarded=True)))
     with pytest.raises(LakegateError, match=r"NONE_WAITS.*hotel"):
         chosen(deployment.adapters, [], "without hotel")
 

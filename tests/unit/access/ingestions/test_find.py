@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from access.ingestions.find import Wanted, newest, waiting
-from functions.model.ingestion import Approval, Ingestion, State
+from functions.model.decisions import Approval, Decisions
+from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState, state_words
 from tests.fakes.clock import FakeClock
@@ -25,11 +26,11 @@ def at(ingestion: Ingestion, day: int, **changes: object) -> Ingestion:
 
 _EVERY = (
     at(PUBLISHED, 1),
-    at(REJECTED, 2, discarded=True),
+    at(REJECTED, 2, decisions=Decisions(discarded=True)),
     at(REJECTED, 3, superseded_by="n" * 32),
     at(REJECTED, 4),
     at(ERRORED, 5),
-    at(PUBLISHED, 6, approval=_ADA),
+    at(PUBLISHED, 6, decisions=Decisions(_ADA)),
     at(LANDED, 7),
 )
 
@@ -100,7 +101,7 @@ def test_the_oldest_that_waits_for_a_decision_comes_first(
 
 def test_what_was_decided_meanwhile_does_not_wait(ledger: Any) -> None:
     """An ingestion that the index still shows as open is left out once somebody decided."""
-    ledger.save(ledger.get(_EVERY[3].id).but(discarded=True))
+    ledger.save(ledger.get(_EVERY[3].id).but(decisions=Decisions(discarded=True)))
     ledger.behind[_EVERY[3].id] = 1
     assert days(waiting(ledger, Wanted()).ingestions) == [5]
 
@@ -113,8 +114,8 @@ def test_what_was_decided_meanwhile_does_not_wait(ledger: Any) -> None:
         (_EVERY[2], "superseded"),
         (_EVERY[3], "rejected"),
         (_EVERY[5], "published (approved by Ada)"),
-        (at(REJECTED, 8, approval=_ADA), "rejected"),
-        (at(ERRORED, 8, discarded=True, superseded_by="n" * 32), "discarded"),
+        (at(REJECTED, 8, decisions=Decisions(_ADA)), "rejected"),
+        (at(ERRORED, 8, decisions=Decisions(discarded=True), superseded_by="n" * 32), "discarded"),
     ],
 )
 def test_a_state_is_said_as_people_mean_it(ingestion: Ingestion, words: str) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from access.ingestions.measures import measures
+from functions.model.decisions import Decisions
 from functions.model.notes.freshness import Freshness
 from lakegate.batch import BatchFile
 from tests.fakes.clock import FakeClock
@@ -29,7 +30,7 @@ def measured(*ingestions: Any, freshness: Freshness | None = None) -> dict[str, 
 def test_files_of_the_last_day_are_counted_by_table_and_state() -> None:
     """Each file that landed in the last day counts once, in the state that people see."""
     found = measured(
-        *(at(PUBLISHED, 9), at(PUBLISHED, 9), at(REJECTED, 9, discarded=True)),
+        *(at(PUBLISHED, 9), at(PUBLISHED, 9), at(REJECTED, 9, decisions=Decisions(discarded=True))),
         *(at(ERRORED, 9), at(IGNORED, 9), at(PUBLISHED, 7)),
     )
     assert found["files"] == {

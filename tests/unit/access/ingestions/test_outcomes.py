@@ -3,10 +3,15 @@
 import pytest
 
 from access.ingestions.outcomes import attempt, before_it
+from functions.model.decisions import Decisions
 from functions.model.ingestion import Ingestion
 from tests.unit.cli.cli_examples import SUBMITTED
 
 _REPLAYED = SUBMITTED.but(attempt=2, tries_from=1)
+
+
+def _asked(what: str) -> Ingestion:
+    return _REPLAYED.but(decisions=Decisions().acted(what, "Ada", "2026", 1))
 
 
 @pytest.mark.parametrize(
@@ -16,8 +21,14 @@ _REPLAYED = SUBMITTED.but(attempt=2, tries_from=1)
         (SUBMITTED.but(attempt=2, failures=1), "2 (the run before did not finish it)"),
         (SUBMITTED.but(attempt=2), "2 (main changed meanwhile)"),
         (_REPLAYED, "2 (replay requested)"),
-        (_REPLAYED.acted("replay", "Ada", "2026"), "2 (replay requested by Ada)"),
-        (_REPLAYED.acted("publish", "Ada", "2026"), "2 (publish requested by Ada)"),
+        (
+            _asked("replay"),
+            "2 (replay requested by Ada)",
+        ),
+        (
+            _asked("publish"),
+            "2 (publish requested by Ada)",
+        ),
         (_REPLAYED.but(attempt=3, failures=1), "3 (the run before did not finish it)"),
     ],
 )

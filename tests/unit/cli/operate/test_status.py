@@ -13,7 +13,8 @@ from cli.operate.status import (
     shared_runs_table,
     upkeep_words,
 )
-from functions.model.ingestion import Approval, State
+from functions.model.decisions import Approval, Decisions
+from functions.model.ingestion import State
 from functions.model.notes.freshness import Freshness
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
 from tests.fakes.deployment import TABLE, Deployment
@@ -100,9 +101,9 @@ def test_states_are_counted_as_people_mean_them(deployment: Deployment) -> None:
     """Each ingestion counts once, a discarded one as such; approved ones are noted."""
     published, *_ = deployment.ledger.in_state(State.PUBLISHED)
     approval = Approval("Ada", "a refund", "2026", ())
-    deployment.ledger.save(published.but(approval=approval))
+    deployment.ledger.save(published.but(decisions=Decisions(approval)))
     one, _ = deployment.ledger.in_state(State.LANDED)
-    deployment.ledger.save(one.but(state=State.REJECTED, discarded=True))
+    deployment.ledger.save(one.but(state=State.REJECTED, decisions=Decisions(discarded=True)))
     document = counts(deployment.adapters)
     found = {name: many for name, many in document["counts"].items() if many}
     assert found == {"landed": 1, "published": 1, "discarded": 1}

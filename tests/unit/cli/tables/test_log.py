@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cli.tables import log
-from functions.model.ingestion import Approval
+from functions.model.decisions import Approval, Decisions
 from functions.model.merge_commit import message, properties
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import TABLE, Deployment
@@ -36,7 +36,7 @@ def test_a_log_has_the_commits_of_its_table(deployment: Deployment) -> None:
 def test_a_decision_is_in_the_log(deployment: Deployment) -> None:
     """A commit of an approved file says by whom and why, and which command tells more."""
     approval = Approval("Ada", "a refund", "2026", ())
-    members = [replace(PUBLISHED, approval=approval)]
+    members = [replace(PUBLISHED, decisions=Decisions(approval=approval))]
     commit = replace(
         log.commits(deployment.adapters, TABLE, 1)[0],
         message=message(members),

@@ -6,13 +6,6 @@ from lakegate.report import READABLE, AuditReport
 _MOST = 3
 
 
-def must_run_again(report: AuditReport, *, null_unreadable: bool) -> bool:
-    """Return whether the branch has such rows otherwise than they are to be published."""
-    if not report.rows_unreadable and not report.holds_nulls:
-        return False
-    return report.holds_nulls != null_unreadable
-
-
 def named(report: AuditReport | None, *, null_unreadable: bool = False) -> str:
     """Return how many rows could not be parsed, their first cells, and what will become of them.
 
