@@ -94,7 +94,7 @@ class Ingestion:
             key=found.landed.key,
             version=found.landed.version,
             tables=found.tables,
-            rows=found.rows,
+            rows=found.audit.rows,
             landed_at=found.landed.landed_at,
             ended_at=found.ended_at,
             branch=found.branch,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from functions.adapters.ledger.items import to_item
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.decisions import Decisions
 from functions.model.ingestion import ALERTED, Ingestion, State
@@ -73,12 +74,15 @@ def _ingestion(draw: random.Random, number: int, landed_at: datetime) -> Ingesti
         audited_hash="a" * 64,
         base_hash="b" * 64,
         merge_hash="c" * 64 if state is State.PUBLISHED else "",
-        rows=0 if state in (State.ERRORED, State.IGNORED) else draw.randrange(200, 5_000),
+        audit=replace(
+            begun.audit,
+            rows=0 if state in (State.ERRORED, State.IGNORED) else draw.randrange(200, 5_000),
+            check_counts={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
+        ),
         decisions=Decisions(discarded=state in ALERTED and draw.random() > _UNDECIDED),
         cleaned=True,
         saved_at=times.text(landed_at),
         reason=_REASONS.get(state),
-        check_counts={"pass": 10, "fail": 2} if state is State.REJECTED else {"pass": 12},
     )
 
 
@@ -111,7 +115,7 @@ def fill_table(running: Services, rows: int) -> None:
 def fill_branch(running: Services, rejected: Ingestion) -> Ingestion:
     """Give a rejected ingestion of the table a branch with its rows, and return it."""
     base = running.catalog.create_branch(rejected.branch)
-    running.at(rejected.branch).load_table(TABLE).append(_rows(rejected.rows))
+    running.at(rejected.branch).load_table(TABLE).append(_rows(rejected.audit.rows))
     audited = running.catalog.head(rejected.branch)
     return replace(rejected, base_hash=base, audited_hash=audited, cleaned=False)
 
@@ -119,7 +123,12 @@ def fill_branch(running: Services, rejected: Ingestion) -> Ingestion:
 def _published(number: int, rows: int) -> Ingestion:
     key = f"shop/orders/{number}.parquet"
     landed = LandedObject(LANDING, key, f"v{number}", "e", 1, landed_at="2026-01-01")
-    return Ingestion(ingestion_id(landed), landed, terms=ContractTerms(table=TABLE), rows=rows)
+    return Ingestion(
+        ingestion_id(landed),
+        landed,
+        terms=ContractTerms(table=TABLE),
+        audit=AuditOutcome(rows=rows),
+    )
 
 
 def _rows(many: int) -> pa.Table:
@@ -150,7 +159,7 @@ def put_report(running: Services, of: Ingestion) -> None:
         contract_id="shop-orders",
         contract_version="1.0.0",
         contract_sha256="d" * 64,
-        rows_written=of.rows,
+        rows_written=of.audit.rows,
         checks=tuple(_checks()),
         started_at=of.times["submitted"],
         finished_at=of.times["audited"],

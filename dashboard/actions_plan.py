@@ -222,14 +222,14 @@ def _publish(
 
 
 def _rows(ingestion: Ingestion) -> str:
-    added, removed = count(ingestion.rows, "row"), count(ingestion.replaced_rows, "row")
+    added, removed = count(ingestion.audit.rows, "row"), count(ingestion.audit.replaced_rows, "row")
     if ingestion.change:
         return f"{added} are added and {removed} removed: the change goes into"
     if ingestion.terms.is_ordered:
         return f"{rows_of(ingestion)}: the file goes into"
     if ingestion.replaced:
         return f"{added} go into, and {removed} of earlier versions out of,"
-    return f"{added} {'goes' if ingestion.rows == 1 else 'go'} into"
+    return f"{added} {'goes' if ingestion.audit.rows == 1 else 'go'} into"
 
 
 def _discard(adapters: Adapters, ingestion: Ingestion) -> Plan:
@@ -248,7 +248,7 @@ def _lost(ingestion: Ingestion, branches_to_delete: Mapping[str, str]) -> Iterat
     else:
         yield "It has no branch any more: it is only marked as discarded."
     if ingestion.has_rows:
-        yield f"Its {count(ingestion.rows, 'row')} cannot be published or looked at any more."
+        yield f"Its {count(ingestion.audit.rows, 'row')} cannot be published or looked at any more."
     if not ingestion.change:
         yield f"The landed file stays: a replay reads {code(ingestion.landed.uri)} anew."
 

@@ -178,7 +178,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "published": with_others(one),
         "job run": job_run(one),
         "attempt": f"{one.attempt}" if one.attempt > 1 else "",
-        "duplicate of": one.duplicate_of,
+        "duplicate of": one.audit.duplicate_of,
         "superseded by": one.superseded_by,
         "published despite": decided.despite,
         "published by": f"{approval.by}: {approval.reason}" if approval else "",
@@ -192,7 +192,7 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
 def _missing(ingestion: Ingestion, code: str) -> str:
     if not ingestion.ended:
         return f"Its {'shared run' if ingestion.is_shared else 'job'} has left no audit report yet."
-    known = ingestion.check_counts or ingestion.state is not State.ERRORED
+    known = ingestion.audit.check_counts or ingestion.state is not State.ERRORED
     left = "Its" if known else "Its job left no audit report, or its"
     return f"{left} audit report {ingestion.report_key} is no longer in the lake bucket ({code})."
 

@@ -61,7 +61,7 @@ def waiting_line(each: Ingestion, now: str) -> str:
     cause = one_line(each.reason.message) if each.reason else ""
     if len(cause) > _CAUSE:
         cause = f"{cause[:_CAUSE]}…"
-    rows = count(each.rows, "row") if each.rows else ""
+    rows = count(each.audit.rows, "row") if each.audit.rows else ""
     age = f"landed {duration(seconds(each.landed.landed_at, now), parts=1)} ago"
     owner = one_line(each.terms.owner) or each.terms.channel
     return visible(" · ".join(filter(None, (cause, rows, age, owner))))

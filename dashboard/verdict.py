@@ -37,11 +37,11 @@ def _in_flight(one: Ingestion) -> str:
 def _published(one: Ingestion) -> Iterator[str]:
     when = moment(one.times.get("published", ""))
     if one.change:
-        added, removed = count(one.rows, "row"), count(one.replaced_rows, "row")
+        added, removed = count(one.audit.rows, "row"), count(one.audit.replaced_rows, "row")
         yield f"Main has the change since {when}: {added} added, {removed} removed."
     else:
-        yield f"Main has its {count(one.rows, 'row')} since {when}."
-    if many := len(one.warnings):
+        yield f"Main has its {count(one.audit.rows, 'row')} since {when}."
+    if many := len(one.audit.warnings):
         yield f"{count(many, 'check')} warned."
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from functions.adapters.all import Adapters
-from functions.model.alert import Alert, Block, Kind
 from functions.model.ingestion import ALERTED, IN_FLIGHT, State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.messages.alert import Alert, Block, Kind
 from functions.model.shown_state import ShownState, is_approved
 from functions.notifications.blocks import code, context, escaped, header, link, section
 from functions.settings import DigestSettings

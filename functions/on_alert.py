@@ -16,7 +16,7 @@ from slack_sdk import WebClient
 
 from functions.adapters.secrets import Secret
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import Alert, Block, Kind
+from functions.model.messages.alert import Alert, Block, Kind
 from functions.notifications.alert_text import digest, member, without_buttons
 from functions.notifications.blocks import context, cut, escaped, header
 from functions.notifications.email import Topic

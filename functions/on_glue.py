@@ -14,7 +14,7 @@ from pyiceberg.exceptions import ValidationError
 from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
 from functions.downstream.announce import ConsumerRefresh, refresh
 from functions.downstream.queues import RefreshDeadLetters
-from functions.model.announcement import Refresh, taken
+from functions.model.messages.announcement import Refresh, taken
 from functions.settings import GlueSettings
 from functions.sqs_handler import sqs_handler
 from functions.wiring import CONFIG

@@ -12,7 +12,7 @@ from functions.adapters.s3 import Lake, Missing
 from functions.adapters.secrets import Bearer, Secret
 from functions.downstream.lineage import Lineage, events
 from functions.downstream.queues import BodyQueue
-from functions.model.announcement import Announcement
+from functions.model.messages.announcement import Announcement
 from functions.settings import LineageSettings
 from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger, metrics

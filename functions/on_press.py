@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from functions.adapters.all import Adapters
-from functions.model.alert import Alert, Kind
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
 from functions.model.ingestion_summary import status_text
+from functions.model.messages.alert import Alert, Kind
 from functions.notifications.alert_text import state_token
 from functions.notifications.blocks import code, escaped, section
 from functions.notifications.interactions import ActionRequest

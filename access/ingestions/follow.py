@@ -40,7 +40,7 @@ class TrackedIngestion:
     def blocking(self) -> int:
         """Return how many checks prevent publishing."""
         blocks = (Status.FAIL, Status.ERROR)
-        return sum(self.ingestion.check_counts.get(status, 0) for status in blocks)
+        return sum(self.ingestion.audit.check_counts.get(status, 0) for status in blocks)
 
     def seconds(self, step: str) -> float | None:
         """Return the seconds from landing to the end of a step; None before that."""
@@ -100,7 +100,7 @@ def sentence(item: TrackedIngestion) -> str:
         return "uploaded"
     if ingestion.awaits_shared_run:
         return waits(item.load)
-    many = sum(ingestion.check_counts.values())
+    many = sum(ingestion.audit.check_counts.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
         State.SUBMITTED: f"job {job_state(item)} on branch {ingestion.branch}",
@@ -118,7 +118,7 @@ def _published(ingestion: Ingestion) -> str:
 
 
 def _warnings(ingestion: Ingestion) -> str:
-    many = len(ingestion.warnings)
+    many = len(ingestion.audit.warnings)
     return f", {many} {'warning' if many == 1 else 'warnings'}" if many else ""
 
 

@@ -60,7 +60,7 @@ class IngestionSensor(BaseSensorOperator):
         told = {
             "ingestion": found.id,
             "tables": list(found.tables),
-            "rows": found.rows,
+            "rows": found.audit.rows,
             "commit": found.merge_hash,
         }
         return PokeReturnValue(is_done=True, xcom_value=told)

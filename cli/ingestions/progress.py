@@ -85,13 +85,13 @@ def _job(item: TrackedIngestion) -> RenderableType:
 
 
 def _audit(item: TrackedIngestion) -> Text:
-    many = sum(item.ingestion.check_counts.values())
+    many = sum(item.ingestion.audit.check_counts.values())
     if not many:
         return _NONE
     if item.blocking:
         return Text(f"✗ {item.blocking} of {many}", "red")
     passed = Text(f"✓ {many}", "green")
-    if warnings := len(item.ingestion.warnings):
+    if warnings := len(item.ingestion.audit.warnings):
         passed.append(f", ! {warnings}", "yellow")
     return passed
 
@@ -99,8 +99,8 @@ def _audit(item: TrackedIngestion) -> Text:
 def _main(ingestion: Ingestion) -> RenderableType:
     if ingestion.state is State.PUBLISHED:
         removes = ingestion.change or ingestion.terms.is_ordered
-        less = f" −{ingestion.replaced_rows:,}" if removes else ""  # noqa: RUF001
-        return Text(f"+{ingestion.rows:,}{less} rows", "green")
+        less = f" −{ingestion.audit.replaced_rows:,}" if removes else ""  # noqa: RUF001
+        return Text(f"+{ingestion.audit.rows:,}{less} rows", "green")
     if ingestion.ended:
         return terminal.state(ingestion)
     return _busy("publishing") if ingestion.state is State.AUDITED else _NONE

@@ -67,7 +67,7 @@ def listed(ingestions: Iterable[Ingestion]) -> Table:
             terminal.state(each),
             ", ".join(each.tables) or "-",
             _source(each),
-            f"{each.rows:,}" if each.rows else "-",
+            f"{each.audit.rows:,}" if each.audit.rows else "-",
             _clock(each.landed.landed_at),
             _why(each),
         )
@@ -83,7 +83,7 @@ def undecided(ingestions: Iterable[Ingestion], now: str) -> Table:
             ", ".join(each.tables) or "-",
             _source(each),
             _cause(each),
-            f"{each.rows:,}" if each.rows else "-",
+            f"{each.audit.rows:,}" if each.audit.rows else "-",
             duration(seconds(each.landed.landed_at, now), parts=1),
             one_line(each.terms.owner) or each.terms.channel or "-",
         )

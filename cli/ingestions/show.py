@@ -61,7 +61,7 @@ def page(
                 *source(ingestion),
                 ("table", ", ".join(ingestion.tables)),
                 ("rows", rows_of(ingestion)),
-                ("duplicate of", ingestion.duplicate_of),
+                ("duplicate of", ingestion.audit.duplicate_of),
                 ("replaced", _replaced(ingestion)),
                 ("superseded by", ingestion.superseded_by),
                 ("published despite newer", ingestion.decisions.despite),
@@ -75,7 +75,7 @@ def page(
                 ("contract", ingestion.terms.contract_key),
                 ("approved", _approval(ingestion)),
                 ("actions", _actions(ingestion)),
-                ("checks", audit.check_counts(ingestion.check_counts)),
+                ("checks", audit.check_counts(ingestion.audit.check_counts)),
                 ("rows quarantined", _quarantined(report)),
                 ("rows with nulls", _nulled(report)),
                 ("transform", _transform(report)),
@@ -87,7 +87,7 @@ def page(
     ]
     if ingestion.parts:
         parts.append(_files(ingestion))
-    remarkable = audit.checks(ingestion.checks)
+    remarkable = audit.checks(ingestion.audit.checks)
     if remarkable.row_count:
         parts.append(remarkable)
     if report:
@@ -140,7 +140,7 @@ def rows_of(ingestion: Ingestion) -> str:
 
 
 def _replaced(ingestion: Ingestion) -> str:
-    rows = f"{ingestion.replaced_rows:,} rows"
+    rows = f"{ingestion.audit.replaced_rows:,} rows"
     return f"{rows} of {', '.join(ingestion.replaced)}" if ingestion.replaced else ""
 
 

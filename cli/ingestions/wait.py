@@ -81,10 +81,10 @@ def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
 
     if ingestion.state is not State.PUBLISHED:
         return
-    for check in ingestion.warnings:
+    for check in ingestion.audit.warnings:
         yield f"warning, {check['id']}: {causes.finding(check)}"
-    if ingestion.duplicate_of:
-        yield f"likely a duplicate: {ingestion.duplicate_of[:ID_PART]} brought the same before"
+    if first := ingestion.audit.duplicate_of:
+        yield f"likely a duplicate: {first[:ID_PART]} brought the same before"
     try:
         report = report_of(adapters, ingestion)
     except LakegateError as error:

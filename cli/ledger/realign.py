@@ -105,7 +105,7 @@ def lines(realigned: "Realigned", *, dry_run: bool) -> Iterator[str]:
 def _name(kind: Kind, done: "Done") -> str:
     now, why = done.decision.ingestion, done.decision.why
     where = f"{now.landed.uri} (version {now.landed.version})"
-    about = f"{now.rows:,} rows in {', '.join(now.tables)}"
+    about = f"{now.audit.rows:,} rows in {', '.join(now.tables)}"
     return f"{kind.value}: {now.id} {where}, {about}" + (f": {why}" if why else "")
 
 

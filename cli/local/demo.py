@@ -150,7 +150,9 @@ def _show_rejection(console: Console, deployment: Deployment, bad: TrackedIngest
             (bad.ingestion.branch, "cyan"),
         )
     )
-    failing = [check for check in bad.ingestion.checks if check["status"] in ("fail", "error")]
+    failing = [
+        check for check in bad.ingestion.audit.checks if check["status"] in ("fail", "error")
+    ]
     console.print(audit.checks(failing))
     message = slack_messages.message_about(deployment.addresses["slack"], bad.ingestion.id)
     console.print(slack_messages.panel(message))

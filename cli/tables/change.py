@@ -63,7 +63,7 @@ def retract(
 
     adapters = find(context.obj).adapters()
     published = identified(adapters.ledger, identity)
-    rows, tables = f"{published.rows:,} rows", ", ".join(published.tables)
+    rows, tables = f"{published.audit.rows:,} rows", ", ".join(published.tables)
     confirm(f"Remove the {rows} of {published.name} from {tables}?", yes=yes)
     ingestion = intake.retract(adapters, published, by, reason)
     about = f"retraction of {published.name} from {tables}, {ingestion.state}"

@@ -112,7 +112,7 @@ def _head(known: Account) -> None:
 def _numbers(known: Account) -> None:
     one = known.ingestion
     with st.container(horizontal=True):
-        st.metric("rows", f"{one.rows:,}", width=140)
+        st.metric("rows", f"{one.audit.rows:,}", width=140)
         if took := total(one):
             st.metric("Duration", duration(took), width=200)
         if known.report:

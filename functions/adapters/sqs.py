@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.model.alert import Alert, Kind
+from functions.model.messages.alert import Alert, Kind
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
 from lakegate.refusals import unavailable
 from lakegate.shared_run import Turn
 
 if TYPE_CHECKING:  # on_action must start fast
-    from functions.model.announcement import Announcement, Refresh
+    from functions.model.messages.announcement import Announcement, Refresh
     from functions.notifications.interactions import ActionRequest
 
 # Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 256 KiB; one has

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.downstream.queues import BodyQueue, RefreshDeadLetters, RefreshQueue
-from functions.model.announcement import Announcement, Refresh
+from functions.model.messages.announcement import Announcement, Refresh
 from functions.telemetry import logger, metrics
 from lakegate.errors import Permanent, Transient
 from lakegate.refusals import unavailable

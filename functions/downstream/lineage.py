@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from functions.model.announcement import Announcement
 from functions.model.ingestion import State
+from functions.model.messages.announcement import Announcement
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.sql import tokens
 from lakegate.report import AuditReport, CheckResult, Status

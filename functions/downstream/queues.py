@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from functions.adapters.sqs import digest, translated
-from functions.model.announcement import Refresh
+from functions.model.messages.announcement import Refresh
 from lakegate.errors import Permanent
 
 

@@ -30,7 +30,7 @@ from functions.adapters.secrets import Secret
 from functions.downstream.refresh_lease import RefreshLeases
 from functions.downstream.snowflake_sql import Place, base_url, relative
 from functions.downstream.snowflake_sql import refresh as refresh_statement
-from functions.model.announcement import Refresh
+from functions.model.messages.announcement import Refresh
 from lakegate.errors import LakegateError, Permanent, Transient
 
 # Authenticate to Snowflake as a user with an RSA key, by a signed token.

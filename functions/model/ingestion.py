@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.decisions import Decisions
 from functions.model.intent import Intent, SharedIntent
 from lakegate.batch import BatchFile, tables_of
 from lakegate.change import Change
 from lakegate.landing import LandedObject, batch_name
-from lakegate.report import Reason, Status
+from lakegate.report import Reason
 from lakegate.text import one_line
 
 
@@ -84,19 +85,10 @@ class Ingestion:
     base_hash: str = ""
     audited_hash: str = ""
     group: tuple[str, ...] = ()
-    # Part of the intent: ids of earlier versions of the key whose rows it removes. Of a change, or
-    # of a file that replaces rows of others, `replaced_rows` are the rows that it removes; of these
-    # it puts another row with the same key in the place of `updated_rows`.
+    # Part of the intent: ids of earlier versions of the key whose rows it removes.
     replaced: tuple[str, ...] = ()
-    replaced_rows: int = 0
-    updated_rows: int = 0
 
-    # The audit's outcome. `checks` are the first checks that did not pass, without sample rows:
-    # blocking ones, then warnings. `check_counts` counts the report's checks by status.
-    rows: int = 0
-    check_counts: Mapping[str, int] = field(default_factory=dict)
-    checks: tuple[Mapping[str, Any], ...] = ()
-    duplicate_of: str = ""  # the ingestion that brought the same bytes before
+    audit: AuditOutcome = field(default=AuditOutcome())
 
     # The final state. `merge_hash` is the commit on main, `superseded_by` the newer version of its
     # key that was published after it had failed.
@@ -175,7 +167,7 @@ class Ingestion:
     def has_rows(self) -> bool:
         """Return whether its intent would change main's rows."""
         removes = self.change is not None or self.terms.is_ordered
-        return bool(self.rows or (removes and self.replaced_rows))
+        return bool(self.audit.rows or (removes and self.audit.replaced_rows))
 
     @property
     def has_audited_rows(self) -> bool:
@@ -221,12 +213,6 @@ class Ingestion:
     def is_open(self) -> bool:
         """Return whether it failed and waits for a decision."""
         return self.state in ALERTED and not self.is_settled
-
-    @property
-    def warnings(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the checks that warn; those of severity info are only in the report."""
-        warns = (check for check in self.checks if check["status"] == Status.WARN)
-        return tuple(check for check in warns if check["severity"] != "info")
 
     def rebased(
         self, at: str, intent: Intent, base_hash: str, group: tuple[str, ...]

@@ -47,7 +47,7 @@ class IngestionSummary:
             name=ingestion.name,
             table=ingestion.table,
             state=ingestion.state,
-            rows=ingestion.rows,
+            rows=ingestion.audit.rows,
             landed_at=ingestion.landed.landed_at,
             ended_at=ingestion.ended_at,
             reason_code=ingestion.reason.code if ingestion.reason else "",

@@ -86,7 +86,7 @@ def message(members: Sequence[Ingestion]) -> str:
     first = members[0]
     if first.change and first.change.retracts:
         return one_line(
-            f"Retract {first.replaced_rows:,} rows of {first.change.retracts[:ID_PART]} from "
+            f"Retract {first.audit.replaced_rows:,} rows of {first.change.retracts[:ID_PART]} from "
             f"{first.table}, by {first.change.by}: {_one_line(first.change)}"
         )
     if first.change and first.change.restores:
@@ -96,13 +96,13 @@ def message(members: Sequence[Ingestion]) -> str:
         )
     if first.change:
         return f"Change {first.table}, {rows_of(first)}: {_one_line(first.change)}"
-    rows, table = sum(member.rows for member in members), first.table
+    rows, table = sum(member.audit.rows for member in members), first.table
     what = first.landed.key.rsplit("/", 1)[-1]
     if len(members) > 1:
         what = f"{len(members)} files"
     if first.terms.is_ordered:
-        removed = sum(member.replaced_rows for member in members)
-        updated = sum(member.updated_rows for member in members)
+        removed = sum(member.audit.replaced_rows for member in members)
+        updated = sum(member.audit.updated_rows for member in members)
         return one_line(f"Publish {what} to {table}: {replacing(rows, removed, updated)}")
     if first.parts:
         what, table = f"{len(first.parts)} files of {first.name}", ", ".join(first.tables)
@@ -112,10 +112,12 @@ def message(members: Sequence[Ingestion]) -> str:
 def rows_of(ingestion: Ingestion) -> str:
     """Describe how many rows it brings to main, and what they do with those that are there."""
     if ingestion.change:
-        return f"{ingestion.rows:,} rows added, {ingestion.replaced_rows:,} removed"
+        return f"{ingestion.audit.rows:,} rows added, {ingestion.audit.replaced_rows:,} removed"
     if not ingestion.terms.is_ordered:
-        return f"{ingestion.rows:,} rows"
-    return replacing(ingestion.rows, ingestion.replaced_rows, ingestion.updated_rows)
+        return f"{ingestion.audit.rows:,} rows"
+    return replacing(
+        ingestion.audit.rows, ingestion.audit.replaced_rows, ingestion.audit.updated_rows
+    )
 
 
 def _one_line(change: Change) -> str:
@@ -256,7 +258,7 @@ def _published(ingestion: Ingestion) -> Published:
         id=ingestion.id,
         object=ingestion.landed.uri,
         version=ingestion.landed.version,
-        rows=ingestion.rows,
+        rows=ingestion.audit.rows,
         report=ingestion.report_key,
         contract=_contract(ingestion),
         job_run=ingestion.job_run,
@@ -264,10 +266,10 @@ def _published(ingestion: Ingestion) -> Published:
         approved_by=ingestion.decisions.approved_by,
         approved_because=approval.reason if approval else "",
         despite=ingestion.decisions.despite,
-        duplicate_of=ingestion.duplicate_of,
+        duplicate_of=ingestion.audit.duplicate_of,
         replaced=ingestion.replaced,
-        replaced_rows=ingestion.replaced_rows,
-        updated_rows=ingestion.updated_rows,
+        replaced_rows=ingestion.audit.replaced_rows,
+        updated_rows=ingestion.audit.updated_rows,
         mode=ingestion.terms.write_mode if ingestion.terms.is_ordered else "",
         kind="change" if change else "",
         statement=change.statement if change else "",

@@ -5,7 +5,7 @@ from functions.model.ingestion import ALERTED, ANNOUNCED, UNNEEDED, WITHOUT_REPO
 
 def is_remarkable(one: Ingestion) -> bool:
     """Return whether it was published as a duplicate or with warnings."""
-    return one.state is State.PUBLISHED and bool(one.duplicate_of or one.warnings)
+    return one.state is State.PUBLISHED and bool(one.audit.duplicate_of or one.audit.warnings)
 
 
 def needs_alert(one: Ingestion) -> bool:

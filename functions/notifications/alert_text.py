@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from functions.model.alert import Alert, Block, Kind
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import rows_of
+from functions.model.messages.alert import Alert, Block, Kind
 from functions.notifications import unreadable
 from functions.notifications.blocks import SECTION as _SECTION
 from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
@@ -130,7 +130,7 @@ def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
 
 def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
     """Return the notice that a file was published with warnings."""
-    many = len(ingestion.warnings)
+    many = len(ingestion.audit.warnings)
     title = f"Published with {'a warning' if many == 1 else f'{many} warnings'}: {ingestion.name}"
     lines = [
         f"*Ingestion* {code(ingestion.id)}",
@@ -141,7 +141,7 @@ def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
     advice = "The rows are on main; check whether they are correct."
     asked = [advice, *_page_link(ingestion, page_url), f"```lakegate show {ingestion.id}```"]
     blocks = (section("\n".join(lines)), *_warnings(ingestion), section("\n".join(asked)))
-    cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.warnings)])
+    cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.audit.warnings)])
     found = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
     # A repeated notice, also after the ledger was rebuilt, is the same one.
     return replace(found, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
@@ -303,7 +303,7 @@ def _finding(mark: str, check: Mapping[str, Any]) -> str:
 
 def _warnings(ingestion: Ingestion) -> list[Block]:
     """Return a section for each of the first warnings, and a count of the others."""
-    found = ingestion.warnings
+    found = ingestion.audit.warnings
     shown = [section(_finding(":warning:", check)) for check in found[:_MOST_CHECKS]]
     more = len(found) - len(shown)
     return shown + [section(f"… and {more} more warnings, all in the audit report.")] * (more > 0)

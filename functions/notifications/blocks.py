@@ -5,7 +5,7 @@ keys and contracts is escaped, so that it neither links nor pings (Slack, "Forma
 surfaces").
 """
 
-from functions.model.alert import Block
+from functions.model.messages.alert import Block
 from lakegate.text import one_line, visible
 
 MOST_BLOCKS, SECTION, HEADER = 50, 3000, 150

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.model.alert import Alert
+from functions.model.messages.alert import Alert
 from lakegate.refusals import unavailable
 
 # Limits: a subject has less than 100 characters of ASCII, begins with a letter, a digit or a

@@ -1,7 +1,7 @@
 """The words of a failure: its title, what to decide, and the commands for that."""
 
-from functions.model.alert import Block
 from functions.model.ingestion import Ingestion, State
+from functions.model.messages.alert import Block
 from functions.notifications.blocks import HEADER, code, cut, section
 from lakegate.text import one_line
 

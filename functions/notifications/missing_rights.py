@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from functions.adapters.all import Adapters
-from functions.model.alert import Alert, Kind
+from functions.model.messages.alert import Alert, Kind
 from functions.notifications.blocks import escaped, section
 from lakegate.refusals import RIGHT_MISSING, RightMissing
 

@@ -15,7 +15,7 @@ from slack_sdk.http_retry.response import HttpResponse
 from slack_sdk.webhook import WebhookClient
 
 from functions.adapters.secrets import Secret
-from functions.model.alert import Alert
+from functions.model.messages.alert import Alert
 from lakegate.errors import LakegateError, Permanent, Transient
 
 _LONGEST_WAIT = 10  # seconds; the function has time for a few such waits

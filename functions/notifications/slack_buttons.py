@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from functions.model.alert import Alert, Block, Kind
+from functions.model.messages.alert import Alert, Block, Kind
 from functions.notifications.blocks import cut
 from lakegate.errors import Permanent
 from lakegate.text import one_line

@@ -16,7 +16,7 @@ from boto3.dynamodb.conditions import Attr, ConditionBase
 
 from functions.adapters.dynamodb import ConditionFailed, translated
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import Alert
+from functions.model.messages.alert import Alert
 from functions.notifications.alert_text import digest, member
 from functions.notifications.slack import Place, ThreadGone
 from lakegate.errors import Transient

@@ -11,8 +11,8 @@ import requests
 from slack_sdk import WebClient
 
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion, State
+from functions.model.messages.alert import Alert, Kind
 from functions.notifications.alert_text import alert, recovered, unreadable_event, without_buttons
 from functions.notifications.email import Topic
 from functions.notifications.slack import LogAlerts, SlackAlerts

@@ -21,10 +21,10 @@ from functions.downstream.announce import (
     refresh,
 )
 from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
-from functions.model.announcement import Announcement, Refresh, announcements
 from functions.model.commits import Tip
 from functions.model.decisions import Approval, Decisions
 from functions.model.ingestion import State
+from functions.model.messages.announcement import Announcement, Refresh, announcements
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.contract.aws import ACCOUNT
 from tests.fakes.announcements import FakeAnnouncements
@@ -32,7 +32,11 @@ from tests.fakes.examples import INGESTION
 from tests.fakes.schema import validate_announcement
 
 PUBLISHED = replace(
-    INGESTION, state=State.PUBLISHED, merge_hash="c0ffee", rows=7, reason=None
+    INGESTION,
+    state=State.PUBLISHED,
+    merge_hash="c0ffee",
+    audit=replace(INGESTION.audit, rows=7),
+    reason=None,
 ).step("published", "2026-11-22T01:00:00.000+00:00")
 (ANNOUNCED,) = announcements(
     PUBLISHED, Tip("c0ffee", 5), {INGESTION.table: "s3://lake/warehouse/5.json"}

@@ -19,7 +19,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
 from functions.adapters.iceberg.file_io import CLIENT
-from functions.model.announcement import Refresh
+from functions.model.messages.announcement import Refresh
 from functions.on_glue import POSITION, Glue
 from lakegate.errors import Permanent, Transient
 from tests.contract.aws import ACCOUNT

@@ -7,6 +7,7 @@ import pytest
 
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.ledger.reads import UnknownIngestion
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.decisions import Action, Approval, Decisions
 from functions.model.ingestion import Ingestion, State
@@ -52,7 +53,7 @@ def test_the_first_save_begins_an_ingestion(ledger: AnyLedger) -> None:
     with pytest.raises(Moved) as refusal:
         ledger.save_all([ingestion(4), ingestion(3)])
     assert refusal.value.ids == {ingestion(3).id}
-    assert ledger.get(ingestion().id).rows == 1
+    assert ledger.get(ingestion().id).audit.rows == 1
     assert ledger.known([ingestion(4).id]) == set()
 
 
@@ -110,13 +111,15 @@ def test_everything_is_kept(ledger: AnyLedger) -> None:
         audited_hash="audited",
         group=("f" * 32, "e" * 32),
         merge_hash="merged",
-        duplicate_of="e" * 32,
+        audit=AuditOutcome(
+            duplicate_of="e" * 32,
+            replaced_rows=4_000_000_000,
+            rows=5_000_000_000,
+            check_counts={"pass": 7, "fail": 1},
+            checks=({"id": "ü", "columns": ["a"], "status": "fail"},),
+        ),
         replaced=("c" * 32, "d" * 32),
-        replaced_rows=4_000_000_000,
-        rows=5_000_000_000,
         reason=Reason("CODE", "Weil's so ist"),
-        check_counts={"pass": 7, "fail": 1},
-        checks=({"id": "ü", "columns": ["a"], "status": "fail"},),
         alerted=True,
         cleaned=True,
         recorded=2,
@@ -144,15 +147,15 @@ def test_old_knowledge_is_not_saved(ledger: AnyLedger) -> None:
     with pytest.raises(Transient, match="LEDGER_MOVED"):
         ledger.save(replace(begun, branch="yours"))
     assert ledger.get(begun.id) == won
-    next_ = ledger.save(replace(won, rows=2))
+    next_ = ledger.save(replace(won, audit=replace(won.audit, rows=2)))
     assert [each.revision for each in (begun, won, next_)] == [1, 2, 3]
 
 
 def test_several_are_saved_together(ledger: AnyLedger) -> None:
     """Up to 100 are saved at once, each with its next revision."""
     begun = [ledger.begin(ingestion(number)) for number in range(60)]
-    saved = ledger.save_all([replace(each, rows=7) for each in begun])
-    assert saved == [replace(each, rows=7, revision=2) for each in begun]
+    saved = ledger.save_all([replace(each, audit=replace(each.audit, rows=7)) for each in begun])
+    assert saved == [replace(each, audit=replace(each.audit, rows=7), revision=2) for each in begun]
     assert ledger.together([each.id for each in begun]) == saved
     assert ledger.together([]) == []
 
@@ -166,9 +169,14 @@ def test_an_id_may_be_asked_twice(ledger: AnyLedger) -> None:
 def test_several_are_saved_all_or_none(ledger: AnyLedger) -> None:
     """If some of them changed or are lost, none is saved, and the error names these."""
     begun, lost = [ledger.begin(ingestion(number)) for number in range(4)], ingestion(4, revision=1)
-    moved = [ledger.save(replace(begun[number], rows=1)) for number in (1, 3)]
+    moved = [
+        ledger.save(replace(begun[number], audit=replace(begun[number].audit, rows=1)))
+        for number in (1, 3)
+    ]
     with pytest.raises(Moved) as refusal:
-        ledger.save_all([replace(each, rows=2) for each in (*begun, lost)])
+        ledger.save_all(
+            [replace(each, audit=replace(each.audit, rows=2)) for each in (*begun, lost)]
+        )
     assert refusal.value.ids == {each.id for each in (*moved, lost)}
     now = [begun[0], moved[0], begun[2], moved[1]]
     assert ledger.together([each.id for each in (*begun, lost)]) == now
@@ -182,8 +190,10 @@ def test_each_is_saved_unless_another_process_was_faster(ledger: AnyLedger) -> N
         [ledger.begin(ingestion(number)) for number in range(20)],
         ingestion(30, revision=1),
     )
-    moved = ledger.save(replace(begun[1], rows=1))
-    saved = ledger.save_each([replace(each, rows=2) for each in (*begun, lost)])
+    moved = ledger.save(replace(begun[1], audit=replace(begun[1].audit, rows=1)))
+    saved = ledger.save_each(
+        [replace(each, audit=replace(each.audit, rows=2)) for each in (*begun, lost)]
+    )
     assert [each.id for each in saved] == [each.id for each in begun if each.id != moved.id]
     assert {each.revision for each in saved} == {2}
     now = [saved[0], moved, *saved[1:]]
@@ -368,7 +378,7 @@ def test_landed_objects_are_listed_in_brief(ledger: AnyLedger) -> None:
         )
     ended = replace(
         ledger.get(ingestion(212).id),
-        rows=7,
+        audit=replace(ledger.get(ingestion(212).id).audit, rows=7),
         branch="b",
         decisions=Decisions(discarded=True),
     )

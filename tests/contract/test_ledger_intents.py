@@ -7,6 +7,7 @@ import pytest
 
 from functions.adapters.ledger.ledger import Room
 from functions.adapters.ledger.notes import Moved
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent, SharedIntent
 from tests.contract.ledgers import AnyLedger, ingestion
@@ -18,7 +19,7 @@ def test_a_large_group_is_known_to_each_member(ledger: AnyLedger) -> None:
     group = tuple(each.id for each in begun)
     saved = ledger.save_all([each.but(group=group, state=State.AUDITED) for each in begun])
     assert {each.group for each in ledger.together(group)} == {group}
-    one = ledger.save(ledger.get(begun[0].id).but(rows=7))
+    one = ledger.save(ledger.get(begun[0].id).but(audit=AuditOutcome(rows=7)))
     assert ledger.get(one.id).group == group
     found = sorted((one, *saved[1:]), key=lambda each: each.id)
     now = sorted(ledger.all(), key=lambda each: each.id)

@@ -24,11 +24,11 @@ from functions.adapters.sqs import (
 from functions.downstream.announce import EventBus
 from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.downstream.refresh_lease import Lease, RefreshLeases
-from functions.model.alert import Alert
-from functions.model.announcement import Refresh
 from functions.model.commits import Checkpoint
 from functions.model.ingestion import State
 from functions.model.intent import Intent
+from functions.model.messages.alert import Alert
+from functions.model.messages.announcement import Refresh
 from functions.notifications.email import Topic
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack import Place, SlackAlerts

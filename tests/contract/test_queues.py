@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from functions.adapters.sqs import ActionQueue, AlertQueue, DeadLetter, DeadLetters, QueuedAlert
-from functions.model.alert import Alert, Kind
+from functions.model.messages.alert import Alert, Kind
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb
 from lakegate.errors import Permanent

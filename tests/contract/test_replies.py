@@ -28,7 +28,7 @@ from tests.fakes.examples import INGESTION, REPORT
 from tests.fakes.lambda_context import Context
 from tests.fakes.slack import SIGNING_SECRET, FakeActions, example
 
-REJECTED = replace(INGESTION, rows=842)
+REJECTED = replace(INGESTION, audit=replace(INGESTION.audit, rows=842))
 SEEN = Seen(REJECTED.id, state_token(REJECTED))
 VIEW = modal(SEEN, "Rejected: a.csv")
 

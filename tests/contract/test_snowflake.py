@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from functions.adapters.secrets import Secret
 from functions.downstream.snowflake import Login, Snowflake
 from functions.downstream.snowflake_sql import Place, refuse_clashes
-from functions.model.announcement import Refresh
+from functions.model.messages.announcement import Refresh
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.refresh_leases import FakeRefreshLeases

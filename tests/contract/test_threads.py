@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from functions.model.alert import Kind
+from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import alert, digest
 from functions.notifications.slack import Place, ThreadGone
 from functions.notifications.threads import Known, Threads

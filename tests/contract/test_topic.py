@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from functions.model.alert import Alert
+from functions.model.messages.alert import Alert
 from functions.notifications.alert_text import alert, recovered, unreadable_event, without_buttons
 from functions.notifications.email import Topic, body, subject
 from tests.contract.aws import ACCOUNT

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from functions.model import steps
-from functions.model.announcement import announcements
+from functions.model.messages.announcement import announcements
 from functions.on_lineage import Target, send_lineage
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import PATIENCE, eventually

@@ -142,7 +142,7 @@ def test_of_two_files_with_one_key_one_is_published(gate: Gate, dropped: Dropped
     ended = [gate.end(each) for each in landed]
     assert sorted(each.state for each in ended) == [State.PUBLISHED, State.REJECTED]
     (rejected,) = (each for each in ended if each.state is State.REJECTED)
-    assert [check["id"] for check in rejected.checks] == ["id.duplicateValuesInTable"]
+    assert [check["id"] for check in rejected.audit.checks] == ["id.duplicateValuesInTable"]
     assert len(gate.alerts(rejected)) == 1
     (other,) = (10 + n for n, each in enumerate(ended) if each.state is State.PUBLISHED)
     assert ids(gate, "rivals") == [1, 7, other]
@@ -179,7 +179,7 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped
     first = gate.end(gate.drop(f"{prefix}/a.csv", csv(1, 2)))
     second = gate.end(gate.drop(f"{prefix}/a.csv", csv(2, 3, 4)))
     assert (second.state, second.replaced) == (State.PUBLISHED, (first.id,))
-    assert second.replaced_rows == 2
+    assert second.audit.replaced_rows == 2
     assert ids(gate, "newest") == [2, 3, 4, 100]
     at_once = [gate.drop(f"{prefix}/a.csv", csv(n, n + 1, n + 2, n + 3)) for n in (10, 20)]
     assert {gate.end(each).state for each in at_once} <= {State.PUBLISHED, State.IGNORED}
@@ -192,7 +192,7 @@ def test_the_same_bytes_again_are_reported(gate: Gate, dropped: Dropped) -> None
     """Known bytes under another key are published, and one notice reports them."""
     first = gate.end(dropped.first["again"])
     again = gate.end(gate.drop("once/again/b.csv", csv(1)))
-    assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
+    assert (again.state, again.audit.duplicate_of) == (State.PUBLISHED, first.id)
     assert ids(gate, "again") == [1, 1]
     assert len([m for m in gate.alerts(again) if "likely a duplicate" in str(m)]) == 1
 
@@ -201,7 +201,7 @@ def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:
     """If the contract holds known bytes, they wait on their branch for a decision."""
     first = gate.end(dropped.first["held"])
     held = gate.end(gate.drop("once/held/b.csv", csv(1)))
-    assert (held.state, held.duplicate_of) == (State.REJECTED, first.id)
+    assert (held.state, held.audit.duplicate_of) == (State.REJECTED, first.id)
     assert held.reason is not None
     assert held.reason.code == "LIKELY_DUPLICATE"
     assert ids(gate, "held") == [1]

@@ -42,8 +42,12 @@ def test_a_lost_ledger_is_rebuilt(gate: Gate) -> None:
     with sweep_grace(gate, 1):
         sweep(gate)
     after = [gate.end(each) for each in landed]
-    same = [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in after]
-    assert same == [(i.state, i.rows, i.reason, i.checks, i.merge_hash, i.landed) for i in before]
+    same = [
+        (i.state, i.audit.rows, i.reason, i.audit.checks, i.merge_hash, i.landed) for i in after
+    ]
+    assert same == [
+        (i.state, i.audit.rows, i.reason, i.audit.checks, i.merge_hash, i.landed) for i in before
+    ]
     assert gate.rows("rebuild.orders") == rows
     assert _merges(gate) == merges
     assert gate.adapters.catalog.branches("ingest/rebuild.orders/") == [before[2].branch]

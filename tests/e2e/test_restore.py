@@ -64,7 +64,7 @@ def test_a_restored_catalog_gets_its_lost_rows_again(gate: Gate, tmp_path: Path)
         sweep(gate)
         again = gate.end(lost.landed)
         sweep(gate)
-    assert (again.state, again.attempt, again.rows) == (State.PUBLISHED, 2, 2)
+    assert (again.state, again.attempt, again.audit.rows) == (State.PUBLISHED, 2, 2)
     assert gate.rows(TABLE) == rows
     left = realigned("--yes")
     assert {id_: left.get(id_) for id_ in (first.id, lost.id)} == {first.id: None, lost.id: None}

@@ -80,7 +80,12 @@ def overwrite(gate: Gate, name: str, *rows: str) -> LandedObject:
 
 def effect(ingestion: Ingestion) -> tuple[Any, ...]:
     """Return the state, and the rows that were added, removed and updated."""
-    return ingestion.state, ingestion.rows, ingestion.replaced_rows, ingestion.updated_rows
+    return (
+        ingestion.state,
+        ingestion.audit.rows,
+        ingestion.audit.replaced_rows,
+        ingestion.audit.updated_rows,
+    )
 
 
 def test_upserts_at_once_refused_and_replayed(gate: Gate) -> None:

@@ -1,6 +1,6 @@
 """The queue of alerts, in memory."""
 
-from functions.model.alert import Alert
+from functions.model.messages.alert import Alert
 
 
 class FakeAlerts:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from functions.model.announcement import Announcement, Refresh
+from functions.model.messages.announcement import Announcement, Refresh
 
 
 class FakeAnnouncements:

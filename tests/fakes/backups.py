@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-from functions.model.announcement import Announcement
 from functions.model.ingestion import State
+from functions.model.messages.announcement import Announcement
 from functions.operations.recovery.realign import realign
 from functions.operations.recovery.realign_plan import Kind
 from lakegate.errors import LakegateError

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from functions.model import steps
-from functions.model.alert import Kind
-from functions.model.announcement import announcements
 from functions.model.ingestion import ALERTED, ANNOUNCED, Ingestion, State
+from functions.model.messages.alert import Kind
+from functions.model.messages.announcement import announcements
 from tests.fakes.deployment import Deployment
 
 

@@ -45,7 +45,7 @@ def check_promises(deployment: Deployment) -> None:
     _main_reads_what_was_audited(deployment, published)
     failed = [i for i in deployment.ledger.all() if i.state in ALERTED]
     _the_failed_keep_their_branch(deployment, failed)
-    remarkable = [i for i in published if i.duplicate_of or i.warnings]
+    remarkable = [i for i in published if i.audit.duplicate_of or i.audit.warnings]
     check_owners_are_notified(deployment, failed + remarkable)
     _older_failures_are_closed(deployment, failed, published)
     _no_late_decision_is_published(deployment, published)
@@ -67,7 +67,7 @@ def ends(deployment: Deployment) -> dict[str, tuple[str, str, int]]:
         f"{i.landed.uri}@{i.landed.version}": (
             i.state,
             i.reason.code if i.reason else "",
-            i.rows if i.terms.write_mode != "upsert" else 0,
+            i.audit.rows if i.terms.write_mode != "upsert" else 0,
         )
         for i in deployment.ledger.all()
     }
@@ -252,7 +252,7 @@ def _no_bytes_come_twice_unnoticed(deployment: Deployment, published: list[Inges
         alike.setdefault((each.table, each.landed.etag, each.landed.size), []).append(each)
     for same in alike.values():
         for one, late in permutations(same, 2):
-            told = late.duplicate_of or one.duplicate_of == late.id
+            told = late.audit.duplicate_of or one.audit.duplicate_of == late.id
             assert told or late.times["submitted"] < one.times["published"], f"twice: {one}, {late}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from functions.model.alert import Alert
+from functions.model.messages.alert import Alert
 from functions.notifications.alert_text import digest, member
 from functions.notifications.slack import Place, ThreadGone
 from functions.notifications.threads import Known, Thread

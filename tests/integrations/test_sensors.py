@@ -68,7 +68,7 @@ def test_airflow_waits_until_a_file_is_published(deployment: Deployment) -> None
     assert told == {
         "ingestion": ingestion.id,
         "tables": [TABLE],
-        "rows": ingestion.rows,
+        "rows": ingestion.audit.rows,
         "commit": ingestion.merge_hash,
     }
     again = sensor(opened(deployment), ingestion=ingestion.id)

@@ -11,6 +11,7 @@ from typing import Any
 
 from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
 from functions.model import queueing, steps
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.decisions import Action, Approval, Decisions
 from functions.model.ingestion import ALERTED, Ingestion, State
@@ -40,14 +41,15 @@ _DERIVED = (
     *(GROUP, COMMON),
 )
 _TERMS = {f.name for f in dataclasses.fields(ContractTerms)}
+_AUDIT = {f.name for f in dataclasses.fields(AuditOutcome)}
 _DECISIONS = {f.name for f in dataclasses.fields(Decisions)}
-_FIELDS = {f.name for f in dataclasses.fields(Ingestion)} - {"terms", "decisions"}
-_KNOWN = {*_FIELDS, *_LANDED, *_TERMS, *_DECISIONS, *_DERIVED}
+_FIELDS = {f.name for f in dataclasses.fields(Ingestion)} - {"terms", "audit", "decisions"}
+_KNOWN = {*_FIELDS, *_LANDED, *_TERMS, *_AUDIT, *_DECISIONS, *_DERIVED}
 # An item without these is not to be understood.
 _ALWAYS = {"id", "landed", "state", "revision", "saved_at", "times", "checks", "announced"}
 _DEFAULTS = {
     f.name: f.default_factory() if callable(f.default_factory) else f.default
-    for value in (Ingestion, ContractTerms, Decisions)
+    for value in (Ingestion, ContractTerms, AuditOutcome, Decisions)
     for f in dataclasses.fields(value)
     if f.name not in _ALWAYS
 }
@@ -64,7 +66,8 @@ def whole_item(ingestion: Ingestion) -> dict[str, Any]:
     item = {f.name: getattr(ingestion, f.name) for f in dataclasses.fields(ingestion)}
     unknown = item.pop("unknown")
     item.pop("shared_intent")
-    item |= vars(item.pop("terms")) | vars(item.pop("decisions"))
+    for value in ("terms", "audit", "decisions"):
+        item |= vars(item.pop(value))
     item["revision"] = own_revision(ingestion)
     usual = {name for name, value in _DEFAULTS.items() if item.get(name) == value}
     item = {name: value for name, value in item.items() if name not in usual | {"reason"}}
@@ -112,8 +115,9 @@ def size(ingestion: Ingestion) -> int:
 def from_item(item: dict[str, Any]) -> Ingestion:
     """Return the ingestion of a whole item; what is not written there has its default."""
     item = item | {name: json.loads(item[name]) for name in _JSON if name in item}
+    item |= {name: int(item[name]) for name in _NUMBERS if name in item}
     fields = {name: value for name, value in item.items() if name in _FIELDS}
-    fields |= {name: int(fields[name]) for name in _NUMBERS if name in fields}
+    audit = {name: item[name] for name in _AUDIT if name in item}
     landed = {"etag": ""} | {name: item[name] for name in _LANDED if name in item}
     landed |= {"size": int(item["size"])}
     return Ingestion(
@@ -123,7 +127,7 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "terms": ContractTerms(**{name: item[name] for name in _TERMS if name in item}),
             "unknown": {name: value for name, value in item.items() if name not in _KNOWN},
             "state": State(item["state"]),
-            "checks": tuple(fields["checks"]),
+            "audit": AuditOutcome(**audit | {"checks": tuple(item["checks"])}),
             "group": tuple(fields.get("group", ())),
             "replaced": tuple(fields.get("replaced", ())),
             "reason": Reason(item["reason_code"], item["reason"]) if "reason" in item else None,

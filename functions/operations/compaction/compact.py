@@ -25,8 +25,8 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN, CannotRebase, SetBack, UnknownBranch
-from functions.model.announcement import Refresh
 from functions.model.ingestion import Ingestion
+from functions.model.messages.announcement import Refresh
 from functions.model.notes.compactions import Compaction, begin
 from functions.operations.compaction.begun import advance, end
 from functions.operations.compaction.publish import Unsound, publish

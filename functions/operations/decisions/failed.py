@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from functions.adapters.all import Adapters
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.decisions import Approval
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
@@ -224,13 +225,8 @@ def next_attempt(now: Ingestion) -> Ingestion:
         report_key="",
         audited_hash="",
         group=(),
-        duplicate_of="",
         replaced=(),
-        replaced_rows=0,
-        updated_rows=0,
-        rows=0,
-        check_counts={},
-        checks=(),
+        audit=AuditOutcome(),
         reason=None,
         decisions=replace(now.decisions, null_unreadable=False),
     )

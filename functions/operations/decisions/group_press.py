@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from functions.adapters.all import Adapters
-from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
+from functions.model.messages.alert import Alert, Kind
 from functions.notifications.alert_text import state_token
 from functions.notifications.blocks import escaped, section
 from functions.notifications.interactions import ActionRequest

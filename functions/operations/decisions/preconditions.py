@@ -48,7 +48,7 @@ def require_rows(now: Ingestion) -> None:
             f"that its reason names, then `lakegate replay {now.id}`"
         )
         raise LakegateError("NO_ROWS", message)
-    if now.terms.is_ordered and now.rows and not now.has_audited_rows:
+    if now.terms.is_ordered and now.audit.rows and not now.has_audited_rows:
         message = (
             "its rows could not be merged, as a key is null or ambiguous: its branch has them to "
             "look at, beside the table's; drop a corrected file, or correct the contract and then "

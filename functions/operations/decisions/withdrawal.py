@@ -7,6 +7,7 @@ ingestion; to accept the loss, discard it. Both start here, with a proof that th
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.outcome.reports import report_of
@@ -31,7 +32,7 @@ def withdrawn(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     tables = ", ".join(ingestion.tables)
     message = (
         f"main no longer has commit {ingestion.merge_hash}, which published its "
-        f"{ingestion.rows:,} rows: main was set back, and the rows are gone from {tables}"
+        f"{ingestion.audit.rows:,} rows: main was set back, and the rows are gone from {tables}"
     )
     nothing = without_rows(ingestion, head)
     return finish(adapters, end(adapters, nothing, State.ERRORED, Reason(WITHDRAWN, message)))
@@ -46,11 +47,7 @@ def without_rows(ingestion: Ingestion, head: str) -> Ingestion:
         group=(),
         merge_hash="",
         replaced=(),
-        replaced_rows=0,
-        updated_rows=0,
-        rows=0,
-        check_counts={},
-        checks=(),
+        audit=AuditOutcome(duplicate_of=ingestion.audit.duplicate_of),
         alerted=False,
         cleaned=False,
         recorded=0,  # main lost its audit results as well

@@ -113,11 +113,11 @@ def _known(adapters: Adapters, main: MainScan, table: str) -> _Known:
             found.others.add(hash(each.id))
             continue
         found.ids.add(hash(each.id))
-        found.count(end_of(each), rows=each.rows)
+        found.count(end_of(each), rows=each.audit.rows)
         # An earlier run found everything published before the checkpoint on main.
         due = each.ended_at >= max(main.base.since if main.base else "", main.began)
         if due and each.state is State.PUBLISHED and hash(each.id) not in main.named:
-            found.missing[each.id] = replace(each, checks=())
+            found.missing[each.id] = replace(each, audit=replace(each.audit, checks=()))
     return found
 
 

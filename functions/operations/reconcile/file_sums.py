@@ -85,9 +85,9 @@ def not_on_main(each: Ingestion) -> Finding:
     tables = ", ".join(each.tables)
     message = (
         f"the ledger says that {_name(each.landed)} was published by commit {each.merge_hash}, but "
-        f"no commit on main names it: its {each.rows:,} rows are missing from {tables}. Was main "
-        f"set back? `lakegate replay {each.id}` publishes them again, once; `lakegate discard "
-        f"{each.id}` accepts the loss"
+        f"no commit on main names it: its {each.audit.rows:,} rows are missing from {tables}. "
+        f"Was main set back? `lakegate replay {each.id}` publishes them again, once; "
+        f"`lakegate discard {each.id}` accepts the loss"
     )
     return Finding("NOT_ON_MAIN", message, tables, each.id, each.merge_hash)
 
@@ -106,10 +106,10 @@ def compared(
             f"(version {published.version}), but the ledger {says}: {todo}"
         )
         yield Finding("NOT_RECORDED", message, *of), late
-    if ingestion and ingestion.rows != published.rows:
+    if ingestion and ingestion.audit.rows != published.rows:
         message = (
             f"commit {commit.hash} says {published.rows:,} rows of {published.object} "
-            f"(version {published.version}), the ledger says {ingestion.rows:,}"
+            f"(version {published.version}), the ledger says {ingestion.audit.rows:,}"
         )
         yield Finding("ROWS_DISAGREE", message, *of), True
 

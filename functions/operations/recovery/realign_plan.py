@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from functions.model import merge_commit, steps
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, State
 from functions.model.merge_commit import Published
@@ -200,8 +201,8 @@ def _of_lost(ingestion: Ingestion, facts: Facts) -> Decision:
         shared = facts.branches.of_group(ingestion) - {*facts.needed}
         return Decision(ingestion, (Kind.PUBLISH_AGAIN,), branches=tuple(shared))
     message = (
-        f"main lost commit {ingestion.merge_hash}, which published its {ingestion.rows:,} rows, "
-        "when the catalog was restored, and its landed object is gone: upload the file again; "
+        f"main lost commit {ingestion.merge_hash}, which published its {ingestion.audit.rows:,} "
+        "rows, when the catalog was restored, and its landed object is gone: upload the file again; "
         f"{ingestion.report_key} in the lake bucket names the data files that have its rows"
     )
     return Decision(ingestion, (Kind.LOST,), message)
@@ -290,7 +291,7 @@ def _again(now: Ingestion, at: str, head: str, *, pinned: bool) -> Ingestion:
         merge_hash="",
         reason=now.reason if now.decisions.approval else None,
         decisions=now.decisions,
-        duplicate_of=now.duplicate_of,
+        audit=AuditOutcome(duplicate_of=now.audit.duplicate_of),
         contract_pinned=pinned or now.contract_pinned,
         alerted=False,
         announced=False,
@@ -309,10 +310,13 @@ def _adopted(now: Ingestion, at: str, commit: Commit, one: Published) -> Ingesti
         report_key=one.report,
         job_run=one.job_run,
         audited_hash=one.audited_hash,
-        rows=one.rows,
+        audit=replace(
+            now.audit,
+            rows=one.rows,
+            replaced_rows=one.replaced_rows,
+            updated_rows=one.updated_rows,
+        ),
         replaced=one.replaced,
-        replaced_rows=one.replaced_rows,
-        updated_rows=one.updated_rows,
         parts=one.parts,
         group=(),
         decisions=replace(now.decisions, discarded=False, branches_to_delete={}),

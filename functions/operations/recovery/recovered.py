@@ -141,15 +141,19 @@ def published(
         change=one.change(table),
         parts=one.parts,
     )
-    return _with_report(found, report).step(
+    audited = _with_report(found, report)
+    return audited.step(
         "published",
         at,
         audited_hash=one.audited_hash,
-        rows=one.rows,
-        duplicate_of=one.duplicate_of,
+        audit=replace(
+            audited.audit,
+            rows=one.rows,
+            duplicate_of=one.duplicate_of,
+            replaced_rows=one.replaced_rows,
+            updated_rows=one.updated_rows,
+        ),
         replaced=one.replaced,
-        replaced_rows=one.replaced_rows,
-        updated_rows=one.updated_rows,
     )
 
 

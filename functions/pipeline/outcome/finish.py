@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
 from functions.model import steps
-from functions.model.alert import Alert, Kind
-from functions.model.announcement import announcements
 from functions.model.commits import Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.messages.alert import Alert, Kind
+from functions.model.messages.announcement import announcements
 from functions.notifications.alert_text import alert, duplicate, overdue, recovered, warned
 from functions.pipeline.outcome.audit_history import record
 from functions.pipeline.outcome.reports import report_of
@@ -247,9 +247,9 @@ def _metadata(adapters: Adapters, tip: Tip, tables: Sequence[str]) -> dict[str, 
 def _message(adapters: Adapters, ingestion: Ingestion) -> Alert:
     page = adapters.settings.page_url
     is_published = ingestion.state is State.PUBLISHED
-    if is_published and ingestion.duplicate_of and not ingestion.decisions.approval:
+    if is_published and ingestion.audit.duplicate_of and not ingestion.decisions.approval:
         kind = Kind.RECOVERED if ingestion.has_recovered else Kind.NOTICE
-        return duplicate(ingestion, adapters.ledger.get(ingestion.duplicate_of), page, kind)
+        return duplicate(ingestion, adapters.ledger.get(ingestion.audit.duplicate_of), page, kind)
     if ingestion.has_recovered or (is_published and ingestion.decisions.approval):
         return recovered(ingestion, page)
     if is_published:

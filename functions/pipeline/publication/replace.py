@@ -6,6 +6,7 @@ theirs, by metadata alone. Main refuses a branch created before its table change
 happen between the read and the merge. docs/adr/0010-versions.md has the whole argument.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 
@@ -94,7 +95,8 @@ def _register(
         raise CannotRebase(gone.code, gone.message) from gone
     replaced = tuple(each.id for each in now.live)
     moved = ingestion.rebased(adapters.now(), intent, fresh.base, ())
-    adapters.ledger.save(moved.but(replaced=replaced, replaced_rows=rows))
+    outcome = dataclasses.replace(moved.audit, replaced_rows=rows)
+    adapters.ledger.save(moved.but(replaced=replaced, audit=outcome))
     metrics.add_metric("Replacements", "Count", len(replaced))
     return [ingestion.branch]
 
@@ -132,7 +134,7 @@ def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, i
     except Permanent:
         report = None
     found = {file.path: file.rows for file in report.files} if report else {}
-    if sum(found.values()) != earlier.rows and not decided:
+    if sum(found.values()) != earlier.audit.rows and not decided:
         message = f"the report of version {earlier.landed.version} does not name its files"
         raise CannotReplace(CANNOT_REPLACE, message)
     return found

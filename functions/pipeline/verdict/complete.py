@@ -206,12 +206,8 @@ def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None)
     held_back = (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED, OUT_OF_ORDER)
     needed = report.failed or code in held_back
     approved = ingestion if needed else ingestion.without_approval()
-    return approved.step(
-        "audited",
-        report.finished_at,
-        state=State.AUDITED,
-        duplicate_of=first.id if first else "",
-    )
+    outcome = replace(ingestion.audit, duplicate_of=first.id if first else "")
+    return approved.step("audited", report.finished_at, state=State.AUDITED, audit=outcome)
 
 
 def _earlier(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:

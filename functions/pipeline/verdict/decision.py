@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from functions.adapters.emr import JobRun, RunState
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.decisions import Approval
 from functions.model.ingestion import Ingestion, State
 from lakegate.batch import BatchFile
@@ -102,16 +103,23 @@ def _lacking_right(ingestion: Ingestion, run: JobRun, report: AuditReport | None
 
 def with_findings(ingestion: Ingestion, report: AuditReport) -> Ingestion:
     """Return the ingestion with what the ledger keeps of a report."""
-    remarkable = [check for check in report.checks if check.status is not Status.PASS]
-    kept = sorted(remarkable, key=_rank)[:_MOST_CHECKS]
     return ingestion.but(
         # In a re-audit it is the hash at which the files were registered, whatever the report says.
         audited_hash=ingestion.audited_hash if ingestion.is_reaudit else report.audited_hash,
         replaced=(),
+        parts=_as_found(ingestion.parts, report.parts),
+        audit=_outcome(ingestion.audit, report),
+    )
+
+
+def _outcome(before: AuditOutcome, report: AuditReport) -> AuditOutcome:
+    remarkable = [check for check in report.checks if check.status is not Status.PASS]
+    kept = sorted(remarkable, key=_rank)[:_MOST_CHECKS]
+    return replace(
+        before,
+        rows=report.rows_written,
         replaced_rows=report.effect.removed if report.effect else 0,
         updated_rows=report.effect.updated if report.effect else 0,
-        rows=report.rows_written,
-        parts=_as_found(ingestion.parts, report.parts),
         check_counts=Counter(check.status.value for check in report.checks),
         checks=tuple(
             {name: _brief(value) for name, value in asdict(check).items() if name not in _LARGE}

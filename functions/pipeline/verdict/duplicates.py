@@ -65,7 +65,7 @@ def _has_passed(ingestion: Ingestion) -> bool:
 
 
 def _is_doubled(one: Ingestion, by: Ingestion) -> bool:
-    if one.table != by.table or one.duplicate_of == by.id:
+    if one.table != by.table or one.audit.duplicate_of == by.id:
         return False
     if by.terms.replaces and _place(one) == _place(by):
         return False

@@ -285,7 +285,9 @@ class GroupVerdict:
             return self._run_again(members)
         passed = [audited(adapters, each, report) for each, report in named]
         held = {
-            each.id for each in passed if each.duplicate_of and each.terms.on_duplicate == "hold"
+            each.id
+            for each in passed
+            if each.audit.duplicate_of and each.terms.on_duplicate == "hold"
         }
         if held:  # which need branches of their own until a person decides
             return self._run_again([_alone(each) if each.id in held else each for each in members])

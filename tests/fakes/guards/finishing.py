@@ -45,7 +45,7 @@ def _metadata_of_new_tip(metadata: Any, adapters: Adapters, tip: Tip, tables: An
 
 
 def _is_duplicate(_: Any, ingestion: Ingestion) -> bool:
-    return ingestion.state is State.PUBLISHED and bool(ingestion.duplicate_of)
+    return ingestion.state is State.PUBLISHED and bool(ingestion.audit.duplicate_of)
 
 
 def _is_unfinished(_: Any, ingestion: Ingestion) -> bool:

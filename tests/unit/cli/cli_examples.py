@@ -56,9 +56,9 @@ AUDITED = replace(
     SUBMITTED,
     state=State.AUDITED,
     audited_hash="a" * 64,
-    rows=1842,
-    check_counts={"pass": 1, "warn": 1},
-    checks=(_WARNED,),
+    audit=replace(
+        SUBMITTED.audit, rows=1842, check_counts={"pass": 1, "warn": 1}, checks=(_WARNED,)
+    ),
 )
 PUBLISHED = replace(
     AUDITED,
@@ -70,8 +70,9 @@ PUBLISHED = replace(
 REJECTED = replace(
     AUDITED,
     state=State.REJECTED,
-    check_counts={"pass": 1, "warn": 1, "fail": 1},
-    checks=(_FAILED, _WARNED),
+    audit=replace(
+        AUDITED.audit, check_counts={"pass": 1, "warn": 1, "fail": 1}, checks=(_FAILED, _WARNED)
+    ),
     reason=Reason("CHECKS_FAILED", "1 of 3 checks failed: total.range"),
     alerted=True,
 )

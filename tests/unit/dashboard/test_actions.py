@@ -92,7 +92,7 @@ def test_a_publication_names_rows_and_checks() -> None:
     deployment, landed = failed()
     seen = deployment.ingestion(landed)
     words = told(deployment, seen, PUBLISH)
-    assert f"{seen.rows:,} rows go into `shop.orders` on main" in words
+    assert f"{seen.audit.rows:,} rows go into `shop.orders` on main" in words
     assert f"`{seen.branch}` at `{seen.audited_hash[:12]}`" in words
     assert "1 check failed, and this overrules them:\n- `id.required`: `1 row`" in words
 

@@ -17,6 +17,7 @@ from dashboard.table import (
     ran,
     upkeep_of,
 )
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
@@ -33,8 +34,7 @@ def commit(number: int, rows: int, replaced: int = 0, table: str = "shop.orders"
         f"{number:032x}",
         landed,
         terms=ContractTerms(table=table),
-        rows=rows,
-        replaced_rows=replaced,
+        audit=AuditOutcome(rows=rows, replaced_rows=replaced),
     )
     time = f"2026-03-0{number}T12:00:00Z"
     return Commit(f"h{number}", "", f"commit {number}", properties([one]), "lakegate", time)

@@ -4,12 +4,12 @@ import json
 
 from jsonschema import Draft202012Validator
 
-from functions.model.announcement import announcement_schema
+from functions.model.messages.announcement import announcement_schema
 from tests.fakes.schema import ANNOUNCEMENT
 
 
 def test_the_published_schema_is_that_of_the_code() -> None:
-    """The published schema equals the code's: `python -m functions.model.announcement`."""
+    """The published schema equals the code's: `python -m functions.model.messages.announcement`."""
     assert json.loads(ANNOUNCEMENT.read_text()) == announcement_schema()
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from functions.downstream.lineage import Lineage, events, origins
-from functions.model.announcement import announcements
 from functions.model.commits import Tip
 from functions.model.ingestion import State
+from functions.model.messages.announcement import announcements
 from lakegate.report import DataFile, Status, Verdict
 from tests.fakes.examples import FAILED, INGESTION, PASSED, REPORT
 from tests.unit.contract.contract_texts import parsed
@@ -18,7 +18,13 @@ CONTRACT = parsed("- {name: carrier, logicalType: string, description: Who flies
 MAIN = "s3://lake/warehouse/shop/orders_4b/metadata/00001.metadata.json"
 LANDED = replace(INGESTION.landed, landed_at="2026-11-22T00:59:00.000+00:00")
 FILE = replace(INGESTION, landed=LANDED)
-DONE = replace(FILE, state=State.PUBLISHED, merge_hash="c0ffee", rows=842, reason=None)
+DONE = replace(
+    FILE,
+    state=State.PUBLISHED,
+    merge_hash="c0ffee",
+    audit=replace(FILE.audit, rows=842),
+    reason=None,
+)
 (PUBLISHED,) = announcements(
     DONE.step("published", "2026-11-22T01:00:00.000+00:00"),
     Tip("c0ffee", 5),

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.digest import digest, incomplete, review
-from functions.model.alert import Kind
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
+from functions.model.messages.alert import Kind
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
 from infra.local.slack.blocks import problems

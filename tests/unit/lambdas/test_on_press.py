@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.adapters.nessie import UnknownBranch
 from functions.model import merge_commit
-from functions.model.alert import Alert, Kind
 from functions.model.ingestion import State
+from functions.model.messages.alert import Alert, Kind
 from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from functions.model.alert import Alert, Kind
 from functions.model.decisions import Decisions
 from functions.model.ingestion import State
+from functions.model.messages.alert import Alert, Kind
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, parsed
 from functions.on_press import act

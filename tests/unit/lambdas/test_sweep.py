@@ -7,8 +7,8 @@ import pytest
 
 from functions.adapters.emr import RunState
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import Alert
 from functions.model.ingestion import State
+from functions.model.messages.alert import Alert
 from functions.pipeline.start.intake import take_in
 from functions.sweep import sweep
 from tests.fakes import messages

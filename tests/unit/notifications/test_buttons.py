@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
+from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import alert, recovered
 from functions.notifications.slack import Place
 from functions.notifications.slack_buttons import (
@@ -32,7 +32,7 @@ from lakegate.report import AuditReport
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
 EVENTS = Path(__file__).parents[2] / "events"
-REJECTED = replace(INGESTION, rows=842)
+REJECTED = replace(INGESTION, audit=replace(INGESTION.audit, rows=842))
 SEEN = Seen("a" * 32, "1:ffff")
 ADA = Person("U0MADEUP1", "ada")
 
@@ -73,7 +73,7 @@ def test_a_rejected_file_has_all_four() -> None:
         replace(REJECTED, state=State.ERRORED),
         replace(REJECTED, audited_hash=""),
         replace(REJECTED, audited_hash=REJECTED.base_hash),
-        replace(REJECTED, rows=0),
+        replace(REJECTED, audit=replace(REJECTED.audit, rows=0)),
     ],
 )
 def test_without_audited_rows_nothing_is_published(ingestion: Ingestion) -> None:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.adapters.sqs import QueuedAlert
-from functions.model.alert import Alert
 from functions.model.decisions import Approval, Decisions
 from functions.model.ingestion import Ingestion, State
+from functions.model.messages.alert import Alert
 from functions.notifications.alert_text import alert, duplicate, recovered, unreadable_event, warned
 from functions.notifications.email import words
 from functions.notifications.slack import Place
@@ -59,7 +59,13 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
                 decisions=Decisions(approval=approval),
             )
         ),
-        warned(replace(ingestion, state=State.PUBLISHED, checks=(warning,) * 20)),
+        warned(
+            replace(
+                ingestion,
+                state=State.PUBLISHED,
+                audit=replace(ingestion.audit, checks=(warning,) * 20),
+            )
+        ),
         recovered(replace(ingestion, state=State.IGNORED)),
         recovered(replace(ingestion, decisions=Decisions(discarded=True))),
         unreadable_event("uploads-dead", cell, found),

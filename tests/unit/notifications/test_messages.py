@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from functions.model.alert import Alert
 from functions.model.decisions import Approval, Decisions
 from functions.model.ingestion import State
+from functions.model.messages.alert import Alert
 from functions.notifications.alert_text import (
     alert,
     digest,
@@ -145,7 +145,9 @@ def test_a_thread_with_open_files_is_not_resolved() -> None:
 def test_a_notice_of_a_duplicate_says_of_what() -> None:
     """A notice of a duplicate has both files, the rows and the commands to see either."""
     first = replace(INGESTION, id="b" * 32, landed=replace(INGESTION.landed, key="shop/first.csv"))
-    message = duplicate(replace(INGESTION, state=State.PUBLISHED, rows=1842), first)
+    message = duplicate(
+        replace(INGESTION, state=State.PUBLISHED, audit=replace(INGESTION.audit, rows=1842)), first
+    )
     for part in (
         "Published, but likely a duplicate: a.csv",
         "as `s3://landing/shop/first.csv`",

@@ -10,6 +10,7 @@ from typing import Any, cast
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
 from functions.adapters.s3 import Missing
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Checkpoint, Commit
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
@@ -66,7 +67,11 @@ class History:
         """Land an object, with its ingestion in this state."""
         landed = self.land(at)
         made = Ingestion(
-            ingestion_id(landed), landed, state=state, terms=ContractTerms(table=ORDERS), rows=rows
+            ingestion_id(landed),
+            landed,
+            state=state,
+            terms=ContractTerms(table=ORDERS),
+            audit=AuditOutcome(rows=rows),
         )
         self.ingestions[made.id] = made
         return made
@@ -230,7 +235,7 @@ def _published(ingestion: Ingestion) -> Published:
         id=ingestion.id,
         object=landed.uri,
         version=landed.version,
-        rows=ingestion.rows,
+        rows=ingestion.audit.rows,
         report=f"reports/{ingestion.id}.json",
         contract="contracts/c.yaml@v1",
         job_run="00run",

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from functions.model import merge_commit
-from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
+from functions.model.messages.alert import Kind
 from functions.operations.decisions.failed import Outcome, mark_discarded, publish_anyway
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import LandedObject
@@ -421,5 +421,5 @@ def test_a_replay_begins_with_nothing_of_the_attempt_before(
     held = before.but(group=(before.id, "other"), replaced=("other",), replaced_rows=3)
     deployment.ledger.save(held)
     now = deployment.replay(landed).ingestion
-    assert (now.group, now.replaced, now.replaced_rows) == ((), (), 0)
+    assert (now.group, now.replaced, now.audit.replaced_rows) == ((), (), 0)
     assert (now.tries_from, now.attempt, now.failures) == (1, 2, 0)

@@ -157,7 +157,11 @@ def test_a_publication_is_restored_from_main_alone() -> None:
     deployment.lake.lose("reports/")
     deployment.jobs.lose(before.job_run)
     (after,) = rebuild(deployment.adapters)
-    assert (after.id, after.state, after.rows) == (before.id, State.PUBLISHED, before.rows)
+    assert (after.id, after.state, after.audit.rows) == (
+        before.id,
+        State.PUBLISHED,
+        before.audit.rows,
+    )
     assert after.landed.uri == before.landed.uri
     assert (after.merge_hash, after.report_key) == (before.merge_hash, before.report_key)
 
@@ -175,7 +179,11 @@ def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
     deployment.settle()
     after = deployment.ingestion(landed)
     assert after.times[after.state] == after.times["audited"]
-    assert (after.reason, after.checks, after.rows) == (before.reason, before.checks, before.rows)
+    assert (after.reason, after.audit.checks, after.audit.rows) == (
+        before.reason,
+        before.audit.checks,
+        before.audit.rows,
+    )
     assert not deployment.jobs.runs()
     assert after.alerted
 

@@ -151,7 +151,12 @@ def test_a_file_doubled_within_a_merge_is_found(deployment: Scenario, thorough: 
     at = deployment.catalog.commit(branch, TABLE, table.append(table.files[0]))
     landed = deployment.run("shop/orders/c.parquet")
     ingestion = deployment.ingestion(landed)
-    named = replace(ingestion, rows=ROWS_A_FILE, state=State.PUBLISHED, merge_hash="later")
+    named = replace(
+        ingestion,
+        audit=replace(ingestion.audit, rows=ROWS_A_FILE),
+        state=State.PUBLISHED,
+        merge_hash="later",
+    )
     merged = deployment.catalog.merge(branch, at, base, "Publish", merge_commit.properties([named]))
     deployment.ledger.save(replace(named, merge_hash=merged))
     found = codes(look_at().problems)

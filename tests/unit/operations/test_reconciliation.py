@@ -84,7 +84,7 @@ def unknown_to_the_ledger(history: History) -> str:
 
 def rows_disagree(history: History) -> str:
     first = next(iter(history.ingestions.values()))
-    history.ingestions[first.id] = replace(first, rows=1234)
+    history.ingestions[first.id] = replace(first, audit=replace(first.audit, rows=1234))
     return "says 3 rows of s3://landing/shop/orders/1.csv (version v1), the ledger says 1,234"
 
 

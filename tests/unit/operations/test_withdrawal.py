@@ -60,7 +60,7 @@ def test_a_discard_accepts_that_the_rows_are_gone() -> None:
     discard(deployment.adapters, lost, by="Ann")
     deployment.check()
     found = deployment.ledger.get(lost.id)
-    assert (found.state, found.decisions.discarded, found.rows) == (State.ERRORED, True, 0)
+    assert (found.state, found.decisions.discarded, found.audit.rows) == (State.ERRORED, True, 0)
     assert found.reason
     assert found.reason.code == "WITHDRAWN"
     assert len(deployment.published_files()) == 1

@@ -32,7 +32,7 @@ def rows(deployment: Scenario) -> dict[str, list[str]]:
 def test_a_good_batch_is_published_by_one_commit(deployment: Scenario) -> None:
     """One commit publishes the files into their tables, and the branches are deleted."""
     batch = deployment.end_of(deployment.batch("monday", FILES))
-    assert (batch.state, batch.rows, batch.tables) == (
+    assert (batch.state, batch.audit.rows, batch.tables) == (
         State.PUBLISHED,
         2 * ROWS,
         (TABLE, OTHER_TABLE),

@@ -205,9 +205,9 @@ def test_a_change_that_only_removes_can_be_published_anyway() -> None:
     """A change that only removes rows can be published; a change without any rows cannot."""
     change = Change(TABLE, "DELETE FROM shop.orders", "t")
     failed = Ingestion(id="a", landed=change.landed("lake"), change=change, branch="b")
-    assert replace(failed, replaced_rows=3).has_rows
+    assert replace(failed, audit=replace(failed.audit, replaced_rows=3)).has_rows
     assert not failed.has_rows
-    assert not replace(failed, change=None, replaced_rows=3).has_rows
+    assert not replace(failed, change=None, audit=replace(failed.audit, replaced_rows=3)).has_rows
 
 
 def test_a_rejected_change_is_discarded(deployment: Scenario) -> None:
@@ -222,11 +222,11 @@ def test_a_lost_change_is_restored_as_a_change(deployment: Scenario, script: Scr
     """A lost change is restored from its text, main's log and its runs, and does not run twice."""
     done, bad = deployment.change(), deployment.change(2, script=script)
     deployment.settle()
-    before = {i.id: (i.state, i.change, i.rows) for i in deployment.ledger.all()}
+    before = {i.id: (i.state, i.change, i.audit.rows) for i in deployment.ledger.all()}
     deployment.ledger.lose()
     assert len(list(rebuild(deployment.adapters))) == 3
     deployment.settle()
-    assert {i.id: (i.state, i.change, i.rows) for i in deployment.ledger.all()} == before
+    assert {i.id: (i.state, i.change, i.audit.rows) for i in deployment.ledger.all()} == before
     assert deployment.ingestion(done).change is not None
     assert deployment.ingestion(bad).change is not None
 

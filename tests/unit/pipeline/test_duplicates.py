@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from functions.model import merge_commit
-from functions.model.alert import Kind
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
+from functions.model.messages.alert import Kind
 from functions.pipeline.verdict.duplicates import original
 from lakegate.landing import LandedObject
 from tests.fakes.catalog import FakeTable
@@ -32,8 +32,8 @@ def test_the_same_bytes_again_are_published_with_a_notice(
 ) -> None:
     """The same bytes, under any key, are published, and a notice names the first file."""
     first, again = landed_twice(deployment, KEY, second)
-    assert (first.state, first.duplicate_of) == (State.PUBLISHED, "")
-    assert (again.state, again.duplicate_of) == (State.PUBLISHED, first.id)
+    assert (first.state, first.audit.duplicate_of) == (State.PUBLISHED, "")
+    assert (again.state, again.audit.duplicate_of) == (State.PUBLISHED, first.id)
     assert len(deployment.published_files()) == 2
     said = [merge_commit.published(c)[0] for c in publishing(deployment)[:2]]
     assert [each.duplicate_of for each in said] == [first.id, ""]
@@ -49,7 +49,7 @@ def test_a_contract_can_hold_them(deployment: Scenario) -> None:
     deployment.ask(onDuplicate="hold")
     first, again = landed_twice(deployment)
     assert (first.state, again.state) == (State.PUBLISHED, State.REJECTED)
-    assert again.duplicate_of == first.id
+    assert again.audit.duplicate_of == first.id
     assert deployment.end(again) == "rejected LIKELY_DUPLICATE"
     assert first.landed.uri in deployment.message(again)
     assert deployment.catalog.head(again.branch) == again.audited_hash
@@ -103,8 +103,8 @@ def test_a_file_ingested_late_is_the_duplicate(
     deployment.clock.pass_(5)
     published = deployment.ended(OTHER, body=b"the same")
     ended = deployment.ingestion(late)
-    assert (ended.state, ended.duplicate_of) == (state, published.id)
-    assert deployment.ingestion(published).duplicate_of == ""
+    assert (ended.state, ended.audit.duplicate_of) == (state, published.id)
+    assert deployment.ingestion(published).audit.duplicate_of == ""
     assert len(deployment.alerts.posted) == 1
 
 
@@ -129,7 +129,7 @@ def test_of_two_at_once_one_is_reported(deployment: Scenario) -> None:
         deployment.deliver_one(message)
     deployment.settle()
     first, again = (deployment.ingestion(each) for each in landed)
-    assert (first.duplicate_of, again.duplicate_of) == ("", first.id)
+    assert (first.audit.duplicate_of, again.audit.duplicate_of) == ("", first.id)
     assert len(deployment.alerts.posted) == 1
 
 
@@ -138,7 +138,7 @@ def test_a_rejected_file_is_no_original(deployment: Scenario) -> None:
     deployment.ended(body=b"the same", script=rejected)
     again = deployment.ended(OTHER, body=b"the same")
     assert again.state is State.PUBLISHED
-    assert deployment.ingestion(again).duplicate_of == ""
+    assert deployment.ingestion(again).audit.duplicate_of == ""
 
 
 def test_a_file_named_by_its_duplicate_is_not_yet_published(deployment: Scenario) -> None:
@@ -151,7 +151,7 @@ def test_a_file_named_by_its_duplicate_is_not_yet_published(deployment: Scenario
     deployment.catalog.delete_branch(deployment.ingestion(first).branch)
     deployment.fail("catalog.log", times=3)
     deployment.settle()
-    assert deployment.ingestion(again).duplicate_of == deployment.ingestion(first).id
+    assert deployment.ingestion(again).audit.duplicate_of == deployment.ingestion(first).id
     assert deployment.ingestion(first).state is State.PUBLISHED
 
 

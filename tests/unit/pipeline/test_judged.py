@@ -129,7 +129,12 @@ def test_a_report_names_a_branch_of_its_own_table(branch: str) -> None:
     deployment.settle()
     assert deployment.end(landed) == "errored FOREIGN_REPORT"
     ended = deployment.ingestion(landed)
-    assert (ended.branch, ended.audited_hash, ended.rows, ended.checks) == ("", "", 0, ())
+    assert (ended.branch, ended.audited_hash, ended.audit.rows, ended.audit.checks) == (
+        "",
+        "",
+        0,
+        (),
+    )
 
 
 def test_a_report_about_another_attempt_keeps_no_branch_of_a_group(deployment: Scenario) -> None:

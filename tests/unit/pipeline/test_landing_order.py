@@ -89,7 +89,11 @@ def test_the_log_and_the_ledger_say_what_was_done(deployment: Scenario) -> None:
     deployment.replace_rows("upsert")
     deployment.ended(FIRST)
     done = deployment.ended(script=warned)
-    assert (done.rows, done.replaced_rows, done.updated_rows) == (ROWS, ROWS, ROWS)
+    assert (done.audit.rows, done.audit.replaced_rows, done.audit.updated_rows) == (
+        ROWS,
+        ROWS,
+        ROWS,
+    )
     commit = merge_commit.commit_of(deployment.catalog.log(), done)
     words = "0 rows inserted, 3 updated, 0 deleted"
     assert commit.message == f"Publish a.parquet to shop.orders: {words}"
@@ -107,7 +111,7 @@ def test_what_main_refuses_is_done_again(deployment: Scenario, mode: str) -> Non
     deployment.others.append(TABLE)
     done = deployment.end_of(file)
     gone = ROWS if mode == "upsert" else 2 * ROWS  # the rows of others have no key
-    assert (done.state, done.attempt, done.replaced_rows) == (State.PUBLISHED, 2, gone)
+    assert (done.state, done.attempt, done.audit.replaced_rows) == (State.PUBLISHED, 2, gone)
     assert "tables.append_again" not in deployment.journal.calls
     deployment.check()
 

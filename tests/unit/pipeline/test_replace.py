@@ -52,8 +52,8 @@ def test_a_new_version_replaces_the_earlier_one(deployment: Scenario) -> None:
     """A new version's rows replace the earlier one's in one commit, and main's log keeps both."""
     first, second, third = (deployment.ended() for _ in range(3))
     assert on_main(deployment) == ["v3"]
-    assert (second.replaced, second.replaced_rows) == ((first.id,), ROWS)
-    assert (third.replaced, third.replaced_rows) == ((second.id,), ROWS)
+    assert (second.replaced, second.audit.replaced_rows) == ((first.id,), ROWS)
+    assert (third.replaced, third.audit.replaced_rows) == ((second.id,), ROWS)
     said = [merge_commit.published(c)[0] for c in publishing(deployment)[:2]]
     assert [(each.id, each.replaced, each.replaced_rows) for each in said] == [
         (third.id, (second.id,), ROWS),
@@ -89,7 +89,7 @@ def test_all_earlier_versions_are_replaced(deployment: Scenario) -> None:
     newest = deployment.ended()
     assert on_main(deployment) == ["v3"]
     assert set(newest.replaced) == {each.id for each in earlier}
-    assert newest.replaced_rows == 2 * ROWS
+    assert newest.audit.replaced_rows == 2 * ROWS
 
 
 def test_an_older_version_that_comes_late_is_ignored(deployment: Scenario) -> None:
@@ -225,7 +225,7 @@ def test_an_approval_settles_rows_that_cannot_be_found(deployment: Scenario) -> 
     said = merge_commit.published(publishing(deployment)[0])
     assert [each.approved_by for each in said] == ["Ada"]
     assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v2"]
-    assert settled.replaced_rows == 0
+    assert settled.audit.replaced_rows == 0
     assert deployment.ended().state is State.PUBLISHED
     assert deployment.published_files() == ["compacted", f"s3://landing/{KEY}@v3"]
 

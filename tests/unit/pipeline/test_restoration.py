@@ -63,7 +63,7 @@ def test_a_commit_says_who_went_back_to_where_and_why(deployment: Scenario) -> N
     first = deployment.ended()
     deployment.ended(OTHER)
     done = restored(deployment, first.merge_hash)
-    assert (done.state, done.rows, done.replaced_rows) == (State.PUBLISHED, 0, ROWS)
+    assert (done.state, done.audit.rows, done.audit.replaced_rows) == (State.PUBLISHED, 0, ROWS)
     assert files(deployment) == [first.landed.uri]
     commit = merge_commit.commit_of(deployment.catalog.log(), done)
     (entry,) = merge_commit.published(commit)
@@ -81,7 +81,7 @@ def test_rows_that_a_change_rewrote_come_back(deployment: Scenario) -> None:
     first = deployment.ended()
     deployment.end_of(deployment.change())
     done = restored(deployment, first.merge_hash)
-    assert (done.state, done.rows) == (State.PUBLISHED, ROWS)
+    assert (done.state, done.audit.rows) == (State.PUBLISHED, ROWS)
     assert files(deployment) == [first.landed.uri]
 
 
@@ -203,9 +203,9 @@ def test_undone_bytes_may_come_again(deployment: Scenario) -> None:
     first, second = deployment.ended(), deployment.ended(OTHER, b"the same")
     restored(deployment, first.merge_hash)
     again = deployment.ended("shop/orders/again.parquet", b"the same")
-    assert (again.state, again.duplicate_of) == (State.PUBLISHED, "")
+    assert (again.state, again.audit.duplicate_of) == (State.PUBLISHED, "")
     restored(deployment, second.merge_hash)
-    assert deployment.ended(LATE, b"the same").duplicate_of == second.id
+    assert deployment.ended(LATE, b"the same").audit.duplicate_of == second.id
 
 
 def test_a_newer_version_does_not_look_for_undone_rows() -> None:
@@ -229,7 +229,7 @@ def test_a_lost_ledger_gets_it_back(deployment: Scenario) -> None:
     list(rebuild(deployment.adapters))
     deployment.settle()
     again = deployment.ledger.get(done.id)
-    assert (again.state, again.change, again.replaced_rows) == (done.state, done.change, ROWS)
+    assert (again.state, again.change, again.audit.replaced_rows) == (done.state, done.change, ROWS)
 
 
 def test_what_cannot_be_gone_back_to_is_refused(deployment: Scenario) -> None:

@@ -41,7 +41,7 @@ def test_a_files_rows_are_removed_by_a_commit_that_says_why(deployment: Scenario
     """Its rows are gone and those of others stay; log, ledger and reconcile agree."""
     other, file = deployment.ended(OTHER), deployment.ended()
     done = retracted(deployment, file)
-    assert (done.state, done.rows, done.replaced_rows) == (State.PUBLISHED, 0, ROWS)
+    assert (done.state, done.audit.rows, done.audit.replaced_rows) == (State.PUBLISHED, 0, ROWS)
     assert [each.partition("@")[0] for each in deployment.published_files()] == [other.landed.uri]
     commit = merge_commit.commit_of(deployment.catalog.log(), done)
     (entry,) = merge_commit.published(commit)
@@ -117,7 +117,7 @@ def test_retracted_bytes_may_come_again(deployment: Scenario) -> None:
     assert deployment.ended(OTHER, b"the same").state is State.REJECTED
     retracted(deployment, first)
     again = deployment.ended("shop/orders/again.parquet", b"the same")
-    assert (again.state, again.duplicate_of) == (State.PUBLISHED, "")
+    assert (again.state, again.audit.duplicate_of) == (State.PUBLISHED, "")
 
 
 def test_a_lost_ledger_gets_the_request_back(deployment: Scenario) -> None:
@@ -128,7 +128,7 @@ def test_a_lost_ledger_gets_the_request_back(deployment: Scenario) -> None:
     list(rebuild(deployment.adapters))
     deployment.settle()
     again = deployment.ledger.get(done.id)
-    assert (again.state, again.change, again.replaced_rows) == (done.state, done.change, ROWS)
+    assert (again.state, again.change, again.audit.replaced_rows) == (done.state, done.change, ROWS)
 
 
 def test_rows_that_were_rewritten_are_not_guessed(deployment: Scenario) -> None:

@@ -32,7 +32,7 @@ def test_each_kind_of_file_ends_as_it_should(deployment: Scenario, file: File) -
     ended = deployment.ended(file.key(KEY), body, file.script)
     assert deployment.end(ended) == file.end
     is_good = ended.state is State.PUBLISHED
-    assert ended.rows == (ROWS if is_good else ended.rows)
+    assert ended.audit.rows == (ROWS if is_good else ended.audit.rows)
     assert deployment.published_files() == [f"s3://landing/{KEY}@v1"] * is_good
     is_silent = is_good and file is not File.WARNED
     assert len(deployment.told()) == (not is_silent and file is not File.MARKER)

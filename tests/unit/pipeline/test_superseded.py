@@ -12,9 +12,9 @@ from cli.ingestions.runs import listed
 from cli.ingestions.show import page
 from dashboard import actions_plan
 from dashboard.actions_plan import offered
-from functions.model.alert import Kind
 from functions.model.ingestion import Ingestion, State
 from functions.model.ingestion_summary import status_text
+from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, buttons

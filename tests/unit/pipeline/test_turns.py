@@ -71,7 +71,7 @@ def test_files_that_wait_are_one_message_and_one_commit(deployment: Scenario) ->
     done = known(deployment, files)
     assert [(each.state, each.attempt) for each in done] == [(State.PUBLISHED, 1)] * 4
     assert commits(deployment) == [["t"], [*_NAMES]]
-    assert [each.rows for each in done] == [ROWS] * 4
+    assert [each.audit.rows for each in done] == [ROWS] * 4
 
 
 def test_each_file_of_a_turn_has_its_verdict(deployment: Scenario) -> None:
@@ -205,7 +205,7 @@ def test_the_log_and_a_rebuilt_ledger_know_each_file_of_a_turn(deployment: Scena
     deployment.settle()
     done = [deployment.ingestion(each) for each in done]
     commit = merge_commit.commit_of(deployment.catalog.log(), done[0])
-    updated = sum(each.updated_rows for each in done if each.state is State.PUBLISHED)
+    updated = sum(each.audit.updated_rows for each in done if each.state is State.PUBLISHED)
     words = f"{3 * ROWS - updated} rows inserted, {updated} updated, 0 deleted"
     assert updated > 0
     assert commit.message == f"Publish 3 files to shop.orders: {words}"

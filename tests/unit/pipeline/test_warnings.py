@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from functions.model import steps
-from functions.model.alert import Alert, Kind
 from functions.model.ingestion import Ingestion, State
+from functions.model.messages.alert import Alert, Kind
 from functions.pipeline.verdict.decision import with_findings
 from lakegate.report import AuditReport
 from tests.fakes.examples import INGESTION, REPORT
@@ -58,7 +58,7 @@ def test_a_file_published_with_warnings_causes_one_notice(
 def test_informative_checks_are_only_in_the_report(deployment: Scenario) -> None:
     """A check of severity info causes no notice."""
     found = ended(deployment, noted)
-    assert (found.state, found.warnings) == (State.PUBLISHED, ())
+    assert (found.state, found.audit.warnings) == (State.PUBLISHED, ())
     assert told(deployment) == []
 
 
@@ -98,6 +98,6 @@ def test_no_number_of_other_findings_hides_a_warning() -> None:
     many = [replace(NOTED, id=f"noted {number}") for number in range(30)]
     found = with_findings(INGESTION, replace(REPORT, checks=(*many, WARNED, *REPORT.checks)))
     published = found.but(state=State.PUBLISHED, alerted=False)
-    assert [check["status"] for check in found.checks[:3]] == ["fail", "warn", "warn"]
-    assert [check["id"] for check in published.warnings] == [WARNED.id]
+    assert [check["status"] for check in found.audit.checks[:3]] == ["fail", "warn", "warn"]
+    assert [check["id"] for check in published.audit.warnings] == [WARNED.id]
     assert steps.needs_alert(published)

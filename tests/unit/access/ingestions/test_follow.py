@@ -34,7 +34,7 @@ def test_a_file_is_followed_from_its_upload_to_main() -> None:
 
     assert said[0] == "uploaded"
     assert said[1] == f"job running on branch {seen.ingestion.branch}"
-    assert said[-1] == f"published {seen.ingestion.rows:,} rows"
+    assert said[-1] == f"published {seen.ingestion.audit.rows:,} rows"
     assert seen.ingestion == deployment.ingestion(landed)
 
 
@@ -54,7 +54,7 @@ def test_files_are_followed_through_a_shared_run() -> None:
 
     load = "about 3 files wait or are in work"
     assert said[:2] == ["uploaded", f"waits for a shared run; next in line; {load}"]
-    assert said[-1] == f"published {seen[0].ingestion.rows:,} rows with 2 other files"
+    assert said[-1] == f"published {seen[0].ingestion.audit.rows:,} rows with 2 other files"
     (run,) = deployment.jobs.runs()
     assert [item.ingestion.job_run for item in seen] == 3 * [run.id]
 
@@ -107,7 +107,10 @@ def test_a_timeout_names_the_file_and_its_state(lost: bool, state: str) -> None:
         (TrackedIngestion(QUEUED), "waits for a shared run"),
         (TrackedIngestion(SUBMITTED, RunState.SUCCESS), f"job ended on branch {SUBMITTED.branch}"),
         (TrackedIngestion(PUBLISHED), "published 1,842 rows, 1 warning"),
-        (TrackedIngestion(replace(PUBLISHED, checks=())), "published 1,842 rows"),
+        (
+            TrackedIngestion(replace(PUBLISHED, audit=replace(PUBLISHED.audit, checks=()))),
+            "published 1,842 rows",
+        ),
         (TrackedIngestion(REJECTED), "rejected, 1 of 3 checks failed"),
         (TrackedIngestion(ERRORED), "errored, no contract claims the key"),
     ],

@@ -39,7 +39,7 @@ def test_files_of_the_last_day_are_counted_by_table_and_state() -> None:
         (("table", ""), ("state", "errored")): 1,
         (("table", ""), ("state", "ignored")): 1,
     }
-    assert found["rows_published"] == {(TABLE,): 2 * PUBLISHED.rows}
+    assert found["rows_published"] == {(TABLE,): 2 * PUBLISHED.audit.rows}
 
 
 def test_a_batch_counts_for_each_of_its_tables() -> None:

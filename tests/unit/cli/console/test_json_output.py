@@ -14,23 +14,28 @@ def test_a_document_has_the_ledgers_values_in_any_state(ingestion: Ingestion) ->
     """Documented keys have unchanged values: the full id, the unescaped key, hashes and times."""
     text = json_output.text(json_output.of_ingestion(ingestion))
     document, landed, reason = json.loads(text), ingestion.landed, ingestion.reason
-    same = ("id", "table", "rows", "attempt", "branch", "base_hash", "audited_hash", "merge_hash")
+    same = ("id", "table", "attempt", "branch", "base_hash", "audited_hash", "merge_hash")
 
     assert "März" in text
     assert {name: document[name] for name in same} == {n: getattr(ingestion, n) for n in same}
+    assert document["rows"] == ingestion.audit.rows
     place = (document["bucket"], document["key"], document["version"])
     assert place == (landed.bucket, landed.key, landed.version)
     assert document["state"] == ingestion.state.value
     assert document["times"] == dict(ingestion.times)
     assert document["reason"] == (asdict(reason) if reason else None)
     assert document["is_shared"] is ingestion.is_shared
-    assert document["checks"] == list(ingestion.checks)
-    assert document["check_counts"] == ingestion.check_counts
+    assert document["checks"] == list(ingestion.audit.checks)
+    assert document["check_counts"] == ingestion.audit.check_counts
 
 
 def test_a_document_says_whose_bytes_and_rows_it_repeats_or_replaces() -> None:
     """A duplicate names its original, a new version those it replaced; else null."""
-    again = replace(PUBLISHED, duplicate_of="e" * 32, replaced=("f" * 32,), replaced_rows=7)
+    again = replace(
+        PUBLISHED,
+        audit=replace(PUBLISHED.audit, duplicate_of="e" * 32, replaced_rows=7),
+        replaced=("f" * 32,),
+    )
     document = json.loads(json_output.text(json_output.of_ingestion(again)))
     assert document["duplicate_of"] == "e" * 32
     assert (document["replaced"], document["replaced_rows"]) == (["f" * 32], 7)

@@ -65,7 +65,9 @@ def test_what_became_of_the_columns_is_shown() -> None:
 def test_a_wrong_file_is_one_sentence() -> None:
     """Columns that the reason names are not repeated check by check, nor by `contract test`."""
     kept = tuple(map(asdict, WRONG_FILE.checks))
-    wrong = replace(INGESTION, reason=WRONG_FILE.reason, checks=kept)
+    wrong = replace(
+        INGESTION, reason=WRONG_FILE.reason, audit=replace(INGESTION.audit, checks=kept)
+    )
     for text in (shown(page(wrong, WRONG_FILE)), shown(local_test.page(WRONG_FILE))):
         assert WRONG.sentence in text
         assert text.count("carrier") == 1

@@ -45,7 +45,9 @@ def remarks(ingestion: Ingestion, report: AuditReport | None = None) -> str:
 def test_what_is_remarkable_about_a_published_file_is_said() -> None:
     """Warnings, rows in quarantine and a likely duplicate are named after the wait."""
     report = replace(REPORT, rows_rejected=1200)
-    said = remarks(replace(PUBLISHED, duplicate_of="d" * 32), report)
+    said = remarks(
+        replace(PUBLISHED, audit=replace(PUBLISHED.audit, duplicate_of="d" * 32)), report
+    )
     assert "März.csv: warning, few_late: 7 rows" in said
     assert "März.csv: 1,200 rows are in quarantine" in said
     assert "März.csv: likely a duplicate: dddddddddddd brought the same before" in said
@@ -54,7 +56,7 @@ def test_what_is_remarkable_about_a_published_file_is_said() -> None:
 
 def test_an_unremarkable_file_is_not_remarked() -> None:
     """A file without warnings needs no further line, and a rejected one has its reason only."""
-    assert remarks(replace(PUBLISHED, checks=())) == ""
+    assert remarks(replace(PUBLISHED, audit=replace(PUBLISHED.audit, checks=()))) == ""
     assert remarks(REJECTED).splitlines()[0].endswith("1 of 3 checks failed: total.range")
 
 

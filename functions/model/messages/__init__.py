@@ -1,0 +1,1 @@
+"""What is told of an ingestion: to the owners of its table, and to its consumers."""
