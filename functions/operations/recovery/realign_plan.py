@@ -202,8 +202,8 @@ def _of_lost(ingestion: Ingestion, facts: Facts) -> Decision:
         return Decision(ingestion, (Kind.PUBLISH_AGAIN,), branches=tuple(shared))
     message = (
         f"main lost commit {ingestion.merge_hash}, which published its {ingestion.audit.rows:,} "
-        "rows, when the catalog was restored, and its landed object is gone: upload the file again; "
-        f"{ingestion.report_key} in the lake bucket names the data files that have its rows"
+        "rows, when the catalog was restored, and its landed object is gone: upload the file "
+        f"again; {ingestion.report_key} in the lake bucket names the data files that have its rows"
     )
     return Decision(ingestion, (Kind.LOST,), message)
 
