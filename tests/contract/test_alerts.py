@@ -11,6 +11,7 @@ import requests
 from slack_sdk import WebClient
 
 from functions.adapters.sqs import QueuedAlert
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Alert, Kind
 from functions.notifications.alert_text import alert, recovered, unreadable_event, without_buttons
@@ -120,7 +121,7 @@ def title(name: str) -> str:
 
 def settled(name: str, attempt: int = 2) -> Alert:
     """Return the notice of a file that was replayed and then published."""
-    return recovered(ingestion(name, attempt, state=State.PUBLISHED, rows=842))
+    return recovered(ingestion(name, attempt, state=State.PUBLISHED, audit=AuditOutcome(rows=842)))
 
 
 @pytest.mark.parametrize(("channel", "seen"), [("#orders", "#orders"), ("", DEFAULT)])

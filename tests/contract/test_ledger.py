@@ -43,9 +43,11 @@ def test_an_unknown_ingestion_is_none(ledger: AnyLedger) -> None:
 
 def test_the_first_save_begins_an_ingestion(ledger: AnyLedger) -> None:
     """An ingestion without a revision is added, by one of several processes."""
-    assert ledger.save(ingestion(rows=1)) == ingestion(rows=1, revision=1)
+    assert ledger.save(ingestion(audit=AuditOutcome(rows=1))) == ingestion(
+        audit=AuditOutcome(rows=1), revision=1
+    )
     with pytest.raises(Transient, match="LEDGER_MOVED"):
-        ledger.save(ingestion(rows=2))
+        ledger.save(ingestion(audit=AuditOutcome(rows=2)))
     assert ledger.save_all([ingestion(2), ingestion(3)]) == [
         ingestion(2, revision=1),
         ingestion(3, revision=1),
@@ -281,9 +283,17 @@ def test_the_known_are_distinguished_from_the_unknown(ledger: AnyLedger) -> None
         ({"state": State.PUBLISHED, "branch": "b"}, True),
         ({"state": State.PUBLISHED, "cleaned": True}, True),
         ({"state": State.PUBLISHED, "cleaned": True, "announced": True}, False),
-        ({"state": State.PUBLISHED, "duplicate_of": "1", "announced": True}, True),
         (
-            {"state": State.PUBLISHED, "duplicate_of": "1", "announced": True, "alerted": True},
+            {"state": State.PUBLISHED, "audit": AuditOutcome(duplicate_of="1"), "announced": True},
+            True,
+        ),
+        (
+            {
+                "state": State.PUBLISHED,
+                "audit": AuditOutcome(duplicate_of="1"),
+                "announced": True,
+                "alerted": True,
+            },
             False,
         ),
         ({"state": State.REJECTED}, True),
@@ -410,7 +420,7 @@ def test_a_batch_is_listed_with_its_tables(ledger: AnyLedger) -> None:
         BatchFile(f"{number}.csv", "v", "e", 1, table, "", "", rows=rows)
         for number, (table, rows) in enumerate(tables)
     )
-    ledger.begin(ingestion(table="batch", parts=parts, rows=12))
+    ledger.begin(ingestion(table="batch", parts=parts, audit=AuditOutcome(rows=12)))
     (found,) = ledger.landed("2026-03-01", "2026-03-02")
     assert found.tables == ("a.b", "c.d")
     assert [found.rows_for(table) for table in found.tables] == [8, 4]
@@ -480,7 +490,7 @@ def test_all_are_all(ledger: AnyLedger) -> None:
     """Every ingestion is listed, on however many pages."""
     checks = ({"message": "x" * 20_000},)
     for number in range(60):
-        ledger.begin(ingestion(number, checks=checks))
+        ledger.begin(ingestion(number, audit=AuditOutcome(checks=checks)))
     assert sorted(ids(ledger.all())) == list(range(60))
     assert sorted(ids(ledger.in_state(State.LANDED))) == list(range(60))
     assert ids(ledger.unfinished("2026-03-02")) == list(range(60))

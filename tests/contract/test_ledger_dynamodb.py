@@ -13,6 +13,7 @@ from moto import mock_aws
 from functions.adapters.ledger.items import SCHEMA, to_item
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.ledger.notes import Moved
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import State
 from lakegate.errors import Transient
@@ -123,7 +124,10 @@ def test_a_member_is_read_as_it_was_saved(ledger: Ledger, group: tuple[str, ...]
         {"report_key": "reports/a.b/" + begun.id + "/1.json"},
         {"report_key": ""},
         {"report_key": "another", "attempt": 2},
-        {"times": odd, "checks": ({**told, "columns": []}, {**told, "columns": ["x"]})},
+        {
+            "times": odd,
+            "audit": AuditOutcome(checks=({**told, "columns": []}, {**told, "columns": ["x"]})),
+        },
         {"branch": "a", "audited_hash": "b", "merge_hash": "c", "terms": ContractTerms("a.b")},
     ):
         begun = ledger.save(begun.but(group=group, **changes))

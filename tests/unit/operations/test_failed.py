@@ -418,7 +418,8 @@ def test_a_replay_begins_with_nothing_of_the_attempt_before(
 ) -> None:
     """A replay resets the limit of attempts, the group and what the last attempt replaced."""
     before = deployment.ingestion(landed)
-    held = before.but(group=(before.id, "other"), replaced=("other",), replaced_rows=3)
+    outcome = replace(before.audit, replaced_rows=3)
+    held = before.but(group=(before.id, "other"), replaced=("other",), audit=outcome)
     deployment.ledger.save(held)
     now = deployment.replay(landed).ingestion
     assert (now.group, now.replaced, now.audit.replaced_rows) == ((), (), 0)

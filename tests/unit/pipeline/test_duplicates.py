@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from functions.model import merge_commit
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.messages.alert import Kind
@@ -193,7 +194,7 @@ def test_a_later_file_counts_once_it_passed(state: State) -> None:
         ingestion("a", EARLY, state=State.ERRORED),
         ingestion("a", EARLY, state=State.IGNORED),
         ingestion("c", LATE, state=State.SUBMITTED),
-        ingestion("c", LATE, duplicate_of="b"),
+        ingestion("c", LATE, audit=AuditOutcome(duplicate_of="b")),
     ],
     ids=[
         *("itself", "another table", "rejected", "errored", "ignored"),

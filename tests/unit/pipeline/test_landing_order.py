@@ -326,5 +326,5 @@ def test_a_rebuilt_ledger_knows_it(deployment: Scenario) -> None:
     done = deployment.ended()
     deployment.ledger.lose(done.id)
     (again,) = rebuild(deployment.adapters)
-    names = ("state", "rows", "replaced_rows", "updated_rows", "terms", "merge_hash")
+    names = ("state", "audit", "terms", "merge_hash")
     assert [getattr(again, name) for name in names] == [getattr(done, name) for name in names]

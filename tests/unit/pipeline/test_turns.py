@@ -213,5 +213,5 @@ def test_the_log_and_a_rebuilt_ledger_know_each_file_of_a_turn(deployment: Scena
     assert (found.problems, found.remarks) == ((), ())
     deployment.ledger.lose(done[3].id)
     (again,) = rebuild(deployment.adapters)
-    names = ("id", "state", "rows", "replaced_rows", "updated_rows", "terms", "merge_hash")
+    names = ("id", "state", "audit", "terms", "merge_hash")
     assert [getattr(again, name) for name in names] == [getattr(done[3], name) for name in names]
