@@ -386,12 +386,9 @@ def test_landed_objects_are_listed_in_brief(ledger: AnyLedger) -> None:
         ledger.begin(
             ingestion(day * 100 + hour, landed=landed, terms=ContractTerms("a.b", channel="#c"))
         )
-    ended = replace(
-        ledger.get(ingestion(212).id),
-        audit=replace(ledger.get(ingestion(212).id).audit, rows=7),
-        branch="b",
-        decisions=Decisions(discarded=True),
-    )
+    begun = ledger.get(ingestion(212).id)
+    outcome, decisions = replace(begun.audit, rows=7), Decisions(discarded=True)
+    ended = replace(begun, audit=outcome, branch="b", decisions=decisions)
     reason, at = Reason("CHECKS_FAILED", "3 of 4"), "2026-03-02T12:01:00.000+00:00"
     ledger.save(ended.step("rejected", at, state=State.REJECTED, reason=reason))
     found = list(ledger.landed("2026-03-02T00:00:00.000+00:00", "2026-03-04T13:00:00.000+00:00"))
@@ -431,12 +428,7 @@ def test_open_failures_are_listed(ledger: AnyLedger) -> None:
     states = [State.ERRORED, State.REJECTED, State.ERRORED, State.PUBLISHED, State.REJECTED]
     for number, state in enumerate([*states, State.REJECTED]):
         ledger.begin(ingestion(number, state=state))
-    ledger.save(
-        replace(
-            ledger.get(ingestion(1).id),
-            decisions=Decisions(discarded=True),
-        )
-    )
+    ledger.save(ledger.get(ingestion(1).id).but(decisions=Decisions(discarded=True)))
     ledger.save(replace(ledger.get(ingestion(5).id), superseded_by=ingestion(3).id))
     found = list(ledger.open_failures())
     assert found == [IngestionSummary.of(ledger.get(ingestion(number).id)) for number in (0, 2, 4)]

@@ -40,10 +40,7 @@ def test_each_ingestion_is_counted_once() -> None:
 def test_a_settled_failure_counts_as_what_became_of_it() -> None:
     """A discarded or superseded file is an outcome of its own."""
     failed = brief(State.REJECTED)
-    settled = [
-        replace(failed, discarded=True),
-        replace(failed, superseded_by="b"),
-    ]
+    settled = [replace(failed, discarded=True), replace(failed, superseded_by="b")]
     told = overview([failed, *settled], Window.WEEK)
     assert told.outcomes == {
         Outcome.REJECTED: 1,

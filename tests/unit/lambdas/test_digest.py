@@ -60,10 +60,7 @@ def test_it_counts_files_rows_and_causes() -> None:
 def test_it_says_what_was_decided() -> None:
     """Discarded, superseded and approved files are counted as such."""
     approved = replace(PUBLISHED, approved_by="Ada")
-    settled = [
-        replace(FAILED, discarded=True),
-        replace(FAILED, superseded_by="b" * 32),
-    ]
+    settled = [replace(FAILED, discarded=True), replace(FAILED, superseded_by="b" * 32)]
     text = said([PUBLISHED, approved, FAILED, *settled], [])
     assert "2 published (1 approved), 1 rejected, 1 discarded, 1 superseded." in text
 

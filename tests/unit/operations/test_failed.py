@@ -180,7 +180,7 @@ def test_an_approval_covers_what_was_seen(
     deployment.settle()
     now = deployment.ingestion(landed)
     assert (now.state, now.attempt) == (state, 2)
-    assert (now.decisions.approved_by) == by
+    assert now.decisions.approved_by == by
 
 
 def moved_table(deployment: Scenario) -> None:
