@@ -3,10 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
+from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit, NotOnMain
 from functions.model.ingestion import Ingestion, landing
 from lakegate.batch import BatchFile
@@ -79,6 +80,15 @@ class Published:
         if not self.kind:
             return None
         return Change(table, self.statement, self.token, self.asked_by, self.asked_because)
+
+    def counted(self, audit: AuditOutcome) -> AuditOutcome:
+        """Return an audit's outcome with the numbers of rows that the commit names."""
+        return replace(
+            audit,
+            rows=self.rows,
+            replaced_rows=self.replaced_rows,
+            updated_rows=self.updated_rows,
+        )
 
 
 def message(members: Sequence[Ingestion]) -> str:

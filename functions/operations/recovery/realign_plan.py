@@ -310,12 +310,7 @@ def _adopted(now: Ingestion, at: str, commit: Commit, one: Published) -> Ingesti
         report_key=one.report,
         job_run=one.job_run,
         audited_hash=one.audited_hash,
-        audit=replace(
-            now.audit,
-            rows=one.rows,
-            replaced_rows=one.replaced_rows,
-            updated_rows=one.updated_rows,
-        ),
+        audit=one.counted(now.audit),
         replaced=one.replaced,
         parts=one.parts,
         group=(),

@@ -146,13 +146,7 @@ def published(
         "published",
         at,
         audited_hash=one.audited_hash,
-        audit=replace(
-            audited.audit,
-            rows=one.rows,
-            duplicate_of=one.duplicate_of,
-            replaced_rows=one.replaced_rows,
-            updated_rows=one.updated_rows,
-        ),
+        audit=replace(one.counted(audited.audit), duplicate_of=one.duplicate_of),
         replaced=one.replaced,
     )
 
