@@ -20,10 +20,11 @@ from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
 from lakegate.errors import Permanent
-from lakegate.report import CheckResult, Status, Verdict
+from lakegate.report import CheckResult, DataFile, Status, Verdict
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.groups import group_sql
 from spark_jobs.groups.group_commit import Entered, Group, GroupTable, Passed, spec_like
 from spark_jobs.lake.storage import Storage
@@ -100,6 +101,10 @@ class _Held:
             self.room.take(each.table)
             self.rows.append(each)
         return []
+
+    def keep(self, rows: Unparseable) -> tuple[DataFile, ...]:
+        """Keep none: a file with such rows is ingested alone."""
+        return ()
 
 
 def write_together(

@@ -20,7 +20,8 @@ from spark_jobs.spark import iceberg
 from spark_jobs.spark.session import CATALOG, require_rest_catalog
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.write.append import Opened, open_table
-from spark_jobs.write.report import report, with_results
+from spark_jobs.write.history_files import with_results
+from spark_jobs.write.report import report
 
 _THREADS = 8
 

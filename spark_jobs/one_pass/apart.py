@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from lakegate.report import DataFile
 from spark_jobs.audit import tier_scan
 from spark_jobs.audit.arrow.tier_arrow import Divided
 from spark_jobs.audit.bad_cells import MOST_NAMED
@@ -35,15 +36,17 @@ class Apart:
     """The rows of a part of a file that stay out of its table.
 
     `broken` are those that a check quarantines, `texts` the unparseable ones, each as it stands in
-    the file; with their order among the part's `rows` in `PLACE`. `first` are a few of the
-    unparseable ones by their places in the part of a text, which has so many `units`, lines or
-    items. Of the columns in `present` some row, good or bad, has a value; keys in it that are no
-    columns are in some row.
+    the file; with their order among the part's `rows` in `PLACE`. `bad` is the number of the
+    unparseable ones, which may be in the files `kept` instead of `texts`. `first` are a few of them
+    by their places in the part of a text, which has so many `units`, lines or items. Of the columns
+    in `present` some row, good or bad, has a value; keys in it that are no columns are in some row.
     """
 
     rows: int = 0
     broken: list[pa.Table] = field(default_factory=list)
+    bad: int = 0
     texts: Unparseable = field(default_factory=list)
+    kept: tuple[DataFile, ...] = ()
     first: dict[int, str] = field(default_factory=dict)
     present: frozenset[str] = frozenset()
     units: int = 0
@@ -63,6 +66,7 @@ class Apart:
             places = pa.array(block.ranks + self.rows)
             self.texts.append(pa.table({LINE: block.bad, PLACE: places}))
         self.rows += len(block.good) + len(block.bad)
+        self.bad += len(block.bad)
         self.first |= {self.units + at: text for at, text in first.items()}
         self.present |= block.present
         self.units += block.units
@@ -72,7 +76,9 @@ class Apart:
         return Apart(
             self.rows + after.rows,
             self.broken + [_moved(each, self.rows) for each in after.broken],
+            self.bad + after.bad,
             self.texts + [_moved(each, self.rows) for each in after.texts],
+            self.kept + after.kept,
             {**self.first, **moved},
             self.present | after.present,
             self.units + after.units,
@@ -100,16 +106,9 @@ class RowsApart:
     part: Apart
     read: TextRows | None = None
 
-    @property
-    def unparseable(self) -> Unparseable | None:
-        """Return the rows if they are out for no other reason; None if a check may be another."""
-        return None if any(check.quarantine for check in self.contract.checks) else self.part.texts
-
     def source(self, spark: SparkSession) -> Source:
-        """Return these rows as if a file had no others, but not if all are `unparseable`."""
-        found = []
-        if self.unparseable is None:
-            found = [*self._broken(spark), *self._strictly_read(spark)]
+        """Return these rows as if a file had no others, without those that files keep."""
+        found = [*self._broken(spark), *self._strictly_read(spark)]
         rows = reduce(DataFrame.unionByName, found).coalesce(1) if found else spark.range(0)
         rows = rows.sortWithinPartitions(PLACE) if len(found) > 1 else rows
         return Source(rows, (), None, unreadable=self._unreadable(spark))
@@ -119,7 +118,7 @@ class RowsApart:
 
         They also count unparseable rows, by the cells that Spark can read; Arrow counts all others.
         """
-        if self.unparseable is not None or not self.part.texts:
+        if not self.part.texts:
             return {}
         checks = [check for check in self.contract.checks if check.quarantine]
         (found,) = rows.agg(*tier_scan.aggregates(checks, self.contract)).collect()
@@ -138,7 +137,7 @@ class RowsApart:
 
     def _unreadable(self, spark: SparkSession) -> Unreadable | None:
         """Return the first unparseable rows, whose cells Spark's strict reader names."""
-        if not (self.part.texts and self.read):
+        if not (self.part.bad and self.read):
             return None
         read, first = self.read, dict(islice(self.part.first.items(), MOST_NAMED))
         rows = pa.table({LINE: list(first.values()), PLACE: list(first)})

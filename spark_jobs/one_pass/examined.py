@@ -12,11 +12,12 @@ import pyarrow as pa
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.provenance import Origin
 from lakegate.errors import Permanent
+from lakegate.report import DataFile
 from spark_jobs.audit.arrow import tier_arrow
 from spark_jobs.audit.arrow.tier_arrow import Divided, Pass
 from spark_jobs.audit.keys.arrow_keys import Hashes
 from spark_jobs.audit.run import Measured, RowCounts
-from spark_jobs.files.arrow.text import TextRows
+from spark_jobs.files.arrow.text import TextRows, Unparseable
 from spark_jobs.one_pass.apart import Apart, Numbers, RowsApart
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import Rows
@@ -31,6 +32,9 @@ class Sink(Protocol):
 
     def write(self, rows: Iterable[Rows]) -> list[Written]:
         """Take rows; return data files."""
+
+    def keep(self, rows: Unparseable) -> tuple[DataFile, ...]:
+        """Take unparseable rows; return the files that have them, if any are to be kept."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Examined:
     @property
     def rows(self) -> RowCounts:
         """Return the file's row counts."""
-        bad = sum(map(len, self.apart.part.texts))
+        bad = self.apart.part.bad
         apart = bad + self.found.quarantined
         return RowCounts(self.found.rows + apart, bad, apart)
 
@@ -102,7 +106,7 @@ def part_of(
             yield _measured_rows(divided, numbers + 1, contract)
 
     written = _written(files, rows())
-    return Part(reduce(add, passes), written, apart)
+    return Part(reduce(add, passes), written, _kept(files, apart, contract))
 
 
 def _written(files: Sink | None, rows: Iterable[Rows]) -> tuple[Written, ...]:
@@ -111,6 +115,17 @@ def _written(files: Sink | None, rows: Iterable[Rows]) -> tuple[Written, ...]:
         return tuple(files.write(rows))
     deque(rows, maxlen=0)
     return ()
+
+
+def _kept(files: Sink | None, apart: Apart, contract: Contract) -> Apart:
+    """Return the rows without their texts, if these need not be read again: the files keep them.
+
+    Checks that quarantine rows also count unparseable ones, by the cells that Spark can read.
+    """
+    if any(check.quarantine for check in contract.checks):
+        return apart
+    kept = files.keep(apart.texts) if files and apart.texts else ()
+    return replace(apart, texts=[], kept=kept)
 
 
 def _measured_rows(divided: Divided, numbers: Numbers, contract: Contract) -> Rows:
@@ -138,7 +153,6 @@ def together(
     found = reduce(add, (each.found for each in parts))
     found = found if keys is None else replace(found, hashes=keys)
     apart = RowsApart(contract, reduce(add, (each.apart for each in parts)), read)
-    if apart.unparseable is None:
-        apart.part.require_at_most(_MOST_APART)
+    apart.part.require_at_most(_MOST_APART)
     files = tuple(file for each in parts for file in each.files)
     return Examined(found, tier_arrow.measures(found, contract), files, apart)

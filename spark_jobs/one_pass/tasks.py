@@ -28,6 +28,7 @@ from spark_jobs.one_pass.examined import Examined, Part, Sink, together
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.write.files import DataFiles
 from spark_jobs.write.layout import Layout
+from spark_jobs.write.quarantine import Quarantine
 
 _MOST_APART = 16 << 20  # bytes of rows that stay out of the table, which a task returns
 _BITS = 5  # of a hash, by which it has its bucket: so a task has a 32nd of all
@@ -39,23 +40,31 @@ _Found: TypeAlias = Part | MustRewrite | LakegateError
 
 @dataclass(frozen=True)
 class TaskFiles:
-    """What a task needs to make the data files of a run; without a layout it makes none."""
+    """What a task needs to make the files of a run; without a layout it makes none.
+
+    It keeps unparseable rows if it knows when the run has `started_at`.
+    """
 
     spec: JobSpec
     contract: Contract
-    layout: Layout | None
+    layout: Layout | None = None
+    started_at: str = ""
 
     @classmethod
     def like(cls, files: Sink | None, spec: JobSpec, contract: Contract) -> "TaskFiles":
         """Return what makes the same files as `files`."""
-        return cls(spec, contract, files.layout if isinstance(files, DataFiles) else None)
+        if not isinstance(files, DataFiles):
+            return cls(spec, contract)
+        quarantine = files.quarantine
+        return cls(spec, contract, files.layout, quarantine.started_at if quarantine else "")
 
     def open(self) -> tuple[Storage, DataFiles | None]:
-        """Return the buckets of the run, and its data files."""
+        """Return the buckets of the run, and its files."""
         storage = Storage.of_objects(self.spec)
         if self.layout is None:
             return storage, None
-        return storage, DataFiles(storage, self.layout, self.contract, self.spec)
+        quarantine = Quarantine(storage, self.started_at) if self.started_at else None
+        return storage, DataFiles(storage, self.layout, self.contract, self.spec, quarantine)
 
 
 def spread(

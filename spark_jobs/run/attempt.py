@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -21,7 +20,8 @@ from spark_jobs.run.ingest import ingest, ingest_batch
 from spark_jobs.run.reaudit import reaudit
 from spark_jobs.spark.session import CATALOG, OpenSession, require_rest_catalog
 from spark_jobs.spark.unforeseen import explained
-from spark_jobs.write.report import errored, with_results, write_quarantine
+from spark_jobs.write.history_files import with_results
+from spark_jobs.write.report import errored
 
 # Seconds to wait for a new key to reach Nessie's servers, and between two requests.
 _LONGEST_WAIT, _PAUSE = 600.0, 5.0
@@ -76,7 +76,7 @@ def _session(spec: JobSpec, token: str, open_session: OpenSession) -> SparkSessi
 def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
     if spec.parts:
         return ingest_batch(spec, storage, spark, branch)
-    return ingest(spec, held(storage), spark, branch, partial(write_quarantine, storage))
+    return ingest(spec, held(storage), spark, branch, storage)
 
 
 def _with_results(storage: Storage, report: AuditReport) -> AuditReport:

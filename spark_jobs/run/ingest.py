@@ -1,12 +1,12 @@
 """Run an ingestion: open the landed object, append it, audit it and return the report."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from lakegate.batch import together
 from lakegate.change import Effect
@@ -20,7 +20,6 @@ from spark_jobs.audit.places import FindPlaces, searched
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
 from spark_jobs.files.arrow.parquet import Damaged, MustRewrite
-from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.files.columnar.parquet import Engine
 from spark_jobs.files.open import Source, open_file
 from spark_jobs.files.source import Bytes
@@ -39,7 +38,8 @@ from spark_jobs.write.append import Opened, Target, append_counted, open_table, 
 from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.files import DataFiles, Lake
 from spark_jobs.write.layout import Layout, layout_of
-from spark_jobs.write.report import errored, report, write_quarantine
+from spark_jobs.write.quarantine import Quarantine
+from spark_jobs.write.report import errored, report
 
 
 class LandedFile(Bytes, Lake, Protocol):
@@ -55,16 +55,13 @@ class LandedFile(Bytes, Lake, Protocol):
         """Return the measures of the table's published runs."""
 
 
-WriteQuarantine = Callable[[DataFrame | Unparseable, str, Any], tuple[DataFile, ...]]
-
-
 @dataclass(frozen=True)
 class _Appended:
     """The rows of a file on its branch, and all that the audit needs.
 
     `known` are the measures so far, by check id. `source` is the opened file if Spark read it, else
-    its rows that are not on the branch; these are `unparseable` if they cannot be out for another
-    reason. `effect` is that of overwriting partitions. `find_places` finds rows in the landed file.
+    its rows that are not on the branch. `effect` is that of overwriting partitions. `find_places`
+    finds rows in the landed file. `kept` are the files with rows that Arrow has quarantined.
     """
 
     table: Opened
@@ -74,7 +71,7 @@ class _Appended:
     source: Source
     find_places: FindPlaces
     effect: Effect | None = None
-    unparseable: Unparseable | None = None
+    kept: tuple[DataFile, ...] = ()
 
 
 def ingest(
@@ -82,29 +79,29 @@ def ingest(
     storage: LandedFile,
     spark: SparkSession,
     branch: Target,
-    write_quarantine: WriteQuarantine | None = None,
+    lake: Storage | None = None,
 ) -> AuditReport:
     """Append one landed object to its branch, and audit it there.
 
-    Arrow reads and writes the files that it reads as Spark does; Spark does the others.
-    `write_quarantine` gets the rows to quarantine, the start of the run, and the table. Without it
-    these rows are not written. Raises Permanent when the file cannot be read or appended, Transient
-    when a retry may help.
+    Arrow reads and writes the files that it reads as Spark does; Spark does the others. `lake` gets
+    the rows to quarantine; without it these rows are not written. Raises Permanent when the file
+    cannot be read or appended, Transient when a retry may help.
     """
     meter, engine, contract = Meter(spark), Engine(spark), storage.contract()
     stall_guard = cancel_when_stalled(spark, spec.limits.longest_stall)
-    ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, engine)
+    quarantine = Quarantine(lake, meter.started_at) if lake else None
+    ingestion = _Ingestion(spec, storage, spark, branch, contract, meter, engine, quarantine)
     with explained("the file cannot be ingested", contract), stall_guard:
         try:
             appended = ingestion.by_arrow()
         except MustRewrite as why:
             engine.notes["write"] = f"written by Spark: {why}"
             with storage.pinned() as path:
-                found = ingestion.by_spark(path, write_quarantine)
+                found = ingestion.by_spark(path)
             if isinstance(why, Damaged):  # and Spark has overlooked it
                 raise Permanent("CORRUPT_FILE", f"the Parquet file is damaged: {why}") from why
             return found
-        return ingestion.audited(appended, write_quarantine)
+        return ingestion.audited(appended)
 
 
 @dataclass(frozen=True)
@@ -118,6 +115,7 @@ class _Ingestion:
     contract: Contract
     meter: Meter
     engine: Engine
+    quarantine: Quarantine | None = None
 
     def by_arrow(self) -> _Appended:
         """Read, measure and write the file with Arrow. Raises MustRewrite."""
@@ -147,7 +145,7 @@ class _Ingestion:
         measured = {**found.measured, **found.apart.measured(source.rows, found.rows.read)}
         places = counted(found, where) or searched(partial(self._opened, known), contract)
         of_rows = (found.rows, measured, source, places)
-        return _Appended(table, run, *of_rows, effect, found.apart.unparseable)
+        return _Appended(table, run, *of_rows, effect, found.apart.part.kept)
 
     @contextmanager
     def _opened(self, contract: Contract) -> Iterator[Source]:
@@ -157,7 +155,8 @@ class _Ingestion:
 
     def _examined(self, file: Prepared, where: Layout) -> Examined:
         try:
-            found = file.examined(DataFiles.of(self.storage, where, file.contract, self.spec))
+            of = self.storage, where, file.contract, self.spec, self.quarantine
+            found = file.examined(DataFiles.of(*of))
             if found.rows.bad and self.spec.null_unreadable:
                 raise MustRewrite("its unparseable cells are to become null")
             require_all(found, found.files)
@@ -172,7 +171,7 @@ class _Ingestion:
         of = self.spark, self.spec, self.branch.token, contract
         return Run(*of, table.table, tuple(files), audited_hash, table.main_at)
 
-    def by_spark(self, path: str, write_quarantine: WriteQuarantine | None) -> AuditReport:
+    def by_spark(self, path: str) -> AuditReport:
         """Have Spark append the rows of the file at `path`, and return the report."""
         spec, spark, read = self.spec, self.spark, self.engine.read
         with self.meter.step("open"):
@@ -193,7 +192,7 @@ class _Ingestion:
             effect = self._effect(before, run)
         places = searched(lambda: nullcontext(source), contract)
         appended = _Appended(table, run, rows, known, source, places, effect)
-        return self.audited(appended, write_quarantine)
+        return self.audited(appended)
 
     def _rows_before(self, table: Opened, contract: Contract) -> int:
         """Return the rows of a table whose partitions are to be overwritten."""
@@ -208,14 +207,11 @@ class _Ingestion:
         after = replacing.row_count(self.spark, run.contract)
         return replacing.overwritten(before, after, run.written)
 
-    def audited(
-        self, appended: _Appended, write_quarantine: WriteQuarantine | None = None
-    ) -> AuditReport:
+    def audited(self, appended: _Appended) -> AuditReport:
         """Answer the checks that are still open, and return the report."""
         run, rows, source, meter = appended.run, appended.rows, appended.source, self.meter
         with meter.step("quarantine"):
-            write = write_quarantine if rows.quarantined else None
-            records = _quarantined(appended, write, meter) if write else ()
+            records = _quarantined(appended, self.quarantine) if self.quarantine else ()
         with meter.step("audit"):
             results = tiers.audit(run, rows, appended.known, self.storage.baselines)
         with meter.step("samples"):
@@ -251,13 +247,12 @@ class _Ingestion:
         return {"audited_hash": audited_hash, **merged}
 
 
-def _quarantined(appended: _Appended, write: WriteQuarantine, meter: Meter) -> tuple[DataFile, ...]:
+def _quarantined(appended: _Appended, to: Quarantine) -> tuple[DataFile, ...]:
     """Write the quarantined rows; return the files, which must hold all of them."""
-    run, rows = appended.run, appended.rows
-    out: DataFrame | Unparseable | None = appended.unparseable
-    if out is None:
+    run, rows, files = appended.run, appended.rows, appended.kept
+    if rows.quarantined and not files:
         out = append.quarantined_rows(appended.source.rows, run.contract, nulled=rows.nulled)
-    files = write(out, meter.started_at, run.table)
+        files = to.write(out, run.table)
     held = sum(file.rows for file in files)
     if held != rows.quarantined:
         message = f"{rows.quarantined:,} rows were quarantined, but the files hold {held:,}"
@@ -305,6 +300,6 @@ def ingest_batch(
 def _ingest_part(own: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
     try:
         session = another_session(spark, own.spec, branch.token)
-        return ingest(own.spec, own, session, branch, partial(write_quarantine, own))
+        return ingest(own.spec, own, session, branch, own)
     except Permanent as error:
         return errored(own.spec, error)

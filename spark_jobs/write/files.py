@@ -18,8 +18,10 @@ import pyarrow.parquet as pq
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.jobspec import JobSpec
+from lakegate.report import DataFile
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.places import places
+from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.files.arrow.values import FLOATING, ColumnStatistics, is_plain, statistics
 from spark_jobs.write.description import Written, column_sizes, split_offsets
@@ -27,6 +29,7 @@ from spark_jobs.write.layout import CODECS, Layout
 from spark_jobs.write.origins import with_origins
 from spark_jobs.write.partitions import arranged
 from spark_jobs.write.provenance import values_of
+from spark_jobs.write.quarantine import Quarantine
 
 _MOST_HELD = 64 << 20  # bytes of the rows that become a row group
 _ARRANGED = 256 << 20  # bytes of rows that are divided by partitions and sorted at once
@@ -57,22 +60,40 @@ class Lake(Protocol):
 
 @dataclass(frozen=True)
 class DataFiles:
-    """The data files that a run writes of a contract's rows, in the layout of their table."""
+    """The data files that a run writes of a contract's rows, in the layout of their table.
+
+    Unparseable rows are in files for `quarantine`; without it nobody keeps them.
+    """
 
     lake: Lake
     layout: Layout
     contract: Contract
     spec: JobSpec
+    quarantine: Quarantine | None = None
 
     @classmethod
-    def of(cls, lake: Lake, layout: Layout, contract: Contract, spec: JobSpec) -> "DataFiles":
+    def of(
+        cls,
+        lake: Lake,
+        layout: Layout,
+        contract: Contract,
+        spec: JobSpec,
+        quarantine: Quarantine | None = None,
+    ) -> "DataFiles":
         """Return the files of a table with this layout, for the landed object of a run.
 
         Raises MustRewrite where Spark must write them.
         """
         if layout.obstacle:
             raise MustRewrite(layout.obstacle)
-        return cls(lake, layout, contract, spec)
+        return cls(lake, layout, contract, spec, quarantine)
+
+    def keep(self, rows: Unparseable) -> tuple[DataFile, ...]:
+        """Write unparseable rows, each as it stands in its file; return the files.
+
+        Raises LakegateError where they cannot be put.
+        """
+        return (self.quarantine.write_unparseable(rows),) if self.quarantine else ()
 
     def write(self, rows: Iterable[Rows]) -> list[Written]:
         """Write rows in their order; return the data files, none for none.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
@@ -13,14 +14,17 @@ from lakegate.contract.model import Contract, parse
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject
 from lakegate.limits import DEFAULTS, Limits
-from lakegate.report import CheckResult
+from lakegate.report import CheckResult, DataFile
 from spark_jobs.audit import tier_scan, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.files.arrow.parquet import MustRewrite
+from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text.text_lines import LINE
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark.session import session_settings
+from spark_jobs.write.description import Written
+from spark_jobs.write.files import DataFiles, Rows
 from tests.fakes.lakes import data_files
 from tests.services import fresh_session
 
@@ -114,13 +118,32 @@ def rows_by_arrow(
 ) -> tuple[list[tuple[Any, ...]], list[str]] | None:
     """Return a text file's good and bad rows as Arrow decodes them; None if it leaves them."""
     lake, files = data_files(contract)
+    sink = _WithTexts(files)
     try:
-        found = prepared(LocalFile(file), contract, limits).examined(files)
+        found = prepared(LocalFile(file), contract, limits).examined(sink)
     except MustRewrite:
         return None
     rows = [row for each in found.files for row in lake.rows(each).to_pylist()]
     good = [tuple(map(_as_spark, row.values())) for row in rows]
-    return good, [text for texts in found.apart.part.texts for text in texts[LINE].to_pylist()]
+    apart = [*sink.texts, *found.apart.part.texts]
+    return good, [text for texts in apart for text in texts[LINE].to_pylist()]
+
+
+@dataclass(frozen=True)
+class _WithTexts:
+    """The data files of a run, and the unparseable rows that they would keep."""
+
+    files: DataFiles
+    texts: Unparseable = field(default_factory=list)
+
+    def write(self, rows: Iterable[Rows]) -> list[Written]:
+        """Write rows."""
+        return self.files.write(rows)
+
+    def keep(self, rows: Unparseable) -> tuple[DataFile, ...]:
+        """Take unparseable rows."""
+        self.texts.extend(rows)
+        return ()
 
 
 def _as_spark(value: Any) -> Any:

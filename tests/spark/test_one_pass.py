@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from lakegate.jobspec import JobSpec
 from lakegate.report import Verdict
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.lake.storage import Storage
@@ -20,6 +21,7 @@ from spark_jobs.one_pass.text import Text
 from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
 from spark_jobs.write.append import quarantined_rows
 from spark_jobs.write.files import DataFiles
+from spark_jobs.write.quarantine import Quarantine
 from tests.fakes import lying_parquet
 from tests.fakes.lakes import data_files, layout_for
 from tests.spark.conftest import GOOD, Job, changed, parquet
@@ -216,16 +218,43 @@ def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: 
     assert (len(written) > 1) is (size < 1000)
 
 
+_MANY_BAD = b"id,name\n" + (b"x," + b"n" * 1000 + b"\n") * (17 << 10)
+
+
 def test_tasks_hand_over_few_rows(job: Job, table: str) -> None:
     """A file of whose part very many rows stay out is for Spark, as the driver would hold them."""
-    columns = [{"name": n, "logicalType": type_} for n, type_ in _LOGICAL.items()]
-    asked = contract_of(columns, [{"metric": "rowCount", "mustBe": 1}], table, format="csv")
-    body = b"id,name\n" + (b"x," + b"n" * 1000 + b"\n") * (17 << 10)
-    spec = job.spec(job.services.land(f"{table}/large", body), asked, table)
-    storage = Storage(spec, job.services.s3, None)
-    text = Text.open(storage, storage.contract(), spec.limits)
+    columns: list[Any] = [{"name": n, "logicalType": type_} for n, type_ in _LOGICAL.items()]
+    columns[0] |= {"logicalTypeOptions": {"minimum": 0}, **options(onBadRow="quarantine")}
+    asked = contract_of(columns, [], table, format="csv", quarantine={"maxRows": 9})
+    text, spec = _text(job, table, asked)
     with pytest.raises(MustRewrite, match="very many of its rows stay out"):
-        TextInTasks(text, job.warm_spark, storage.spec).examined()
+        TextInTasks(text, job.warm_spark, spec).examined()
+
+
+def test_tasks_keep_unparseable_rows(job: Job, table: str) -> None:
+    """Where no check asks for their cells, tasks write very many bad rows, and return a few."""
+    columns = [{"name": n, "logicalType": type_} for n, type_ in _LOGICAL.items()]
+    text, spec = _text(
+        job, table, contract_of(columns, [{"metric": "rowCount", "mustBe": 1}], table, format="csv")
+    )
+    storage = Storage(spec, job.services.s3, None)
+    layout = layout_for(text.contract, folder=storage.address("tests/"))
+    quarantine = Quarantine(storage, "2026-01-02T03:04:05+00:00")
+    files = DataFiles.of(storage, layout, text.contract, spec, quarantine)
+    part = TextInTasks(text, job.warm_spark, spec, 4 << 20).examined(files).apart.part
+    assert (part.bad, part.texts) == (17 << 10, [])
+    assert len(part.first) <= 10 * len(part.kept)
+    assert len(part.kept) > 1
+    kept = [pq.read_table(BytesIO(storage.object(file.path))) for file in part.kept]
+    assert [len(rows) for rows in kept] == [file.rows for file in part.kept]
+    assert set(pa.concat_tables(kept)["row"].to_pylist()) == {"x," + "n" * 1000}
+    assert sum(map(len, kept)) == part.bad
+
+
+def _text(job: Job, table: str, asked: str) -> tuple[Text, JobSpec]:
+    spec = job.spec(job.services.land(f"{table}/large", _MANY_BAD), asked, table)
+    storage = Storage(spec, job.services.s3, None)
+    return Text.open(storage, storage.contract(), spec.limits), spec
 
 
 def _quarantined(found: Examined, spark: SparkSession) -> list[Any]:
