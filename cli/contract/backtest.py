@@ -1,4 +1,4 @@
-"""`--since` of `lakegate contract test` and `push`: what landed files would become by a contract."""
+"""`--since` of `lakegate contract test`: what landed files would become by a contract."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -104,6 +104,27 @@ def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -
     assert "400.0" in lakegate("inspect", newest["id"][:12], "--check", check["id"]).stdout
 
 
+def test_a_new_contract_is_tried_on_what_landed(
+    gate: Gate, dropped: dict[str, Result], tmp_path: Path
+) -> None:
+    """Bounds that the good file breaks and the bad one meets change both verdicts, and no state."""
+    before = document("runs", "--table", TABLE), gate.adapters.catalog.head("main")
+    bounds = contract(TABLE, "csv").replace("minimum: 0, maximum: 100", "minimum: 25, maximum: 400")
+    (tmp_path / "new.yaml").write_text(bounds)
+    asked = ("contract", "test", str(tmp_path / "new.yaml"), "--since", "1d")
+
+    said, told = lakegate(*asked, "--json"), lakegate(*asked)
+
+    assert (said.exit_code, told.exit_code) == (3, 3), said.stderr
+    found = {each["name"]: each for each in json.loads(said.stdout)["files"]}
+    good, bad = (found[f"cli/orders/{name}.csv"] for name in ("good", "bad"))
+    assert (good["recorded"], good["verdict"], good["rows_before"]) == ("passed", "rejected", 2)
+    assert good["failed"] == ["amount.invalidValues"]
+    assert (bad["recorded"], bad["verdict"], bad["rows"]) == ("rejected", "passed", 2)
+    assert "2 files, 1 rejected → passed (2 rows), 1 passed → rejected (2 rows)" in told.stdout
+    assert before == (document("runs", "--table", TABLE), gate.adapters.catalog.head("main"))
+
+
 def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) -> None:
     """Main has only the good rows; the branch also has the bad ones, even in joins with itself."""
     branch = document("runs", "--table", TABLE, "--state", "rejected")[0]["branch"]
