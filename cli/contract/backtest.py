@@ -51,34 +51,33 @@ def audit_landed(
         typer.echo(ci_output.text(results, as_format))
     else:
         show(found)
-    show_limit(found, limit)
     return exit_code([found])
 
 
 def backtests(
     adapters: Adapters, contracts: Sequence[Contract], since: str, limit: int
 ) -> list[Backtest]:
-    """Return a backtest of each contract; meanwhile show what is judged."""
+    """Return a backtest of each contract; meanwhile show what is judged.
+
+    A limit that leaves some out is told on standard error.
+    """
     with local_judge() as judge, terminal.err().status("looking for landed files") as status:
 
         def tell(key: str) -> None:
             status.update(f"judging {one_line(key)}")
 
         requests = [Request(contract, since, limit) for contract in contracts]
-        return [backtest(adapters, request, judge, tell) for request in requests]
+        found = [backtest(adapters, request, judge, tell) for request in requests]
+    for table in (each.table for each in found if each.more):
+        words = f"Only the newest {limit:,} ingestions of {table}; --limit 0 judges all"
+        terminal.err().print(words, style="dim")
+    return found
 
 
 def show(found: Backtest) -> None:
     """Print which files would change their verdict, how many there are, and what is not judged."""
     for part in _parts(found):
         terminal.out().print(part, soft_wrap=isinstance(part, str))
-
-
-def show_limit(found: Backtest, limit: int) -> None:
-    """Say if there are more ingestions than those that were looked at."""
-    if found.more:
-        words = f"Only the newest {limit:,} ingestions of {found.table}; --limit 0 judges all"
-        terminal.err().print(words, style="dim")
 
 
 def exit_code(found: Sequence[Backtest]) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,11 @@ def judge(contract: Contract, file: Path) -> AuditReport:
     return reporting(FAILED) if b"bad" in file.read_bytes() else reporting()
 
 
+def with_checks(result: CheckResult, report: AuditReport) -> AuditReport:
+    """Return the report of a run that also has this result."""
+    return replace(report, checks=(PASSED, result))
+
+
 def beyond(check: str) -> CheckResult:
     """Return a result of a check that needs more than the file."""
     message = "looks at the whole table, which is not here"
@@ -77,7 +83,9 @@ def test_each_file_has_both_verdicts() -> None:
 
     found = tried(deployment)
 
-    assert [(each.name, each.recorded, each.verdict, each.rows_changed) for each in found.files] == [
+    assert [
+        (each.name, each.recorded, each.verdict, each.rows_changed) for each in found.files
+    ] == [
         ("shop/orders/2.csv", Verdict.REJECTED, Verdict.REJECTED, 0),
         ("shop/orders/1.csv", Verdict.REJECTED, Verdict.PASSED, NOW),
         ("shop/orders/0.csv", Verdict.PASSED, Verdict.REJECTED, BEFORE),
@@ -144,7 +152,7 @@ def test_a_file_that_was_errored_without_a_report_may_pass() -> None:
 
 
 def test_a_check_beyond_the_file_needs_the_recorded_audit() -> None:
-    """A new check of the whole table leaves a passing file open; one that it has passed does not."""
+    """A new check of the whole table leaves a passing file open, unless the file has passed it."""
     text = ORDERS.replace("required: true", QUALITY.replace("RULE", KEYS))
     (check,) = (c for c in parse(text, "orders.yaml").checks if c.checks_whole_table)
     skipped = beyond(check.id)
@@ -156,8 +164,7 @@ def test_a_check_beyond_the_file_needs_the_recorded_audit() -> None:
     ):
         deployment = Deployment()
         deployment.lake.put_text(f"contracts/{TABLE}.yaml", in_force.encode())
-        script: Script = lambda report, of=recorded: replace(report, checks=(PASSED, of))  # noqa: E731
-        deployment.land("shop/orders/a.csv", script=script)
+        deployment.land("shop/orders/a.csv", script=partial(with_checks, recorded))
         deployment.settle()
 
         (file,) = tried(deployment, lambda *_: reporting(skipped), text).files
@@ -195,7 +202,8 @@ def test_what_is_hidden_now_stays_hidden() -> None:
 
     tried(deployment, judge)
 
-    assert (used[0].concealed, used[0].allow_samples) == ({"id"}, False)
+    assert used[0].concealed == {"id"}
+    assert not used[0].allow_samples
 
 
 def test_the_newest_are_judged_and_older_ones_told() -> None:
