@@ -24,7 +24,6 @@ from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport, Status, Verdict
 
-MOST = 50
 _GONE = "the landed file is gone"
 _AGED = "measures the age of data when a file lands"
 
@@ -102,7 +101,7 @@ class Request:
 
     contract: Contract
     since: str
-    limit: int = MOST
+    limit: int
 
 
 def backtest(

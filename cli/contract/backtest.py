@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
 from access.contract.check import checked
 from access.contract.local_audit import local_judge
-from access.evidence.backtest import MOST, Backtest, Backtested, Request, backtest
 from access.files.uploads import chosen
 from cli.console import json_output, terminal
 from cli.console.options import since
@@ -22,6 +21,9 @@ from lakegate.contract.model import Contract
 from lakegate.landing import ID_PART
 from lakegate.text import count, one_line
 
+if TYPE_CHECKING:
+    from access.evidence.backtest import Backtest, Backtested
+
 Since = Annotated[
     str | None,
     typer.Option(
@@ -31,7 +33,7 @@ Since = Annotated[
     ),
 ]
 Limit = Annotated[int, typer.Option(min=0, help="With --since: most ingestions; 0 for all.")]
-DEFAULT_LIMIT = MOST
+DEFAULT_LIMIT = 50
 _WOULD_FAIL, _UNJUDGED = 3, 4
 
 
@@ -56,11 +58,14 @@ def audit_landed(
 
 def backtests(
     adapters: Adapters, contracts: Sequence[Contract], since: str, limit: int
-) -> list[Backtest]:
+) -> "list[Backtest]":
     """Return a backtest of each contract; meanwhile show what is judged.
 
     A limit that leaves some out is told on standard error.
     """
+    # a tenth of a second to import, which no other command waits for
+    from access.evidence.backtest import Request, backtest
+
     with local_judge() as judge, terminal.err().status("looking for landed files") as status:
 
         def tell(key: str) -> None:
@@ -74,25 +79,25 @@ def backtests(
     return found
 
 
-def show(found: Backtest) -> None:
+def show(found: "Backtest") -> None:
     """Print which files would change their verdict, how many there are, and what is not judged."""
     for part in _parts(found):
         terminal.out().print(part, soft_wrap=isinstance(part, str))
 
 
-def exit_code(found: Sequence[Backtest]) -> int:
+def exit_code(found: "Sequence[Backtest]") -> int:
     """Return 3 if a file that passed would fail, else 4 if one could not be judged, else 0."""
     if any(file.would_fail for each in found for file in each.files):
         return _WOULD_FAIL
     return _UNJUDGED if any(each.unjudged for each in found) else 0
 
 
-def _document(found: Backtest) -> dict[str, Any]:
+def _document(found: "Backtest") -> dict[str, Any]:
     """Return a backtest for `--json`."""
     return {"table": found.table, "more": found.more, "files": [_file(f) for f in found.files]}
 
 
-def _results(found: Backtest, contract: Contract, file: str) -> Iterator[Result]:
+def _results(found: "Backtest", contract: Contract, file: str) -> Iterator[Result]:
     """Yield for pipelines why files would fail, at the lines of the contract's `file`."""
     for each in found.files:
         if each.unjudged:
@@ -110,7 +115,7 @@ def _contract(adapters: Adapters, named: Path) -> Contract:
     return chosen((stored.contract for stored in adapters.lake.contracts(None)), str(named))
 
 
-def _file(each: Backtested) -> dict[str, Any]:
+def _file(each: "Backtested") -> dict[str, Any]:
     report = each.report
     return {
         "ingestion": each.ingestion,
@@ -127,7 +132,7 @@ def _file(each: Backtested) -> dict[str, Any]:
     }
 
 
-def _parts(found: Backtest) -> Iterator[RenderableType]:
+def _parts(found: "Backtest") -> Iterator[RenderableType]:
     if found.changed:
         yield _table(found.changed)
     yield f"{found.table}: {', '.join(_counts(found))}"
@@ -138,7 +143,7 @@ def _parts(found: Backtest) -> Iterator[RenderableType]:
         yield f"not judged, {one_line(reason)}: {', '.join(of_reason)}"
 
 
-def _table(changed: Sequence[Backtested]) -> RenderableType:
+def _table(changed: "Sequence[Backtested]") -> RenderableType:
     made = terminal.table("id", "file", "verdict", "rows", "checks", "why", right=["rows"])
     for each in changed:
         failed = each.report.failed if each.report else ()
@@ -153,14 +158,14 @@ def _table(changed: Sequence[Backtested]) -> RenderableType:
     return made
 
 
-def _why(each: Backtested) -> str:
+def _why(each: "Backtested") -> str:
     reason = each.report.reason if each.report else None
     if reason:
         return one_line(f"{reason.message} ({reason.code})")
     return f"{count(each.rows, 'row')} would be published, not {each.rows_before:,}"
 
 
-def _counts(found: Backtest) -> Iterator[str]:
+def _counts(found: "Backtest") -> Iterator[str]:
     """Yield how many files have which verdicts, and how many of their rows are concerned."""
     yield count(len(found.files), "file")
     files, rows = Counter[str](), Counter[str]()

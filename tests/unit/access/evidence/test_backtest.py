@@ -63,7 +63,7 @@ def beyond(check: str) -> CheckResult:
 
 def tried(deployment: Deployment, judge: Judge = judge, text: str = ORDERS, **how: Any) -> Backtest:
     """Return what all that landed would become by a contract's text."""
-    request = Request(parse(text, "orders.yaml"), "2000-01-01", **how)
+    request = Request(parse(text, "orders.yaml"), "2000-01-01", **{"limit": 50, **how})
     return backtest(deployment.adapters, request, judge)
 
 
