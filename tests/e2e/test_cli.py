@@ -108,7 +108,7 @@ def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -
 def test_a_new_contract_is_tried_on_what_landed(
     gate: Gate, dropped: dict[str, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the page's commands, bounds that only the bad file meets change both verdicts, no state."""
+    """By the page's commands, bounds that only the bad file meets change verdicts, and no state."""
     page = (ROOT / "docs" / "contracts.md").read_text().replace("shop.orders", TABLE)
     test, push = (line.split()[1:] for line in page.splitlines() if line.endswith("--since 30d"))
     before = document("runs", "--table", TABLE), document("contract", "list"), main(gate)
