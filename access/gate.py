@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # a second to import, which most programs do not need
     import pyarrow as pa
 
     from access.contract.check import Checked
+    from access.evidence.backtest import Backtest
     from access.tables.reader import Reader
 
 _PATIENCE = 900.0  # seconds
@@ -224,11 +225,24 @@ class Gate:
         The audit runs on this machine by Spark, and publishes nothing. Raises LakegateError
         CONTRACT_INVALID with all problems of the contract.
         """
-        found = self.check_contract(file)
-        if found.contract is None:
-            raise LakegateError("CONTRACT_INVALID", found.refusal)
+        contract = self.check_contract(file).valid()
         files = list(local_audit.data_files(map(Path, data)))
-        return tuple(local_audit.audits(found.contract, files))
+        return tuple(local_audit.audits(contract, files))
+
+    def backtest_contract(
+        self, file: Path | str, *, since: datetime, limit: int = 50
+    ) -> "Backtest":
+        """Return what the files that landed for a table would become by a contract's file.
+
+        The audit runs on this machine, as in `test_contract`; the other verdicts are the recorded
+        ones. Of what landed `since` then the newest `limit` ingestions are looked at, 0 for all.
+        """
+        from access.evidence.backtest import Request, backtest
+
+        contract = self.check_contract(file).valid()
+        with local_audit.local_judge() as judge:
+            request = Request(contract, times.text(since), limit)
+            return backtest(self.adapters, request, judge)
 
     def _tracked(self, which: Which) -> TrackedIngestion:
         if isinstance(which, str):

@@ -15,7 +15,7 @@ from access.contract.standard_schema import Fault, faults
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read
 from lakegate.contract.reading.yaml import Node, Problem, load, suggestion, unknown_key
-from lakegate.errors import Permanent
+from lakegate.errors import LakegateError, Permanent
 from lakegate.limits import DEFAULTS, Limits
 
 _LONGEST_REASON = 200
@@ -35,6 +35,12 @@ class Checked:
     refusal: str = ""
     problems: tuple[Problem, ...] = ()
     hints: tuple[Problem, ...] = ()
+
+    def valid(self) -> Contract:
+        """Return the contract. Raises LakegateError CONTRACT_INVALID with all its problems."""
+        if self.contract is None:
+            raise LakegateError("CONTRACT_INVALID", self.refusal)
+        return self.contract
 
 
 def checked(file: Path, limits: Limits) -> Checked:

@@ -1,30 +1,41 @@
 """Audit local files on this machine alone, as the job would."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
 
+Judge = Callable[[Contract, Path], AuditReport]
 
-def audits(contract: Contract, files: Iterable[Path]) -> Iterator[AuditReport]:
-    """Yield the audit report of each file.
+
+@contextmanager
+def local_judge() -> Iterator[Judge]:
+    """Provide what returns the audit report of a file by a contract.
 
     Arrow finds that a file passes. Others are audited by one Spark on this machine, which starts
-    with the first of them. Raises LakegateError for a fault that is not the file's.
+    with the first of them. It raises LakegateError for a fault that is not the file's.
     """
     from infra.local import contract_test  # an extra of the package has Spark
 
     with ExitStack() as running:
-        spark = None
+        spark = cache(lambda: running.enter_context(contract_test.local_spark()))
+
+        def judge(contract: Contract, file: Path) -> AuditReport:
+            passed = contract_test.passed(contract, file)
+            return passed or contract_test.audit(spark(), contract, file)
+
+        yield judge
+
+
+def audits(contract: Contract, files: Iterable[Path]) -> Iterator[AuditReport]:
+    """Yield the audit report of each file. Raises LakegateError as `local_judge` does."""
+    with local_judge() as judge:
         for file in files:
-            found = contract_test.passed(contract, file)
-            if not found:
-                spark = spark or running.enter_context(contract_test.local_spark())
-                found = contract_test.audit(spark, contract, file)
-            yield found
+            yield judge(contract, file)
 
 
 def data_files(paths: Iterable[Path]) -> Iterator[Path]:

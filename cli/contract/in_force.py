@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from access.contract.check import checked
+from access.contract.check import Checked, checked
 from access.deployment.choice import find
 from cli.console import json_output, terminal
-from cli.console.options import AsJson
+from cli.console.options import AsJson, DryRun
+from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, backtests, exit_code, show
 from cli.contract.check import contract_files, raise_refusals
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
@@ -63,9 +64,29 @@ def push_contracts(
     directory: Annotated[
         Path, typer.Argument(help="Directory of contracts.", exists=True, file_okay=False)
     ] = Path("contracts"),
+    dry_run: DryRun = False,
+    since: Since = None,
+    limit: Limit = DEFAULT_LIMIT,
 ) -> None:
-    """Check all contracts of a directory, and put them in force for the next files."""
-    push(find(context.obj).adapters().lake, [directory], terminal.err().print)
+    """Check all contracts of a directory, and put them in force for the next files.
+
+    With --dry-run and --since it judges landed files by those that would be new in force, and
+    exits like `lakegate contract test --since`.
+    """
+    if since and not dry_run:
+        raise typer.BadParameter("--since needs --dry-run")
+    adapters, tell = find(context.obj).adapters(), terminal.err().print
+    if not dry_run:
+        push(adapters.lake, [directory], tell)
+        return
+    new = pending(adapters.lake, [directory], tell)
+    for each in new:
+        tell(f"contract {each.valid().table} would be put in force, from {each.file}")
+    contracts = [each.valid() for each in new]
+    found = backtests(adapters, contracts, since, limit) if since else []
+    for tried in found:
+        show(tried)
+    raise typer.Exit(exit_code(found))
 
 
 def withdraw_contract(
@@ -95,19 +116,26 @@ def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None
 
     The lake's limits bound their size. Raises LakegateError with every problem in every file.
     """
+    for each in pending(lake, paths, tell):
+        contract = each.valid()
+        lake.put_contract(contract, each.text)
+        tell(f"contract {contract.table} put in force, from {each.file}")
+
+
+def pending(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> list[Checked]:
+    """Return the contracts that are not in force; tell of those that are. Raises LakegateError."""
     found = [checked(file, lake.limits) for file in contract_files(paths)]
     raise_refusals(found)
-    given = {each.file: (each.text, each.contract) for each in found if each.contract}
+    given = {str(each.file): each.valid() for each in found}
     in_force = _in_force(lake)
-    tables = {contract.table for _, contract in given.values()}
+    tables = {contract.table for contract in given.values()}
     others = {f"the pushed {t}": c for t, c in in_force.items() if t not in tables}
-    refuse_clashes({**others, **{str(file): contract for file, (_, contract) in given.items()}})
-    for file, (text, contract) in given.items():
-        if contract.table in in_force and in_force[contract.table].sha256 == contract.sha256:
-            tell(f"contract {contract.table} is in force already")
-        else:
-            lake.put_contract(contract, text)
-            tell(f"contract {contract.table} put in force, from {file}")
+    refuse_clashes({**others, **given})
+    digests = {table: contract.sha256 for table, contract in in_force.items()}
+    known = [each for each in found if digests.get(each.valid().table) == each.valid().sha256]
+    for each in known:
+        tell(f"contract {each.valid().table} is in force already")
+    return [each for each in found if each not in known]
 
 
 def _in_force(lake: Lake) -> dict[str, Contract]:

@@ -1,8 +1,9 @@
-"""`lakegate contract test`: audit local files on this machine alone."""
+"""`lakegate contract test`: audit local or landed files on this machine, and publish nothing."""
 
 import json
 import os
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +12,13 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from access.contract.check import check
+from access.contract.check import checked
 from access.contract.local_audit import audits, data_files
+from access.deployment.choice import find
 from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson
 from cli.contract import ci_output
+from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, audit_landed
 from cli.contract.ci_output import AsFormat, Format
 from lakegate.limits import Limits
 from lakegate.report import AuditReport, Verdict
@@ -26,20 +29,39 @@ _COLOURS = {Verdict.PASSED: "green", Verdict.REJECTED: "red", Verdict.ERRORED: "
 
 
 def try_out(
-    file: Annotated[Path, typer.Argument(help="Contract.", exists=True, dir_okay=False)],
-    data: Annotated[
-        list[Path], typer.Option(help="File to audit, or a directory of files.", exists=True)
+    context: typer.Context,
+    contract: Annotated[
+        Path, typer.Argument(metavar="FILE|TABLE", help="Contract; TABLE for the one in force.")
     ],
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="Local file to audit, or a directory of files.", exists=True),
+    ] = None,
+    since: Since = None,
+    limit: Limit = DEFAULT_LIMIT,
     as_json: AsJson = False,
     as_format: AsFormat = Format.TEXT,
 ) -> None:
-    """Audit local files as the job would, without a stack.
+    """Audit local files as the job would, without a stack; or with --since what landed.
 
-    Exits 0 if all files passed, 3 if one was rejected, 4 if one errored.
+    With --data exits 0 if all files passed, 3 if one was rejected, 4 if one errored. With --since
+    it compares with the recorded verdicts: 3 if a file that passed would fail, else 4 if one could
+    not be judged, else 0.
     """
     ci_output.refuse_both(as_format, as_json=as_json)
-    limits = Limits.of(os.environ)
-    contract = check(file.read_text(encoding="utf-8"), str(file), limits)
+    if bool(data) == bool(since):
+        raise typer.BadParameter("give --data for local files, or --since for landed ones")
+    if since:
+        adapters = find(context.obj).adapters()
+        code = audit_landed(adapters, contract, since, limit, as_format, as_json=as_json)
+    else:
+        code = _audit_local(contract, data or [], as_format, as_json=as_json)
+    raise typer.Exit(code)
+
+
+def _audit_local(file: Path, data: Iterable[Path], as_format: Format, *, as_json: bool) -> int:
+    """Print the reports of local files, and return the exit code."""
+    contract = checked(file, Limits.of(os.environ)).valid()
     is_for_people = as_format is Format.TEXT and not as_json
     files = list(data_files(data))
     reports = []
@@ -53,7 +75,7 @@ def try_out(
     elif not is_for_people:
         results = [r for report in reports for r in ci_output.of_audit(report, contract, str(file))]
         typer.echo(ci_output.text(results, as_format))
-    raise typer.Exit(max(_EXIT_CODES[report.verdict] for report in reports))
+    return max(_EXIT_CODES[report.verdict] for report in reports)
 
 
 def page(report: AuditReport) -> Group:

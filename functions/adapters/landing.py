@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from boto3.s3.transfer import TransferConfig
@@ -17,6 +19,7 @@ from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, object_version
 
 _LONGEST_MANIFEST = 64 << 10
+_PIECE = 1 << 20  # bytes
 _PAGE = 1000  # the most that S3 lists at once
 _NOW = "9999"  # as a time
 _LARGEST_AT_ONCE = (1 << 30) - 1  # bytes
@@ -109,11 +112,22 @@ class Landing:
         An event has the time when the upload was complete, which differs from a listing's. Raises
         Missing where that version is gone, Permanent TOO_LARGE.
         """
-        version = {} if landed.version == landed.etag else {"VersionId": landed.version}
         with translated(landed.uri):
-            found = self._client.get_object(Bucket=self.bucket, Key=landed.key, **version)
+            found = self._client.get_object(Bucket=self.bucket, **_version(landed))
             body = body_of(found, landed.key, _LONGEST_MANIFEST)
             return body, times.text(found["LastModified"])
+
+    def download(self, landed: LandedObject, file: Path) -> None:
+        """Write exactly what landed to a file, piece by piece.
+
+        Raises Missing or Overwritten where that version is gone, OSError where the file cannot be
+        written.
+        """
+        with translated(landed.uri), file.open("wb") as copy:
+            found = self._client.get_object(
+                Bucket=self.bucket, IfMatch=f'"{landed.etag}"', **_version(landed)
+            )
+            shutil.copyfileobj(found["Body"], copy, _PIECE)
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """Put an object as an uploader does; return the landed object."""
@@ -189,6 +203,12 @@ class Landing:
         etag = found["ETag"].strip('"')
         version = object_version(found.get("VersionId"), etag)
         return LandedObject(self.bucket, key, version, etag, size)
+
+
+def _version(landed: LandedObject) -> dict[str, str]:
+    """Return how S3 is asked for a version of a key, if the bucket has versions."""
+    versioned = {} if landed.version == landed.etag else {"VersionId": landed.version}
+    return {"Key": landed.key, **versioned}
 
 
 @contextmanager

@@ -41,6 +41,7 @@ from spark_jobs.lake.storage import plain_name
 from spark_jobs.one_pass.examined import WAY
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.run.ingest import ingest
+from spark_jobs.spark import jvm
 from spark_jobs.spark.session import CATALOG, closed, session_settings
 from spark_jobs.spark.step_metrics import now
 from spark_jobs.spark.unforeseen import explained
@@ -48,6 +49,7 @@ from spark_jobs.write.report import errored, report
 
 _SETTINGS = {
     **SPARK_SETTINGS,
+    "spark.app.name": "lakegate",
     "spark.master": "local[*]",
     "spark.sql.shuffle.partitions": "2",
 }
@@ -130,9 +132,13 @@ def local_spark() -> Iterator[SparkSession]:
 
 
 def _started(conf: SparkConf) -> SparkSession:
-    """Return a new Spark. Raises LakegateError SPARK_NOT_STARTED."""
+    """Return a new Spark. Raises LakegateError SPARK_NOT_STARTED.
+
+    A later Spark of this process runs in the Java of the first one: PySpark keeps to that.
+    """
     try:
-        gateway = launch_gateway(conf, {"stdout": DEVNULL, "stderr": DEVNULL})
+        silent = {"stdout": DEVNULL, "stderr": DEVNULL}
+        gateway = jvm.known_gateway() or launch_gateway(conf, silent)
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
     except (PySparkException, Py4JError, OSError) as error:
         message = f"Spark does not start on this machine: {error}\nIs there memory and disk for it?"

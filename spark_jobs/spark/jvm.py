@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors.exceptions.captured import AnalysisException, CapturedException
@@ -43,6 +43,11 @@ def class_name(thing: Any) -> str:
 def strings(sequence: Any) -> list[str]:
     """Return the texts in a Scala sequence."""
     return [str(sequence.apply(n)) for n in range(sequence.size())]
+
+
+def known_gateway() -> JavaGateway | None:
+    """Return the way to this process's Java, None before the first Spark."""
+    return SparkContext._gateway
 
 
 def has_ended() -> bool:

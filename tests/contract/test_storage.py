@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -199,6 +200,28 @@ def test_a_manifest_is_read_as_it_landed(buckets: Buckets) -> None:
         buckets.landing.manifest(replace(first, key="batches/b/_manifest.json"))
     with pytest.raises(Permanent, match="TOO_LARGE"):
         buckets.landing.manifest(buckets.landing.put("batches/a/_manifest.json", b" " * 65_537))
+
+
+def test_what_landed_is_downloaded_as_it_was(buckets: Buckets, tmp_path: Path) -> None:
+    """Each version's own bytes are written, also of a deleted key; a missing version is missing."""
+    first, second = (buckets.landing.put("a/ü 1.csv", body) for body in (b"1" * 3_000_000, b"2"))
+    buckets.delete("a/ü 1.csv")
+    for landed, body in ((first, b"1" * 3_000_000), (second, b"2")):
+        buckets.landing.download(landed, tmp_path / "copy")
+        assert (tmp_path / "copy").read_bytes() == body
+    with pytest.raises(Missing):
+        buckets.landing.download(replace(second, key="a/2.csv"), tmp_path / "copy")
+
+
+def test_a_file_that_was_overwritten_without_versions_is_gone(s3: Any, tmp_path: Path) -> None:
+    """In a bucket without versions another file under the key is not taken for the landed one."""
+    landing = Landing(s3, bucket(s3, versioned=False))
+    landed = landing.put("a.csv", b"1")
+    landing.download(landed, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"1"
+    landing.put("a.csv", b"2")
+    with pytest.raises(Overwritten):
+        landing.download(landed, tmp_path / "copy")
 
 
 def test_a_contract_has_a_limit(buckets: Buckets) -> None:

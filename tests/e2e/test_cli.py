@@ -10,6 +10,7 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from typer.testing import CliRunner, Result
 
+from access.deployment.checkout import ROOT
 from cli.main import app
 from functions.model import steps
 from functions.model.messages.announcement import announcements
@@ -102,6 +103,35 @@ def test_inspect_shows_the_rows_that_break_a_check(dropped: dict[str, Result]) -
     assert (check["count"], check["agrees"]) == (1, True)
     assert [(row["id"], row["amount"]) for row in check["rows"]] == [("4", "400.0")]
     assert "400.0" in lakegate("inspect", newest["id"][:12], "--check", check["id"]).stdout
+
+
+def test_a_new_contract_is_tried_on_what_landed(
+    gate: Gate, dropped: dict[str, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the page's commands, bounds that only the bad file meets change verdicts, and no state."""
+    page = (ROOT / "docs" / "contracts.md").read_text().replace("shop.orders", TABLE)
+    test, push = (line.split()[1:] for line in page.splitlines() if line.endswith("--since 30d"))
+    before = document("runs", "--table", TABLE), document("contract", "list"), main(gate)
+    bounds = contract(TABLE, "csv").replace("minimum: 0, maximum: 100", "minimum: 25, maximum: 400")
+    (tmp_path / "contracts").mkdir()
+    (tmp_path / "contracts" / f"{TABLE}.yaml").write_text(bounds)
+    monkeypatch.chdir(tmp_path)
+
+    said, told = lakegate(*test, "--json"), lakegate(*push)
+
+    assert (said.exit_code, told.exit_code) == (3, 3), said.stderr + told.stderr
+    found = {each["name"]: each for each in json.loads(said.stdout)["files"]}
+    good, bad = (found[f"cli/orders/{name}.csv"] for name in ("good", "bad"))
+    assert (good["recorded"], good["verdict"], good["rows_before"]) == ("passed", "rejected", 2)
+    assert good["failed"] == ["amount.invalidValues"]
+    assert (bad["recorded"], bad["verdict"], bad["rows"]) == ("rejected", "passed", 2)
+    assert f"contract {TABLE} would be put in force" in told.stderr
+    assert "2 files, 1 rejected → passed (2 rows), 1 passed → rejected (2 rows)" in told.stdout
+    assert before == (document("runs", "--table", TABLE), document("contract", "list"), main(gate))
+
+
+def main(gate: Gate) -> str:
+    return gate.adapters.catalog.head("main")
 
 
 def test_query_reads_main_and_the_rejected_branch(dropped: dict[str, Result]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cache, lru_cache
 from hashlib import md5
+from pathlib import Path
 from typing import Self
 
 from functions.adapters.landing import LostPosition, Source
@@ -77,6 +78,13 @@ class FakeLanding:
         body, at = self._bodies[landed.key, landed.version]
         _check_size(landed.key, body, 64 << 10)
         return body, at
+
+    def download(self, landed: LandedObject, file: Path) -> None:
+        """See Landing.download."""
+        body, _ = self._bodies.get((landed.key, landed.version), (b"", ""))
+        if _etag(body) != landed.etag:
+            raise Missing("MISSING_OBJECT", f"there is no object {landed.uri}")
+        file.write_bytes(body)
 
     def put(self, key: str, body: bytes) -> LandedObject:
         """See Landing.put."""

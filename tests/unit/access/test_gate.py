@@ -17,8 +17,8 @@ import lakegate
 from access.deployment.checkout import ROOT
 from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
-from lakegate.report import READABLE, AuditReport
-from tests.fakes.deployment import Deployment
+from lakegate.report import READABLE, AuditReport, Verdict
+from tests.fakes.deployment import ORDERS, Deployment
 from tests.fakes.job import FAILED, ROWS, Script, passed, rejected
 
 _CELL = BadCell("line 3", "id", "x", "not a whole number")
@@ -176,6 +176,26 @@ def test_a_contract_is_checked(tmp_path: Path) -> None:
         gate.test_contract(tmp_path / "bad.yaml", tmp_path)
     with pytest.raises(LakegateError, match="no data file in"):
         gate.test_contract(ROOT / "contracts/nyc.flights.yaml", tmp_path / "gone.csv")
+
+
+def test_a_contract_is_tried_on_what_landed(tmp_path: Path) -> None:
+    """A file that landed since then is audited by the contract's file; its record stays."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    csv = "customProperties: [{property: format, value: csv}]\nschema:"
+    (tmp_path / "new.yaml").write_text(ORDERS.replace("schema:", csv, 1))
+    landed = deployment.land(_KEY, b"id\n1\n2\n", rejected)
+    deployment.settle()
+    now = datetime.fromisoformat(deployment.clock.now())
+    before = deployment.ingestion(landed)
+
+    found = gate.backtest_contract(tmp_path / "new.yaml", since=now - timedelta(days=1))
+
+    (file,) = found.files
+    assert (file.recorded, file.verdict, file.rows) == (Verdict.REJECTED, Verdict.PASSED, 2)
+    assert deployment.ingestion(landed) == before
+    later = gate.backtest_contract(tmp_path / "new.yaml", since=now + timedelta(seconds=1))
+    assert later.files == ()
 
 
 def test_a_process_has_one_deployment() -> None:

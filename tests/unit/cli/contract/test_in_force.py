@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from cli.contract.in_force import in_force as in_force_of
-from cli.contract.in_force import push, withdraw
+from cli.contract.in_force import pending, push, withdraw
 from functions.adapters.s3 import Missing, StoredContract
 from lakegate.errors import LakegateError
 from lakegate.limits import Limits
@@ -37,6 +37,20 @@ def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
     (changed,) = in_force(lake).values()
 
     assert (same.version, changed.version) == ("v1", "v2")
+
+
+def test_a_dry_run_puts_nothing_in_force(tmp_path: Path) -> None:
+    """Only contracts that are not in force are returned, and those that are told."""
+    lake: Any = FakeLake()
+    lake.put_text("contracts/shop.orders.yaml", ORDERS.encode())
+    write(tmp_path, "orders.yaml", ORDERS)
+    write(tmp_path, "items.yaml", ORDERS.replace("orders", "items"))
+    told: list[str] = []
+
+    assert [each.valid().table for each in pending(lake, [tmp_path], told.append)] == ["shop.items"]
+
+    assert told == ["contract shop.orders is in force already"]
+    assert in_force(lake).keys() == {"contracts/shop.orders.yaml"}
 
 
 @pytest.mark.parametrize("text", [ORDERS.encode(), b"kind: nothing of the kind"])
