@@ -139,7 +139,7 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     for listed in adapters.ledger.unfinished(queued.at):
         if listed.state in IN_FLIGHT:
             waiting.append(listed.tables)
-            not_run += listed.awaits_shared_run or queueing.awaits_run(listed)
+            not_run += queueing.awaits_run(listed)
         if listed.awaits_shared_run:
             queued.add(listed)
         elif listed.saved_at >= before:

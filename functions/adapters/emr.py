@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from math import ceil
@@ -50,7 +50,7 @@ class JobRun:
     name: str
     state: RunState
     details: str = ""
-    use: Use | None = None
+    use: Use | None = field(default=None, compare=False)  # lists do not tell it
 
     @property
     def has_ended(self) -> bool:

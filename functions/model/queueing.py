@@ -9,8 +9,8 @@ def is_held(one: Ingestion) -> bool:
 
 
 def awaits_run(one: Ingestion) -> bool:
-    """Return whether nothing but a job run of its own is missing, as far as it was decided."""
-    return one.state in NOT_STARTED and not one.is_shared and bool(one.tables)
+    """Return whether it is known where its rows go, and no job run of its own has begun."""
+    return one.state in NOT_STARTED and bool(one.tables)
 
 
 def is_queued(one: Ingestion) -> bool:
