@@ -474,7 +474,7 @@ def test_a_compaction_waits_for_room_in_the_days_budget() -> None:
     waits = lake.settle_it()
     assert waits.step is Step.WAITS
     assert "the day's budget is used up" in waits.why
-    (again,) = [need for need in compaction.needs(lake.adapters, TABLE)]
+    (again,) = compaction.needs(lake.adapters, TABLE)
     assert compaction.start(lake.adapters, again).step is Step.WAITS
     lake.clock.pass_(12 * 60 * 60)
     lake.settle_it()

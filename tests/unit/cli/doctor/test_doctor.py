@@ -266,10 +266,8 @@ def test_a_budget_is_told_with_what_is_used_of_it() -> None:
         "$3.20 of $10.00 are used, and runs under way may use $0.50",
     )
     assert of_budget(spent, 0).status is Status.OK
-    for used, words in (
-        (3_200_000, "no room until a run ends"),
-        (4_000_000, "used up until 00:00"),
-    ):
+    reasons = {3_200_000: "no room until a run ends", 4_000_000: "used up until 00:00"}
+    for used, words in reasons.items():
         full = of_budget(Spending("2026-11-27", used, 800_000), 4)
         assert full.status is Status.WARN
         assert words in full.message
