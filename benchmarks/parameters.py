@@ -8,6 +8,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from functions.model.budget import GB_HOUR, VCPU_HOUR
+
 PROBE = Path(__file__).parents[1] / "docs" / "probe-1.json"
 
 
@@ -210,8 +212,8 @@ HOURS = 730  # a month
 class Prices:
     """The list price of one unit each; `_m` is for a million."""
 
-    emr_vcpu_hour: float = 0.042094
-    emr_gb_hour: float = 0.004628
+    emr_vcpu_hour: float = VCPU_HOUR
+    emr_gb_hour: float = GB_HOUR
     lambda_request_m: float = 0.20
     lambda_gb_second: float = 0.0000166667
     dynamodb_write_m: float = 0.625  # on demand, since November 2024

@@ -67,6 +67,8 @@ class Settings(FromEnvironment):
     A run's log goes to EMR's own storage and to the CloudWatch log group `job_log_group`, if any.
     `emr_attempts` is how often EMR tries a run; above one, it also retries rejected ones.
 
+    `daily_budget_usd` bounds what the job runs of a day cost, in whole dollars; 0 does not.
+
     `grace_seconds` is how long the sweep waits for events, `overdue_minutes` how long an audited
     file may wait for main before an alert, `keep_days` how long failed branches are kept.
     `page_url` is the quality page's address, "" without one. `stage` names the deployment in
@@ -106,6 +108,7 @@ class Settings(FromEnvironment):
     work_queue: str = ""
     job_run_queue: str = ""
     max_branches: int = 20
+    daily_budget_usd: int = 0
     grace_seconds: int = 300
     overdue_minutes: int = 180
     keep_days: int = 30

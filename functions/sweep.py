@@ -18,6 +18,7 @@ from functions.health.nessie_checks import PUBLISHER, NessieProbe, of_role
 from functions.model import queueing
 from functions.model.ingestion import IN_FLIGHT, NOT_STARTED, Ingestion
 from functions.notifications.alert_text import unreadable_event
+from functions.notifications.budget_alert import tell_budget
 from functions.notifications.missing_rights import telling
 from functions.on_job_run import job_run
 from functions.on_upload import upload
@@ -37,6 +38,7 @@ from functions.pipeline.outcome.seed import seed
 from functions.pipeline.start.intake import take_in
 from functions.pipeline.start.landing_order import place
 from functions.pipeline.start.shared_runs import Queued, keep_up, slots_needed
+from functions.pipeline.start.spending import has_room, look, spending, unmeasured
 from functions.pipeline.verdict.complete import resume
 from functions.pipeline.verdict.judged import resume_waiting
 from functions.settings import Settings
@@ -51,7 +53,7 @@ _T = TypeVar("_T")
 _FEW = 100  # events in the queue that are no backlog
 _LONGEST_WAIT = timedelta(hours=1)  # after which an event counts as lost, whatever else waits
 _KINDS = (
-    *("runs", "forgotten", "dead_letters", "resumed"),
+    *("measured", "runs", "forgotten", "dead_letters", "resumed"),
     *("late", "recorded", "deleted", "compactions", "overdue", "failed"),
 )
 
@@ -70,7 +72,8 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
     missed = _missed(adapters, before, pages, everything=everything)
     each = partial(_each, adapters)
     tasks = (
-        # First, as the others may take all of the time; what they queue starts a run by itself.
+        each("measured", unmeasured(adapters), partial(look, adapters)),
+        # Early, as the others may take all of the time; what they queue starts a run by itself.
         each("runs", slots_needed(adapters), partial(keep_up, adapters)),
         # Before dead letters, so that the ingestion of each is in the ledger.
         each("forgotten", missed, partial(_take_in, adapters)),
@@ -132,10 +135,11 @@ def _missed(
 def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
     """Yield ingestions with a step due since `before`, except those that it restored."""
     begun, queued = [], Queued(adapters, before)
-    waiting = []
+    waiting, not_run = [], 0
     for listed in adapters.ledger.unfinished(queued.at):
         if listed.state in IN_FLIGHT:
             waiting.append(listed.tables)
+            not_run += queueing.awaits_run(listed)
         if listed.awaits_shared_run:
             queued.add(listed)
         elif listed.saved_at >= before:
@@ -145,9 +149,12 @@ def _due(adapters: Adapters, before: str) -> Iterator[Ingestion]:
         else:
             yield listed
     count_files("Waiting", waiting)
+    tell_budget(adapters, spending(adapters), not_run)
     yield from queued.lost
     lost = counted(restore(adapters, [each.landed for each in begun], begun))
-    yield from _startable([listed for listed in begun if listed.id not in lost])
+    for each in _startable([listed for listed in begun if listed.id not in lost]):
+        if has_room(adapters) or not queueing.awaits_run(each):
+            yield each
 
 
 def _startable(begun: Sequence[Ingestion]) -> Iterator[Ingestion]:

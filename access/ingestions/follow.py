@@ -9,7 +9,7 @@ from access.ingestions.outcomes import attempt, waits, with_others
 from access.ingestions.shared_runs import places
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
-from functions.model import steps
+from functions.model import queueing, steps
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import rows_of
 from lakegate.errors import LakegateError
@@ -23,8 +23,8 @@ _PAUSE = 0.2
 class TrackedIngestion:
     """An ingestion as last read; `run` is its job run's state while it waits for one.
 
-    An ingestion that is not in the ledger yet has no times. `load` describes its place
-    and how many files wait, while it waits for a shared run.
+    An ingestion that is not in the ledger yet has no times. `load` describes its place,
+    how many files wait, and why no run is started, while it waits for a job run.
     """
 
     ingestion: Ingestion
@@ -98,8 +98,8 @@ def sentence(item: TrackedIngestion) -> str:
     ingestion = item.ingestion
     if not ingestion.times:
         return "uploaded"
-    if ingestion.awaits_shared_run:
-        return waits(item.load)
+    if ingestion.awaits_shared_run or item.load:
+        return waits(ingestion, item.load)
     many = sum(ingestion.audit.check_counts.values())
     words = {
         State.BRANCHED: f"on branch {ingestion.branch}",
@@ -140,8 +140,8 @@ def _read_again(adapters: Adapters, item: TrackedIngestion) -> TrackedIngestion:
 
 
 def _with_load(adapters: Adapters, tracked: list[TrackedIngestion]) -> list[TrackedIngestion]:
-    """Return those that wait for a shared run with their place and the load, read once."""
-    waiting = [item.ingestion for item in tracked if item.ingestion.awaits_shared_run]
+    """Return those that wait for a job run with their place and the load, read once."""
+    waiting = [item.ingestion for item in tracked if queueing.awaits_run(item.ingestion)]
     words = places(adapters, waiting)
     return [replace(item, load=words.get(item.ingestion.id, "")) for item in tracked]
 

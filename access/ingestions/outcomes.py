@@ -33,9 +33,10 @@ def files_waiting(files: int) -> str:
     return f"about {files:,} {words} in work" if files else ""
 
 
-def waits(load: str) -> str:
-    """Describe the state of an ingestion that waits for a shared run under such a load."""
-    return f"waits for a shared run; {load}" if load else "waits for a shared run"
+def waits(ingestion: Ingestion, why: str) -> str:
+    """Describe the state of an ingestion that waits for a job run, and why, "" if that is left."""
+    what = "waits for a shared run" if ingestion.awaits_shared_run else "waits for a job run"
+    return f"{what}; {why}" if why else what
 
 
 def before_it(files: int) -> str:

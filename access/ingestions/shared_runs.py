@@ -6,11 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from access.ingestions.outcomes import before_it, files_waiting
+from access.ingestions.outcomes import before_it, files_waiting, waits
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState, UnknownRun
+from functions.model import queueing
 from functions.model.ingestion import Ingestion
 from functions.model.notes.slot import is_shared_name
+from functions.pipeline.start.spending import why_wait
 from lakegate import times
 from lakegate.errors import Transient
 
@@ -54,21 +56,37 @@ def runs_up(adapters: Adapters) -> Iterator[JobRun]:
 
 
 def load(adapters: Adapters) -> str:
-    """Describe about how many files wait for shared runs, "" if none does or SQS does not say.
+    """Describe about how many files wait for shared runs, and why no job run is started now.
 
-    It is only told to people, who may lack the right to count messages: that stops nothing else.
+    "" if none does or SQS does not say, and one may be started. It is only told to people, who may
+    lack the right to count messages: that stops nothing else.
     """
     try:
-        return files_waiting(adapters.work.size())
+        files = files_waiting(adapters.work.size())
     except Transient:
-        return ""
+        files = ""
+    return "; ".join(filter(None, (files, why_wait(adapters))))
+
+
+def wait_words(adapters: Adapters, one: Ingestion) -> str:
+    """Describe that a file waits for a job run, and why; "" if it does not, or is started soon."""
+    if one.awaits_shared_run:
+        return waits(one, load(adapters))
+    why = why_wait(adapters) if queueing.awaits_run(one) else ""
+    return waits(one, why) if why else ""
 
 
 def places(adapters: Adapters, waiting: Sequence[Ingestion]) -> dict[str, str]:
-    """Describe by id, for files that wait for shared runs, what is before each, and the load.
+    """Describe by id, for files that wait for job runs, what is before each, and why it waits.
 
-    The ledger is read once, and SQS once.
+    The ledger is read once, and SQS once. One that is started soon is left out.
     """
+    shared = [each for each in waiting if each.awaits_shared_run]
+    why = why_wait(adapters) if len(shared) < len(waiting) else ""
+    return {each.id: why for each in waiting if why} | _in_queue(adapters, shared)
+
+
+def _in_queue(adapters: Adapters, waiting: Sequence[Ingestion]) -> dict[str, str]:
     if not waiting:
         return {}
     words = load(adapters)

@@ -10,6 +10,7 @@ from cli.doctor.aws_view import FUNCTION, MAPPING, QUEUE, RULE, AwsView, Functio
 from cli.doctor.rights import of_rights, rights
 from cli.doctor.rules import ALLOW
 from functions.health.model import Check, Finding
+from functions.model.budget import Spending
 from functions.settings import Settings
 from infra.aws.site import JOB_RELEASE
 from infra.package import Package
@@ -34,6 +35,7 @@ class DoctorInputs:
     contracts: Callable[[], Mapping[str, str]]
     in_force: Callable[[], Mapping[str, str]]
     shared_runs: Callable[[], SharedRuns]
+    spending: Callable[[], Spending]
 
     @cached_property
     def stack(self) -> StackView:
@@ -118,6 +120,7 @@ _OPTIONAL: Mapping[str, Callable[[DoctorInputs], Iterable[Finding]]] = {
     "function errors": _errors,
     "waiting messages": _ages,
     "shared runs": lambda i: rules.of_shared_runs(i.shared_runs()),
+    "budget": lambda i: [rules.of_budget(i.spending(), i.settings.daily_budget_usd)],
     "permissions": lambda i: of_rights(rights(i.settings, i.stage), i.stack, i.aws),
 }
 _FIXES = {"job's release": "build with `make package`"}

@@ -26,6 +26,7 @@ from cli.doctor.checks import DoctorInputs, checks
 from cli.local.stack import continue_in_project
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
+from functions.pipeline.start.spending import spending
 from infra import checkup, package, template
 from infra.aws import stack_plan
 from infra.aws.site import JOB_RELEASE, PLATFORM, Facts, choices
@@ -93,6 +94,7 @@ def _inputs(found: Deployment, stage: Stage) -> DoctorInputs:
         contracts=lambda: _contracts(CONTRACTS[:1] if found.local else CONTRACTS, limits),
         in_force=lambda: {s.contract.table: s.contract.sha256 for s in lake.contracts()},
         shared_runs=lambda: shared_runs(adapters),
+        spending=lambda: spending(adapters),
     )
 
 

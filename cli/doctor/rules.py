@@ -9,6 +9,7 @@ from access.ingestions.outcomes import files_waiting
 from access.ingestions.shared_runs import SharedRuns
 from cli.doctor.aws_view import QUEUE, Deviation, FunctionView, StackView
 from functions.health.model import Finding, fail, ok, warn
+from functions.model.budget import Spending
 from infra.versions import ICEBERG, NESSIE, PYTHON, SPARK
 
 HOURS = 1
@@ -195,6 +196,15 @@ def of_shared_runs(found: SharedRuns) -> list[Finding]:
         fix = f"find the reason in the log of job run {one.id}; the next run takes its files again"
         wrong.append(warn(message, fix))
     return wrong or [ok(f"{len(found.up)} of at most {found.most} up, {files}")]
+
+
+def of_budget(found: Spending, budget: int) -> Finding:
+    """Check that a job run may be started within the day's budget, in dollars; 0 is none."""
+    if not budget:
+        return ok("none is set: DailyBudgetUsd is 0")
+    fix = "wait, or raise DailyBudgetUsd in the stage's file under stages/ and deploy"
+    why = found.why_wait(budget)
+    return warn(why, fix) if why else ok(found.amounts(budget))
 
 
 def of_slack(secret: str, *, is_there: bool) -> Finding:

@@ -79,7 +79,7 @@ def _branch(ingestion: Ingestion) -> RenderableType:
 def _job(item: TrackedIngestion) -> RenderableType:
     if item.ingestion.state is State.SUBMITTED:
         return _busy(job_state(item))
-    if item.ingestion.awaits_shared_run:
+    if item.ingestion.awaits_shared_run or item.load:
         return _busy(item.load or "waits for a shared run")
     return _DONE if item.ingestion.job_run else _NONE
 

@@ -12,7 +12,7 @@ from access.ingestions.outcomes import attempt, job_run, waits, with_others
 from access.ingestions.shared_runs import places
 from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson, Id
-from functions.model import merge_commit
+from functions.model import merge_commit, queueing
 from functions.model.ingestion import Ingestion
 from lakegate.report import AuditReport
 from lakegate.text import one_line
@@ -37,8 +37,8 @@ def show(
     if as_json:
         typer.echo(json_output.text(json_output.with_report(ingestion, report)))
     else:
-        words = places(adapters, [ingestion] if ingestion.awaits_shared_run else [])
-        progress = waits(words[ingestion.id]) if words else ""
+        words = places(adapters, [ingestion] if queueing.awaits_run(ingestion) else [])
+        progress = waits(ingestion, words[ingestion.id]) if words else ""
         terminal.out().print(page(ingestion, report, progress, verbose=verbose))
 
 

@@ -20,6 +20,7 @@ from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.model.notes.upkeep_note import UpkeepNote
 from functions.model.shown_state import ShownState, is_approved
+from functions.pipeline.start.spending import spending
 from lakegate.errors import LakegateError
 from lakegate.times import moment
 
@@ -55,6 +56,8 @@ def _print_status(document: Mapping[str, Any]) -> None:
         terminal.out().print(terminal.facts([("last upkeep", upkeep_words(upkeep))]))
     if shared := document["shared_runs"]:
         terminal.out().print(shared_runs_table(shared))
+    if budget := document["budget"]:
+        terminal.out().print(terminal.facts([("budget", budget)]))
 
 
 def health_table(parts: Mapping[str, str]) -> Table:
@@ -84,7 +87,7 @@ def counted(document: Mapping[str, Any]) -> RenderableType:
     return terminal.facts(by_state.items())
 
 
-_COUNTED = ("counts", "approved", "overdue", "due", "upkeep", "shared_runs")
+_COUNTED = ("counts", "approved", "overdue", "due", "upkeep", "shared_runs", "budget")
 
 
 def _status(found: Deployment) -> dict[str, Any]:
@@ -106,6 +109,7 @@ def counts(adapters: Adapters) -> dict[str, Any]:
 
     `upkeep` sums what the last daily upkeep found. `approved` counts those that were published
     although their audit failed. Of shared runs: how many files wait for one, and those that are up.
+    `budget` says what the day's job runs cost, and why none is started; "" without a budget.
     """
     states: Counter[ShownState] = Counter()
     overdue = adapters.ledger.freshness().since()
@@ -121,7 +125,13 @@ def counts(adapters: Adapters) -> dict[str, Any]:
         "due": _due(adapters, overdue),
         "upkeep": _upkeep(adapters.ledger.upkeep()),
         "shared_runs": {"waiting": waiting, **_runs(adapters)},
+        "budget": _budget(adapters),
     }
+
+
+def _budget(adapters: Adapters) -> str:
+    budget, found = adapters.settings.daily_budget_usd, spending(adapters)
+    return (found.why_wait(budget) or found.amounts(budget)) if budget else ""
 
 
 def _due(adapters: Adapters, overdue: Mapping[str, str]) -> dict[str, str]:

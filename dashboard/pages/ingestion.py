@@ -8,8 +8,7 @@ import altair as alt
 import streamlit as st
 
 from access.ingestions import outcomes
-from access.ingestions.outcomes import waits
-from access.ingestions.shared_runs import load
+from access.ingestions.shared_runs import wait_words
 from dashboard import actions, charts, formatting
 from dashboard.formatting import code, grid
 from dashboard.ingestion import (
@@ -124,14 +123,14 @@ def _under_way(opened: Opened, one: Ingestion) -> None:
     """Show how far it is while it is in flight, and keep the page up to date."""
     if one.ended:
         return
-    adapters, is_waiting = opened.adapters, one.awaits_shared_run
-    found = load(adapters) if is_waiting else ""
-    words = f"It {waits(found)}" if is_waiting else f"Running: {status_text(one)}"
+    adapters = opened.adapters
+    found = wait_words(adapters, one)
+    words = f"It {found}" if found else f"Running: {status_text(one)}"
     st.text(visible(f"{words}."))
     st.caption(":material/sync: This page keeps itself up to date.")
 
     def look() -> tuple[object, ...]:
-        return adapters.ledger.get(one.id).revision, load(adapters) if is_waiting else ""
+        return adapters.ledger.get(one.id).revision, wait_words(adapters, one)
 
     watch((one.revision, found), look)
 

@@ -145,9 +145,9 @@ def _numbers(figures: Overview) -> None:
 
 
 def _shared_runs(adapters: Adapters, figures: Overview) -> None:
-    """Show how many files, of all tables, wait for shared runs, if files of these may be some."""
+    """Show how many files, of all tables, wait for job runs and why, if these may be some."""
     if figures.outcomes.get(Outcome.WAITING) and (words := load(adapters)):
-        st.text(f"Shared runs: {words}.")
+        st.text(f"Job runs: {words}.")
 
 
 def _overdue(adapters: Adapters, wanted: str, now: str) -> None:

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from lakegate.errors import Transient
 from lakegate.refusals import unavailable
 
-_CONDITION_FAILED = "ConditionalCheckFailed"
+_CONDITION_FAILED, _CONFLICT = "ConditionalCheckFailed", "TransactionConflict"
 
 
 class ConditionFailed(Exception):
@@ -24,17 +24,27 @@ class TransactionCancelled(Exception):
         self.failed = [reason.get("Code") == _CONDITION_FAILED for reason in reasons]
 
 
+class Contended(Transient):
+    """Another transaction was writing one of the items: try again at once."""
+
+
 @contextmanager
 def translated(code: str) -> Iterator[None]:
-    """Raise ConditionFailed, TransactionCancelled, RightMissing, or Transient with this code."""
+    """Raise ConditionFailed, TransactionCancelled, RightMissing, or Transient with this code.
+
+    Contended is Transient, too.
+    """
     try:
         yield
     except ClientError as error:
         if error.response["Error"]["Code"] == "ConditionalCheckFailedException":
             raise ConditionFailed from error
         reasons: Any = error.response.get("CancellationReasons", [])
-        if _CONDITION_FAILED in [reason.get("Code") for reason in reasons]:
+        codes = [reason.get("Code") for reason in reasons]
+        if _CONDITION_FAILED in codes:
             raise TransactionCancelled(reasons) from error
+        if _CONFLICT in codes:
+            raise Contended(code, f"DynamoDB refused: {error}") from error
         raise unavailable(error, code, f"DynamoDB refused: {error}") from error
     except BotoCoreError as error:
         raise Transient(code, f"DynamoDB did not answer: {error}") from error

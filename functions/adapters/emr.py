@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from math import ceil
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy
+from functions.model.budget import Use
 from functions.settings import Settings
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
@@ -39,12 +41,16 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True)
 class JobRun:
-    """A job run; `details` is EMR's explanation of its state, at most 256 characters."""
+    """A job run; `details` is EMR's explanation of its state, at most 256 characters.
+
+    `use` is what was billed for it, None as long as that is not known.
+    """
 
     id: str
     name: str
     state: RunState
     details: str = ""
+    use: Use | None = field(default=None, compare=False)  # lists do not tell it
 
     @property
     def has_ended(self) -> bool:
@@ -65,14 +71,17 @@ def spark_submit(spec: JobSpec, settings: Settings) -> dict[str, Any]:
 
     Small workers are enough for a small spec; others get workers of full size.
     """
-    return _spark_submit(
-        spec.to_argument(), SMALL if spec.small else _full_size(settings), settings
-    )
+    return _spark_submit(spec.to_argument(), _size(spec, settings), settings)
 
 
 def shared_spark_submit(run: SharedRun, settings: Settings) -> dict[str, Any]:
     """Return the job driver of StartJobRun for a shared run."""
-    return _spark_submit(run.to_argument(), _shared_size(settings), settings)
+    return _spark_submit(run.to_argument(), _size(run, settings), settings)
+
+
+def most_use(told: JobSpec | SharedRun, settings: Settings) -> Use:
+    """Return the most that a job run can use: all of its workers up to its timeout."""
+    return _size(told, settings).use(settings.job_timeout_minutes / 60)
 
 
 def _spark_submit(argument: str, size: "WorkerSize", settings: Settings) -> dict[str, Any]:
@@ -138,11 +147,32 @@ class WorkerSize:
     executors: int
     beside: str = ""
 
+    def use(self, hours: float) -> Use:
+        """Return what driver and all executors use in so many hours, without more storage."""
+        workers = 1 + self.executors
+        heap = _gigabytes(self.memory)
+        memory = heap + (_gigabytes(self.beside) if self.beside else heap * _BESIDE)
+        return Use(workers * self.cores * hours, workers * ceil(memory) * hours)
+
+
+_BESIDE = 0.1  # of the JVM's memory is reserved beside it (Spark, "spark.driver.memoryOverhead")
+
+
+def _gigabytes(memory: str) -> float:
+    """Return an amount of memory as Spark writes it (`14g`, `512m`) in gigabytes."""
+    return float(memory[:-1]) / {"g": 1, "m": 1024}[memory[-1].lower()]
+
 
 # Four GB a worker, of the two to eight that EMR Serverless gives to one vCPU. Half is Python's,
 # which decodes the files of a group in the driver (spark_jobs/groups/group_arrow.py).
 SMALL = WorkerSize(cores=1, memory="2g", executors=1, beside="2g")
 _SHARED_EXECUTORS = 4
+
+
+def _size(told: JobSpec | SharedRun, settings: Settings) -> WorkerSize:
+    if isinstance(told, SharedRun):
+        return _shared_size(settings)
+    return SMALL if told.small else _full_size(settings)
 
 
 def _full_size(settings: Settings) -> WorkerSize:
@@ -253,7 +283,8 @@ class Jobs:
 
     def get(self, run: str) -> JobRun:
         """Return the current state of a job run. Raises UnknownRun."""
-        return _run(run, self.describe(run))
+        found = self.describe(run)
+        return replace(_run(run, found), use=_use(found))
 
     def runs(self, since: str = "") -> list[JobRun]:
         """Return every job run of the application created since a time (ISO 8601)."""
@@ -293,6 +324,18 @@ def _run(run: str, found: Mapping[str, Any]) -> JobRun:
         state=RunState(found["state"]),
         details=found.get("stateDetails", ""),
     )
+
+
+def _use(found: Mapping[str, Any]) -> Use | None:
+    """Return what was billed for a run, nothing if it never began to execute.
+
+    EMR Serverless tells it some seconds after the end; until then there is none, or zeros.
+    """
+    billed = found.get("billedResourceUtilization") or {}
+    if billed.get("vCPUHour"):
+        names = ("vCPUHour", "memoryGBHour", "storageGBHour")
+        return Use(*(float(billed.get(name) or 0) for name in names))
+    return None if found.get("startedAt") else Use()
 
 
 @contextmanager

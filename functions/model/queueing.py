@@ -1,11 +1,16 @@
 """Places in the queue of a table: tell which ingestions wait there, and which go first."""
 
-from functions.model.ingestion import RETRIED, Ingestion, State
+from functions.model.ingestion import NOT_STARTED, RETRIED, Ingestion, State
 
 
 def is_held(one: Ingestion) -> bool:
     """Return whether it is to be started once no earlier file of its table is in flight."""
     return one.takes_turns and one.state is State.LANDED and not one.is_shared
+
+
+def awaits_run(one: Ingestion) -> bool:
+    """Return whether it is known where its rows go, and no job run of its own has begun."""
+    return one.state in NOT_STARTED and bool(one.tables)
 
 
 def is_queued(one: Ingestion) -> bool:

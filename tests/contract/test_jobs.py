@@ -23,6 +23,7 @@ from functions.adapters.emr import (
     spark_submit,
 )
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy, widened
+from functions.model.budget import Use
 from functions.settings import Settings
 from lakegate import times
 from lakegate.errors import Permanent, Transient
@@ -41,6 +42,11 @@ from tests.waiting import eventually
 
 DRIVER = Path(__file__).with_name("job_driver.py")
 LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1", job_timeout_minutes=10_080)
+
+BILLED = {
+    "billedResourceUtilization": {"vCPUHour": 0.5, "memoryGBHour": 2.0, "storageGBHour": 0.25},
+    "totalResourceUtilization": {"vCPUHour": 0.1, "memoryGBHour": 0.4, "storageGBHour": 9.0},
+}
 
 
 @dataclass(frozen=True)
@@ -190,6 +196,36 @@ def test_an_end_is_known(application: Application, state: RunState, details: str
     jobs = application.hasty if state is RunState.CANCELLED else application.jobs
     run = jobs.start(application.spec())
     assert details in application.ended(run, state)
+
+
+@pytest.mark.parametrize(
+    ("shown", "use"),
+    [
+        (BILLED, Use(0.5, 2.0, 0.25)),
+        ({"billedResourceUtilization": {"vCPUHour": 0.0, "memoryGBHour": 0.0}}, None),
+        ({}, None),
+        ({"startedAt": None}, Use()),
+    ],
+    ids=["billed", "told as nothing", "not told yet", "never executed"],
+)
+def test_what_a_run_used_is_what_was_billed(shown: dict[str, Any], use: Use | None) -> None:
+    """The bill counts, which follows the end; a run that never executed costs nothing."""
+    client = boto3.client("emr-serverless", **ACCOUNT)
+    started = {"startedAt": datetime.now(UTC), **shown}
+    found = {name: value for name, value in started.items() if value is not None}
+    run = _described(jobRunId="00run", jobDriver={"hive": {"query": "SELECT 1"}}, **found)
+    with Stubber(client) as stubber:
+        stubber.add_response("get_job_run", {"jobRun": run})
+        assert Jobs(client, SETTINGS).get("00run").use == use
+
+
+def test_a_run_that_ended_has_a_bill(application: Application) -> None:
+    """A small run is billed for a minute of its two workers at least."""
+    run = application.jobs.start(application.spec(small=True))
+    application.ended(run, RunState.SUCCESS)
+    found = application.jobs.get(run).use
+    assert found
+    assert found.vcpu_hours > 0.033
 
 
 def test_an_unknown_run_is_unknown(application: Application) -> None:

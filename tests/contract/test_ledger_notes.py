@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from functions.adapters.ledger.notes import Moved
+from functions.model.budget import Charge, Spending
 from functions.model.notes.brought import Brought
 from functions.model.notes.compactions import Compaction, Compactions
 from functions.model.notes.freshness import Freshness
@@ -23,6 +24,39 @@ def test_a_slot_keeps_its_last_two_runs(ledger: AnyLedger) -> None:
     assert [found.id_of(name) for name in ("shared-a", "shared-b", "shared-c")] == ["00a", "", ""]
     with pytest.raises(Moved):
         ledger.save_slot(first)
+
+
+def test_what_runs_cost_is_summed_by_day(ledger: AnyLedger) -> None:
+    """A day's sums are those of its charges, each once, and are no ingestions."""
+    fresh = ledger.charge("run-1")
+    assert fresh == Charge("run-1")
+    assert ledger.save_charge(fresh, fresh.holding("2026-03-01", 700_000), 1)
+    held = ledger.charge("run-1")
+    ledger.note_unmeasured("2026-03-01", "00run1")
+    ledger.note_unmeasured("2026-03-01", "00run2")
+    assert ledger.spending("2026-03-01") == Spending(
+        "2026-03-01", 0, 700_000, frozenset({"00run1", "00run2"})
+    )
+    ended = held.counted("2026-03-02", "00run1", 2_000)
+    assert ledger.save_charge(held, ended)
+    with pytest.raises(Moved):
+        ledger.save_charge(held, ended)
+    assert ledger.spending("2026-03-01") == Spending("2026-03-01", 2_000, 0, frozenset({"00run2"}))
+    assert ledger.spending("2026-03-02") == Spending("2026-03-02")
+    assert ledger.charge("run-1") == replace(ended, revision=2)
+    assert ids(ledger.all()) == ids(ledger.unfinished("2027")) == []
+
+
+def test_a_day_takes_charges_only_below_its_budget(ledger: AnyLedger) -> None:
+    """What is used and held bounds what is held further; what ended is counted in any case."""
+    day = "2026-03-01"
+    for name, amount, is_taken in (("a", 999_999, True), ("b", 1, True), ("c", 1, False)):
+        fresh = ledger.charge(name)
+        assert ledger.save_charge(fresh, fresh.holding(day, amount), 1) is is_taken
+    assert ledger.charge("c") == Charge("c")
+    first = ledger.charge("a")
+    assert ledger.save_charge(first, first.counted(day, "00a", 2_000_000))
+    assert ledger.spending(day) == Spending(day, 2_000_000, 1)
 
 
 def test_the_search_is_kept_beside_the_ingestions(ledger: AnyLedger) -> None:

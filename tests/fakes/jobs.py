@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.adapters.emr import JobRun, RunState, UnknownRun
+from functions.model.budget import Use
 from infra.local.emr.limits import Limits
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
@@ -20,12 +21,13 @@ class _Started:
 
 
 class FakeJobs:
-    """Job runs in the order in which they were started."""
+    """Job runs in the order in which they were started; each is billed `bill` once it ended."""
 
     def __init__(self, clock: FakeClock | None = None) -> None:
         self._clock = clock or FakeClock()
         self._runs: dict[str, _Started] = {}
         self._started = 0
+        self.bill: Use | None = Use(1.0)
         self._limits: Limits | None = None
 
     def limit(self) -> None:
@@ -75,7 +77,8 @@ class FakeJobs:
         """See Jobs.get."""
         if run not in self._runs:
             raise UnknownRun("UNKNOWN_JOB_RUN", f"there is no job run {run}")
-        return self._runs[run].run
+        found = self._runs[run].run
+        return replace(found, use=self.bill if found.has_ended else None)
 
     def describe(self, run: str) -> dict[str, Any]:
         """See Jobs.describe."""

@@ -23,13 +23,14 @@ from functions.model.notes.slot import Slot
 from functions.model.notes.upkeep_note import UpkeepNote
 from lakegate.errors import Transient
 from lakegate.landing import LandedObject
+from tests.fakes.charges import FakeCharges
 
 _LARGEST_TRANSACTION = 4 * 1024**2
 _SAVED_AT = attrgetter("saved_at")
 _LANDED_AT = attrgetter("landed.landed_at")
 
 
-class FakeLedger:
+class FakeLedger(FakeCharges):
     """The ledger with every revision that was ever saved.
 
     `behind` gives, by id, the number of an ingestion's last writes that the indexes do not show
@@ -39,6 +40,7 @@ class FakeLedger:
     """
 
     def __init__(self, now: Callable[[], str]) -> None:
+        super().__init__()
         self._now = now
         self._revisions: defaultdict[str, list[Ingestion]] = defaultdict(list)
         self._lost: defaultdict[str, list[Ingestion]] = defaultdict(list)

@@ -8,10 +8,11 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, Key
 
 from functions.adapters.dynamodb import translated
+from functions.adapters.ledger.charges import Charges
 from functions.adapters.ledger.groups import Groups
 from functions.adapters.ledger.intents import group_item, intent_id, shared_intent, with_intent
 from functions.adapters.ledger.items import BATCHES, SILENT, from_item, require_known
-from functions.adapters.ledger.notes import UNAVAILABLE, Notes
+from functions.adapters.ledger.notes import UNAVAILABLE
 from functions.model import queueing, steps
 from functions.model.ingestion import ALERTED, IN_FLIGHT, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
@@ -28,7 +29,7 @@ class UnknownIngestion(LakegateError):
         super().__init__("UNKNOWN_INGESTION", f"the ledger has no ingestion {ingestion!r}")
 
 
-class Reads(Notes):
+class Reads(Charges):
     """What the ledger has. Reads by id are consistent; an index may lag behind."""
 
     def __init__(self, table: Any) -> None:

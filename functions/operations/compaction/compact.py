@@ -30,6 +30,7 @@ from functions.model.messages.announcement import Refresh
 from functions.model.notes.compactions import Compaction, begin
 from functions.operations.compaction.begun import advance, end
 from functions.operations.compaction.publish import Unsound, publish
+from functions.pipeline.start.spending import look, start_within_budget, why_wait
 from functions.telemetry import logger, metrics
 from lakegate.audit_tables import TABLES
 from lakegate.contract.model import Contract
@@ -130,12 +131,17 @@ def start(adapters: Adapters, need: Need) -> Progress:
         return Progress(need.table, "", Step.WAITS, f"{_MOST_AT_ONCE} others are under way")
     if need.table in {each.table for each in known.under_way}:
         return Progress(need.table, "", Step.WAITS, "another process has begun it")
+    if why := why_wait(adapters):
+        return Progress(need.table, "", Step.WAITS, why)
     small = need.size.bytes <= _SMALL_RUN * adapters.settings.small_file_bytes
     begun = begin(need.table, adapters.now(), adapters.token(), small=small)
     adapters.ledger.save_compactions(known.with_one(begun))  # before there is a branch of its name
     try:
         base = adapters.catalog.create_branch(begun.branch)
-        run = adapters.jobs.start(_spec(adapters, replace(begun, base=base), _REWRITING))
+        run = start_within_budget(adapters, _spec(adapters, replace(begun, base=base), _REWRITING))
+        if not run:
+            _drop(adapters, begun)
+            return Progress(need.table, "", Step.WAITS, why_wait(adapters))
         advance(adapters, begun, replace(begun, base=base, rewriting=run))
     except (Permanent, Moved):  # refused, or dropped meanwhile as it took so long
         _drop(adapters, begun)
@@ -219,8 +225,7 @@ def _next_step(adapters: Adapters, begun: Compaction) -> str:
     if not _has_succeeded(adapters, begun, _REWRITING):
         return "its job has not ended"
     if not begun.comparing:
-        _compare(adapters, begun)
-        return "its rows are being compared"
+        return _compare(adapters, begun)
     if not _has_succeeded(adapters, begun, _COMPARING):
         return "its rows are being compared"
     if name := _held_up(adapters, begun.table):
@@ -236,7 +241,7 @@ def _has_succeeded(adapters: Adapters, begun: Compaction, attempt: int) -> bool:
     """
     id_ = begun.rewriting if attempt == _REWRITING else begun.comparing
     try:
-        run = adapters.jobs.get(id_)
+        run = look(adapters, id_)
     except UnknownRun as gone:
         raise Unsound("JOB_LOST", gone.message) from gone
     if run.name != run_name(begun.id, attempt):
@@ -246,8 +251,11 @@ def _has_succeeded(adapters: Adapters, begun: Compaction, attempt: int) -> bool:
     return run.has_ended
 
 
-def _compare(adapters: Adapters, begun: Compaction) -> None:
-    """Start the run that compares the branch's head, whoever made it, with the base."""
+def _compare(adapters: Adapters, begun: Compaction) -> str:
+    """Start the run that compares the branch's head, whoever made it, with the base.
+
+    Return what the compaction waits for then.
+    """
     if not begun.rewritten:
         head = adapters.catalog.head(begun.branch)
         if head == begun.base:
@@ -255,8 +263,11 @@ def _compare(adapters: Adapters, begun: Compaction) -> None:
         noted = replace(begun, rewritten=head)
         advance(adapters, begun, noted)
         begun = noted
-    run = adapters.jobs.start(_spec(adapters, begun, _COMPARING))
+    run = start_within_budget(adapters, _spec(adapters, begun, _COMPARING))
+    if not run:
+        return why_wait(adapters)
     advance(adapters, begun, replace(begun, comparing=run))
+    return "its rows are being compared"
 
 
 def _held_up(adapters: Adapters, table: str) -> str:

@@ -24,6 +24,7 @@ from functions.adapters.ledger.notes import Moved
 from functions.model.ingestion import Ingestion, State
 from functions.model.notes.slot import Slot, shared_name
 from functions.pipeline.start.landing_order import place
+from functions.pipeline.start.spending import look, start_within_budget
 from functions.settings import Settings
 from functions.telemetry import logger, metrics
 from lakegate import times
@@ -164,7 +165,7 @@ def _fill(adapters: Adapters, slot: Slot) -> None:
 
 def _has_ended(adapters: Adapters, run: str) -> bool:
     try:
-        return adapters.jobs.get(run).has_ended
+        return look(adapters, run).has_ended
     except UnknownRun:
         return True
 
@@ -172,7 +173,7 @@ def _has_ended(adapters: Adapters, run: str) -> bool:
 def _start(adapters: Adapters, free: Slot) -> None:
     """Start a run in the slot; none if it could touch no table, and no file waits to be told so.
 
-    Raise Moved if another process was faster.
+    Nor is one started while the budget has no room. Raise Moved if another process was faster.
     """
     apart = _tables_apart(adapters)
     now = adapters.now()
@@ -180,7 +181,9 @@ def _start(adapters: Adapters, free: Slot) -> None:
     slot = adapters.ledger.save_slot(free.named(wanted.name, now, wanted.apart))
     if ALL in wanted.apart and not adapters.work.size():
         return
-    run = adapters.jobs.start_shared(wanted)
+    run = start_within_budget(adapters, wanted)
+    if not run:
+        return
     metrics.add_metric("SharedRunsStarted", "Count", 1)
     logger.info("shared run started", extra={"run": run, "run_name": slot.name})
     adapters.ledger.save_slot(replace(slot, run=run, checked_at=adapters.now()))

@@ -13,6 +13,7 @@ from functions.pipeline.outcome.restorations import require_unmoved
 from functions.pipeline.start.contracts import Hidden, with_terms
 from functions.pipeline.start.landing_order import must_be_held
 from functions.pipeline.start.shared_runs import is_small, may_share, queue, reaches
+from functions.pipeline.start.spending import has_room, start_within_budget
 from functions.pipeline.start.turns import turn_of
 from functions.telemetry import logger
 from lakegate.errors import Permanent, Transient
@@ -50,6 +51,8 @@ def _started(adapters: Adapters, known: Ingestion) -> Ingestion:
             return _queued(adapters, known)
         if not known.revision:
             known = adapters.ledger.save(known)  # first, so that no branch has no ingestion
+        if not has_room(adapters):
+            return known  # the sweep starts it: no branch gets old meanwhile
         branched = _create_branch(adapters, _left_alone(known))
     except Permanent as error:
         return end(adapters, known, State.ERRORED, Reason(error.code, error.message))
@@ -152,9 +155,11 @@ def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     try:
         if ingestion.change:
             require_unmoved(adapters, ingestion.change, ingestion.base_hash)
-        run = adapters.jobs.start(_job_spec(adapters, ingestion))
+        run = start_within_budget(adapters, _job_spec(adapters, ingestion))
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))
+    if not run:
+        return ingestion
     logger.info("job run started", extra={"run": run, "branch": ingestion.branch})
     return adapters.ledger.save(
         ingestion.step("submitted", adapters.now(), state=State.SUBMITTED, job_run=run)

@@ -17,6 +17,7 @@ from functions.pipeline.publication.retry import run_again
 from functions.pipeline.start.contracts import current_requirements, outdated
 from functions.pipeline.start.landing_order import OUT_OF_ORDER
 from functions.pipeline.start.shared_runs import run_ended
+from functions.pipeline.start.spending import look
 from functions.pipeline.start.submit import submit
 from functions.pipeline.verdict.decision import (
     AwaitRight,
@@ -51,7 +52,7 @@ def judge(adapters: Adapters, run_id: str) -> Ingestion | None:
 
     Return the ingestion, None for a job run that is not one of ours.
     """
-    run = adapters.jobs.get(run_id)
+    run = look(adapters, run_id)
     if is_shared_name(run.name):
         run_ended(adapters, run)
         return None
@@ -91,7 +92,7 @@ def _continued(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     if ingestion.state is not State.SUBMITTED:
         return ingestion
     try:
-        run = adapters.jobs.get(ingestion.job_run)
+        run = look(adapters, ingestion.job_run)
     except UnknownRun as error:
         return end(adapters, ingestion, State.ERRORED, Reason("JOB_LOST", error.message))
     return record_verdict(adapters, ingestion, run) if run.has_ended else ingestion

@@ -24,6 +24,7 @@ _DEFAULT_TIMEOUT_MINUTES = 720
 _DETAILS_LENGTH = 256
 _LEAST_BILLED_SECONDS = 60
 _GB_OF_A_CPU = 4  # the default
+_GB_OF_STORAGE = 20  # that each worker has without a charge
 
 
 class WrongState(Exception):
@@ -214,16 +215,26 @@ def _durations(run: JobRun) -> dict[str, Any]:
         shown["endedAt"] = run.ended_at
         started = run.started_at or run.ended_at
         shown["totalExecutionDurationSeconds"] = round(run.ended_at - started)
-        shown["billedResourceUtilization"] = _billed(run, run.ended_at - started)
+    if run.ended_at and run.started_at:
+        shown |= _utilization(run, run.ended_at - run.started_at)
     return shown
 
 
-def _billed(run: JobRun, seconds: float) -> dict[str, float]:
+def _utilization(run: JobRun, seconds: float) -> dict[str, dict[str, float]]:
+    """Return what a run used, and what is billed: a minute at least, and no storage up to 20 GB."""
+    billed = max(seconds, _LEAST_BILLED_SECONDS) / 3600
+    storage = (1 + run.workers.executors) * _GB_OF_STORAGE * seconds / 3600
+    return {
+        "totalResourceUtilization": _used(run, seconds / 3600) | {"storageGBHour": storage},
+        "billedResourceUtilization": _used(run, billed),
+    }
+
+
+def _used(run: JobRun, hours: float) -> dict[str, float]:
     workers = run.workers
     cpus = workers.driver + workers.executor * workers.executors
-    hours = cpus * max(seconds, _LEAST_BILLED_SECONDS) / 3600
     return {
-        "vCPUHour": round(hours, 6),
-        "memoryGBHour": round(_GB_OF_A_CPU * hours, 6),
+        "vCPUHour": round(cpus * hours, 6),
+        "memoryGBHour": round(_GB_OF_A_CPU * cpus * hours, 6),
         "storageGBHour": 0.0,
     }

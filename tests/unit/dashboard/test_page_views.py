@@ -227,12 +227,12 @@ def test_a_file_that_waits_for_a_shared_run_is_shown() -> None:
     assert f"It waits for a shared run; {load}." in everything(app)
     assert "Its shared run has left no audit report yet." in everything(app)
     assert not app.exception
-    assert f"Shared runs: {load}." in everything(seen(overview_page.show, deployment))
+    assert f"Job runs: {load}." in everything(seen(overview_page.show, deployment))
     deployment.settle()
     shown = everything(seen(ingestion_page.show, deployment, id=waiting.id))
     assert "`with 1 other file`" in shown
     assert f"`{deployment.ingestion(waiting).job_run} (shared)`" in shown
-    assert "Shared runs" not in everything(seen(overview_page.show, deployment))
+    assert "Job runs:" not in everything(seen(overview_page.show, deployment))
 
 
 def test_a_publication_under_way_is_reported(deployment: Deployment) -> None:

@@ -19,7 +19,7 @@ from tests.fakes.scenario import KEY, Scenario
 
 KINDS = (
     *("dead_letters", "forgotten", "resumed", "runs", "late", "recorded", "deleted"),
-    *("compactions", "overdue", "failed"),
+    *("measured", "compactions", "overdue", "failed"),
 )
 NOTHING = dict.fromkeys(KINDS, 0)
 

@@ -10,6 +10,7 @@ import pytest
 from functions.adapters.emr import RunState
 from functions.adapters.iceberg.files import TableSize
 from functions.adapters.nessie import MAIN, UnknownBranch
+from functions.model.budget import Use
 from functions.model.ingestion import State
 from functions.model.notes.compactions import Compaction
 from functions.operations.compaction import compact as compaction
@@ -25,6 +26,9 @@ from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
 from tests.fakes.scenario import FOREVER, Scenario
 
 DAY = 24 * 60 * 60
+
+
+A_LITTLE, A_LOT = Use(0.01), Use(99.0)
 
 
 class Upkeep(Scenario):
@@ -457,3 +461,22 @@ def _calls(*, grown: bool) -> int:
     lake = _prepared(grown=grown)
     lake.settle_it()
     return len(lake.journal.calls)
+
+
+def test_a_compaction_waits_for_room_in_the_days_budget() -> None:
+    """Neither of its runs is started without room; the next day it goes on."""
+    lake = Upkeep()
+    lake.adapters = replace(lake.adapters, settings=replace(lake.settings, daily_budget_usd=1))
+    lake.jobs.bill = A_LITTLE
+    lake.begin()
+    lake.jobs.bill = A_LOT
+    lake.run_job()
+    waits = lake.settle_it()
+    assert waits.step is Step.WAITS
+    assert "the day's budget is used up" in waits.why
+    (again,) = compaction.needs(lake.adapters, TABLE)
+    assert compaction.start(lake.adapters, again).step is Step.WAITS
+    lake.clock.pass_(12 * 60 * 60)
+    lake.settle_it()
+    lake.run_job()
+    assert lake.settle_it().step is Step.PUBLISHED

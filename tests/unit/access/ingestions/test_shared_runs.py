@@ -75,8 +75,9 @@ def test_the_load_is_told_where_it_is_known(deployment: Deployment) -> None:
 
 def test_the_words_fit_the_numbers() -> None:
     """One file, many files and an unknown number have their own words."""
-    assert waits(files_waiting(0)) == "waits for a shared run"
-    assert waits(files_waiting(1)) == "waits for a shared run; about 1 file waits or is in work"
+    assert waits(QUEUED, files_waiting(0)) == "waits for a shared run"
+    words = "waits for a shared run; about 1 file waits or is in work"
+    assert waits(QUEUED, files_waiting(1)) == words
     assert files_waiting(1_200) == "about 1,200 files wait or are in work"
 
 

@@ -16,9 +16,10 @@ from cli.doctor.aws_view import QUEUE, Deviation, StackView
 from cli.doctor.checks import DoctorInputs, checks
 from cli.doctor.doctor import report
 from cli.doctor.rights import rights
-from cli.doctor.rules import of_shared_runs, of_stack
+from cli.doctor.rules import of_budget, of_shared_runs, of_stack
 from functions.adapters.emr import JobRun, RunState
 from functions.health.model import Finding, Status, carry_out, fail, ok, warn
+from functions.model.budget import Spending
 from infra.package import Package
 from infra.stage import Stage
 from lakegate.errors import LakegateError
@@ -34,7 +35,8 @@ MADE = "resources' settings"
 NAMES = (
     *("stack", "platform", "platform's facts", "parameters", "functions", "queues' functions"),
     *("rules", "job's release", "contracts", "Slack", "buttons"),
-    *(MADE, "alarms", "function errors", "waiting messages", "shared runs", "permissions"),
+    *(MADE, "alarms", "function errors", "waiting messages", "shared runs", "budget"),
+    "permissions",
 )
 
 
@@ -97,6 +99,7 @@ def inputs(package: Package, **seen: Any) -> DoctorInputs:
         contracts=lambda: {"shop.orders": "1"},
         in_force=lambda: {"shop.orders": "1"},
         shared_runs=lambda: SHARED_RUNS,
+        spending=lambda: Spending("2026-11-27", 3_200_000, 500_000),
     )
     return replace(deployment, **given)
 
@@ -252,3 +255,20 @@ def test_no_run_is_needed_while_no_file_waits() -> None:
     """Without waiting files it is well that no shared run is up."""
     (found,) = of_shared_runs(replace(SHARED_RUNS, files=0, up=()))
     assert (found.status, found.message) == (Status.OK, "0 of at most 2 up, no file waits")
+
+
+def test_a_budget_is_told_with_what_is_used_of_it() -> None:
+    """Without room it is a warning that says what to do; without a budget all is well."""
+    spent = Spending("2026-11-27", 3_200_000, 500_000)
+    found = of_budget(spent, 10)
+    assert (found.status, found.message) == (
+        Status.OK,
+        "$3.20 of $10.00 are used, and runs under way may use $0.50",
+    )
+    assert of_budget(spent, 0).status is Status.OK
+    reasons = {3_200_000: "no room until a run ends", 4_000_000: "used up until 00:00"}
+    for used, words in reasons.items():
+        full = of_budget(Spending("2026-11-27", used, 800_000), 4)
+        assert full.status is Status.WARN
+        assert words in full.message
+        assert "raise DailyBudgetUsd" in full.fix

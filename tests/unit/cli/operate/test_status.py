@@ -48,6 +48,14 @@ def test_files_that_wait_are_counted_beside_the_runs(deployment: Deployment) -> 
     assert text == f"files that wait for a shared run 2 shared run running, {name}, {run}"
 
 
+def test_what_the_day_cost_is_told_under_a_budget(deployment: Deployment) -> None:
+    """The amounts are shown, and why no run is started; nothing without a budget."""
+    assert counts(deployment.adapters)["budget"] == ""
+    bound = replace(deployment.settings, daily_budget_usd=2)
+    budget = counts(replace(deployment.adapters, settings=bound))["budget"]
+    assert budget == "$0.00 of $2.00 are used"
+
+
 def test_runs_that_cannot_be_read_hide_nothing_else(deployment: Deployment) -> None:
     """Without permission for EMR the files are counted, and the reason is shown."""
     deployment.journal.strike("jobs.get", Fault(unavailable))
