@@ -14,7 +14,8 @@ from access.contract.sql import sql_problems
 from access.contract.standard_schema import Fault, faults
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read
-from lakegate.contract.reading.yaml import Node, Problem, load, suggestion, unknown_key
+from lakegate.contract.text.problems import Problem, suggestion, unknown_key
+from lakegate.contract.text.yaml import Node, load
 from lakegate.errors import LakegateError, Permanent
 from lakegate.limits import DEFAULTS, Limits
 

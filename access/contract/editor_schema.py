@@ -11,10 +11,10 @@ from access.contract.standard_schema import standard_schema
 from lakegate.contract.checks import LIBRARY, Severity
 from lakegate.contract.expectations import Operator, Unit
 from lakegate.contract.model import API_VERSIONS
-from lakegate.contract.reading import layout, settings, values
-from lakegate.contract.reading.custom import CHECKS, COMPARISONS, DRIFTING
+from lakegate.contract.reading import layout, options, settings
+from lakegate.contract.reading.other_columns import Origin
 from lakegate.contract.reading.properties import ELEMENTS, TYPE_FORMATS
-from lakegate.contract.reading.provenance import Origin
+from lakegate.contract.reading.quality.custom import CHECKS, COMPARISONS, DRIFTING
 from lakegate.contract.reading.service_levels import LEVELS, UNITS
 from lakegate.contract.reading.write_mode import WRITE_MODES
 from lakegate.ecma_patterns import PATTERNS, UNCHECKED
@@ -62,7 +62,7 @@ def _own() -> Schema:
         "severity": _SEVERITY,
         "unit": _UNIT,
         "metric": {"enum": [*LIBRARY]},
-        "customProperties": _options(values.OF_RULE, others=False),
+        "customProperties": _options(options.OF_RULE, others=False),
     }
     implemented = {"engine": {"const": "lakegate"}, "implementation": _implementation()}
     definitions = {
@@ -71,7 +71,7 @@ def _own() -> Schema:
         "DataQuality": _object(rule),
         "DataQualityLibrary": {"properties": {"rule": False}},
         "DataQualityCustom": _object(implemented),
-        "RelationshipBase": _object({"customProperties": _options(values.OF_RELATIONSHIP)}),
+        "RelationshipBase": _object({"customProperties": _options(options.OF_RELATIONSHIP)}),
         "ServiceLevelAgreementProperty": {"allOf": [_duration(level) for level in LEVELS]},
     }
     root = _object(known | custom, "schema")
@@ -142,7 +142,7 @@ def _property() -> Schema:
     known = {
         **dict.fromkeys(narrowed, _ANY),
         "semanticType": {"not": {"const": "measure"}},
-        "customProperties": _options(values.OF_PROPERTY),
+        "customProperties": _options(options.OF_PROPERTY),
     }
     demands = {
         "object": {"required": ["properties"]},

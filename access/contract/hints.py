@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 
 from access.contract.newer_keywords import newer_keywords
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.fields import Field
-from lakegate.contract.reading.yaml import Node, Problem
 from lakegate.contract.sharing import why_alone, why_own_run
+from lakegate.contract.text.fields import Field
+from lakegate.contract.text.problems import Problem
+from lakegate.contract.text.yaml import Node
 from spark_jobs.audit.arrow.patterns import means_the_same
 
 _FLOATS = ("", "double", "float", "real", "double precision")

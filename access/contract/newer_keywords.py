@@ -7,7 +7,8 @@ of its version.
 
 from collections.abc import Iterator, Mapping
 
-from lakegate.contract.reading.yaml import Node, Problem
+from lakegate.contract.text.problems import Problem
+from lakegate.contract.text.yaml import Node
 
 _NEWER_KEYS = {
     **dict.fromkeys(("metric", "relationships", "timezone", "defaultTimezone"), "v3.1.0"),

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakegate.contract.model import Contract, Problem
 from lakegate.contract.reading.sql import tokens
-from lakegate.contract.reading.yaml import Node, suggestion
+from lakegate.contract.text.problems import suggestion
+from lakegate.contract.text.yaml import Node
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -13,7 +13,7 @@ from functools import cache, partial
 from importlib import resources
 from typing import Any
 
-from lakegate.contract.reading.yaml import Node
+from lakegate.contract.text.yaml import Node
 
 _Place = tuple[Any, str]  # the place around it, and the step from there
 

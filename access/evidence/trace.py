@@ -26,7 +26,7 @@ from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import published
 from functions.pipeline.outcome.reports import report_of
-from lakegate.contract.reading.provenance import Origin, Provenance
+from lakegate.contract.reading.other_columns import Origin, Provenance
 from lakegate.errors import LakegateError, Permanent
 
 _MOST_NUMBERS = 10

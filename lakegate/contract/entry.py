@@ -8,8 +8,8 @@ should replace, or bring back a column that was dropped.
 from collections.abc import Iterator
 
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.former import FormerColumns
 from lakegate.contract.reading.layout import COMMENT, TableLayout
+from lakegate.contract.reading.other_columns import FormerColumns
 
 _ADD = "add"
 

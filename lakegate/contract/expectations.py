@@ -82,6 +82,9 @@ class Expectation:
         return f"{share} % of rows ({value:,} of {rows:,})"
 
 
+NONE = Expectation(Operator.EQUAL, Decimal(0))
+
+
 def _of_15_digits(number: Decimal) -> Fraction:
     return Fraction(f"{number:.15g}")
 

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lakegate.contract.checks import OF_VALUES, Check, Metric, Scope, Severity
+from lakegate.contract.checks import OF_VALUES, Check
 from lakegate.contract.columns import Column
-from lakegate.contract.expectations import Expectation, Operator, Unit
-from lakegate.contract.reading import fields as keys
-from lakegate.contract.reading.fields import Field
-from lakegate.contract.reading.former import FormerColumns, read_former
 from lakegate.contract.reading.layout import TableLayout, read_layout
+from lakegate.contract.reading.other_columns import (
+    FormerColumns,
+    Provenance,
+    read_former,
+    read_provenance,
+)
 from lakegate.contract.reading.properties import read_properties
-from lakegate.contract.reading.provenance import Provenance, read_provenance
-from lakegate.contract.reading.quality import read_checks
+from lakegate.contract.reading.quality.rules import read_checks
 from lakegate.contract.reading.service_levels import Expected, read_expected
 from lakegate.contract.reading.settings import (
     FLAT_FORMATS,
@@ -30,31 +31,51 @@ from lakegate.contract.reading.settings import (
 )
 from lakegate.contract.reading.sql import read_transform
 from lakegate.contract.reading.write_mode import WriteMode, read_write_mode
-from lakegate.contract.reading.yaml import ContractInvalid, Node, Problem, load
-from lakegate.contract.rules import Rule
+from lakegate.contract.text.fields import Field
+from lakegate.contract.text.problems import ContractInvalid, Problem
+from lakegate.contract.text.yaml import Node, load
 from lakegate.limits import DEFAULTS, Limits
 
-__all__ = [
-    "Check",
-    "Column",
-    "Contract",
-    "ContractInvalid",
-    "Expectation",
-    "Metric",
-    "Operator",
-    "Problem",
-    "Rule",
-    "Scope",
-    "Severity",
-    "Unit",
-    "parse",
-    "read",
-]
+__all__ = ["API_VERSIONS", "Contract", "ContractInvalid", "Problem", "parse", "read"]
 
 API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
 # The tag of the job run that names the table takes 256 characters.
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,126}\.[A-Za-z][A-Za-z0-9_]{0,126}", re.ASCII)
 _OWN_NAMESPACE = "ops"  # of history's tables
+# The keys of the standard, by place. `…_KNOWN` are honoured; `…_IGNORED` describe, and change no
+# verdict. Any other key is not of the standard.
+# fmt: off
+_ROOT_KNOWN = (
+    "id", "version", "kind", "apiVersion", "schema", "support", "team", "customProperties",
+    "slaProperties",
+)
+_ROOT_IGNORED = (
+    "name", "tenant", "tags", "status", "servers", "dataProduct", "description", "domain",
+    "context", "price", "roles", "slaDefaultElement", "contractCreatedTs",
+    "authoritativeDefinitions",
+)
+_SUPPORT_KNOWN = ("channel", "tool")
+SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "customProperties")
+
+OBJECT_KNOWN = (
+    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
+    "relationships",
+)
+_SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "customProperties")
+
+OBJECT_KNOWN = (
+    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
+    "relationships",
+)
+_OBJECT_KNOWN = (
+    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
+    "relationships",
+)
+_OBJECT_IGNORED = (
+    "id", "physicalType", "description", "businessName", "deprecated", "synonyms", "tags",
+    "authoritativeDefinitions", "dataGranularityDescription", "context",
+)
+# fmt: on
 
 
 @dataclass(frozen=True)
@@ -191,7 +212,7 @@ def read(tree: Node, text: str, problems: list[Problem]) -> Contract:
 
 
 def _contract(root: Field, sha256: str) -> Contract:
-    root.limit_keys(keys.ROOT_KNOWN, keys.ROOT_IGNORED)
+    root.limit_keys(_ROOT_KNOWN, _ROOT_IGNORED)
     root.choice("kind", ("DataContract",))
     root.choice("apiVersion", API_VERSIONS)
     schema = _schema_object(root)
@@ -276,7 +297,7 @@ def _schema_object(root: Field) -> Field:
         root.refuse(f"must describe exactly one table, not {len(objects)}", "schema")
     if not objects:
         return root.at("schema")
-    objects[0].limit_keys(keys.OBJECT_KNOWN, keys.OBJECT_IGNORED)
+    objects[0].limit_keys(_OBJECT_KNOWN, _OBJECT_IGNORED)
     objects[0].choice("logicalType", ("object",), default="object")
     return objects[0]
 
@@ -308,7 +329,7 @@ def _owner(team: Field) -> str:
 def _channel(support: Field) -> str:
     """Return the first Slack channel, recognized by its tool or by the # before its name."""
     for item in support.items():
-        item.limit_keys(keys.SUPPORT_KNOWN, keys.SUPPORT_IGNORED)
+        item.limit_keys(_SUPPORT_KNOWN, _SUPPORT_IGNORED)
         channel, tool = item.text("channel"), item.text("tool")
         if tool == "slack" or (not tool and channel.startswith("#")):
             return channel

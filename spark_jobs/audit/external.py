@@ -18,8 +18,7 @@ from pyspark.sql import functions as F
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.columns import quoted
-from lakegate.contract.expectations import Number
-from lakegate.contract.reading.values import NONE
+from lakegate.contract.expectations import NONE, Number
 from lakegate.contract.rules import Control, Rule
 from lakegate.errors import Permanent
 from spark_jobs.audit import check_sql, main_table

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from lakegate.change import Change
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.provenance import Origin
+from lakegate.contract.reading.other_columns import Origin
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport
 from spark_jobs.audit.check_sql import string

@@ -10,7 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.provenance import Origin
+from lakegate.contract.reading.other_columns import Origin
 from lakegate.errors import Permanent
 from lakegate.report import DataFile
 from spark_jobs.audit.arrow import tier_arrow

@@ -8,7 +8,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.provenance import Origin
+from lakegate.contract.reading.other_columns import Origin
 from lakegate.jobspec import JobSpec
 from lakegate.limits import Limits
 from spark_jobs.audit.arrow.tier_arrow import Divided

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lakegate.contract.reading.provenance import Origin, Provenance
+from lakegate.contract.reading.other_columns import Origin, Provenance
 from spark_jobs.files.arrow.types import type_of
 
 ROW = "_lakegate_row"  # the column of a row's number in its file, from 1

@@ -329,6 +329,11 @@ class Deployment:
         self.work.sent_twice |= not runs  # as what waits begins another attempt
         self.adapters = self._world()
 
+    def limit_spending(self, dollars: int) -> None:
+        """Deploy again, with so many dollars a day for job runs at most."""
+        self.settings = replace(self.settings, daily_budget_usd=dollars)
+        self.adapters = self._world()
+
     def keep(self, days: int) -> None:
         """Deploy again; what expires is kept for so many days."""
         self.settings = replace(self.settings, keep_days=days)

@@ -5,6 +5,7 @@ from tests.fakes.events import (
     KEYS,
     Ask,
     Batch,
+    Budget,
     Change,
     Contract,
     Decide,
@@ -197,8 +198,21 @@ A_DAY_OF_TURNS: Story = (
     Time.COURSE,
     Time.COURSE,
 )
+A_DAY_WITH_A_BUDGET: Story = (
+    Budget(is_late=True),
+    Land(ORDERS[0]),
+    Time.COURSE,
+    Budget(),
+    Time.SWEEP,
+    Share(),
+    *A_TABLE,
+    Land(ORDERS[1]),
+    Time.COURSE,
+    Time.COURSE,
+)
 DAYS = (
     A_DAY,
+    A_DAY_WITH_A_BUDGET,
     A_DAY_OF_TURNS,
     A_DAY_OF_VERSIONS,
     A_DAY_OF_LOSS,

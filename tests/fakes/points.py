@@ -35,6 +35,7 @@ METHODS = tuple(
 ONLY_COMMANDS = {
     "landing.put",
     "landing.landed",
+    "landing.download",
     "landing.sources",
     "landing.bring",
     "landing.brought",

@@ -13,6 +13,7 @@ from tests.fakes.events import (
     KEYS,
     Ask,
     Batch,
+    Budget,
     Change,
     Contract,
     Decide,
@@ -100,6 +101,7 @@ _CALM: dict[Events, int] = {
     st.builds(Forge, st.sampled_from(Forgery), _NTH): 1,
     st.one_of(
         st.builds(Share, st.integers(0, 1)),
+        st.builds(Budget, st.booleans()),
         st.builds(Lose, _NTH),
         st.builds(LoseRun, _NTH),
         st.builds(LoseEntry, _NTH),

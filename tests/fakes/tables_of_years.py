@@ -133,6 +133,7 @@ class Years:
     def _adapters(self) -> Adapters:
         settings = SimpleNamespace(
             keep_days=KEEP_DAYS,
+            daily_budget_usd=0,
             lake_bucket="lake",
             nessie_uri="",
             job_token_secret="job",

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.contract.checks import OF_VALUES, Check, Drift, Metric
 from lakegate.contract.columns import Column
+from lakegate.contract.expectations import NONE
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.values import NONE
 from lakegate.contract.rules import Rule
 from lakegate.ecma_patterns import PATTERNS
 from lakegate.report import Tier

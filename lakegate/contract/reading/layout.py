@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lakegate.contract.columns import ITEM, KEY, VALUE, Column
-from lakegate.contract.reading.fields import Field
+from lakegate.contract.reading.literals import MOMENTS
 from lakegate.contract.reading.properties import Property
-from lakegate.contract.reading.values import property_options
-from lakegate.contract.reading.yaml import suggestion
+from lakegate.contract.text.fields import Field
+from lakegate.contract.text.problems import suggestion
 
 COMMENT = "comment"  # the table property that engines show as the table's comment
 CODEC = "write.parquet.compression-codec"
@@ -81,15 +81,14 @@ def _path(column: Column) -> str:
 
 # Partitions
 
-_DATED = ("date", "timestamp", "timestamp_ntz")
 _WHOLE = ("int", "bigint", "decimal", "string", "binary")
 _FITTING = {  # the types that a transform takes (Iceberg's specification, "Partition Transforms")
     "identity": (*_WHOLE, "date", "boolean"),  # an instant, or a float, is rarely there twice
-    "year": _DATED,
-    "month": _DATED,
-    "day": _DATED,
-    "hour": _DATED[1:],
-    "bucket[N]": (*_WHOLE, *_DATED),
+    "year": MOMENTS,
+    "month": MOMENTS,
+    "day": MOMENTS,
+    "hour": MOMENTS[1:],
+    "bucket[N]": (*_WHOLE, *MOMENTS),
     "truncate[N]": _WHOLE,
 }
 _NUMBER = re.compile(r"\[[1-9][0-9]{0,8}\]")
@@ -101,7 +100,7 @@ def _partitions(
 ) -> tuple[Partition, ...] | None:
     """Return the partitions in their order; None if no column says whether it is one."""
     for found in every:
-        if not found.field.has("partitioned") and _transform(found).has(_TRANSFORM):
+        if not found.field.has("partitioned") and found.options.given.has(_TRANSFORM):
             found.field.refuse(f"{_TRANSFORM} needs partitioned: true", "customProperties")
     if not any(found.field.has("partitioned") for found in every):
         return None
@@ -127,7 +126,7 @@ def _in_order(partitioned: list[Property]) -> list[Property]:
 
 
 def _partition(found: Property, names: set[str]) -> Partition:
-    given, column = _transform(found), found.column
+    given, column = found.options.given, found.column
     partition = Partition(column.name, given.text(_TRANSFORM, "identity"))
     kind = _NUMBER.sub("[N]", partition.transform)
     place, key = (given, _TRANSFORM) if given.has(_TRANSFORM) else (found.field, "partitioned")
@@ -143,10 +142,6 @@ def _partition(found: Property, names: set[str]) -> Partition:
     elif taken := names & _names(partition):
         place.refuse(f"Iceberg would call it {taken.pop()}, as another column is called", key)
     return partition
-
-
-def _transform(found: Property) -> Field:
-    return property_options(found.field).given
 
 
 def _type(column: Column) -> str:
@@ -181,12 +176,10 @@ def _order(listed: Field, properties: Sequence[Property]) -> tuple[SortKey, ...]
     keys: dict[str, SortKey] = {}
     for item in listed.items():
         key = _sort_key(item.node.text)
-        column = known.get(key.column)
-        if column is None:
-            item.refuse(f"{key.column!r} is not a column here{suggestion(key.column, known)}")
-        elif column.logical_type in ("object", "array", "map", "vector"):
+        column = item.known(key.column, known, "a column here")
+        if column and column.logical_type in ("object", "array", "map", "vector"):
             item.refuse(f"{key.column} is {column.type}, which has no order")
-        elif key.column in keys:
+        elif column and key.column in keys:
             item.refuse(f"{key.column} is listed twice")
         keys.setdefault(key.column, key)
     return tuple(keys.values())

@@ -15,17 +15,29 @@ from lakegate.contract.columns import (
     logical_of,
     quoted,
 )
-from lakegate.contract.literals import TIME_PATTERN
-from lakegate.contract.reading.fields import PROPERTY_IGNORED, PROPERTY_KNOWN, Field
+from lakegate.contract.reading.literals import TIME_PATTERN
+from lakegate.contract.reading.options import OF_PROPERTY, Options, read_options
 from lakegate.contract.reading.settings import FLAT_FORMATS, read_pattern, read_zone
 from lakegate.contract.reading.values import facets, literals, read_rule, unsuitable
 from lakegate.contract.rules import Rule
+from lakegate.contract.text.fields import Field
 
 _MAX_NAME = 255
 _NESTED = ("object", "array", "map", "vector")
 ELEMENTS = {"float32": "float", "float64": "double"}
 _OPEN_CLASSES = ("", "public", "internal")
 # fmt: off
+_KNOWN = (
+    "name", "physicalName", "logicalType", "physicalType", "logicalTypeOptions", "required",
+    "unique", "primaryKey", "classification", "semanticType", "enum", "quality",
+    "properties", "items", "map", "customProperties", "relationships", "partitioned",
+)
+_IGNORED = (
+    "id", "description", "businessName", "deprecated", "synonyms", "authoritativeDefinitions",
+    "tags", "partitionKeyPosition", "primaryKeyPosition",
+    "encryptedName", "examples", "transformSourceObjects", "transformLogic",
+    "transformDescription", "criticalDataElement",
+)
 _RESERVED = (
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id",
     "_last_updated_sequence_number", "_corrupt_record",
@@ -52,6 +64,7 @@ class Property:
     field: Field
     name: str
     column: Column
+    options: Options
     length: int | None = None
     within: "tuple[Property, ...]" = ()
 
@@ -110,7 +123,7 @@ def _properties(fields: Field, place: _Place) -> Iterator[Property]:
 
 
 def _property(field: Field, place: _Place) -> Property:
-    field.limit_keys(PROPERTY_KNOWN, PROPERTY_IGNORED)
+    field.limit_keys(_KNOWN, _IGNORED)
     if field.text("semanticType") == "measure":
         field.refuse("a measure is not a column of the data", "semanticType")
     logical = _logical_type(field)
@@ -134,7 +147,8 @@ def _property(field: Field, place: _Place) -> Property:
         fields=tuple(p.column.path[-1] for p in within) if logical == "object" else (),
         line=field.node.line,
     )
-    return Property(field, field.text("name"), column, length, within)
+    options = read_options(field, OF_PROPERTY)
+    return Property(field, field.text("name"), column, options, length, within)
 
 
 def _logical_type(field: Field) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lakegate import times
-from lakegate.contract.reading.fields import Field
+from lakegate.contract.text.fields import Field
 
 # The standard has days and years; shorter units are ours.
 UNITS = {
@@ -62,15 +62,16 @@ def _durations(listed: Field) -> Iterator[tuple[str, timedelta]]:
 
 
 def _duration(item: Field) -> timedelta:
-    unit, number = item.text("unit", "d"), item.at("value").node.value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
-        item.refuse("must be a number above 0", "value")
-    elif unit not in UNITS:
+    unit = item.text("unit", "d")
+    number = item.at("value").number(lambda value: value > 0, "must be a number above 0")
+    if number is None:
+        return _LONGEST
+    if unit not in UNITS:
         item.refuse(f"{unit!r} is no unit of time: use m, h, d, w or y", "unit")
     elif number > _LONGEST / UNITS[unit]:
         item.refuse("is longer than ten years", "value")
     else:
-        return number * UNITS[unit]
+        return float(number) * UNITS[unit]
     return _LONGEST
 
 

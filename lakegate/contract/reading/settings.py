@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from lakegate.contract.reading.fields import Field
-from lakegate.contract.reading.yaml import Node, suggestion
+from lakegate.contract.reading.options import custom_properties
+from lakegate.contract.text.fields import Field
 from lakegate.landing import BATCHES
 
 FORMATS = ("parquet", "csv", "tsv", "json", "avro", "orc")
@@ -45,7 +45,6 @@ _DEFAULTS = {
     "tsv": {**_CSV_DEFAULTS, "delimiter": "\t"},
     "json": _JSON_DEFAULTS,
 }
-_SURELY = 0.85
 
 
 def chosen(settings: Field, key: str) -> str:
@@ -58,22 +57,7 @@ def read_settings(root: Field, table: Field) -> Field:
 
     Properties of other tools are ignored, unless one looks like a typing error.
     """
-    found: dict[str, Node] = {}
-    for place in (root.at("customProperties"), table.at("customProperties")):
-        for item in place.items():
-            item.limit_keys(("property",), ("value", "id", "description", "vendor"))
-            name = item.required_text("property")
-            if name in found:
-                item.refuse(f"{name} is given twice, first in line {found[name].line}")
-            elif name == "missingColumns" and not item.has("value"):
-                found[name] = Node(item.node.line, "null")  # as YAML reads the word null
-            elif name in SETTINGS and not item.has("value"):
-                item.refuse("is missing, or null", "value")
-            elif name in SETTINGS:
-                found[name] = item.at("value").node
-            elif near := suggestion(name, SETTINGS, _SURELY):
-                item.refuse(f"{name!r} is not a setting of Lakegate{near}", "property")
-    return Field(Node(root.node.line, found), "customProperties", root.problems)
+    return custom_properties([root, table], SETTINGS, "a setting of Lakegate")
 
 
 @dataclass(frozen=True)
@@ -107,17 +91,11 @@ def read_quarantine(settings: Field) -> Quarantine | None:
         return None
     given = settings.at("quarantine")
     given.limit_keys(("maxRows", "maxPercent", "unreadable"))
-    percent = given.at("maxPercent").node.value
-    if given.has("maxPercent") and (
-        isinstance(percent, bool) or not isinstance(percent, int | float) or not 0 < percent <= 100
-    ):
-        given.refuse("must be a number above 0, up to 100", "maxPercent")
-    elif not given.has("maxRows") and not given.has("maxPercent"):
+    if not given.has("maxRows") and not given.has("maxPercent"):
         given.refuse("needs a limit: maxRows, maxPercent or both")
-    else:
-        share = Decimal(given.at("maxPercent").node.text) if given.has("maxPercent") else None
-        return Quarantine(given.count("maxRows"), share, given.flag("unreadable"))
-    return None
+    reason, share = "must be a number above 0, up to 100", given.at("maxPercent")
+    percent = share.number(lambda value: 0 < value <= 100, reason) if share.given else None
+    return Quarantine(given.count("maxRows"), percent, given.flag("unreadable"))
 
 
 def landing_prefix(settings: Field, table: str) -> str:

@@ -7,8 +7,8 @@ parser judge it again, and shows it only the tables that it names.
 import re
 from collections.abc import Iterator
 
-from lakegate.contract.reading.fields import Field
 from lakegate.contract.rules import Query
+from lakegate.contract.text.fields import Field
 
 _OF_OBJECT = ("object", "table")
 _OF_PROPERTY = ("property", "column")

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakegate.contract.columns import Column
-from lakegate.contract.literals import literal
-from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.layout import Partition
+from lakegate.contract.reading.literals import literal
 from lakegate.contract.reading.properties import Property
-from lakegate.contract.reading.yaml import suggestion
+from lakegate.contract.text.fields import Field
 
 APPEND, UPSERT, OVERWRITE = "append", "upsert", "overwrite"
 WRITE_MODES = (APPEND, UPSERT, OVERWRITE)
@@ -119,15 +118,11 @@ def _column(
 ) -> Column | None:
     """Return the column that is named under a key; None, with a problem, without a fitting one."""
     name = place.required_text(key)
-    column = columns.get(name)
-    if column is None:
-        if name:
-            place.refuse(f"{name!r} is not a column here{suggestion(name, columns)}", key)
-    elif column.kind not in kinds:
+    column = place.known(name, columns, "a column here", key) if name else None
+    if column and column.kind not in kinds:
         place.refuse(f"{name} is {column.type}, which {otherwise}", key)
-    else:
-        return column
-    return None
+        return None
+    return column
 
 
 def _check_partitions(settings: Field, partitions: Sequence[Partition]) -> None:

@@ -11,8 +11,8 @@ from secrets import token_hex
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract.columns import quoted
-from lakegate.contract.model import Column, Contract
+from lakegate.contract.columns import Column, quoted
+from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files.limits import check_columns

@@ -7,7 +7,7 @@ from jsonschema import Draft201909Validator
 
 from access.contract.editor_schema import contract_schema
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
-from lakegate.contract.reading.yaml import load
+from lakegate.contract.text.yaml import load
 
 HEAD = """\
 kind: DataContract

@@ -5,12 +5,13 @@ import textwrap
 import pytest
 
 from lakegate.contract.checks import CheckSpec, Severity
-from lakegate.contract.reading.check_ids import Draft
-from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.properties import read_properties
-from lakegate.contract.reading.relationships import read_relationships
-from lakegate.contract.reading.yaml import Problem, load
+from lakegate.contract.reading.quality.drafts import Draft
+from lakegate.contract.reading.quality.relationships import read_relationships
 from lakegate.contract.rules import Reference
+from lakegate.contract.text.fields import Field
+from lakegate.contract.text.problems import Problem
+from lakegate.contract.text.yaml import load
 
 SCHEMA = """\
 id: flights_obj

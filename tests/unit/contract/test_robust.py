@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from access.contract.check import check
 from lakegate.contract.expectations import Operator
 from lakegate.contract.model import Contract, ContractInvalid, Problem, parse
-from lakegate.contract.reading.yaml import load
+from lakegate.contract.text.yaml import load
 from lakegate.ecma_patterns import java_pattern
 from tests.unit.contract.contract_texts import contract_text
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from lakegate.contract.reading.fields import Field
 from lakegate.contract.reading.sql import read_query
-from lakegate.contract.reading.yaml import Problem, load
+from lakegate.contract.text.fields import Field
+from lakegate.contract.text.problems import Problem
+from lakegate.contract.text.yaml import load
 
 
 def read(query: str, *column: str) -> tuple[str, list[str]]:

@@ -5,8 +5,8 @@ import pytest
 from access.contract.hints import hints
 from lakegate.contract.model import parse
 from lakegate.contract.reading.write_mode import WriteMode
-from lakegate.contract.reading.yaml import load
 from lakegate.contract.sharing import why_alone, why_own_run
+from lakegate.contract.text.yaml import load
 from tests.unit.contract.contract_texts import assert_refused, contract_text, parsed
 
 KEY = "- {name: key, logicalType: integer, primaryKey: true}\n"

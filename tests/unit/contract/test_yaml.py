@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakegate.contract.model import ContractInvalid, Problem
-from lakegate.contract.reading.yaml import load, suggestion
+from lakegate.contract.text.problems import suggestion
+from lakegate.contract.text.yaml import load
 
 SCALARS = [
     ("NO", "NO"),

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from lakegate.contract.model import Column, Contract
+from lakegate.contract.columns import Column
+from lakegate.contract.model import Contract
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
 from tests.unit.contract.contract_texts import contract_text, parsed, problems_of
 

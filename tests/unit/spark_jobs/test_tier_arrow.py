@@ -12,8 +12,8 @@ import pytest
 
 from lakegate.contract.checks import Check, CheckSpec, Metric, Scope
 from lakegate.contract.columns import ITEM, Column
+from lakegate.contract.expectations import NONE
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.values import NONE
 from lakegate.contract.rules import Condition, Quantile, Rule
 from spark_jobs.audit.arrow.tier_arrow import Pass, answerable, measure, measures
 from spark_jobs.audit.keys.arrow_keys import mix

@@ -13,7 +13,7 @@ from access.contract.hints import hints
 from access.deployment.checkout import ROOT
 from cli.main import app
 from lakegate.contract.model import ContractInvalid
-from lakegate.contract.reading.yaml import load
+from lakegate.contract.text.yaml import load
 from tests.unit.contract.contract_texts import HEAD, contract_text
 
 CHANNEL = HEAD + "support: [{channel: '#shop', tool: slack}]\n"

@@ -15,7 +15,7 @@ from jsonschema import Draft201909Validator
 from access.contract.check import check
 from access.contract.standard_schema import faults, rules_of
 from lakegate.contract.model import ContractInvalid, parse
-from lakegate.contract.reading.yaml import load
+from lakegate.contract.text.yaml import load
 from tests.unit.contract.contract_texts import HEAD, contract_text
 from tests.unit.contract.test_robust import ODD, PLACES, changed
 

@@ -14,7 +14,7 @@ from access.evidence.trace import first_with, matching
 from access.tables.file_rows import FileRows
 from access.tables.reader import columns_named
 from functions.model.commits import Commit
-from lakegate.contract.reading.provenance import Origin, Provenance
+from lakegate.contract.reading.other_columns import Origin, Provenance
 from tests.fakes.iceberg import iceberg_table
 
 _SCHEMA = Schema(

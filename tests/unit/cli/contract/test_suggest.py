@@ -10,7 +10,7 @@ from access.contract.hints import hints
 from cli.contract.suggest.command import suggested
 from cli.contract.suggest.trial import cell
 from lakegate.contract.columns import Column, declared_type, default_type
-from lakegate.contract.reading.yaml import load
+from lakegate.contract.text.yaml import load
 from lakegate.errors import LakegateError
 from tests.spark.hostile_cells import BAD, CELLS, COLUMNS
 from tests.unit.cli.samples import READABLE, UNREADABLE

@@ -1,11 +1,15 @@
 """Read a contract field by field: each problem is noted with its place, and reading goes on."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from decimal import Decimal
+from math import isfinite
+from typing import TypeVar
 
-from lakegate.contract.expectations import Operator
-from lakegate.contract.reading.yaml import Node, Problem, suggestion, unknown_key
+from lakegate.contract.text.problems import Problem, suggestion, unknown_key
+from lakegate.contract.text.yaml import Node
 
 _ENOUGH = 100  # problems: to find what was probably meant takes long
+_Known = TypeVar("_Known")
 
 
 class Field:
@@ -117,6 +121,23 @@ class Field:
             self.refuse("must be a whole number, zero or more", key)
         return None
 
+    def number(self, fits: Callable[[int | float], bool], reason: str) -> Decimal | None:
+        """Return the number here as it is written; refuse another value, for a reason."""
+        value = self.node.value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not fits(value):
+            self.refuse(reason)
+            return None
+        is_written = isinstance(value, float) and isfinite(value)  # 0x1F and .inf are not
+        return Decimal(self.node.text if is_written else value)
+
+    def known(
+        self, name: str, known: Mapping[str, _Known], what: str, key: str = ""
+    ) -> _Known | None:
+        """Return what a name stands for; refuse an unknown one, as no `what`."""
+        if name not in known:
+            self.refuse(f"{name!r} is not {what}{suggestion(name, known)}", key)
+        return known.get(name)
+
     def _keys(self) -> Mapping[str, Node]:
         return self.node.value if isinstance(self.node.value, dict) else {}
 
@@ -126,62 +147,3 @@ class Field:
 
     def _path(self, key: str) -> str:
         return f"{self.path}.{key}".strip(".") if key else self.path
-
-
-# The keys of the standard, by place. `…_KNOWN` are honoured; `…_IGNORED` describe, and change no
-# verdict; `…_REFUSED` would change one, and are refused with the reason. Any other key is not of
-# the standard.
-
-# fmt: off
-ROOT_KNOWN = (
-    "id", "version", "kind", "apiVersion", "schema", "support", "team", "customProperties",
-    "slaProperties",
-)
-ROOT_IGNORED = (
-    "name", "tenant", "tags", "status", "servers", "dataProduct", "description", "domain",
-    "context", "price", "roles", "slaDefaultElement", "contractCreatedTs",
-    "authoritativeDefinitions",
-)
-
-SUPPORT_KNOWN = ("channel", "tool")
-SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "customProperties")
-
-OBJECT_KNOWN = (
-    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
-    "relationships",
-)
-OBJECT_IGNORED = (
-    "id", "physicalType", "description", "businessName", "deprecated", "synonyms", "tags",
-    "authoritativeDefinitions", "dataGranularityDescription", "context",
-)
-
-PROPERTY_KNOWN = (
-    "name", "physicalName", "logicalType", "physicalType", "logicalTypeOptions", "required",
-    "unique", "primaryKey", "classification", "semanticType", "enum", "quality",
-    "properties", "items", "map", "customProperties", "relationships", "partitioned",
-)
-PROPERTY_IGNORED = (
-    "id", "description", "businessName", "deprecated", "synonyms", "authoritativeDefinitions",
-    "tags", "partitionKeyPosition", "primaryKeyPosition",
-    "encryptedName", "examples", "transformSourceObjects", "transformLogic",
-    "transformDescription", "criticalDataElement",
-)
-
-RULE_KNOWN = (
-    "id", "name", "type", "metric", "arguments", "unit", "severity", "customProperties", *Operator,
-)
-RULE_IGNORED = (
-    "description", "dimension", "method", "businessImpact", "schedule", "scheduler", "tags",
-    "authoritativeDefinitions",
-)
-RULE_REFUSED = {
-    "validValues": "belongs under arguments",
-    "pattern": "belongs under arguments",
-    "missingValues": "belongs under arguments",
-    "properties": "belongs under arguments",
-    "rule": "is deprecated: write metric",
-    "query": "belongs to type: sql",
-    "engine": "belongs to type: custom",
-    "implementation": "belongs to type: custom",
-}
-# fmt: on

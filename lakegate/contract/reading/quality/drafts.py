@@ -1,21 +1,48 @@
 """Drafts of checks, each with its place in the contract, and the ids that they get."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from lakegate.contract.checks import Check, Window
-from lakegate.contract.reading.fields import Field
+from lakegate.contract.checks import Check, CheckSpec, Metric, Severity, Window
+from lakegate.contract.expectations import Expectation, Unit
+from lakegate.contract.reading.literals import MOMENTS
 from lakegate.contract.reading.properties import Property
-from lakegate.contract.reading.yaml import suggestion
+from lakegate.contract.rules import Rule
+from lakegate.contract.text.fields import Field
 
-_MOMENTS = ("date", "timestamp", "timestamp_ntz")
+
+@dataclass(frozen=True)
+class Measured:
+    """What a rule measures, the unit of its thresholds, and what it expects without an operator.
+
+    `severity` is the default of its rules.
+    """
+
+    metric: Metric
+    columns: tuple[str, ...] = ()
+    rule: CheckSpec = field(default_factory=Rule)
+    unit: Unit = Unit.ROWS
+    usual: Expectation | None = None
+    severity: Severity = Severity.ERROR
+
+
+def listed(place: Field, known: Mapping[str, str], what: str) -> tuple[str, ...]:
+    """Return the columns whose names are listed, each once; refuse a name that is no `what`."""
+    columns: list[str] = []
+    for item in place.items():
+        column = item.known(item.node.text, known, what)
+        if column in columns:
+            item.refuse(f"{item.node.text!r} is listed twice")
+        elif column is not None:
+            columns.append(column)
+    return tuple(columns)
 
 
 @dataclass(frozen=True)
 class Draft:
     """A check without its id, which is made from its columns and its own name or metric."""
 
-    field: Field
+    place: Field
     check: Check
     own: str = ""
 
@@ -35,12 +62,10 @@ def with_window(draft: Draft, properties: list[Property]) -> Draft:
     window = draft.check.scope
     if not isinstance(window, Window):
         return draft
-    known = {found.name: found.column for found in properties if found.column.kind in _MOMENTS}
-    if window.column not in known:
-        words = f"{window.column!r} is not a column of dates or timestamps"
-        draft.field.refuse(words + suggestion(window.column, known), "customProperties")
-        return draft
-    scope = Window(window.days, known[window.column].name)
+    known = {found.name: found.column for found in properties if found.column.kind in MOMENTS}
+    what = "a column of dates or timestamps"
+    column = draft.place.known(window.column, known, what, "customProperties")
+    scope = Window(window.days, column.name) if column else window
     return replace(draft, check=replace(draft.check, scope=scope))
 
 
@@ -50,13 +75,13 @@ def with_ids(drafts: list[Draft]) -> tuple[Check, ...]:
     for draft in filter(lambda draft: draft.own, drafts):
         if draft.stem in taken:
             line = taken[draft.stem].node.line
-            draft.field.refuse(f"the check {draft.stem!r} exists already, in line {line}")
-        taken.setdefault(draft.stem, draft.field)
+            draft.place.refuse(f"the check {draft.stem!r} exists already, in line {line}")
+        taken.setdefault(draft.stem, draft.place)
     checks = []
     for draft in drafts:
         id_ = draft.stem if draft.own else _free(draft.stem, taken)
-        taken.setdefault(id_, draft.field)
-        checks.append(replace(draft.check, id=id_, line=draft.field.node.line))
+        taken.setdefault(id_, draft.place)
+        checks.append(replace(draft.check, id=id_, line=draft.place.node.line))
     return tuple(checks)
 
 

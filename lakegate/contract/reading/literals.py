@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from lakegate.contract.columns import Column
+from lakegate.contract.text.yaml import Scalar
 
 NUMERIC = ("int", "bigint", "float", "double", "decimal")
-Scalar = bool | int | float | str | None
+MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
 

@@ -5,44 +5,20 @@ YAML 1.1. Notations that would silently change the meaning are refused: keys giv
 keys, unknown tags, several documents, and aliases that unfold without end.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
 
-from lakegate.contract.literals import Scalar
-from lakegate.errors import Permanent
+from lakegate.contract.text.problems import ContractInvalid, Problem
 from lakegate.limits import DEFAULTS, Limits
 
 _MAX_DEPTH = 50
 _LONGEST_NUMBER = 400  # characters: as many as a float has at most, written out
-_FEW_KEYS = 12  # fit into one sentence
 _TAG = "tag:yaml.org,2002:"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A problem in a contract: the line (from 1), the field's path, and the reason."""
-
-    line: int
-    field: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.field + ': ' if self.field else ''}{self.reason}"
-
-
-class ContractInvalid(Permanent):
-    """A contract is refused; `problems` are all of them, in the order of their lines."""
-
-    def __init__(self, source: str, problems: Collection[Problem]) -> None:
-        self.source = source
-        self.problems = tuple(sorted(set(problems), key=lambda p: (p.line, p.field, p.reason)))
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
-        super().__init__("CONTRACT_INVALID", f"{source} is refused as a contract:{lines}")
+Scalar = bool | int | float | str | None
 
 
 @dataclass(frozen=True)
@@ -60,21 +36,6 @@ class Node:
         if isinstance(self.value, tuple):
             return [node.plain() for node in self.value]
         return self.value
-
-
-def suggestion(word: str, known: Collection[str], nearness: float = 0.7) -> str:
-    """Return ` (did you mean …?)` for a known word nearby (1 is the same), else ""."""
-    lowered = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), lowered, n=1, cutoff=nearness)
-    return f" (did you mean {lowered[near[0]]}?)" if near else ""
-
-
-def unknown_key(key: str, known: Collection[str], *, alike: bool = True) -> str:
-    """Return why a key is refused, with the one probably meant if `alike`, else with all of few."""
-    if near := suggestion(key, known) if alike else "":
-        return f"unknown key{near}"
-    few = f"; use {', '.join(sorted(known))}" if 0 < len(known) <= _FEW_KEYS else ""
-    return f"unknown key{few}"
 
 
 def load(text: str, source: str, problems: list[Problem], limits: Limits = DEFAULTS) -> Node:

@@ -1,0 +1,1 @@
+"""Read the checks of a contract."""

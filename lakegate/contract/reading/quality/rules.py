@@ -1,0 +1,233 @@
+"""Read the checks of a contract, in each of the standard's notations."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lakegate.contract.checks import LIBRARY, OF_ROWS, Check, Metric, Severity
+from lakegate.contract.expectations import NONE, Operator, Unit
+from lakegate.contract.reading.options import OF_RULE, read_options, read_scope
+from lakegate.contract.reading.properties import Property, declared_rule
+from lakegate.contract.reading.quality.custom import read_custom
+from lakegate.contract.reading.quality.drafts import Draft, Measured, listed, with_ids, with_window
+from lakegate.contract.reading.quality.expectations import (
+    read_expectation,
+    read_second,
+    read_unit,
+)
+from lakegate.contract.reading.quality.relationships import read_relationships
+from lakegate.contract.reading.sql import read_query
+from lakegate.contract.reading.values import facets, missing_values, read_rule, unsuitable
+from lakegate.contract.rules import Rule
+from lakegate.contract.text.fields import Field
+
+_ON_COLUMNS = (Metric.NULL, Metric.MISSING, Metric.INVALID, Metric.DUPLICATE)
+_ON_OBJECT = (Metric.ROWS, Metric.DUPLICATE)
+_KINDS = ("library", "text", "sql", "custom")
+_OF_ANY = ("id", "name", "type", "severity", "customProperties")
+_OF_CUSTOM = (*_OF_ANY, "engine", "implementation")
+_OF_SQL = (*_OF_ANY, "query", *Operator)
+# fmt: off
+_KNOWN = (*_OF_ANY, "metric", "arguments", "unit", *Operator)
+_IGNORED = (
+    "description", "dimension", "method", "businessImpact", "schedule", "scheduler", "tags",
+    "authoritativeDefinitions",
+)
+# fmt: on
+_REFUSED = {
+    **dict.fromkeys(
+        ("validValues", "pattern", "missingValues", "properties"), "belongs under arguments"
+    ),
+    "rule": "is deprecated: write metric",
+    "query": "belongs to type: sql",
+    **dict.fromkeys(("engine", "implementation"), "belongs to type: custom"),
+}
+
+
+def read_checks(
+    schema: Field, table: str, properties: list[Property], *, format_: str, latest_by: str = ""
+) -> tuple[Check, ...]:
+    """Return all checks of a schema object, each with its own id; `format_` is the file's.
+
+    `table` is the table's name: `<namespace>.<table>`. A key may be there several times with
+    different values of `latest_by`, if that is given.
+    """
+    every = [inner for found in properties for inner in found.walk()]
+    drafts: list[Draft] = []
+    for found in every:
+        drafts += [*_declared(found, format_), *_stated(found.field, table, every, found)]
+    drafts += _of_primary_key(properties, latest_by)
+    drafts += _stated(schema, table, properties)
+    drafts += read_relationships(schema, table, properties)
+    return with_ids([with_window(draft, properties) for draft in drafts])
+
+
+def _declared(found: Property, format_: str) -> Iterator[Draft]:
+    """Yield the checks that a property's declaration implies."""
+    if found.column.required:
+        yield _implied(found, Metric.NULL, Rule())
+    if found.field.flag("unique"):
+        _refuse_items(found)
+        yield _implied(found, Metric.DUPLICATE, Rule())
+    rule = declared_rule(found, format_)
+    if rule != Rule():
+        yield _implied(found, Metric.INVALID, rule)
+
+
+def _implied(found: Property, metric: Metric, rule: Rule) -> Draft:
+    """Return a check that a property's declaration implies, with the property's options."""
+    options = found.options
+    check = Check(
+        "",
+        metric,
+        (found.column.name,),
+        rule,
+        NONE,
+        severity=options.severity,
+        where=options.where,
+        quarantine=options.quarantine and metric in OF_ROWS,
+    )
+    return Draft(found.field, replace(check, description=check.measure))
+
+
+def _of_primary_key(properties: list[Property], latest_by: str) -> list[Draft]:
+    keys = [found for found in properties if found.field.flag("primaryKey")]
+    if not keys or (len(keys) == 1 and keys[0].field.flag("unique")):
+        return []
+    names = dict.fromkeys((*(found.column.name for found in keys), *filter(None, (latest_by,))))
+    check = Check("", Metric.DUPLICATE, tuple(names), Rule(), NONE)
+    return [Draft(keys[0].field, replace(check, description=check.measure))]
+
+
+def _stated(
+    place: Field, table: str, known: list[Property], found: Property | None = None
+) -> Iterator[Draft]:
+    """Yield the checks of the rules under `quality`, of the whole object or of one property."""
+    for field in place.at("quality").items():
+        if measured := _measured(field, table, known, found):
+            yield _draft(field, measured)
+
+
+def _measured(
+    field: Field, table: str, known: list[Property], found: Property | None
+) -> Measured | None:
+    """Return what a rule measures; None for a rule that is only text, or that was refused."""
+    columns = (found.column.name,) if found else ()
+    match field.choice("type", _KINDS, default="library"):
+        case "custom":
+            field.limit_keys(_OF_CUSTOM, _IGNORED)
+            return read_custom(field, known, "".join(columns))
+        case "sql":
+            field.limit_keys(_OF_SQL, _IGNORED)
+            query = read_query(field, table, found.column.steps if found else ())
+            return Measured(Metric.QUERY, columns, query, Unit.ANSWER)
+        case "text":
+            field.limit_keys(("type",), ("id", "name", "severity", *_IGNORED))
+            return None
+        case _:
+            return _of_library(field, known, found)
+
+
+def _of_library(field: Field, known: list[Property], found: Property | None) -> Measured | None:
+    field.limit_keys(_KNOWN, _IGNORED, _REFUSED)
+    metrics, place = (_ON_COLUMNS, "a column") if found else (_ON_OBJECT, "the whole object")
+    name = field.choice("metric", LIBRARY)
+    if name not in metrics:
+        if name:
+            reason = f"{name} is not a metric of {place}: there {', '.join(metrics)} are"
+            field.refuse(reason, "metric")
+        return None
+    if found:
+        return _on_column(field, Metric(name), found)
+    return _on_object(field.at("arguments"), Metric(name), known)
+
+
+def _on_column(field: Field, metric: Metric, found: Property) -> Measured | None:
+    arguments, column, rule = field.at("arguments"), found.column, Rule()
+    match metric:
+        case Metric.INVALID:
+            if not arguments.node.value:
+                reason = "says not what is valid: give arguments, such as validValues or pattern"
+                field.refuse(reason)
+                return None
+            arguments.limit_keys(("validValues", *facets(column)), refused=unsuitable(column))
+            rule = read_rule(arguments, column)
+        case Metric.MISSING:
+            _limit(arguments, "missingValues")
+            rule = Rule(missing_values=missing_values(arguments.at("missingValues"), column))
+        case _:
+            _limit(arguments)
+    if metric is Metric.DUPLICATE:
+        _refuse_items(found)
+    return Measured(metric, (column.name,), rule)
+
+
+def _on_object(arguments: Field, metric: Metric, known: list[Property]) -> Measured | None:
+    if metric is Metric.ROWS:
+        _limit(arguments)
+        return Measured(metric)
+    _limit(arguments, "properties")
+    names = arguments.at("properties")
+    columns = {found.name: found.column.name for found in known}
+    together = listed(names, columns, "a property of this object")
+    if not names.given or names.node.value == ():
+        names.refuse("must list the properties that are unique together")
+    return Measured(metric, together) if together else None
+
+
+def _limit(arguments: Field, *known: str) -> None:
+    if arguments.given:
+        arguments.limit_keys(known)
+
+
+def _refuse_items(found: Property) -> None:
+    if any(step.startswith(("[", "{")) for step in found.column.steps):
+        found.field.refuse("what lies in an array or a map cannot be unique among rows", "unique")
+
+
+def _draft(field: Field, measured: Measured) -> Draft:
+    options, metric = read_options(field, OF_RULE, others=False), measured.metric
+    place = field.at("implementation") if field.has("implementation") else field
+    unit = _unit(place, measured)
+    is_stated = any(map(place.has, Operator)) and metric is not Metric.DRIFT
+    usual = None if is_stated else measured.usual
+    check = Check(
+        "",
+        metric,
+        measured.columns,
+        measured.rule,
+        replace(usual, unit=unit) if usual else read_expectation(place, unit),
+        severity=Severity(field.choice("severity", tuple(Severity), default=measured.severity)),
+        description=field.text("description"),
+        scope=read_scope(options, metric),
+        where=options.where,
+        warn=read_second(options.given, "warnUnless", unit),
+        quarantine=options.quarantine,
+    )
+    _refuse_options(field, check)
+    described = replace(check, description=check.description or check.measure)
+    return Draft(field, described, field.text("id") or field.text("name"))
+
+
+def _refuse_options(field: Field, check: Check) -> None:
+    """Refuse options that have no meaning for a check."""
+    reason, metric = "", check.metric
+    if check.quarantine and metric not in OF_ROWS:
+        reason = f"{metric} is not about single rows, so none can go into quarantine"
+    elif check.quarantine and check.severity is not Severity.ERROR:
+        reason = "rows are put in quarantine for errors alone"
+    elif check.where and metric in (Metric.QUERY, Metric.CONTROL):
+        reason = f"{metric} looks at all rows: where has no meaning here"
+    if reason:
+        field.refuse(reason, "customProperties")
+
+
+def _unit(place: Field, measured: Measured) -> Unit:
+    if measured.unit is not Unit.ROWS:
+        if place.has("unit"):
+            place.refuse(f"{measured.metric} has a unit of its own: {measured.unit}", "unit")
+        return measured.unit
+    unit = read_unit(place)
+    if unit is Unit.PERCENT and measured.metric is Metric.ROWS:
+        place.refuse("rowCount is a number of rows: percent of what?", "unit")
+        return Unit.ROWS
+    return unit

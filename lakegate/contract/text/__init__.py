@@ -1,0 +1,1 @@
+"""Read a contract's text, field by field, with the place of each problem."""
