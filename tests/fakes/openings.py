@@ -202,6 +202,7 @@ A_DAY_WITH_A_BUDGET: Story = (
     Budget(is_late=True),
     Land(ORDERS[0]),
     Time.COURSE,
+    Deliver(),
     Budget(),
     Time.SWEEP,
     Share(),
