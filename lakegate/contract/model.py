@@ -55,18 +55,8 @@ _ROOT_IGNORED = (
     "authoritativeDefinitions",
 )
 _SUPPORT_KNOWN = ("channel", "tool")
-SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "customProperties")
-
-OBJECT_KNOWN = (
-    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
-    "relationships",
-)
 _SUPPORT_IGNORED = ("id", "url", "description", "scope", "invitationUrl", "customProperties")
 
-OBJECT_KNOWN = (
-    "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
-    "relationships",
-)
 _OBJECT_KNOWN = (
     "name", "physicalName", "logicalType", "properties", "quality", "customProperties",
     "relationships",
