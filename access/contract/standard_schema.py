@@ -227,6 +227,13 @@ def _is(name: str, value: object) -> bool:
 _is_number = partial(_is, "number")
 
 
+def _type_test(named: str | Sequence[str]) -> tuple[Callable[[Any], bool], str]:
+    """Return the test of a type, or of one of several types."""
+    names = [named] if isinstance(named, str) else named
+    expected = " or ".join(_NAMES[name] for name in names)
+    return lambda value: any(_is(name, value) for name in names), f"must be {expected}"
+
+
 def _are_different(items: tuple[Node, ...]) -> bool:
     written = [json.dumps(each.plain(), sort_keys=True) for each in items]
     return len({*written}) == len(written)
@@ -234,7 +241,7 @@ def _are_different(items: tuple[Node, ...]) -> bool:
 
 # What holds for a value, and what to say if it does not.
 _TESTS: Mapping[str, Callable[[Any], tuple[Callable[[Any], bool], str]]] = {
-    "type": lambda name: (partial(_is, name), f"must be {_NAMES[name]}"),
+    "type": _type_test,
     "const": lambda one: (lambda v: type(v) is type(one) and v == one, f"must be {one}"),
     "pattern": lambda form: (
         lambda v: not isinstance(v, str) or bool(re.search(form, v)),

@@ -19,6 +19,7 @@ _DEFAULTS = {
     "timestamp": "timestamp",
     "time": "string",
 }
+# The names of Spark, Iceberg and other systems.
 _PHYSICAL = {
     "boolean": "boolean",
     "bool": "boolean",
@@ -26,26 +27,29 @@ _PHYSICAL = {
     "integer": "int",
     "bigint": "bigint",
     "long": "bigint",
+    "int32": "int",
+    "int64": "bigint",
     "float": "float",
     "real": "float",
+    "float32": "float",
     "double": "double",
+    "float64": "double",
     "double precision": "double",
     "decimal": "decimal",
     "numeric": "decimal",
-    "string": "string",
-    "text": "string",
-    "char": "string",
-    "varchar": "string",
+    "number": "decimal",
+    "bignumeric": "decimal",
+    **dict.fromkeys(("string", "str", "text", "clob", "nclob", "uuid", "json", "jsonb"), "string"),
+    **dict.fromkeys(("char", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2"), "string"),
     "time": "string",
     "date": "date",
     "timestamp": "timestamp",
-    "timestamptz": "timestamp",
-    "timestamp_ltz": "timestamp",
-    "timestamp with time zone": "timestamp",
-    "timestamp_ntz": "timestamp_ntz",
+    **dict.fromkeys(("timestamptz", "timestamp_tz", "timestamp with time zone"), "timestamp"),
+    **dict.fromkeys(("timestampltz", "timestamp_ltz"), "timestamp"),
+    "timestamp with local time zone": "timestamp",
+    **dict.fromkeys(("timestampntz", "timestamp_ntz", "datetime", "datetime2"), "timestamp_ntz"),
     "timestamp without time zone": "timestamp_ntz",
-    "binary": "binary",
-    "varbinary": "binary",
+    **dict.fromkeys(("binary", "varbinary", "bytes", "bytea", "blob", "raw"), "binary"),
 }
 _FAMILIES = {
     "string": ("string", "binary"),
@@ -56,8 +60,11 @@ _FAMILIES = {
     "timestamp": ("timestamp", "timestamp_ntz"),
     "time": ("string",),
 }
-_DECLARATION = re.compile(r"([a-z][a-z_ ]*[a-z])\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?")
-_WITH_LENGTH = ("char", "varchar")
+_DECLARATION = re.compile(
+    r"([a-z][a-z0-9_ ]*[a-z0-9])\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?( with[a-z ]+)?"
+)
+_WITH_LENGTH = ("char", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2")
+_WITH_DIGITS = ("timestamp", "timestamp_ntz")  # of a second's fraction: columns have six
 _SMALL = ("tinyint", "smallint", "byte", "short")
 
 
@@ -126,7 +133,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     logical type.
     """
     found = _DECLARATION.fullmatch(physical.strip().lower())
-    name = found[1] if found else physical
+    name = _name(found) if found else physical
     base = _PHYSICAL.get(name)
     if not found or base is None:
         raise ValueError(_untranslated(physical))
@@ -134,7 +141,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
         raise ValueError(f"{physical} is not a type for a column of logicalType {logical}")
     if base == "decimal":
         return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
-    if found[2] is None:
+    if found[2] is None or (base in _WITH_DIGITS and found[3] is None):
         return base, None
     if name not in _WITH_LENGTH or found[3] is not None:
         raise ValueError(f"{physical}: {name} takes no such numbers here")
@@ -144,11 +151,16 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
 def logical_of(physical: str) -> str:
     """Return the logical type of a physical one: `number` of decimal(12,2); "" if unknown."""
     found = _DECLARATION.fullmatch(physical.strip().lower())
-    base = _PHYSICAL.get(found[1]) if found else None
+    base = _PHYSICAL.get(_name(found)) if found else None
     if base == "decimal":
         return "number"
     families = (logical for logical, family in _FAMILIES.items() if base in family)
     return next(families, "")
+
+
+def _name(declaration: re.Match[str]) -> str:
+    """Return the type's name: `timestamp with time zone` of `timestamp(6) with time zone`."""
+    return declaration[1] + (declaration[4] or "")
 
 
 def _untranslated(physical: str) -> str:

@@ -38,9 +38,10 @@ from lakegate.limits import DEFAULTS, Limits
 
 __all__ = ["API_VERSIONS", "Contract", "ContractInvalid", "Problem", "parse", "read"]
 
-API_VERSIONS = ("v3.0.2", "v3.1.0", "v3.2.0")
+API_VERSIONS = ("v3.0.0", "v3.0.1", "v3.0.2", "v3.1.0", "v3.2.0")
 # The tag of the job run that names the table takes 256 characters.
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,126}\.[A-Za-z][A-Za-z0-9_]{0,126}", re.ASCII)
+_USUAL_NAMESPACE = "default"  # as in Spark, of a name without one
 _OWN_NAMESPACE = "ops"  # of history's tables
 # The keys of the standard, by place. `…_KNOWN` are honoured; `…_IGNORED` describe, and change no
 # verdict. Any other key is not of the standard.
@@ -295,6 +296,8 @@ def _schema_object(root: Field) -> Field:
 def _table_name(schema: Field) -> str:
     key = "physicalName" if schema.has("physicalName") else "name"
     name = schema.required_text(key)
+    if name and "." not in name:
+        name = f"{_USUAL_NAMESPACE}.{name}"
     if name and not _TABLE.fullmatch(name):
         schema.refuse(
             f"{name!r} must name a namespace and a table, as in nyc.flights: each begins with a "

@@ -152,14 +152,21 @@ def _property(field: Field, place: _Place) -> Property:
 
 
 def _logical_type(field: Field) -> str:
-    """Return the logicalType; a physical one there gets the advice where it belongs."""
+    """Return the logicalType; a physical one there gets the advice where it belongs.
+
+    A date with a physical type of timestamps is one, as before v3.1.0 the standard had no other.
+    """
     given = field.at("logicalType").node.value
     if isinstance(given, str) and given not in LOGICAL_TYPES and (near := logical_of(given)):
         physical = "" if default_type(near) == given else f" and physicalType: {given}"
         reason = f"{given!r} is a physical type: write logicalType: {near}{physical}"
         field.refuse(reason, "logicalType")
         return ""
-    return field.choice("logicalType", LOGICAL_TYPES)
+    logical = field.choice("logicalType", LOGICAL_TYPES)
+    physical = field.at("physicalType").node.value
+    if logical == "date" and isinstance(physical, str) and logical_of(physical) == "timestamp":
+        return "timestamp"
+    return logical
 
 
 def _nested(field: Field, logical: str, place: _Place) -> tuple[str, tuple[Property, ...]]:

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from lakegate.contract.rules import Query
 from lakegate.contract.text.fields import Field
 
-_OF_OBJECT = ("object", "table")
-_OF_PROPERTY = ("property", "column")
+# The standard's, and those of the Data Contract CLI.
+_OF_OBJECT = ("object", "table", "model")
+_OF_PROPERTY = ("property", "column", "field")
 _PLACEHOLDER = re.compile(rf"(`?)\$?{{({'|'.join((*_OF_OBJECT, *_OF_PROPERTY))})}}(\1)")
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)
@@ -36,8 +37,8 @@ _READS_ONLY = "must be one SELECT, which only reads"
 def read_query(rule: Field, table: str, column: tuple[str, ...] = ()) -> Query:
     """Return the query of a rule on a table, or on one of its columns, given as steps to it.
 
-    The standard's placeholders are replaced by quoted names: `{object}`, `{table}` and
-    `{property}`, `{column}`, each with or without `$`.
+    Placeholders are replaced by quoted names: `{object}`, `{table}`, `{model}` and `{property}`,
+    `{column}`, `{field}`, each with or without `$`.
     """
     written = rule.required_text("query")
     if any(step == "[]" for step in column):
