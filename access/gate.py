@@ -213,24 +213,29 @@ class Gate:
         found = decisions.about(self.adapters, _id(which), _id(despite))
         return self._decided(decisions.replay(self.adapters, found, by, original=original))
 
-    def check_contract(self, file: Path | str) -> "Checked":
-        """Return the contract in a file, or its problems, and hints; each with its line."""
-        from access.contract.check import checked
+    def check_contract(self, file: Path | str, table: str = "") -> "Checked":
+        """Return the contract in a file, or its problems, and hints; each with its line.
 
-        return checked(Path(file), self.adapters.settings.limits)
+        Of a file with several tables, `table` names the one.
+        """
+        from access.contract.check import checked_one
 
-    def test_contract(self, file: Path | str, *data: Path | str) -> tuple[AuditReport, ...]:
+        return checked_one(Path(file), self.adapters.settings.limits, table)
+
+    def test_contract(
+        self, file: Path | str, *data: Path | str, table: str = ""
+    ) -> tuple[AuditReport, ...]:
         """Return the audit reports of local files, or of those in folders, by a contract's file.
 
         The audit runs on this machine by Spark, and publishes nothing. Raises LakegateError
         CONTRACT_INVALID with all problems of the contract.
         """
-        contract = self.check_contract(file).valid()
+        contract = self.check_contract(file, table).valid()
         files = list(local_audit.data_files(map(Path, data)))
         return tuple(local_audit.audits(contract, files))
 
     def backtest_contract(
-        self, file: Path | str, *, since: datetime, limit: int = 50
+        self, file: Path | str, *, since: datetime, limit: int = 50, table: str = ""
     ) -> "Backtest":
         """Return what the files that landed for a table would become by a contract's file.
 
@@ -239,7 +244,7 @@ class Gate:
         """
         from access.evidence.backtest import Request, backtest
 
-        contract = self.check_contract(file).valid()
+        contract = self.check_contract(file, table).valid()
         with local_audit.local_judge() as judge:
             request = Request(contract, times.text(since), limit)
             return backtest(self.adapters, request, judge)

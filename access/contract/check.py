@@ -12,6 +12,7 @@ from pathlib import Path
 from access.contract.hints import hints
 from access.contract.sql import sql_problems
 from access.contract.standard_schema import Fault, faults
+from access.contract.tables import by_table
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read
 from lakegate.contract.text.problems import Problem, suggestion, unknown_key
@@ -27,7 +28,8 @@ _LONGEST_LINE = 500  # in which a comment is looked for
 class Checked:
     """A contract file and the result of its check: the contract, or the reason why it is refused.
 
-    `problems` have a line in the text. `hints` are about valid but doubtful settings.
+    Of a file with several tables, each is a contract of its own, and `text` the text for it.
+    `problems` have a line in the file. `hints` are about valid but doubtful settings.
     """
 
     file: Path
@@ -37,6 +39,11 @@ class Checked:
     problems: tuple[Problem, ...] = ()
     hints: tuple[Problem, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """Return the names of the file and the table, which tell contracts apart."""
+        return f"{self.file} ({self.contract.table})" if self.contract else str(self.file)
+
     def valid(self) -> Contract:
         """Return the contract. Raises LakegateError CONTRACT_INVALID with all its problems."""
         if self.contract is None:
@@ -44,24 +51,53 @@ class Checked:
         return self.contract
 
 
-def checked(file: Path, limits: Limits) -> Checked:
-    """Read and check a file; return the problems instead of raising them."""
+def checked(file: Path, limits: Limits) -> list[Checked]:
+    """Read and check a file; return the contract of each table, or its problems."""
     try:
         text = file.read_text(encoding="utf-8")
+        texts = by_table(text, str(file), limits)
     except (OSError, UnicodeDecodeError) as error:
         reason = f"cannot be read: {error}"
-        return Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))
+        return [Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))]
+    except ContractInvalid as invalid:
+        return [_refused(file, text, invalid)]
+    return [_checked_table(file, each, limits) for each in texts]
+
+
+def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
+    """Read and check a file of one table, or of several the contract of the one named.
+
+    Raises LakegateError SEVERAL_TABLES.
+    """
+    found = checked(file, limits)
+    tables = [each.contract.table for each in found if each.contract]
+    chosen = [
+        each for each in found if not table or (each.contract and each.contract.table == table)
+    ]
+    if len(chosen) == 1:
+        return chosen[0]
+    if refused := [each for each in found if each.refusal]:
+        return refused[0]
+    message = f"{file} has the tables {', '.join(tables)}: name one of them with --table"
+    raise LakegateError("SEVERAL_TABLES", message)
+
+
+def _checked_table(file: Path, text: str, limits: Limits) -> Checked:
     try:
         tree, found = _checked(text, str(file), limits)
     except ContractInvalid as invalid:
-        return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
+        return _refused(file, text, invalid)
     return Checked(file, text, found, hints=hints(tree, found))
+
+
+def _refused(file: Path, text: str, invalid: ContractInvalid) -> Checked:
+    return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
 
 
 def clash(found: Iterable[Checked]) -> Permanent | None:
     """Return why contracts cannot be in force together, None if they can."""
     try:
-        refuse_clashes({str(each.file): each.contract for each in found if each.contract})
+        refuse_clashes({each.name: each.contract for each in found if each.contract})
     except Permanent as clashing:
         return clashing
     return None

@@ -29,7 +29,6 @@ _POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
 _FLAG: Schema = {"type": "boolean"}
 _SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 _EXPECTED: Schema = {"$ref": "#/$defs/DataQualityOperators"}
-_ONE: Schema = {"minItems": 1, "maxItems": 1}
 _SEVERITY: Schema = {"enum": [*Severity]}
 _UNIT: Schema = {"enum": [Unit.ROWS, Unit.PERCENT]}
 _FORMATS: Mapping[str, Collection[str]] = {**TYPE_FORMATS, "string": (*PATTERNS, *UNCHECKED)}
@@ -57,7 +56,7 @@ def _narrowed(standard: Schema, own: Schema) -> Schema:
 def _own() -> Schema:
     """Return what Lakegate says of contracts, by the standard's definitions."""
     custom = {"customProperties": _options(settings.SETTINGS)}
-    known: dict[str, Schema] = {"apiVersion": {"enum": [*API_VERSIONS]}, "schema": _ONE}
+    known: dict[str, Schema] = {"apiVersion": {"enum": [*API_VERSIONS]}, "schema": {"minItems": 1}}
     rule = {
         "severity": _SEVERITY,
         "unit": _UNIT,

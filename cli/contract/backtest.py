@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from access.contract.check import checked
+from access.contract.check import checked_one
 from access.contract.local_audit import local_judge
 from access.files.uploads import chosen
 from cli.console import json_output, terminal
@@ -38,18 +38,21 @@ _WOULD_FAIL, _UNJUDGED = 3, 4
 
 
 def audit_landed(
-    adapters: Adapters, named: Path, since: str, limit: int, as_format: Format, *, as_json: bool
+    adapters: Adapters,
+    contract: Contract,
+    file: Path,
+    since: str,
+    limit: int,
+    as_format: Format,
+    *,
+    as_json: bool,
 ) -> int:
-    """Print what landed files would become by a contract's file, or by that of a table in force.
-
-    Return the exit code.
-    """
-    contract = _contract(adapters, named)
+    """Print what landed files would become by a contract from a file; return the exit code."""
     (found,) = backtests(adapters, [contract], since, limit)
     if as_json:
         typer.echo(json_output.text(_document(found)))
     elif as_format is not Format.TEXT:
-        results = list(_results(found, contract, str(named)))
+        results = list(_results(found, contract, str(file)))
         typer.echo(ci_output.text(results, as_format))
     else:
         show(found)
@@ -108,10 +111,10 @@ def _results(found: "Backtest", contract: Contract, file: str) -> Iterator[Resul
             yield Result(each.name, "backtest", Level.PASSED, f"{each.recorded} → {each.verdict}")
 
 
-def _contract(adapters: Adapters, named: Path) -> Contract:
-    """Return the contract in a file; without such a file, that of a table in force."""
+def tried_contract(adapters: Adapters, named: Path, table: str) -> Contract:
+    """Return the contract in a file, of its `table` if there are several, or else one in force."""
     if named.exists() or len(named.parts) > 1:
-        return checked(named, adapters.settings.limits).valid()
+        return checked_one(named, adapters.settings.limits, table).valid()
     return chosen((stored.contract for stored in adapters.lake.contracts(None)), str(named))
 
 

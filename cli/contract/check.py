@@ -37,7 +37,7 @@ def check(
     """
     ci_output.refuse_both(as_format, as_json=as_json)
     limits = Limits.of(os.environ)
-    found = [checked(file, limits) for file in contract_files(paths)]
+    found = checked_files(paths, limits)
     clashing = clash(found)
     if as_json or as_format is not Format.TEXT:
         results = ci_output.of_contracts(found, clashing)
@@ -57,10 +57,15 @@ def check(
 
 def refuse_invalid(paths: Iterable[Path], limits: Limits) -> None:
     """Raise LakegateError with every problem in every contract, or why they clash."""
-    found = [checked(file, limits) for file in contract_files(paths)]
+    found = checked_files(paths, limits)
     raise_refusals(found)
     if clashing := clash(found):
         raise clashing
+
+
+def checked_files(paths: Iterable[Path], limits: Limits) -> list[Checked]:
+    """Return the check of each table in files and in those of directories. Raises LakegateError."""
+    return [each for file in contract_files(paths) for each in checked(file, limits)]
 
 
 def contract_files(paths: Iterable[Path]) -> list[Path]:
@@ -81,7 +86,8 @@ def raise_refusals(found: Iterable[Checked]) -> None:
     """Raise LakegateError with all reasons why contracts are refused."""
     refusals = [each.refusal for each in found if each.refusal]
     if refusals:
-        raise LakegateError("CONTRACT_INVALID", "\n".join(refusals))
+        # a problem of the whole contract is one of each table
+        raise LakegateError("CONTRACT_INVALID", "\n".join(dict.fromkeys(refusals)))
 
 
 def _document(found: Iterable[Checked], clashing: LakegateError | None) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from access.contract.check import Checked, checked
+from access.contract.check import Checked
 from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun
 from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, backtests, exit_code, show
-from cli.contract.check import contract_files, raise_refusals
+from cli.contract.check import checked_files, raise_refusals
 from functions.adapters.s3 import CONTRACTS, Lake, StoredContract, contract_key
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid
@@ -124,9 +124,9 @@ def push(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> None
 
 def pending(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> list[Checked]:
     """Return the contracts that are not in force; tell of those that are. Raises LakegateError."""
-    found = [checked(file, lake.limits) for file in contract_files(paths)]
+    found = checked_files(paths, lake.limits)
     raise_refusals(found)
-    given = {str(each.file): each.valid() for each in found}
+    given = {each.name: each.valid() for each in found}
     in_force = _in_force(lake)
     tables = {contract.table for contract in given.values()}
     others = {f"the pushed {t}": c for t, c in in_force.items() if t not in tables}

@@ -12,13 +12,13 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from access.contract.check import checked
+from access.contract.check import checked_one
 from access.contract.local_audit import audits, data_files
 from access.deployment.choice import find
 from cli.console import audit, json_output, terminal
 from cli.console.options import AsJson
 from cli.contract import ci_output
-from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, audit_landed
+from cli.contract.backtest import DEFAULT_LIMIT, Limit, Since, audit_landed, tried_contract
 from cli.contract.ci_output import AsFormat, Format
 from lakegate.limits import Limits
 from lakegate.report import AuditReport, Verdict
@@ -37,6 +37,7 @@ def try_out(
         list[Path] | None,
         typer.Option(help="Local file to audit, or a directory of files.", exists=True),
     ] = None,
+    table: Annotated[str, typer.Option(help="The table of a contract that has several.")] = "",
     since: Since = None,
     limit: Limit = DEFAULT_LIMIT,
     as_json: AsJson = False,
@@ -53,15 +54,18 @@ def try_out(
         raise typer.BadParameter("give --data for local files, or --since for landed ones")
     if since:
         adapters = find(context.obj).adapters()
-        code = audit_landed(adapters, contract, since, limit, as_format, as_json=as_json)
+        tried = tried_contract(adapters, contract, table)
+        code = audit_landed(adapters, tried, contract, since, limit, as_format, as_json=as_json)
     else:
-        code = _audit_local(contract, data or [], as_format, as_json=as_json)
+        code = _audit_local(contract, data or [], table, as_format, as_json=as_json)
     raise typer.Exit(code)
 
 
-def _audit_local(file: Path, data: Iterable[Path], as_format: Format, *, as_json: bool) -> int:
+def _audit_local(
+    file: Path, data: Iterable[Path], table: str, as_format: Format, *, as_json: bool
+) -> int:
     """Print the reports of local files, and return the exit code."""
-    contract = checked(file, Limits.of(os.environ)).valid()
+    contract = checked_one(file, Limits.of(os.environ), table).valid()
     is_for_people = as_format is Format.TEXT and not as_json
     files = list(data_files(data))
     reports = []

@@ -12,7 +12,6 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from access.contract.check import checked
 from access.deployment.checkout import checkout
 from access.deployment.choice import find
 from access.deployment.deployment import Deployment
@@ -20,7 +19,7 @@ from access.ingestions.shared_runs import shared_runs
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
 from cli.console.terminal import progress_printer
-from cli.contract.check import CONTRACTS, contract_files
+from cli.contract.check import CONTRACTS, checked_files
 from cli.doctor.aws_view import AwsView
 from cli.doctor.checks import DoctorInputs, checks
 from cli.local.stack import continue_in_project
@@ -134,5 +133,5 @@ def _inside(name: str, function: str) -> Check:
 
 def _contracts(directories: Iterable[Path], limits: Limits) -> dict[str, str]:
     """Return the hashes of this checkout's valid contracts, by table."""
-    found = [checked(file, limits).contract for file in contract_files(directories)]
+    found = (each.contract for each in checked_files(directories, limits))
     return {contract.table: contract.sha256 for contract in found if contract}

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from lakegate.contract.model import Contract
+from lakegate.contract.model import Contract, qualified
 from lakegate.errors import Permanent
 from lakegate.text import one_line
 
@@ -68,7 +68,8 @@ def could_claim(refused: bytes, key: str) -> bool:
 def _prefixes(node: Mapping[Any, Any]) -> Iterator[str]:
     if node.get("property") == "landingPrefix":
         yield str(node.get("value"))
-    yield from (str(node[key]).replace(".", "/") + "/" for key in _NAMES if key in node)
+    for name in (str(node[key]) for key in _NAMES if key in node):
+        yield qualified(name).replace(".", "/") + "/"
 
 
 def _mappings(document: Any) -> Iterator[Mapping[Any, Any]]:

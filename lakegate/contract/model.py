@@ -41,7 +41,7 @@ __all__ = ["API_VERSIONS", "Contract", "ContractInvalid", "Problem", "parse", "r
 API_VERSIONS = ("v3.0.0", "v3.0.1", "v3.0.2", "v3.1.0", "v3.2.0")
 # The tag of the job run that names the table takes 256 characters.
 _TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,126}\.[A-Za-z][A-Za-z0-9_]{0,126}", re.ASCII)
-_USUAL_NAMESPACE = "default"  # as in Spark, of a name without one
+_USUAL_NAMESPACE = "default"
 _OWN_NAMESPACE = "ops"  # of history's tables
 # The keys of the standard, by place. `…_KNOWN` are honoured; `…_IGNORED` describe, and change no
 # verdict. Any other key is not of the standard.
@@ -296,8 +296,7 @@ def _schema_object(root: Field) -> Field:
 def _table_name(schema: Field) -> str:
     key = "physicalName" if schema.has("physicalName") else "name"
     name = schema.required_text(key)
-    if name and "." not in name:
-        name = f"{_USUAL_NAMESPACE}.{name}"
+    name = qualified(name)
     if name and not _TABLE.fullmatch(name):
         schema.refuse(
             f"{name!r} must name a namespace and a table, as in nyc.flights: each begins with a "
@@ -307,6 +306,11 @@ def _table_name(schema: Field) -> str:
     if name.lower().startswith(f"{_OWN_NAMESPACE}."):
         schema.refuse(f"the namespace {_OWN_NAMESPACE} is for Lakegate's own tables", key)
     return name
+
+
+def qualified(name: str) -> str:
+    """Return a table's name with a namespace: `default`, as in Spark, if it has none."""
+    return f"{_USUAL_NAMESPACE}.{name}" if name and "." not in name else name
 
 
 def _owner(team: Field) -> str:

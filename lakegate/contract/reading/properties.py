@@ -163,8 +163,7 @@ def _logical_type(field: Field) -> str:
         field.refuse(reason, "logicalType")
         return ""
     logical = field.choice("logicalType", LOGICAL_TYPES)
-    physical = field.at("physicalType").node.value
-    if logical == "date" and isinstance(physical, str) and logical_of(physical) == "timestamp":
+    if logical == "date" and logical_of(field.at("physicalType").node.text) == "timestamp":
         return "timestamp"
     return logical
 
