@@ -233,6 +233,9 @@ _HOST_LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _HEX4 = "[0-9A-Fa-f]{1,4}"
 
+_DATE = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+
 # The common part of RFC 5322's addr-spec, RFC 9562, RFC 3986's scheme, RFC 1123, RFC 4291, RFC
 # 4648. `password` and `binary` restrict no characters.
 PATTERNS = {
@@ -247,6 +250,9 @@ PATTERNS = {
         rf"|({_HEX4}:){{1,3}}(:{_HEX4}){{1,4}}|({_HEX4}:){{1,2}}(:{_HEX4}){{1,5}}"
         rf"|{_HEX4}:((:{_HEX4}){{1,6}})|:((:{_HEX4}){{1,7}}|:))$"
     ),
+    "date": f"^{_DATE}$",  # this and the next two as in RFC 3339 and JSON Schema
+    "time": f"^{_CLOCK}$",
+    "date-time": f"^{_DATE}[Tt ]{_CLOCK}$",
     "byte": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
 }
 UNCHECKED = ("password", "binary")

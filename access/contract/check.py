@@ -70,7 +70,7 @@ def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
     Raises LakegateError SEVERAL_TABLES.
     """
     found = checked(file, limits)
-    tables = [each.contract.table for each in found if each.contract]
+    known = [each.contract.table for each in found if each.contract]
     chosen = [
         each for each in found if not table or (each.contract and each.contract.table == table)
     ]
@@ -78,7 +78,7 @@ def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
         return chosen[0]
     if refused := [each for each in found if each.refusal]:
         return refused[0]
-    message = f"{file} has the tables {', '.join(tables)}: name one of them with --table"
+    message = f"{file} has the tables {', '.join(known)}: name one of them with --table"
     raise LakegateError("SEVERAL_TABLES", message)
 
 

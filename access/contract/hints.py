@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from access.contract.newer_keywords import newer_keywords
+from lakegate.contract.columns import OPEN_SCALE, default_type, has_open_digits, is_known
 from lakegate.contract.model import Contract
+from lakegate.contract.reading.properties import NESTED
 from lakegate.contract.sharing import why_alone, why_own_run
 from lakegate.contract.text.fields import Field
 from lakegate.contract.text.problems import Problem
@@ -46,6 +48,7 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
     for table in root.at("schema").items():
         for column in _columns(table.at("properties")):
             found += _on_column(column)
+        found += _on_checks(table, contract)
         found += _on_sharing(table, contract)
         found += _on_key(table, contract)
     if not any(item.has("channel") for item in root.at("support").items()):
@@ -82,6 +85,7 @@ def _on_column(column: Field) -> Iterator[Problem]:
     if looks_personal(name) and not column.has("classification"):
         reason = "looks personal: hide it in reports and alerts with classification: confidential"
         yield _hint(column, "name", reason)
+    yield from _on_type(column)
     is_double = column.text("physicalType").lower() in _FLOATS
     if is_double and column.text("logicalType") == "number" and looks_like_money(name):
         reason = "looks like money, but a double rounds: use physicalType: decimal(12,2)"
@@ -98,6 +102,24 @@ def _on_column(column: Field) -> Iterator[Problem]:
                 "search itself takes very long ends its file (TIMED_OUT)"
             )
             yield _hint(place, "pattern", reason)
+
+
+def _on_type(column: Field) -> Iterator[Problem]:
+    """Yield which type a column has that its physical type leaves open."""
+    physical, logical = column.text("physicalType"), column.text("logicalType")
+    if logical not in NESTED and physical and not is_known(physical):
+        reason = f"{physical} is no type that Lakegate knows: the column is {default_type(logical)}"
+        yield _hint(column, "physicalType", reason)
+    if has_open_digits(physical) and logical != "integer":
+        reason = f"leaves its digits open: the column has {OPEN_SCALE} after the point for ever"
+        yield _hint(column, "physicalType", f"{reason}; write for example decimal(12,2)")
+
+
+def _on_checks(table: Field, contract: Contract) -> Iterator[Problem]:
+    """Yield that any file whose columns can be read passes."""
+    if not contract.checks:
+        reason = "asks for no check, such as required: true on a column: any row that can be read"
+        yield Problem(table.node.line, table.path, f"{reason} is published")
 
 
 def _on_sharing(table: Field, contract: Contract) -> Iterator[Problem]:

@@ -22,11 +22,11 @@ def by_table(text: str, source: str, limits: Limits) -> list[str]:
     Raises ContractInvalid for a text that is no YAML, or whose tables share lines or anchors.
     """
     tree = load(text, source, [], limits)
-    tables = _tables(tree)
-    if len(tables) < 2:
+    found = _tables(tree)
+    if len(found) < 2:
         return [text]
-    parts = list(_parts(text.split("\n"), [table.line for table in tables]))
-    for table, part in zip(tables, parts, strict=True):
+    parts = list(_parts(text.split("\n"), [table.line for table in found]))
+    for table, part in zip(found, parts, strict=True):
         if not _describes(part, tree, table, source, limits):
             reason = "begin each table on a line of its own, and let it use no anchor of another"
             raise ContractInvalid(source, [Problem(table.line, _SCHEMA, reason)])

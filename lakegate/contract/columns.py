@@ -19,11 +19,16 @@ _DEFAULTS = {
     "timestamp": "timestamp",
     "time": "string",
 }
+# Whole numbers that a column of the type int holds with many others.
+_RANGES = {
+    **dict.fromkeys(("tinyint", "byte"), (-128, 127)),
+    **dict.fromkeys(("smallint", "short"), (-32768, 32767)),
+}
 # The names of Spark, Iceberg and other systems.
 _PHYSICAL = {
     "boolean": "boolean",
     "bool": "boolean",
-    "int": "int",
+    **dict.fromkeys(("int", *_RANGES), "int"),
     "integer": "int",
     "bigint": "bigint",
     "long": "bigint",
@@ -63,9 +68,11 @@ _FAMILIES = {
 _DECLARATION = re.compile(
     r"([a-z][a-z0-9_ ]*[a-z0-9])\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?( with[a-z ]+)?"
 )
+_MOST_DIGITS = 38
+OPEN_SCALE = 9  # digits after the point of a decimal without digits, as of BigQuery's NUMERIC
 _WITH_LENGTH = ("char", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2")
+_FLOATS = ("float", "double")  # in which digits decide nothing
 _WITH_DIGITS = ("timestamp", "timestamp_ntz")  # of a second's fraction: columns have six
-_SMALL = ("tinyint", "smallint", "byte", "short")
 
 
 @dataclass(frozen=True)
@@ -129,19 +136,20 @@ def default_type(logical: str) -> str:
 def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     """Return the column type of a physical type, and the length in characters that it allows.
 
-    Raises ValueError, with a sentence for people, for an unknown type and for one of another
-    logical type.
+    An unknown type, of another system, says nothing: the logical type decides. Raises ValueError,
+    with a sentence for people, for what seems misspelt, and for a type of another logical type.
     """
     found = _DECLARATION.fullmatch(physical.strip().lower())
     name = _name(found) if found else physical
     base = _PHYSICAL.get(name)
     if not found or base is None:
-        raise ValueError(_untranslated(physical))
+        _refuse_like_known(physical)
+        return _DEFAULTS[logical], None
     if base not in _FAMILIES[logical] or (name == "time" and logical != "time"):
         raise ValueError(f"{physical} is not a type for a column of logicalType {logical}")
     if base == "decimal":
         return _decimal(physical, found[2], found[3], whole=logical == "integer"), None
-    if found[2] is None or (base in _WITH_DIGITS and found[3] is None):
+    if found[2] is None or base in _FLOATS or (base in _WITH_DIGITS and found[3] is None):
         return base, None
     if name not in _WITH_LENGTH or found[3] is not None:
         raise ValueError(f"{physical}: {name} takes no such numbers here")
@@ -163,24 +171,34 @@ def _name(declaration: re.Match[str]) -> str:
     return declaration[1] + (declaration[4] or "")
 
 
-def _untranslated(physical: str) -> str:
-    if physical.lower() in _SMALL:
-        return f"{physical} is not an Iceberg type: write int, and its range as minimum, maximum"
+def whole_range(physical: str) -> tuple[int | None, int | None]:
+    """Return the least and greatest value of a physical type whose column type holds more."""
+    return _RANGES.get(physical.strip().lower(), (None, None))
+
+
+def has_open_digits(physical: str) -> bool:
+    """Return whether a physical type is a decimal that does not say how many digits it has."""
+    return _PHYSICAL.get(physical.strip().lower()) == "decimal"
+
+
+def is_known(physical: str) -> bool:
+    """Return whether a physical type says something about a column."""
+    found = _DECLARATION.fullmatch(physical.strip().lower())
+    return bool(found and _name(found) in _PHYSICAL)
+
+
+def _refuse_like_known(physical: str) -> None:
+    """Raise ValueError for an unknown type that differs from a known one by a few letters."""
     name = physical.partition("(")[0].lower()
-    near = "".join(difflib.get_close_matches(name, _PHYSICAL, 1, 0.7))
-    meant = f" (did you mean {near}?)" if near else ""
-    return (
-        f"{physical} has no translation{meant}: of the physical types, boolean, int, bigint, "
-        "float, double, decimal(p,s), string, varchar(n), date, timestamp, timestamp_ntz and "
-        "binary do"
-    )
+    if near := difflib.get_close_matches(name, _PHYSICAL, 1, 0.7):
+        raise ValueError(f"{physical} is no type that Lakegate knows (did you mean {near[0]}?)")
 
 
 def _decimal(physical: str, precision: str | None, scale: str | None, *, whole: bool) -> str:
     if precision is None:
-        raise ValueError(f"{physical} leaves its digits open: write for example decimal(12,2)")
+        return f"decimal({_MOST_DIGITS},{0 if whole else OPEN_SCALE})"
     digits, fraction = int(precision), int(scale or 0)
-    if not 1 <= digits <= 38 or fraction > digits:
+    if not 1 <= digits <= _MOST_DIGITS or fraction > digits:
         raise ValueError(f"{physical}: a decimal has 1 to 38 digits, and no more after the point")
     if whole and fraction:
         raise ValueError(f"{physical} has digits after the point, but logicalType is integer")

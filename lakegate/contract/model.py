@@ -195,11 +195,7 @@ def parse(text: str, source: str, limits: Limits = DEFAULTS) -> Contract:
 
 def read(tree: Node, text: str, problems: list[Problem]) -> Contract:
     """Return the contract in the tree of a text; with more `problems` than before it is none."""
-    root = Field(tree, "", problems)
-    contract = _contract(root, hashlib.sha256(text.encode()).hexdigest())
-    if not problems and not contract.checks:
-        root.refuse("asks for no check at all, such as required: true on a column", "schema")
-    return contract
+    return _contract(Field(tree, "", problems), hashlib.sha256(text.encode()).hexdigest())
 
 
 def _contract(root: Field, sha256: str) -> Contract:
@@ -284,10 +280,11 @@ def _refuse_open_quarantine(settings: Field, contract: Contract) -> None:
 
 def _schema_object(root: Field) -> Field:
     objects = list(root.at("schema").items())
-    if len(objects) != 1:
-        root.refuse(f"must describe exactly one table, not {len(objects)}", "schema")
+    if len(objects) > 1:
+        root.refuse("has several tables: lakegate contract push divides them", "schema")
     if not objects:
-        return root.at("schema")
+        root.refuse("has no table", "schema")
+        return Field(Node(root.node.line, None), "schema", [])  # whose problems would be this one
     objects[0].limit_keys(_OBJECT_KNOWN, _OBJECT_IGNORED)
     objects[0].choice("logicalType", ("object",), default="object")
     return objects[0]

@@ -12,8 +12,10 @@ from lakegate.contract.columns import (
     Column,
     declared_type,
     default_type,
+    is_known,
     logical_of,
     quoted,
+    whole_range,
 )
 from lakegate.contract.reading.literals import TIME_PATTERN
 from lakegate.contract.reading.options import OF_PROPERTY, Options, read_options
@@ -23,7 +25,12 @@ from lakegate.contract.rules import Rule
 from lakegate.contract.text.fields import Field
 
 _MAX_NAME = 255
-_NESTED = ("object", "array", "map", "vector")
+NESTED = ("object", "array", "map", "vector")
+_CONTAINERS = {
+    "object": ("struct", "object", "row", "record"),
+    "map": ("map",),
+    **dict.fromkeys(("array", "vector"), ("array", "list")),
+}
 ELEMENTS = {"float32": "float", "float64": "double"}
 _OPEN_CLASSES = ("", "public", "internal")
 # fmt: off
@@ -130,7 +137,7 @@ def _property(field: Field, place: _Place) -> Property:
     open_ = field.text("classification").lower() in _OPEN_CLASSES
     place = _Place(place.path, place.words, place.sensitive or not open_)
     _refuse_foreign_parts(field, logical)
-    if logical in _NESTED:
+    if logical in NESTED:
         type_, within, length = *_nested(field, logical, place), None
     else:
         (type_, length), within = _type(field, logical) if logical else ("", None), ()
@@ -154,9 +161,12 @@ def _property(field: Field, place: _Place) -> Property:
 def _logical_type(field: Field) -> str:
     """Return the logicalType; a physical one there gets the advice where it belongs.
 
+    Without one, the physical type tells it.
     A date with a physical type of timestamps is one, as before v3.1.0 the standard had no other.
     """
     given = field.at("logicalType").node.value
+    if given is None and (near := logical_of(field.at("physicalType").node.text)):
+        return near
     if isinstance(given, str) and given not in LOGICAL_TYPES and (near := logical_of(given)):
         physical = "" if default_type(near) == given else f" and physicalType: {given}"
         reason = f"{given!r} is a physical type: write logicalType: {near}{physical}"
@@ -201,8 +211,9 @@ def _refuse_foreign_parts(field: Field, logical: str) -> None:
 
 def _refuse_other_container(field: Field, logical: str) -> None:
     given = field.text("physicalType").strip().lower()
-    known = {"object": ("struct", "object", "row"), "map": ("map",)}.get(logical, ("array", "list"))
-    if not given.startswith(known):
+    own = _CONTAINERS[logical]
+    others = [name for names in _CONTAINERS.values() if names is not own for name in names]
+    if is_known(given) or (given.startswith(tuple(others)) and not given.startswith(own)):
         field.refuse(f"{given} is not a type for a column of logicalType {logical}", "physicalType")
 
 
@@ -272,6 +283,7 @@ def declared_rule(found: Property, format_: str) -> Rule:
         _refuse_unread(options, column, format_)
     if column.kind == "time":
         rule = replace(rule, pattern=TIME_PATTERN)
+    rule = _within(rule, whole_range(found.field.at("physicalType").node.text))
     if found.length is not None:
         longest = min(found.length, found.length if rule.max_length is None else rule.max_length)
         rule = replace(rule, max_length=longest)
@@ -310,7 +322,11 @@ def _narrowed(rule: Rule, options: Field, column: Column) -> Rule:
         return replace(rule, min_items=length, max_items=length)
     if column.logical_type != "integer":
         return rule
-    low, high = _range(options.text("format"))
+    return _within(rule, _range(options.text("format")))
+
+
+def _within(rule: Rule, range_: tuple[int | None, int | None]) -> Rule:
+    low, high = range_
     return replace(rule, minimum=_larger(rule.minimum, low), maximum=_smaller(rule.maximum, high))
 
 
@@ -322,13 +338,15 @@ def _range(format_: str) -> tuple[int | None, int | None]:
 
 
 def _larger(given: str | None, low: int | None) -> str | None:
-    known = [Decimal(bound) for bound in (given, low) if bound is not None]
-    return f"{max(known):f}" if low is not None else given
+    if given is None or low is None:
+        return given if low is None else str(low)
+    return f"{max(Decimal(given), low):f}"
 
 
 def _smaller(given: str | None, high: int | None) -> str | None:
-    known = [Decimal(bound) for bound in (given, high) if bound is not None]
-    return f"{min(known):f}" if high is not None else given
+    if given is None or high is None:
+        return given if high is None else str(high)
+    return f"{min(Decimal(given), high):f}"
 
 
 def _refuse_unread(options: Field, column: Column, format_: str) -> None:

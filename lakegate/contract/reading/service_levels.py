@@ -47,11 +47,11 @@ def read_expected(listed: Field) -> Expected | None:
     They come by `frequency`, `latency` later at most; the newest is no older than `freshness`. All
     other service levels describe, and change nothing.
     """
+    if not any(item.text("property") in ("frequency", "freshness") for item in listed.items()):
+        return None  # a latency alone is often that of queries
     given = dict(_durations(listed))
     longest = given.get("freshness", timedelta.max)
     every = min(given.get("frequency", timedelta.max), longest)
-    if every == timedelta.max:
-        return None
     return Expected(every, min(given.get("latency", timedelta(0)), longest - every))
 
 

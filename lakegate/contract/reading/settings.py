@@ -101,7 +101,7 @@ def read_quarantine(settings: Field) -> Quarantine | None:
 def landing_prefix(settings: Field, table: str) -> str:
     """Return the prefix of the contract's keys: by default `namespace/table/`."""
     given = settings.has("landingPrefix")
-    own = table.replace(".", "/") + "/"
+    own = table.replace(".", "/") + "/" if table else ""
     prefix = settings.required_text("landingPrefix") if given else own
     if prefix.startswith(BATCHES):
         reason = f"cannot begin with {BATCHES}, where files land only with a manifest"

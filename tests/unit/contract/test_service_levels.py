@@ -61,6 +61,7 @@ def test_a_frequency_is_expected(levels: list[str], expected: Expected, words: s
     [
         [],
         ["{property: latency, value: 4, unit: h}"],
+        ["{property: latency, value: 500ms}"],
         ["{property: retention, value: for ever}", "{property: timeOfAvailability, value: 9:00}"],
     ],
 )
@@ -78,12 +79,12 @@ def test_other_service_levels_expect_no_file(levels: list[str]) -> None:
         ("{property: frequency, value: true}", "above 0"),
         ("{property: frequency, unit: d}", "above 0"),
         ("{property: frequency, value: 1, unit: fortnight}", "'fortnight' is no unit of time"),
-        ("{property: latency, value: 11, unit: y}", "longer than ten years"),
-        ("{property: latency, value: .inf, unit: y}", "longer than ten years"),
+        ("{property: freshness, value: 11, unit: y}", "longer than ten years"),
+        ("{property: frequency, value: .inf, unit: y}", "longer than ten years"),
     ],
 )
 def test_no_duration_is_refused(level: str, reason: str) -> None:
-    """A frequency or latency that is no duration is a problem with its place."""
+    """A frequency or freshness that is no duration is a problem with its place."""
     (problem,) = problems_of(text(level))
     assert problem.line == HEAD.count("\n") + 1
     assert reason in problem.reason

@@ -30,7 +30,7 @@ MISTAKES = [
     ("logicalTypeOptions: {pattern: '(?<a>b)'}", "pattern", "not supported"),
     ("enum: [{value: 7}]", "value", "put it in quotes"),
     ("physicalName: ''", "physicalName", "is empty"),
-    ("physicalType: varchar2(7)", "physicalType", "did you mean varchar?"),
+    ("physicalType: varchars(7)", "physicalType", "did you mean varchar"),
     ("classification: #open", "classification", "# begins a comment"),
 ]
 # A condition on the columns `id`, `day` and `place.city`, and what is wrong with it.

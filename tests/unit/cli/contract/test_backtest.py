@@ -73,7 +73,8 @@ def deployment() -> Deployment:
 
 def audited(deployment: Deployment, named: Path, **how: Any) -> int:
     asked = {"limit": 50, "as_format": Format.TEXT, "as_json": False, **how}
-    return command.audit_landed(deployment.adapters, named, "2000-01-01", **asked)
+    contract = command.tried_contract(deployment.adapters, named, "")
+    return command.audit_landed(deployment.adapters, contract, named, "2000-01-01", **asked)
 
 
 @pytest.mark.parametrize("by_file", [True, False])
