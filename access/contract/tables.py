@@ -1,7 +1,7 @@
 """Divide a contract of several tables: Lakegate keeps a contract for each table.
 
-The text for a table is the whole text with the lines of the other tables left empty. So each
-problem has its line in the owner's file, and a change of one table is no new version of the others.
+The text for a table is the whole text with the lines of the other tables left empty, so that each
+problem has its line in the owner's file.
 """
 
 import re
@@ -48,7 +48,7 @@ def _parts(lines: list[str], starts: list[int]) -> Iterator[str]:
         for start, end in spans:
             if (start, end) != kept:
                 left[start - 1 : end - 1] = [""] * (end - start)
-        yield "\n".join(left)
+        yield "\n".join(left).rstrip("\n") + "\n"
 
 
 def _describes(part: str, whole: Node, table: Node, source: str, limits: Limits) -> bool:

@@ -161,12 +161,9 @@ def _property(field: Field, place: _Place) -> Property:
 def _logical_type(field: Field) -> str:
     """Return the logicalType; a physical one there gets the advice where it belongs.
 
-    Without one, the physical type tells it.
     A date with a physical type of timestamps is one, as before v3.1.0 the standard had no other.
     """
     given = field.at("logicalType").node.value
-    if given is None and (near := logical_of(field.at("physicalType").node.text)):
-        return near
     if isinstance(given, str) and given not in LOGICAL_TYPES and (near := logical_of(given)):
         physical = "" if default_type(near) == given else f" and physicalType: {given}"
         reason = f"{given!r} is a physical type: write logicalType: {near}{physical}"

@@ -34,6 +34,21 @@ TYPES = {
     "logicalType: number, logicalTypeOptions: {format: f32}": "float",
     "logicalType: timestamp, physicalType: timestamp_ntz": "timestamp_ntz",
     "logicalType: timestamp, logicalTypeOptions: {timezone: false}": "timestamp_ntz",
+    # The names of other systems; a date was a timestamp, too, before v3.1.0 of the standard.
+    "logicalType: integer, physicalType: INT64": "bigint",
+    "logicalType: integer, physicalType: smallint": "int",
+    "logicalType: integer, physicalType: NUMBER(9)": "decimal(9,0)",
+    "logicalType: integer, physicalType: NUMBER": "decimal(38,0)",
+    "logicalType: number, physicalType: NUMERIC": "decimal(38,9)",
+    "logicalType: number, physicalType: 'float(3,2)'": "float",
+    "logicalType: string, physicalType: varchar2(7)": "string",
+    "logicalType: string, physicalType: geography": "string",
+    "logicalType: date, physicalType: timestamp": "timestamp",
+    "logicalType: timestamp, physicalType: TIMESTAMP(6) WITH TIME ZONE": "timestamp",
+    "logicalType: timestamp, physicalType: DATETIME": "timestamp_ntz",
+    "logicalType: object, physicalType: record, properties: [{name: a, logicalType: string}]": (
+        "struct<`a`:string>"
+    ),
     "logicalType: timestamp, logicalTypeOptions: {defaultTimezone: Etc/UTC}": "timestamp",
 }
 
@@ -42,6 +57,9 @@ RULES = {
         pattern="^a$", min_length=1, max_length=9
     ),
     "logicalType: string, physicalType: VARCHAR(2)": Rule(max_length=2),
+    "logicalType: integer, physicalType: tinyint, logicalTypeOptions: {minimum: 0}": Rule(
+        minimum="0", maximum="127"
+    ),
     "logicalType: string, physicalType: CHAR(9), logicalTypeOptions: {maxLength: 3}": Rule(
         max_length=3
     ),
@@ -401,7 +419,7 @@ def test_the_channel_is_the_first_one_of_slacks(support: str, channel: str) -> N
     assert parse(text, "orders.yaml").channel == channel
 
 
-@pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
+@pytest.mark.parametrize("version", ["v3.0.0", "v3.0.1", "v3.0.2", "v3.1.0", "v3.2.0"])
 def test_the_standards_living_versions_are_taken(version: str) -> None:
     """Contracts of ODCS 3.0.2, 3.1 and 3.2 are valid."""
     text = contract_text(head=HEAD.replace("v3.1.0", version))

@@ -21,7 +21,7 @@ A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalTyp
 
 # The declarations of a property named c, the field that is refused, and the reason.
 PROPERTIES = [
-    ("physicalType: geography", "logicalType", "is missing"),
+    ("physicalType: int", "logicalType", "is missing"),
     ("logicalType: strng", "logicalType", "did you mean string"),
     ("logicalType: array, items: {logicalType: strin}", "items.logicalType", "did you mean string"),
     ("logicalType: array", "items", "must be a mapping"),

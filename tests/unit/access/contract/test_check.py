@@ -164,7 +164,7 @@ def test_a_file_of_another_tool_is_recognised(text: str, tool: str) -> None:
     assert reasons(text).startswith(f"this is for {tool}, not a contract")
 
 
-@pytest.mark.parametrize("version", ["v3.0.2", "v3.1.0", "v3.2.0"])
+@pytest.mark.parametrize("version", ["v3.0.0", "v3.0.1", "v3.0.2", "v3.1.0", "v3.2.0"])
 def test_each_version_of_the_standard_is_taken(version: str) -> None:
     """The newest schema accepts contracts of earlier versions of the standard."""
     text = contract_text("- {name: c, logicalType: string}").replace("v3.1.0", version)
@@ -231,6 +231,29 @@ def test_a_hint_says_why_files_share_little(settings: str, quality: str, reason:
     found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
     assert [hint.field for hint in found] == ["schema[0]"] * bool(reason)
     assert all(reason in hint.reason for hint in found)
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        ("logicalType: string, physicalType: '9'", "9 is no type that Lakegate knows"),
+        ("logicalType: number, physicalType: numeric", "the column has 9 after the point for ever"),
+        ("logicalType: integer, physicalType: number", ""),
+    ],
+)
+def test_a_hint_says_which_type_a_physical_type_leaves_open(column: str, reason: str) -> None:
+    """A type that Lakegate chose is named, as a table keeps it."""
+    text = contract_text(f"- {{name: c, {column}}}", head=CHANNEL)
+    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
+    assert [hint.field for hint in found] == ["schema[0].properties[1].physicalType"] * bool(reason)
+    assert all(reason in hint.reason for hint in found)
+
+
+def test_a_contract_without_checks_gets_a_hint() -> None:
+    """Columns alone are a contract; a hint says that any row that can be read is published."""
+    text = contract_text(head=CHANNEL).replace(", required: true", "")
+    (hint,) = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
+    assert "asks for no check" in hint.reason
 
 
 def test_hints_do_not_change_the_verdict(tmp_path: Path) -> None:

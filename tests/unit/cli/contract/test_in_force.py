@@ -39,6 +39,17 @@ def test_pushing_the_same_again_makes_no_new_version(tmp_path: Path) -> None:
     assert (same.version, changed.version) == ("v1", "v2")
 
 
+def test_each_table_of_a_contract_is_in_force(tmp_path: Path) -> None:
+    """One file of two tables puts both in force; a longer last one makes no version of both."""
+    items = ORDERS[ORDERS.index("  - name:") :].replace("orders", "items")
+    lake: Any = FakeLake()
+    for text in (ORDERS + items, ORDERS + items + "    description: new\n"):
+        write(tmp_path, "shop.yaml", text)
+        push(lake, [tmp_path], nothing)
+    versions = {key: stored.version for key, stored in in_force(lake).items()}
+    assert versions == {"contracts/shop.orders.yaml": "v1", "contracts/shop.items.yaml": "v2"}
+
+
 def test_a_dry_run_puts_nothing_in_force(tmp_path: Path) -> None:
     """Only contracts that are not in force are returned, and those that are told."""
     lake: Any = FakeLake()
