@@ -68,6 +68,7 @@ _FAMILIES = {
 _DECLARATION = re.compile(
     r"([a-z][a-z0-9_ ]*[a-z0-9])\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?( with[a-z ]+)?"
 )
+_LONGEST = 100  # characters of a declaration
 _MOST_DIGITS = 38
 OPEN_SCALE = 9  # digits after the point of a decimal without digits, as of BigQuery's NUMERIC
 _WITH_LENGTH = ("char", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2")
@@ -139,7 +140,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     An unknown type, of another system, says nothing: the logical type decides. Raises ValueError,
     with a sentence for people, for what seems misspelt, and for a type of another logical type.
     """
-    found = _DECLARATION.fullmatch(physical.strip().lower())
+    found = _parsed(physical)
     name = _name(found) if found else physical
     base = _PHYSICAL.get(name)
     if not found or base is None:
@@ -158,12 +159,17 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
 
 def logical_of(physical: str) -> str:
     """Return the logical type of a physical one: `number` of decimal(12,2); "" if unknown."""
-    found = _DECLARATION.fullmatch(physical.strip().lower())
+    found = _parsed(physical)
     base = _PHYSICAL.get(_name(found)) if found else None
     if base == "decimal":
         return "number"
     families = (logical for logical, family in _FAMILIES.items() if base in family)
     return next(families, "")
+
+
+def _parsed(physical: str) -> re.Match[str] | None:
+    text = physical.strip().lower()
+    return _DECLARATION.fullmatch(text) if len(text) <= _LONGEST else None
 
 
 def _name(declaration: re.Match[str]) -> str:
@@ -183,7 +189,7 @@ def has_open_digits(physical: str) -> bool:
 
 def is_known(physical: str) -> bool:
     """Return whether a physical type says something about a column."""
-    found = _DECLARATION.fullmatch(physical.strip().lower())
+    found = _parsed(physical)
     return bool(found and _name(found) in _PHYSICAL)
 
 
