@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from lakegate.contract.checks import OF_VALUES, Check
@@ -174,6 +174,15 @@ class Contract:
         the cells of the first row if the header is missing, or an object's keys.
         """
         return self.quotes_files or self.format in SCHEMA_FORMATS
+
+    @property
+    def revealed(self) -> "Contract":
+        """Return the contract for whoever has the file at hand: nothing is confidential."""
+        columns, nested = (
+            tuple(replace(column, sensitive=False) for column in part)
+            for part in (self.columns, self.nested)
+        )
+        return replace(self, columns=columns, nested=nested, allow_samples=True)
 
     def column(self, name: str) -> Column:
         """Return the column of that name, nested ones included. Raises KeyError without one."""

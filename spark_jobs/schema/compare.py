@@ -13,7 +13,7 @@ from lakegate.contract.reading.properties import name_problem
 from lakegate.diagnosis import WrongColumns
 from spark_jobs.schema.diagnosis import Finding, diagnose
 from spark_jobs.schema.differences import Difference, Kind, differences
-from spark_jobs.schema.masking import mask_names
+from spark_jobs.schema.masking import hides_names, mask_names
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
 # Undeclared columns: which of them a table can hold, and with which type
@@ -108,7 +108,10 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
     file = Struct(tuple((name, parse(type_) if type_ else "") for name, type_ in found))
     wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
     differing = list(differences(file, wanted))
-    shown_pairs = list(zip(differing, mask_names(differing, contract), strict=True))
+    names = [name for name, _ in found]
+    hides = hides_names(names, contract)
+    shown_all = mask_names(differing, contract) if hides else differing
+    shown_pairs = list(zip(differing, shown_all, strict=True))
     refused = [(each, shown) for each, shown in shown_pairs if not _is_allowed(each, contract)]
     findings = tuple(_finding(each, shown, contract) for each, shown in refused)
     return Comparison(
@@ -120,9 +123,9 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
                 for each, shown in shown_pairs
                 if _is_allowed(each, contract)
             ],
-            *_undeclared(file, contract),
+            *_undeclared(file, contract, hides=hides),
         ),
-        diagnose([name for name, _ in found], findings, contract) if findings else None,
+        diagnose(names, findings, contract, hides=hides) if findings else None,
     )
 
 
@@ -194,11 +197,11 @@ def _as_it_is(type_: Type) -> Type:
     return type_ or "string"
 
 
-def _undeclared(file: Struct, contract: Contract) -> Iterator[str]:
+def _undeclared(file: Struct, contract: Contract, *, hides: bool) -> Iterator[str]:
     names = {name.lower() for name, _ in file.fields}
     added = [c.name for c in contract.columns if not c.is_declared and c.name.lower() in names]
     for n, name in enumerate(added, 1):
-        shown = name if contract.names_columns else f"#{n} of the table"
+        shown = f"#{n} of the table" if hides else name
         yield f"column {shown} is not in the contract; an earlier file added it"
 
 

@@ -27,16 +27,17 @@ class Finding:
     is_plain: bool = False
 
 
-def diagnose(names: Sequence[str], findings: Sequence[Finding], contract: Contract) -> WrongColumns:
+def diagnose(
+    names: Sequence[str], findings: Sequence[Finding], contract: Contract, *, hides: bool
+) -> WrongColumns:
     """Return how a file with columns of these `names`, in order, breaks the contract.
 
-    The findings have confidential names masked, and so has the result.
+    If it `hides` names, the findings have them masked, and so has the result.
     """
     plain = {code: _columns(findings, code) for code in _PLAIN}
     missing, unexpected = plain["MISSING_COLUMN"], plain["EXTRA_COLUMN"]
     padded = _padded(names, missing)
     left = [name for name in missing if name not in padded.values()]
-    hides = not contract.names_columns
     declared = {column.name.lower() for column in contract.columns if column.is_declared}
     places = [
         n for n, name in enumerate(names, 1) if not {name.lower(), name} & {*declared, *padded}

@@ -57,13 +57,14 @@ def column_changes(
     if refusals := [why for each in differing if (why := _refusal(each, contract))]:
         message = f"the table {contract.table} cannot be changed to the contract's columns: "
         raise Permanent("TABLE_MISMATCH", (message + "; ".join(refusals))[:2000])
+    shown = differing if contract.names_columns else mask_names(differing, contract)
     return [
         *[_renaming(table, old, new) for old, new in renamed.items()],
         *[_dropping(table, name) for name in dropped],
         *[_lifted(table, path) for path in not_null],
         *[
             ColumnChange(_sentence(sentence), _statement(table, difference))
-            for difference, sentence in zip(differing, mask_names(differing, contract), strict=True)
+            for difference, sentence in zip(differing, shown, strict=True)
         ],
     ]
 

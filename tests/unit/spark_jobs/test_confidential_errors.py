@@ -116,10 +116,25 @@ def test_declared_names_are_reported() -> None:
     assert "(numbers from the left: 3)" in found.wrong.sentence
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (("name", "email", "colour"), "'colour'"),
+        (("name", "email", "colour", "size", "price"), "numbers from the left: 3, 4, 5"),
+        (("name", "colour"), "numbers from the left: 2"),
+    ],
+)
+def test_a_headers_other_names_are_reported(names: tuple[str, ...], shown: str) -> None:
+    """A first row with half of the columns' names, and two at least, is a header: all are shown."""
+    found = comparison(contract(), *names)
+    assert found.wrong
+    assert shown in found.wrong.sentence
+
+
 @pytest.mark.parametrize("policy", ["drop", "add"])
 def test_columns_that_may_come_are_numbered_too(policy: str) -> None:
     """The change of an undeclared column is reported, but not its name."""
-    closed = contract(extraColumns=policy)
+    closed = contract(extraColumns=policy, format_="json")
     found = comparison(closed, "name", "email", "Jane Doe")
     assert not found.findings
     assert "Jane" not in reported(found)
@@ -128,7 +143,7 @@ def test_columns_that_may_come_are_numbered_too(policy: str) -> None:
 
 def test_a_column_that_a_file_added_stays_numbered() -> None:
     """A column that an earlier file added is not named, even if the table has it."""
-    brought = contract(extraColumns="add")
+    brought = contract(extraColumns="add", format_="json")
     grown = Contract(**{**vars(brought), "columns": (*brought.columns, undeclared("Jane", "int"))})
     assert "Jane" not in reported(comparison(grown, "name", "email", "Jane"))
     assert "Jane" not in reported(comparison(grown, "name", "email"))
@@ -140,13 +155,13 @@ def test_a_column_that_a_file_added_stays_numbered() -> None:
 def test_types_are_reported_without_their_fields() -> None:
     """A nested type is reported without its fields, whose names are the file's."""
     types = [("name", "struct<`Jane Doe`:int>"), ("email", "string")]
-    (finding,) = compare(types, contract()).findings
+    (finding,) = compare(types, contract(format_="json")).findings
     assert finding.message == "column 'name' is struct, which does not fit string"
 
 
 def test_an_invalid_name_is_not_reported() -> None:
     """The reason why a column cannot be added is omitted, because it contains the name."""
-    found = comparison(contract(extraColumns="add"), "name", "email", "Jane\tDoe")
+    found = comparison(contract(extraColumns="add", format_="json"), "name", "email", "Jane\tDoe")
     assert "Jane" not in reported(found)
 
 
