@@ -73,6 +73,17 @@ def test_a_failure_is_annotated_at_its_line(audited: Audited, tmp_path: Path) ->
         assert f"::error file=a.yaml,line={line},title={name}::" in said
 
 
+def test_whoever_has_the_file_sees_its_values(job: Job, tmp_path: Path) -> None:
+    """A revealed contract finds the same, and shows the confidential value that is wrong."""
+    column = "- {name: mail, logicalType: string, classification: confidential, required: true}\n"
+    column += "- {name: age, logicalType: integer, classification: restricted}"
+    contract = parse(contract_text(column, settings=CSV), "a.yaml")
+    file = write(tmp_path / "a.csv", "id,mail,age\n1,a@b.c,unknown\n")
+    hidden, shown = (audit(job.warm_spark, each, file) for each in (contract, contract.revealed))
+    assert hidden.verdict is shown.verdict is Verdict.REJECTED
+    assert ("unknown" in hidden.to_json(), "unknown" in shown.to_json()) == (False, True)
+
+
 def test_text_without_a_mark_is_told_of_its_file(audited: Audited, tmp_path: Path) -> None:
     """UTF-16 without a mark is errored with what to do; the next file passes."""
     name, encoding = "- {name: name, logicalType: string}", "{encoding: UTF-16}"
