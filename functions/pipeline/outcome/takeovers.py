@@ -19,7 +19,8 @@ def require_untaken(adapters: Adapters, change: Change, ingestion: str) -> None:
     for commit in adapters.catalog.log():
         if commit.hash == taken.since:
             return
-        for each in merge_commit.published(commit):
+        named = merge_commit.published(commit)
+        for each in named if change.table in merge_commit.tables(commit) else ():
             requested = each.change(change.table)
             earlier = requested.takeover if requested else None
             if earlier and earlier.first == taken.first and each.id != ingestion:
