@@ -25,7 +25,7 @@ def takeover(
     """Return the request to take over what the branch did to a `table`, or to its only one.
 
     Raise LakegateError, in two lines, for a branch of Lakegate's own or off one, without a change,
-    with merges or with several tables, and for a table that has no contract or is not on both sides.
+    with merges or with several tables, and for a table without a contract or not on both sides.
     """
     if branch == MAIN or branch.startswith(_OWN):
         message = f"{branch} is a branch of Lakegate's own\n"
@@ -80,7 +80,7 @@ def line_and_base(
 
 
 def _require_no_ingestion(adapters: Adapters, branch: str, line: set[str], since: str) -> None:
-    """Raise LakegateError for a branch off one of Lakegate's: an ingestion publishes that itself."""
+    """Raise LakegateError for a branch off one of Lakegate's, which an ingestion publishes."""
     heads = adapters.catalog.references().items()
     waiting = {hash_ for name, hash_ in heads if name.startswith(_OWN)}
     log = takewhile(lambda commit: commit.hash != since, adapters.catalog.log())
