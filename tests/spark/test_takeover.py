@@ -193,9 +193,11 @@ def test_files_elsewhere_are_refused(branch: Branch, job: Job) -> None:
     """A branch that lists another table's data file does not get its rows into this one."""
     other = branched(job)
     (task, *_) = other.services.at("main").load_table(other.table).scan().plan_files()
-    with branch.by_pyiceberg().transaction() as transaction:
-        with transaction.update_snapshot().fast_append() as update:
-            update.append_data_file(task.file)
+    with (
+        branch.by_pyiceberg().transaction() as transaction,
+        transaction.update_snapshot().fast_append() as update,
+    ):
+        update.append_data_file(task.file)
     assert reason(branch.taken()).code == "FOREIGN_FILES"
 
 

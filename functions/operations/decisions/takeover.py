@@ -9,7 +9,7 @@ from functions.model import merge_commit
 from functions.model.commits import MAIN, Commit
 from functions.model.commits import Change as BranchCommit
 from functions.model.ingestion import Ingestion
-from functions.pipeline.outcome.takeovers import require_untaken
+from functions.pipeline.outcome.takeovers import require_takeable
 from functions.pipeline.start.intake import ask
 from lakegate.change import Change, Takeover
 from lakegate.errors import LakegateError
@@ -52,7 +52,7 @@ def gate(adapters: Adapters, wanted: Change) -> Ingestion:
 
     Raise LakegateError ALREADY_TAKEN if main has some of the commits by another one.
     """
-    require_untaken(adapters, wanted, ingestion_id(wanted.landed(adapters.lake.bucket)))
+    require_takeable(adapters, wanted, ingestion_id(wanted.landed(adapters.lake.bucket)))
     return ask(adapters, wanted)
 
 
