@@ -129,7 +129,7 @@ class Others:
         """
         before = self._catalog.create_branch(branch)
         if current := self._catalog.table(branch, table):
-            added = (*self.on_branches.get(before, ()), (table, f"row after {before}"))
+            added = (*self.on_branches.get(before, ()), (table, f"row on {branch} after {before}"))
             files = [rewritten(current.files, f"by {before}")] if rewrites else current.files
             changed = replace(current, files=tuple(filter(None, files))).append(added[-1][1])
             self.on_branches[self._catalog.commit(branch, table, changed)] = added
