@@ -249,8 +249,9 @@ def _changed(
                 moved = (sql_parser.rows_to_update(spark, statement.plan),) * 2
             spark.sql(statement.text)
         elif isinstance(statement, Exchange):
-            moved = statement.moved(spark, _writable(run))
-            statement.execute(spark, branch, run.spec)
+            with cancel_when_stalled(spark, run.spec.limits.longest_stall):  # by others' files
+                moved = statement.moved(spark, _writable(run))
+                statement.execute(spark, branch, run.spec)
         else:
             statement.execute(spark, _writable(run), ingestion)
     except jvm.JavaError as error:

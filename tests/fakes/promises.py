@@ -108,10 +108,8 @@ def check_all_ended(deployment: Deployment) -> None:
 
 def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
     replaced = Counter(id_ for i in published for id_ in i.replaced)
-    others, rows = (
-        deployment.others,
-        Counter(row for i in published for row in _rows(deployment, i)),
-    )
+    others = deployment.others
+    rows = Counter(row for i in published for row in _rows(deployment, i))
     copied = rows_copied(deployment.catalog, deployment.catalog.log())
     allowed = rows + others.brought + copied  # as tests/fakes/keys_on_main.py checks
     for commit, names in deployment.catalog.history():
@@ -175,7 +173,8 @@ def _undone(deployment: Deployment) -> set[str]:
 def _rows(deployment: Deployment, ingestion: Ingestion) -> list[Row]:
     """Return the rows of a landed object; of a batch those of each of its files."""
     if ingestion.change and (taken := ingestion.change.takeover):
-        return list(deployment.others.on_branches[taken.head])
+        added = deployment.others.on_branches[taken.head]
+        return [row for row in added if row[0] == ingestion.table]
     if ingestion.change and (ingestion.change.retracts or ingestion.change.restores):
         return []
     landed = [(part.table, part.landed(ingestion.landed)) for part in ingestion.parts]
