@@ -18,8 +18,8 @@ CHANGES = "changes/"
 MOST_CHARACTERS = 10_000  # of a statement: ledger and main's log keep it
 _DIGITS = 32
 _RETRACT = re.compile(rf"RETRACT ([0-9a-f]{{{_DIGITS}}})")
-_RESTORE = re.compile(r"RESTORE ([0-9a-f]{16,}) REPLACING ([0-9a-f]{16,})")
 _HASH = "[0-9a-f]{16,}"
+_RESTORE = re.compile(rf"RESTORE ({_HASH}) REPLACING ({_HASH})")
 _TAKE_OVER = re.compile(rf"TAKE OVER (\S+) FROM ({_HASH}) TO ({_HASH}) SINCE ({_HASH})")
 
 
