@@ -21,6 +21,7 @@ from functions.adapters.all import Adapters
 from functions.model import ingestion as model
 from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState
+from functions.operations.decisions import takeover
 from functions.operations.decisions.failed import Outcome
 from functions.pipeline.outcome.reports import report_of
 from functions.telemetry import logger
@@ -212,6 +213,15 @@ class Gate:
         """
         found = decisions.about(self.adapters, _id(which), _id(despite))
         return self._decided(decisions.replay(self.adapters, found, by, original=original))
+
+    def gate(self, branch: str, *, table: str = "", by: str, reason: str = "") -> Ingestion:
+        """Have what another writer committed on a branch audited, and published if it passes.
+
+        `table` names one of the tables that the branch changes, if there are several. The same
+        commits, given again, are the same ingestion.
+        """
+        wanted = takeover.takeover(self.adapters, branch, table, by, reason)
+        return Ingestion.of(takeover.gate(self.adapters, wanted))
 
     def check_contract(self, file: Path | str, table: str = "") -> "Checked":
         """Return the contract in a file, or its problems, and hints; each with its line.

@@ -40,6 +40,7 @@ _COMMANDS = {
     "page": ("tables.page", "Serve the quality page: ingestions, checks and tables."),
     "change": ("tables.change", "Change a table by SQL, audited before it is published."),
     "retract": ("tables.change", "Remove a published file's rows, audited like a change."),
+    "gate": ("tables.change", "Audit and publish what another writer put on a branch."),
     "restore": ("tables.restore", "Give a table the rows of an earlier commit, audited."),
     "replay": ("ingestions.decide", "Run the job of a failed file or change again."),
     "publish": ("ingestions.decide", "Publish a rejected file or change anyway."),

@@ -12,7 +12,7 @@ from functions.adapters.keyring import SecretKeyring
 from functions.settings import RotateSettings
 from functions.telemetry import logger, measured, metrics
 from functions.wiring import CONFIG
-from lakegate.nessie_tokens import ROLES, SIGNING_KEY, Keyring, keep
+from lakegate.nessie_tokens import NEEDED, ROLES, SIGNING_KEY, Keyring, keep
 from lakegate.tokens import end
 
 
@@ -20,7 +20,7 @@ def rotate(keyring: Keyring, now: datetime) -> dict[str, float]:
     """Renew the tokens that are due; return the days that each role's token is still valid.
 
     Without a signing key the tokens belong to the owner's Nessie, and none is renewed. A token
-    without an end is left out; a missing one has no day left.
+    without an end is left out; a missing one has no day left, if Lakegate itself needs it.
     """
     held = keyring.read()
     tokens = keep(keyring, now).tokens if SIGNING_KEY in held else held
@@ -31,7 +31,8 @@ def rotate(keyring: Keyring, now: datetime) -> dict[str, float]:
 
 def days_left(tokens: Mapping[str, str], now: datetime) -> dict[str, float]:
     """Return the days until each role's token ends."""
-    ends = {role: end(tokens[role]) if role in tokens else now for role in ROLES}
+    wanted = (role for role in ROLES if role in tokens or role in NEEDED)
+    ends = {role: end(tokens[role]) if role in tokens else now for role in wanted}
     return {role: (at - now) / timedelta(days=1) for role, at in ends.items() if at}
 
 

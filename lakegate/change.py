@@ -18,7 +18,27 @@ CHANGES = "changes/"
 MOST_CHARACTERS = 10_000  # of a statement: ledger and main's log keep it
 _DIGITS = 32
 _RETRACT = re.compile(rf"RETRACT ([0-9a-f]{{{_DIGITS}}})")
-_RESTORE = re.compile(r"RESTORE ([0-9a-f]{16,}) REPLACING ([0-9a-f]{16,})")
+_HASH = "[0-9a-f]{16,}"
+_RESTORE = re.compile(rf"RESTORE ({_HASH}) REPLACING ({_HASH})")
+_TAKE_OVER = re.compile(rf"TAKE OVER (\S+) FROM ({_HASH}) TO ({_HASH}) SINCE ({_HASH})")
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """Commits of another writer's branch, from the `first` to the `head`, by their hashes.
+
+    `since` is main's commit at which the branch begins. All heads of a branch share the `first`.
+    """
+
+    branch: str
+    first: str
+    head: str
+    since: str
+
+    def change(self, table: str, by: str = "", because: str = "") -> "Change":
+        """Return the request to give a table the rows that they gave it; there is only one."""
+        text = f"TAKE OVER {self.branch} FROM {self.first} TO {self.head} SINCE {self.since}"
+        return Change(table, text, self.head, by, because)
 
 
 @dataclass(frozen=True)
@@ -27,7 +47,8 @@ class Change:
 
     Or it is `RETRACT` and the id of an ingestion, whose rows it removes (`retraction`). Or it is
     `RESTORE … REPLACING …` and two commits of main: the table's rows become those that it had at
-    the first one, if it still is as at the second (`restoration`).
+    the first one, if it still is as at the second (`restoration`). Or it is `TAKE OVER …` and
+    commits of another branch: what they did to the table's rows is done on main (`Takeover`).
 
     `token` separates two requests of the same statement. `by` names the requester, and `message`
     gives the reason; neither is part of the identity.
@@ -62,6 +83,17 @@ class Change:
         """Return main's commit whose state of the table is given up for that, "" for others."""
         found = _RESTORE.fullmatch(self.statement)
         return found[2] if found else ""
+
+    @property
+    def takeover(self) -> Takeover | None:
+        """Return the commits of another branch that it takes over, None for other changes."""
+        found = _TAKE_OVER.fullmatch(self.statement)
+        return Takeover(*found.groups()) if found else None
+
+    @property
+    def only_token(self) -> str:
+        """Return the token that its statement must have if it is no SQL, "" for SQL."""
+        return self.retracts or self.replaces or (self.takeover.head if self.takeover else "")
 
     @property
     def key(self) -> str:

@@ -13,6 +13,7 @@ _ID_LENGTH = 32
 WRITTEN_BY_JOBS = "ingest/"  # how the names of the branches begin that a job may write
 ID_PART = 12  # digits of the id in a branch's name
 _FRESH = "publish/"
+OWN_BRANCHES = (WRITTEN_BY_JOBS, _FRESH)  # how those of ingestions begin
 # Stands in a table's place for several tables: a table's name always has a dot.
 BATCH = "batch"
 BATCHES, MANIFEST = "batches/", "_manifest.json"

@@ -18,7 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from lakegate.errors import LakegateError, Transient
 
 ISSUER = "lakegate"
-ROLES = ("reader", "uploader", "job", "publisher")
+NEEDED = ("reader", "uploader", "job", "publisher")  # by Lakegate itself
+ROLES = (*NEEDED, "writer")  # of others, whose branches `lakegate gate` takes over
 SIGNING_KEY = "signing-key"
 NAMES = (SIGNING_KEY, *ROLES)
 # The function `rotate` renews a token after two thirds of it.

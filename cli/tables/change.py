@@ -1,4 +1,4 @@
-"""`lakegate change` and `retract`: change a table by SQL, or remove a file's rows."""
+"""`lakegate change`, `retract` and `gate`: by SQL, without a file's rows, or as on a branch."""
 
 import getpass
 from typing import Annotated
@@ -67,6 +67,33 @@ def retract(
     confirm(f"Remove the {rows} of {published.name} from {tables}?", yes=yes)
     ingestion = intake.retract(adapters, published, by, reason)
     about = f"retraction of {published.name} from {tables}, {ingestion.state}"
+    terminal.out().print(f"{ingestion.id}  {about}", soft_wrap=True)
+    if wait:
+        wait_for(adapters, [TrackedIngestion(ingestion)], seconds)
+    terminal.out().print(f"Progress: `lakegate show {ingestion.id[:ID_PART]}`")
+
+
+def gate(
+    context: typer.Context,
+    branch: Annotated[str, typer.Argument(help="Branch off main that another writer wrote to.")],
+    table: Annotated[str, typer.Option(help="One of its tables, if it has several.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, recorded in main's log.")] = "",
+    by: Annotated[str, typer.Option(help="Your name, recorded. Default: your user name.")] = "",
+    wait: Wait = False,
+    seconds: Seconds = 900,
+) -> None:
+    """Audit what another writer committed for a table on a branch, and publish it if it passes.
+
+    Its rows are written again on a branch of Lakegate's own, where the whole table is audited.
+    Repeating the command continues the first request. With --wait, exits like `lakegate drop`: 0
+    published, 3 rejected, 4 errored.
+    """
+    from functions.operations.decisions import takeover
+
+    adapters = find(context.obj).adapters()
+    wanted = takeover.takeover(adapters, branch, table, by or getpass.getuser(), reason)
+    ingestion = takeover.gate(adapters, wanted)
+    about = f"takeover of {wanted.table} from {branch}, {ingestion.state}"
     terminal.out().print(f"{ingestion.id}  {about}", soft_wrap=True)
     if wait:
         wait_for(adapters, [TrackedIngestion(ingestion)], seconds)

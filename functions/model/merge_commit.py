@@ -104,6 +104,11 @@ def message(members: Sequence[Ingestion]) -> str:
             f"Restore {first.table} to {first.change.restores[:ID_PART]}, {rows_of(first)}, by "
             f"{first.change.by}: {_one_line(first.change)}"
         )
+    if first.change and (taken := first.change.takeover):
+        return one_line(
+            f"Take over {taken.branch} into {first.table}, {rows_of(first)}, by "
+            f"{first.change.by}: {_one_line(first.change)}"
+        )
     if first.change:
         return f"Change {first.table}, {rows_of(first)}: {_one_line(first.change)}"
     rows, table = sum(member.audit.rows for member in members), first.table

@@ -53,6 +53,8 @@ def failure_advice(ingestion: Ingestion) -> str:
     if advice := _ADVICE.get(reason_code(ingestion)):
         return advice
     anew = "Submit a corrected change" if ingestion.change else "Drop a corrected file"
+    if ingestion.change and ingestion.change.takeover:
+        anew = "Correct the branch by more commits and gate it again"
     advice = f"{anew}, or {_ADVICE_ELSE.get(ingestion.state, 'replay this one')}."
     if _is_publishable(ingestion):
         advice += " If its rows are right as they are, publish it anyway."

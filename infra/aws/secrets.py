@@ -6,7 +6,7 @@ from datetime import datetime
 from infra.cloudformation import Stacks
 from infra.stage import Stage
 from lakegate.errors import LakegateError
-from lakegate.nessie_tokens import ROLES, SIGNING_KEY, Keyring, keep
+from lakegate.nessie_tokens import NEEDED, SIGNING_KEY, Keyring, keep
 
 
 def for_own_nessie(keyring: Keyring, stage: Stage, now: datetime) -> None:
@@ -18,7 +18,7 @@ def for_own_nessie(keyring: Keyring, stage: Stage, now: datetime) -> None:
     if SIGNING_KEY in held:
         keep(keyring, now)
         return
-    missing = [stage.token_secret(role) for role in ROLES if role not in held]
+    missing = [stage.token_secret(role) for role in NEEDED if role not in held]
     if missing:
         put = "    aws secretsmanager create-secret --secret-string … --name"
         commands = [f"{put} {name}" for name in missing]

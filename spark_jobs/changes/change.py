@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakegate.change import Change, Effect
+from lakegate.change import Effect
 from lakegate.contract.checks import OF_ROWS, Check, Metric, Scope, Severity
 from lakegate.contract.expectations import Unit
 from lakegate.errors import Permanent
@@ -16,8 +16,9 @@ from lakegate.report import AuditReport, CheckResult, Status, Tier
 from spark_jobs.audit import tiers, verdict
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.audit.samples import with_samples
-from spark_jobs.changes.restore import Restoration
+from spark_jobs.changes.exchange import Exchange
 from spark_jobs.changes.retract import Removal, removal_of, statement_for
+from spark_jobs.changes.statement import Statement, read_statement
 from spark_jobs.files.open import Source
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
@@ -160,67 +161,9 @@ def _unless_as_before(found: CheckResult, now: Measured, before_change: Measured
     return replace(found, status=Status.WARN, message=note)
 
 
-# Spark's parser names each statement that a change may be, and the attribute with its table.
-
-_TARGETS = {"DeleteFromTable": "table", "UpdateTable": "table", "MergeIntoTable": "targetTable"}
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement that may run: its text, and Spark's plan of it (`LogicalPlan`)."""
-
-    text: str
-    plan: Any
-
-    @property
-    def is_update(self) -> bool:
-        """Return if it is an UPDATE."""
-        return jvm.class_name(self.plan) == "UpdateTable"
-
-    @property
-    def is_merge(self) -> bool:
-        """Return if it is a MERGE."""
-        return jvm.class_name(self.plan) == "MergeIntoTable"
-
-
-def read_statement(spark: SparkSession, change: Change) -> Statement:
-    """Return the statement of a change. Raises Permanent BAD_STATEMENT for any other SQL."""
-    try:
-        plan = sql_parser.parsed(spark, change.statement)
-    except jvm.JavaError as error:
-        raise Permanent(
-            "BAD_STATEMENT", f"Spark cannot parse the statement: {jvm.short_message(error)}"
-        ) from error
-    kind = jvm.class_name(plan)
-    if kind not in _TARGETS:
-        hint = f"Spark parses this as {kind}"
-        if kind == "UnresolvedWith":
-            hint = "write the part in WITH as a subquery"
-        message = f"a change must be one DELETE, UPDATE or MERGE: {hint}"
-        raise Permanent("BAD_STATEMENT", message)
-    if kind == "MergeIntoTable" and plan.withSchemaEvolution():
-        message = "a change cannot alter columns: remove WITH SCHEMA EVOLUTION"
-        raise Permanent("BAD_STATEMENT", message)
-    _check_target(getattr(plan, _TARGETS[kind])(), change.table)
-    return Statement(change.statement, plan)
-
-
-def _check_target(target: Any, table: str) -> None:
-    """Raise Permanent BAD_STATEMENT unless the statement's target is the table, under any alias."""
-    if jvm.class_name(target) == "SubqueryAlias":
-        target = target.child()
-    named: list[str] = []
-    if jvm.class_name(target) == "UnresolvedRelation":
-        named = jvm.strings(target.multipartIdentifier())
-    wanted = table.split(".")
-    if named not in (wanted, [CATALOG, *wanted]):
-        found = ".".join(named) or "something else"
-        message = f"the change is for {table}, but its statement changes {found}"
-        raise Permanent("BAD_STATEMENT", message)
-
-
 # Catalogs; statements may read the first one.
 _BEFORE, _AFTER, _RESTORED = "main", "audited", "restored"
+_BEGUN, _ENDED = "begun", "ended"  # of another writer's branch
 _MERGED = "spark.merge-into.num-target-rows-"
 
 
@@ -270,7 +213,7 @@ def _at(run: Run, catalog: str, at: str) -> WholeTable:
     return WholeTable(run.spark, run.spec, run.token, run.contract, table, (), catalog=catalog)
 
 
-def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Restoration:
+def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Exchange:
     there = {name.lower() for name in before.rows.columns}
     columns = before.contract.columns
     if missing := [c.name for c in columns if c.name.lower() not in there]:
@@ -279,7 +222,10 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Re
     before.spark.catalog.setCurrentCatalog(CATALOG)
     change = storage.change()
     if change.restores:
-        return Restoration.of(_at(before, _RESTORED, change.restores).table, before.table)
+        return Exchange.restoring(_at(before, _RESTORED, change.restores).table, before.table)
+    if taken := change.takeover:
+        begun, ended = _at(before, _BEGUN, taken.since), _at(before, _ENDED, taken.head)
+        return Exchange.taking_over(before.spark, begun.table, ended.table, before.table)
     if not change.retracts:
         return read_statement(before.spark, change)
     if sql := statement_for(change, before.contract, before.rows):
@@ -288,9 +234,9 @@ def _statement(before: WholeTable, storage: Storage) -> Statement | Removal | Re
 
 
 def _changed(
-    run: Run, statement: Statement | Removal | Restoration, branch: Branch
+    run: Run, statement: Statement | Removal | Exchange, branch: Branch
 ) -> tuple[int, int] | None:
-    """Execute the statement once; return how many rows an UPDATE or a restoration moves.
+    """Execute the statement once; return how many rows an UPDATE or an exchange moves.
 
     These are the rows added and removed; None where the table tells it.
     """
@@ -302,9 +248,10 @@ def _changed(
             if statement.is_update:
                 moved = (sql_parser.rows_to_update(spark, statement.plan),) * 2
             spark.sql(statement.text)
-        elif isinstance(statement, Restoration):
-            moved = statement.moved(spark, _writable(run))
-            statement.execute(spark, branch, run.spec)
+        elif isinstance(statement, Exchange):
+            with cancel_when_stalled(spark, run.spec.limits.longest_stall):  # by others' files
+                moved = statement.moved(spark, _writable(run))
+                statement.execute(spark, branch, run.spec)
         else:
             statement.execute(spark, _writable(run), ingestion)
     except jvm.JavaError as error:
@@ -324,7 +271,7 @@ def _writable(run: Run) -> Any:
 
 def _effect(
     after: WholeTable,
-    statement: Statement | Removal | Restoration,
+    statement: Statement | Removal | Exchange,
     moved: tuple[int, int] | None,
     before: int,
 ) -> Effect:

@@ -64,7 +64,7 @@ def compare(spec: JobSpec, spark: SparkSession, token: str) -> Comparison:
     add_catalog(spark, _BEFORE, spec.nessie_uri, spec.branch, base, token)
     add_catalog(spark, _AFTER, spec.nessie_uri, spec.branch, rewritten, token)
     old, new = (_table(spark, spec.table, catalog) for catalog in (_BEFORE, _AFTER))
-    if _reading(spark, old) != _reading(spark, new):
+    if reading(spark, old) != reading(spark, new):
         raise Permanent("TABLE_CHANGED", "the branch has another schema, layout or property")
     before, after = data_files(old), data_files(new)
     key = secrets.token_hex(16)  # of this run: rows with equal hashes cannot be made beforehand
@@ -73,7 +73,7 @@ def compare(spec: JobSpec, spark: SparkSession, token: str) -> Comparison:
     return Comparison(spec.table, spec.branch, base, rewritten, gone, came)
 
 
-def _reading(spark: SparkSession, table: Any) -> tuple[Any, ...]:
+def reading(spark: SparkSession, table: Any) -> tuple[Any, ...]:
     """Return what decides, besides the data files, how a table is read.
 
     Nessie adds properties of its own, which tell the commit.

@@ -21,6 +21,7 @@ from functions.health.model import (
 )
 from functions.health.nessie_checks import NessieProbe
 from lakegate.errors import Transient
+from lakegate.nessie_tokens import ROLES
 from tests.contract.aws import ACCOUNT
 from tests.contract.conftest import Servers
 from tests.fakes import wire
@@ -149,9 +150,8 @@ def test_an_aws_that_is_away_is_reported() -> None:
 def nessie(request: pytest.FixtureRequest) -> tuple[NessieProbe | FakeNessie, dict[str, str]]:
     """Return a probe of Nessie, and each role's token."""
     if request.param == "in memory":
-        roles = ("reader", "uploader", "job", "publisher")
-        standings = {role: TokenStatus(200, 200 if role == "publisher" else 403) for role in roles}
-        return FakeNessie(standings), {role: role for role in roles}
+        standings = {role: TokenStatus(200, 200 if role == "publisher" else 403) for role in ROLES}
+        return FakeNessie(standings), {role: role for role in ROLES}
     servers: Servers = request.getfixturevalue("servers")
     return NessieProbe(servers.nessie), dict(servers.tokens)
 

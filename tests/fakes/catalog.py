@@ -296,6 +296,10 @@ class FakeCatalog:
         """Create a branch from another one, as every role may."""
         self._heads[name] = self.head(source)
 
+    def merge_into(self, branch: str, source: str) -> None:
+        """Merge a branch without changes of its own into another one, as its owner may."""
+        self._add(branch, f"merge {source}", "writer", {}, {}, merged=self.head(source))
+
     def reset(self, branch: str, to: str) -> None:
         """Set the branch back to an earlier hash, as the job does before it writes."""
         self.head(branch)

@@ -13,6 +13,7 @@ from functools import partial
 from functions.model.budget import Use
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.operations.decisions.failed import publish_anyway, replay
+from functions.operations.decisions.takeover import gate, takeover
 from functions.pipeline.publication.replace import CANNOT_REPLACE
 from functions.pipeline.start.intake import retract
 from lakegate.change import retraction
@@ -94,6 +95,33 @@ class Retract:
         if asked.key in {each.key for each in deployment.lake.changes()}:
             stage.files[ingestion_id(asked)] = File.GOOD
         stage.excused |= {"errored TABLE_GONE", "errored ROWS_SCATTERED", "errored OBJECT_GONE"}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Another writer commits on a branch of its own, and a command takes it over if it `asks`."""
+
+    nth: int = 0
+    rewrites: bool = False
+    asks: bool = True
+
+    def happen(self, stage: Stage) -> None:
+        """Write, and request it; it may be refused, or main may have changed the same rows."""
+        deployment, name = stage.deployment, f"write/{self.nth}"
+        deployment.others.write_on_own_branch(name, TABLE, rewrites=self.rewrites)
+        deployment.journal.part()
+        with suppress(LakegateError, ProcessDied):
+            if not self.asks:
+                return
+            wanted = takeover(deployment.adapters, name, by="Ann")
+            asked = wanted.landed(deployment.lake.bucket)
+            stage.asked[asked.key] = ingestion_id(asked)
+            gate(deployment.adapters, wanted)
+        there = {each.key for each in deployment.lake.changes()}
+        stage.files |= {id_: File.GOOD for key, id_ in stage.asked.items() if key in there}
+        ends = ("TABLE_GONE", "TABLE_MOVED", "TABLE_REPLACED", "ALREADY_TAKEN", "COMMITS_GONE")
+        stage.excused |= {f"errored {code}" for code in ends}
+        stage.excused |= {"rejected CANNOT_REPLACE"} if stage.replaces_versions else set()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from lakegate.audit_tables import TABLES, run_id
 from lakegate.batch import together
-from lakegate.change import Effect
+from lakegate.change import Effect, Takeover
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
@@ -282,7 +282,11 @@ def _change(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake) -> AuditReport:
     if change.retracts:
         return _retract(spec, catalog, lake, table)
     if change.restores:
-        return _restore(spec, catalog, lake, table, change.restores)
+        then = catalog.table(change.restores, spec.table)
+        assert then
+        return _exchanged(spec, catalog, lake, table, then)
+    if change.takeover:
+        return _take_over(spec, catalog, lake, table, change.takeover)
     mark = f"{spec.ingestion}-{spec.attempt}"
     written = (rewritten([file], mark) for file in table.files)
     changed = replace(table, files=()).append(*written, data_file(spec))
@@ -312,12 +316,31 @@ def _retract(spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTab
     return replace(passed, effect=effect, files=(), rows_written=0)
 
 
-def _restore(
-    spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable, to: str
+def _take_over(
+    spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable, taken: Takeover
 ) -> AuditReport:
-    """Keep the data files of both states, and write again those that only the older one has."""
-    then = catalog.table(to, spec.table)
-    assert then
+    """Do to the table what another writer's branch did to it."""
+    both = (at for at in (taken.since, taken.head) if catalog.knows(at))
+    begun, ended = (*(catalog.table(at, spec.table) for at in both), None, None)[:2]
+    if not (begun and ended):
+        reason = Reason("TABLE_GONE", "a commit of the branch is gone")
+        return replace(errored(passed_report(spec, "")), reason=reason)
+    if len({each.uuid for each in (begun, ended, table)}) > 1:
+        reason = Reason("TABLE_REPLACED", "the table was dropped and made again")
+        return replace(errored(passed_report(spec, "")), reason=reason)
+    lost = set(begun.files) - set(ended.files)
+    if lost - set(table.files):
+        reason = Reason("TABLE_MOVED", "both changed the same rows")
+        return replace(errored(passed_report(spec, "")), reason=reason)
+    gained = tuple(file for file in ended.files if file not in begun.files)
+    kept = tuple(file for file in table.files if file not in lost)
+    return _exchanged(spec, catalog, lake, table, replace(table, files=(*kept, *gained)))
+
+
+def _exchanged(
+    spec: JobSpec, catalog: FakeCatalog, lake: FakeLake, table: FakeTable, then: FakeTable
+) -> AuditReport:
+    """Keep the data files of both states, and write again those that only the other one has."""
     kept = tuple(file for file in table.files if file in then.files)
     mark = f"{spec.ingestion}-{spec.attempt}"
     back = [rewritten([file], mark) for file in then.files if file not in table.files]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functions.model.commits import Commit
 from functions.model.merge_commit import published, tables
 from tests.fakes.catalog import VIEW, FakeCatalog, FakeTable
-from tests.fakes.rows import AND, rows_of_file, rows_of_source, sources_in
+from tests.fakes.rows import AND, rewritten, rows_of_file, rows_of_source, sources_in
 
 Row = tuple[str, str]
 
@@ -64,7 +64,7 @@ class Others:
     that they made, and `brought_back` those that had been deleted and that a backup had. `undid` is
     true after they restored something; `withdrawn` counts the ingestions that main no longer named
     then, and `lost` are the commits that it lost. `idle` is true as long as they left main
-    unchanged.
+    unchanged. `on_branches` are the rows that their own branches add to main, by their hashes.
     """
 
     def __init__(self, catalog: FakeCatalog) -> None:
@@ -78,6 +78,7 @@ class Others:
         self.lost: set[str] = set()
         self.undid = False
         self.idle = True
+        self.on_branches: dict[str, tuple[Row, ...]] = {}
 
     def append(self, table: str) -> None:
         """Write a row of their own; the first one creates the table."""
@@ -120,6 +121,18 @@ class Others:
         """Make a view of the table, or another one in its place."""
         number = len(list(self._catalog.log()))
         self._commit(f"{table}_view", FakeTable(f"uuid of view {number}", kind=VIEW))
+
+    def write_on_own_branch(self, branch: str, table: str, *, rewrites: bool = False) -> None:
+        """Add a row on a branch of their own, which begins at main, if the table is there.
+
+        If it `rewrites` rows, all others are in another data file after that.
+        """
+        before = self._catalog.create_branch(branch)
+        if current := self._catalog.table(branch, table):
+            added = (*self.on_branches.get(before, ()), (table, f"row on {branch} after {before}"))
+            files = [rewritten(current.files, f"by {before}")] if rewrites else current.files
+            changed = replace(current, files=tuple(filter(None, files))).append(added[-1][1])
+            self.on_branches[self._catalog.commit(branch, table, changed)] = added
 
     def write_on_branch(self, branch: str, table: str) -> None:
         """Write a row on an ingestion's branch; it must never reach main."""

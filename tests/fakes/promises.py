@@ -108,7 +108,8 @@ def check_all_ended(deployment: Deployment) -> None:
 
 def _exactly_the_published_is_on_main(deployment: Deployment, published: list[Ingestion]) -> None:
     replaced = Counter(id_ for i in published for id_ in i.replaced)
-    others, rows = deployment.others, Counter(row for i in published for row in _rows(i))
+    others = deployment.others
+    rows = Counter(row for i in published for row in _rows(deployment, i))
     copied = rows_copied(deployment.catalog, deployment.catalog.log())
     allowed = rows + others.brought + copied  # as tests/fakes/keys_on_main.py checks
     for commit, names in deployment.catalog.history():
@@ -122,7 +123,7 @@ def _exactly_the_published_is_on_main(deployment: Deployment, published: list[In
     came = named + others.withdrawn
     gone = replaced.keys() | _retracted(published) | _undone(deployment)
     live = (deployment.ledger.get(id_) for id_ in came.elements() if id_ not in gone)
-    expected = others.brought + Counter(row for i in live for row in _rows(i))
+    expected = others.brought + Counter(row for i in live for row in _rows(deployment, i))
     expected.subtract(others.took)
     expected.subtract(rows_replaced(deployment.catalog, deployment.catalog.log()))
     for row in expected.keys() | found.keys():
@@ -169,8 +170,11 @@ def _undone(deployment: Deployment) -> set[str]:
     return undone
 
 
-def _rows(ingestion: Ingestion) -> list[Row]:
+def _rows(deployment: Deployment, ingestion: Ingestion) -> list[Row]:
     """Return the rows of a landed object; of a batch those of each of its files."""
+    if ingestion.change and (taken := ingestion.change.takeover):
+        added = deployment.others.on_branches[taken.head]
+        return [row for row in added if row[0] == ingestion.table]
     if ingestion.change and (ingestion.change.retracts or ingestion.change.restores):
         return []
     landed = [(part.table, part.landed(ingestion.landed)) for part in ingestion.parts]
@@ -210,7 +214,7 @@ def _batches_come_whole(deployment: Deployment, batches: list[Ingestion]) -> Non
         commit = log[batch.merge_hash]
         gained = rows_of(deployment.catalog, commit.hash)
         gained.subtract(rows_of(deployment.catalog, commit.parent))
-        assert all(gained[row] for row in _rows(batch)), f"not by one commit: {batch}"
+        assert all(gained[row] for row in _rows(deployment, batch)), f"not by one commit: {batch}"
 
 
 def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestion]) -> None:
@@ -233,7 +237,7 @@ def _batches_bring_what_was_there(deployment: Deployment, batches: list[Ingestio
 def _no_file_comes_twice_unapproved(deployment: Deployment, published: list[Ingestion]) -> None:
     """Raise AssertionError if a landed version was published twice without an approval."""
     unknown = [i for i in published if not _had_been(deployment, i, LIKELY_DUPLICATE)]
-    came = Counter(row for i in unknown for row in _rows(i))
+    came = Counter(row for i in unknown for row in _rows(deployment, i))
     assert not [row for row, times in came.items() if times > 1], "a version came twice"
 
 

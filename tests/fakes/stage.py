@@ -105,7 +105,8 @@ class Stage:
     `backup` is the backup of the catalog that can be restored. `had_orphans` says in the end if a
     job had left data files that it never committed. `aimed` counts the steps that processes were
     brought to. `sources` counts the files that were put into another bucket, and `backfills` are
-    the commands that were given to bring them.
+    the commands that were given to bring them. `asked` maps the keys of takeovers that a command
+    requested to their ids.
     """
 
     deployment: Deployment = field(default_factory=Deployment)
@@ -127,6 +128,7 @@ class Stage:
     had_orphans: bool = False
     aimed: Counter[str] = field(default_factory=Counter)
     sources: int = 0
+    asked: dict[str, str] = field(default_factory=dict)
     backfills: dict[Backfill, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from lakegate.change import Change, Effect
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Status, Verdict
-from spark_jobs.changes.change import read_statement
+from spark_jobs.changes.statement import read_statement
 from tests.services import fresh_session
 from tests.spark.conftest import Job, new_table, parquet, reason
 from tests.spark.measuring import contract_of, whole_table

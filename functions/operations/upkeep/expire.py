@@ -17,11 +17,11 @@ from functions.operations.recovery.rebuild_ledger import restore
 from functions.operations.upkeep.branch_age import MainLog, growth, last_written, main_log
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCH, LandedObject, group_reports_key, parse_report_key
+from lakegate.landing import BATCH, OWN_BRANCHES, LandedObject, group_reports_key, parse_report_key
 from lakegate.upkeep import UPKEEP
 
 _YOUNGEST = 1
-_OURS = ("ingest/", "publish/", UPKEEP)  # a compaction is dropped before its branch is a day old
+_OURS = (*OWN_BRANCHES, UPKEEP)  # a compaction is dropped before its branch is a day old
 _OF_ID = 12  # characters of its ingestion's id in a branch's name
 _OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12})-[^/]*")
 

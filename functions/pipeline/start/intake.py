@@ -98,10 +98,10 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
         raise LakegateError("NO_CONTRACT", message)
     if not change.statement.strip():
         raise LakegateError("NO_STATEMENT", "there is no statement: give a DELETE, UPDATE or MERGE")
-    if (own := change.retracts or change.replaces) and change.token != own:
+    if change.only_token not in ("", change.token):
         message = (
-            "this is no SQL: `lakegate retract` removes the rows of a file, and `lakegate restore` "
-            "gives a table the rows of an earlier commit"
+            "this is no SQL: `lakegate retract` removes the rows of a file, `lakegate restore` "
+            "gives a table the rows of an earlier commit, and `lakegate gate` those of a branch"
         )
         raise LakegateError("NOT_SQL", message)
     if len(change.statement) > MOST_CHARACTERS:

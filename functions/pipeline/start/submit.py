@@ -10,6 +10,7 @@ from functions.model.merge_commit import AlreadyPublished, require_unpublished
 from functions.pipeline.outcome.finish import delete_replaced, end, end_published
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.restorations import require_unmoved
+from functions.pipeline.outcome.takeovers import require_takeable
 from functions.pipeline.start.contracts import Hidden, with_terms
 from functions.pipeline.start.landing_order import must_be_held
 from functions.pipeline.start.shared_runs import is_small, may_share, queue, reaches
@@ -155,6 +156,7 @@ def _start_job(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
     try:
         if ingestion.change:
             require_unmoved(adapters, ingestion.change, ingestion.base_hash)
+            require_takeable(adapters, ingestion.change, ingestion.id)
         run = start_within_budget(adapters, _job_spec(adapters, ingestion))
     except Permanent as error:
         return end(adapters, ingestion, State.ERRORED, Reason(error.code, error.message))

@@ -178,6 +178,18 @@ def test_a_contract_is_checked(tmp_path: Path) -> None:
         gate.test_contract(ROOT / "contracts/nyc.flights.yaml", tmp_path / "gone.csv")
 
 
+def test_another_writers_branch_is_taken_over() -> None:
+    """The request's ingestion is returned, and the same commits are the same one."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    ended(deployment, passed)
+    deployment.others.write_on_own_branch("write/a", "shop.orders")
+    asked = gate.gate("write/a", by="Ann", reason="nightly")
+    deployment.settle()
+    (done,) = gate.wait(gate.gate("write/a", table="shop.orders", by="Bob"), seconds=0)
+    assert (done.id, done.state, done.rows) == (asked.id, "published", ROWS)
+
+
 def test_a_contract_is_tried_on_what_landed(tmp_path: Path) -> None:
     """A file that landed since then is audited by the contract's file; its record stays."""
     deployment = Deployment()

@@ -29,7 +29,7 @@ ADMIN = Identity(
 )
 APPLICATION = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
 QUEUES = [APP.arn(n) for n, r in APP.resources.items() if r["Type"] == "AWS::SQS::Queue"]
-TOKENS = ("uploader", "job", "publisher", "reader")
+TOKENS = ("uploader", "job", "publisher", "reader", "writer")
 DELETING = ("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutLifecycleConfiguration")
 # Actions that AWS can only grant for all resources.
 FOR_NO_LESS = {

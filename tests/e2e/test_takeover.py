@@ -1,0 +1,106 @@
+"""Other writers' branches on the real stack: audited, told, decided and published like changes."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.table import Table
+from typer.testing import CliRunner
+
+import lakegate
+from access.deployment.checkout import ROOT
+from cli.main import app
+from functions.adapters.nessie import Catalog
+from functions.model import merge_commit
+from functions.model.ingestion import Ingestion, State
+from functions.operations.reconcile.compare import reconciled
+from infra.local.ministack import KeyFiles
+from tests.e2e.conftest import Gate, contract, followed
+from tests.e2e.test_bad_input import GOOD, parquet
+
+pytestmark = pytest.mark.stack
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """Return the output of a command. Raise AssertionError for another exit code."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def found(gate: Gate, output: str) -> Ingestion:
+    """Return the ingestion whose id a command printed first."""
+    return gate.adapters.ledger.get(output.split(maxsplit=1)[0])
+
+
+def branched(gate: Gate, name: str) -> Table:
+    """Return a table with two rows on main, as another writer sees it on a new branch."""
+    table, branch = f"taken.{name}", f"write/{name}"
+    gate.put_contract(contract(table, "parquet"))
+    assert gate.end(gate.drop(f"taken/{name}/1.parquet", GOOD)).state is State.PUBLISHED
+    token = KeyFiles(gate.home / "keys").read()["writer"]
+    Catalog(gate.stack.nessie, token).create_branch(branch)
+    catalog = RestCatalog(
+        "lake",
+        uri=f"{gate.stack.iceberg}/{quote(branch, safe='')}",
+        token=token,
+        **{"s3.access-key-id": "test", "s3.secret-access-key": "test"},
+    )
+    return catalog.load_table(table)
+
+
+def append(table: Table, id_: int, amount: float) -> None:
+    """Append a row to a table."""
+    row = {"id": [id_], "amount": [amount]}
+    table.append(pa.table(row, schema=table.schema().as_arrow()))
+
+
+def test_a_good_branch_is_published_once(gate: Gate) -> None:
+    """Its rows are on main beside a file that came meanwhile, in other files than the writer's."""
+    table = branched(gate, "good")
+    append(table, 3, 3.0)
+    name, late = "taken.good", parquet(id=[7], amount=[7.0])
+    assert gate.end(gate.drop("taken/good/2.parquet", late)).state is State.PUBLISHED
+    told = ("--by", "Ann", "--reason", "nightly")
+    output = run("gate", "write/good", *told, "--wait")
+    done = found(gate, output)
+    assert done.state is State.PUBLISHED
+    assert gate.rows(name) == [(1, 1.0), (2, 2.0), (3, 3.0), (7, 7.0)]
+    assert run("gate", "write/good", *told).split()[0] == done.id
+    (entry,) = merge_commit.published(merge_commit.commit_of(gate.adapters.catalog.log(), done))
+    assert (entry.kind, entry.rows, entry.asked_by) == ("change", 1, "Ann")
+    assert "Take over write/good into taken.good, 1 rows added" in run("log", name)
+    assert "TAKE OVER write/good" in run("show", done.id)
+    append(table, 4, 4.0)
+    assert "ALREADY_TAKEN" in run("gate", "write/good", code=1)
+    assert reconciled(gate.adapters, name, thorough=True).problems == ()
+
+
+def test_a_bad_branch_is_rejected_corrected_and_published(gate: Gate) -> None:
+    """A row that breaks the contract is alerted and inspected; main has it only once corrected."""
+    table = branched(gate, "bad")
+    append(table, 3, 500.0)
+    output = run("gate", "write/bad", "--by", "Ann", "--wait", code=3)
+    failed = found(gate, output)
+    (message,) = gate.alerts(failed)
+    assert "TAKE OVER write/bad" in str(message)
+    assert "500.0" in run("inspect", failed.id)
+    assert gate.rows("taken.bad") == [(1, 1.0), (2, 2.0)]
+    table.refresh().delete("id = 3")
+    append(table.refresh(), 3, 50.0)
+    asked = lakegate.connect().gate("write/bad", by="Ann", reason="corrected")
+    (done,) = lakegate.connect().wait(asked)
+    assert (done.state, done.rows) == ("published", 1)
+    assert gate.rows("taken.bad") == [(1, 1.0), (2, 2.0), (3, 50.0)]
+    run("discard", failed.id, "--yes")
+
+
+def test_the_page_works(tmp_path: Path, newcomer: dict[str, str]) -> None:
+    """The page's files, program and commands, used in their order, all succeed."""
+    said = followed(ROOT / "docs" / "takeovers.md", tmp_path, newcomer)
+    assert "rejected, as it should be" in said
+    shown = said.split("rejected, as it should be")[1]
+    assert "Take over write/nightly into shop.payments, 2 rows added" in shown
+    assert "-7" not in shown
