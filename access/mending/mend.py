@@ -1,6 +1,5 @@
 """Write out the broken rows of a rejected file, and land the file again with corrected ones."""
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,10 +85,10 @@ def write_broken(adapters: Adapters, rejected: Ingestion, out: Path, find: Find)
 
 def _write(found: _Rejected, out: Path) -> None:
     try:
-        handle = os.open(out, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with open(handle, "wb") as stream, found.text.write(stream, plain=True) as text:
-            with found.text.read(found.copy) as lines:
-                text.writelines(found.rows.written(found.rows.records(lines), found.broken))
+        out.touch(0o600, exist_ok=False)
+        with out.open("wb") as stream, found.text.read(found.copy) as lines:
+            rows = found.rows.written(found.rows.records(lines), found.broken)
+            found.text.write(stream, rows, plain=True)
     except OSError as error:
         message = f"cannot write all of {out}: {error.strerror}\nDelete it before you try again."
         raise LakegateError("UNWRITABLE_FILE", message) from error
@@ -154,8 +153,7 @@ def _changes(found: _Rejected, texts: Mapping[int, str]) -> bool:
 
 def _join(found: _Rejected, texts: Mapping[int, str], removed: Collection[int], made: Path) -> None:
     with found.text.read(found.copy) as lines, made.open("wb") as stream:
-        with found.text.write(stream) as text:
-            text.writelines(mended(found.rows.records(lines), texts, removed))
+        found.text.write(stream, mended(found.rows.records(lines), texts, removed))
 
 
 @contextmanager

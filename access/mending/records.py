@@ -88,15 +88,14 @@ class Text:
                 stream.seek(0)
             yield opened.enter_context(self._wrapped(stream))
 
-    @contextmanager
-    def write(self, stream: BinaryIO, *, plain: bool = False) -> Iterator[TextIO]:
+    def write(self, stream: BinaryIO, texts: Iterable[str], *, plain: bool = False) -> None:
         """Write text to a stream, packed as the landed file is unless it is to be `plain`."""
         with ExitStack() as opened:
             if self.gzipped and not plain:
                 packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0)  # always the same bytes
                 stream = cast(BinaryIO, opened.enter_context(packed))
             text = self._wrapped(stream)
-            yield text
+            text.writelines(texts)
             text.flush()
             text.detach()
 

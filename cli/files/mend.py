@@ -22,7 +22,7 @@ from lakegate.text import count
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
     from access.mending.mend import Mended
 
-_SECRET = "It has confidential values: only you can read it. Delete it when you are done."
+_CONFIDENTIAL = "It has confidential values: only you can read it. Delete it when you are done."
 
 
 def mend(
@@ -67,7 +67,7 @@ def _write(adapters: Adapters, rejected: Ingestion, out: Path) -> None:
     say(f"{count(done.rows, 'broken row')} of {rejected.name} written to {out}", soft_wrap=True)
     _tell_others(done.others)
     if done.is_secret:
-        say(_SECRET, soft_wrap=True)
+        say(_CONFIDENTIAL, soft_wrap=True)
     say(f"Correct them, then `lakegate mend {rejected.id[:ID_PART]} {out}`", soft_wrap=True)
 
 
