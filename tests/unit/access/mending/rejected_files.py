@@ -1,6 +1,6 @@
 """A rejected file in a deployment of fakes, whose broken rows a test names itself."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,16 +12,18 @@ from lakegate.contract.model import Contract
 from lakegate.findings.broken_rows import BrokenRows
 from lakegate.landing import LandedObject
 from lakegate.limits import Limits
-from lakegate.report import READABLE, AuditReport
+from lakegate.report import READABLE, AuditReport, CheckResult
 from tests.fakes.deployment import ORDERS
-from tests.fakes.job import FAILED, rejected
+from tests.fakes.job import FAILED, Script, rejected
 from tests.fakes.scenario import Scenario
 
 NAME = "shop/orders/monday.csv"
+NULL = replace(FAILED, id="id.nullValues")
+UNREADABLE = replace(FAILED, id=READABLE)
 OTHER = replace(FAILED, id="rows", metric="rowCount", found="1 row", expected="at least 2 rows")
 
 
-def report_of(*failed: Any) -> Any:
+def failing(*failed: CheckResult) -> Script:
     """Return the script of a run that rejects a file by these checks."""
 
     def run(report: AuditReport) -> AuditReport:
@@ -42,14 +44,17 @@ class Rejected:
     settings: str = "- {property: format, value: csv}"
     columns: str = ""
     key: str = NAME
-    failed: tuple[Any, ...] = (FAILED, replace(FAILED, id=READABLE))
+    of_id: str = "required: true"
+    failed: tuple[CheckResult, ...] = (NULL, UNREADABLE)
+    meanwhile: Callable[[], object] = lambda: None
     asked: list[tuple[str, frozenset[str]]] = field(default_factory=list)
     landed: LandedObject = field(init=False)
 
     def __post_init__(self) -> None:
-        text = f"{ORDERS}{self.columns}customProperties:\n  {self.settings}\n"
+        orders = ORDERS.replace("required: true", self.of_id)
+        text = f"{orders}{self.columns}customProperties:\n  {self.settings}\n"
         self.deployment.upload_contract(text)
-        ended = self.deployment.ended(self.key, self.body, report_of(*self.failed))
+        ended = self.deployment.ended(self.key, self.body, failing(*self.failed))
         self.landed = ended.landed
 
     @property
@@ -62,6 +67,7 @@ class Rejected:
         """Return the broken rows, as the judge on this machine does."""
         self.asked.append((contract.table, frozenset(failed)))
         assert file.read_bytes() == self.body
+        self.meanwhile()
         reasons = {number: (reason,) for number, reason in self.broken.items()}
         return BrokenRows(self.unit, reasons)
 
