@@ -49,9 +49,9 @@ def finding(check: Mapping[str, Any]) -> str:
 
 def of_row(check: "Check") -> str:
     """Return what is wrong with one row that breaks a check: `a row without hotel`."""
-    if check.description and check.metric == "brokenRows":
-        return f"a row against “{check.description}”"
     measure = check.measure
+    if check.metric == "brokenRows" and check.description not in ("", measure):
+        return f"a row against “{check.description}”"
     return f"a row {_agreeing(measure.removeprefix('rows '), 1)}"
 
 

@@ -42,7 +42,7 @@ def test_two_rows_of_ten_are_mended(gate: Gate, tmp_path: Path) -> None:
     assert broken.read_text() == (
         "_line,_reason,id,amount\n"
         '5,"a row whose amount is not between 0 and 100",4,400\n'
-        '8,"id: not a whole number",seven,7.5\n'
+        '8,"id: not a whole number of at most 64 bits",seven,7.5\n'
     )
 
     fixed = tmp_path / "fixed.csv"

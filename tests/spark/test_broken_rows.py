@@ -22,11 +22,12 @@ JSON = (
     '{"id": "x", "hotel": "Ulm", "nights": "y"}\n\n[4]\n'
     '{"id": 1, "hotel": "Ulm", "nights": 200}\n{"id": 5, "hotel": "Ulm", "nights": 7}\n'
 )
-WHOLE, HALF = "id: not a whole number", "nights: not a whole number"
+BITS = "not a whole number of at most 64 bits"
+WHOLE, HALF = f"id: {BITS}", f"nights: {BITS}"
 TWICE = "a row that repeats another row's id"
 REASONS = {
     2: (TWICE,),
-    3: ("a row without hotel", "a row whose nights is not 0 or more"),
+    3: ("a row without hotel", "a row whose nights is not at least 0"),
     4: (WHOLE, HALF),
     6: ("4 cells, but the header has 3",),
     7: ("a row for which nights < 100 is false", TWICE),
