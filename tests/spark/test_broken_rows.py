@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from access.mending.csv_rows import CsvRows
+from access.mending.records import Text
 from infra.local.contract_test import broken_rows
 from lakegate.contract.model import Contract, parse
 from lakegate.errors import LakegateError
@@ -27,7 +29,7 @@ WHOLE, HALF = f"id: {BITS}", f"nights: {BITS}"
 TWICE = "a row that repeats another row's id"
 REASONS = {
     2: (TWICE,),
-    3: ("a row without hotel", "a row whose nights is not at least 0"),
+    3: ("a row whose nights is not at least 0", "a row without hotel"),
     4: (WHOLE, HALF),
     6: ("4 cells, but the header has 3",),
     7: ("a row for which nights < 100 is false", TWICE),
@@ -114,3 +116,22 @@ def test_too_many_broken_rows_are_refused(job: Job, tmp_path: Path) -> None:
     file.write_text("id,hotel,nights\n" + "x,Ulm,1\n" * (limits.MOST + 1))
     with pytest.raises(LakegateError, match=r"TOO_MANY_ROWS.*100,000 rows.*\nCorrect"):
         found(job, file, contract("csv"))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("within", ["", "\n", "\r\n"])
+def test_numbers_lead_to_the_rows_as_they_are_written(
+    job: Job, tmp_path: Path, end: str, within: str
+) -> None:
+    """Whatever ends lines and rows, a number is that of the row's own text in the file."""
+    file, by = tmp_path / "a.csv", contract("csv")
+    rows = [f"{n},U{within}lm,1" if within == "" else f'{n},"U{within}lm",1' for n in range(9)]
+    rows[3:3] = ["", "x,Ulm,1"]
+    rows[7:7] = ["", "", "y,Ulm,2"]
+    file.write_bytes(end.join(["\ufeffid,hotel,nights", "", *rows]).encode())
+    unit, reasons = found(job, file, by)
+    text = Text.of(file, "UTF-8")
+    with text.read(file) as lines:
+        records = list(CsvRows(by, text, unit, DEFAULTS).records(lines))
+    assert [each.text for each in records if each.number in reasons] == ["x,Ulm,1", "y,Ulm,2"]
+    assert unit == ("row" if within else "line")
