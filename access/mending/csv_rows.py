@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from access.mending.records import (
     MARK,
@@ -56,15 +57,14 @@ class CsvRows:
         """Yield the rows of such a file; all but the first two cells stay as they are written."""
         names = self._cells(self._header(iter(records))[1].text)
         expected = [*self._marks(names), *names]
-        at = 1
-        for nth, (text, cells) in enumerate(self._rows(lines)):
-            line = at
-            at += max(len(re.findall(r"\r\n?|\n", text)), 1)
-            if nth == 0 and cells != expected:
+        rows, line = self._rows(lines), 1
+        for text, cells in chain([next(rows, ("", []))], rows):
+            if line == 1 and cells != expected:
                 shown = self._delimiter.join(expected)
                 raise BadCorrection(line, f"its columns are not as they were written: {shown}")
-            if nth and cells:
+            if line > 1 and cells:
                 yield self._correction(line, text.rstrip("\r\n"), cells[0])
+            line += max(len(re.findall(r"\r\n?|\n", text)), 1)
 
     def _correction(self, line: int, text: str, number: str) -> Correction:
         start = self._first_two.match(text)

@@ -1,5 +1,6 @@
 """Write out the broken rows of a rejected file, and land the file again with corrected ones."""
 
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -139,8 +140,8 @@ def _corrected(found: _Rejected, file: Path, name: str) -> dict[int, str]:
     except UnicodeError as error:
         message = f"{file} is not text in {found.contract.options['encoding']}\n{_NOTHING}"
         raise LakegateError("BAD_CORRECTION", message) from error
-    except OSError as error:
-        message = f"cannot read {file}: {error.strerror}\n{_NOTHING}"
+    except (OSError, EOFError, zlib.error) as error:
+        message = f"cannot read {file}: {error}\n{_NOTHING}"
         raise LakegateError("UNREADABLE_FILE", message) from error
     return texts
 

@@ -173,6 +173,7 @@ def test_an_array_is_refused(rejected: Callable[..., Rejected]) -> None:
 
 BAD = {
     "another header": (b"line,_reason,id,name\n", 1, "columns are not as they were written"),
+    "nothing": (b"", 1, "columns are not as they were written"),
     "no number": (b'_line,_reason,id,name\nx,"no id",2,b\n', 2, "the number of a line"),
     "no reason": (b"_line,_reason,id,name\n2\n", 2, "the number of a line"),
     "a good row": (b"_line,_reason,id,name\n3,,2,b\n", 2, "line 3 of monday.csv is not one"),

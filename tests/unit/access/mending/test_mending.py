@@ -1,5 +1,6 @@
 """A mended file is published once, in the place of the rejected one, whatever happens beside it."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,14 @@ def test_a_correction_without_a_change_is_refused(file: Rejected) -> None:
     _, out = file.write()
     with pytest.raises(LakegateError, match=r"NOTHING_MENDED.*fixed.csv changes no row"):
         file.mend(out)
+    assert len(list(file.deployment.landing.landed())) == 1
+
+
+@pytest.mark.parametrize("cut", [b"\x1f\x8b\x08\x00", gzip.compress(FIXED, mtime=0)[:-9]])
+def test_a_correction_that_cannot_be_read_is_refused(file: Rejected, cut: bytes) -> None:
+    """A damaged file is named, and nothing lands."""
+    with pytest.raises(LakegateError, match=r"UNREADABLE_FILE.*fixed.csv.*\nNothing was"):
+        file.mend(cut)
     assert len(list(file.deployment.landing.landed())) == 1
 
 
