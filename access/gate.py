@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # a second to import, which most programs do not need
 
     from access.contract.check import Checked
     from access.evidence.backtest import Backtest
+    from access.mending.mend import Written
     from access.tables.reader import Reader
 
 _PATIENCE = 900.0  # seconds
@@ -213,6 +214,33 @@ class Gate:
         """
         found = decisions.about(self.adapters, _id(which), _id(despite))
         return self._decided(decisions.replay(self.adapters, found, by, original=original))
+
+    def broken_rows(self, which: Which, out: Path | str) -> "Written":
+        """Write the broken rows of a rejected file into a new file, to be corrected for `mend`.
+
+        They are found by Spark on this machine, and stand with all their values in the landed
+        file's own format, with their line and reason first. Raises LakegateError NOT_BY_ROWS where
+        no single row is at fault.
+        """
+        from access.mending.mend import write_broken
+
+        found = identified(self.adapters.ledger, _id(which))
+        return write_broken(self.adapters, found, Path(out), local_audit.broken_rows)
+
+    def mend(
+        self, which: Which, file: Path | str, *, by: str = "", drop_missing: bool = False
+    ) -> Ingestion:
+        """Land a rejected file again with corrected rows; return the new version's ingestion.
+
+        `file` is what `broken_rows` wrote, corrected. Broken rows that it leaves out stay as they
+        are, or with `drop_missing` are removed. Main's log names both files.
+        """
+        from access.mending.mend import mend
+
+        found = identified(self.adapters.ledger, _id(which))
+        find = local_audit.broken_rows
+        done = mend(self.adapters, found, Path(file), find, by=by, drop_missing=drop_missing)
+        return Ingestion.of(done.ingestion)
 
     def gate(self, branch: str, *, table: str = "", by: str, reason: str = "") -> Ingestion:
         """Have what another writer committed on a branch audited, and published if it passes.

@@ -32,6 +32,7 @@ _COMMANDS = {
     "runs": ("ingestions.runs", "List ingestions, or those that need a decision (--waiting)."),
     "show": ("ingestions.show", "Show one ingestion: its steps, branch and audit report."),
     "inspect": ("ingestions.inspect", "Show the rows that break a check."),
+    "mend": ("files.mend", "Write out a rejected file's broken rows, or take them corrected."),
     "tables": ("tables.tables", "List the tables that have a contract or are on main."),
     "metrics": ("operate.metrics", "Print measures for Prometheus."),
     "log": ("tables.log", "Show main's commits of a table, newest first."),
@@ -65,6 +66,7 @@ _COMMANDS = {
 _STOPPED = {
     "drop": "What is listed above is uploaded and is ingested: drop only the other files again.",
     "backfill": "What was copied is ingested: repeat the command to copy the rest.",
+    "mend": "If an id is listed above, the mended file is ingested. Else repeat the command.",
     "change": "If an id is listed above, the change is requested: repeat it with that token.",
     "page": "",
 }

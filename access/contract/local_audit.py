@@ -1,12 +1,14 @@
 """Audit local files on this machine alone, as the job would."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
+from lakegate.findings.broken_rows import BrokenRows
+from lakegate.limits import Limits
 from lakegate.report import AuditReport
 
 Judge = Callable[[Contract, Path], AuditReport]
@@ -29,6 +31,16 @@ def local_judge() -> Iterator[Judge]:
             return passed or contract_test.audit(spark(), contract, file)
 
         yield judge
+
+
+def broken_rows(
+    contract: Contract, file: Path, failed: Collection[str], limits: Limits
+) -> BrokenRows:
+    """Return all rows of a file that break one of the `failed` checks. Raises as `local_judge`."""
+    from infra.local import contract_test  # an extra of the package has Spark
+
+    with contract_test.local_spark() as spark:
+        return contract_test.broken_rows(spark, contract, file, failed, limits)
 
 
 def audits(contract: Contract, files: Iterable[Path]) -> Iterator[AuditReport]:

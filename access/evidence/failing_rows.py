@@ -143,7 +143,7 @@ def inspection(
     UNKNOWN_CHECK, UNKNOWN_CONTRACT if the contract of its audit is lost, and UNKNOWN_REFERENCE if
     its branch is deleted.
     """
-    report = _report(adapters, ingestion)
+    report = audit_of(adapters, ingestion)
     results = _asked(report, question.check)
     if not results or not report.audited_hash:
         unread = tuple(Finding(result, notes=(UNWRITTEN,)) for result in results)
@@ -155,7 +155,7 @@ def inspection(
         own = _own(results, report, number)
         if not own:
             continue
-        contract = _contract(adapters, stored, single)
+        contract = contract_of(adapters, stored, single)
         hidden = replace(Concealment.by(()), reveals=True)
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
@@ -185,7 +185,11 @@ def _own(
     return [(result, check.id) for result, check in named if result in results]
 
 
-def _contract(adapters: Adapters, stored: tuple[str, str], report: AuditReport) -> Contract:
+def contract_of(adapters: Adapters, stored: tuple[str, str], report: AuditReport) -> Contract:
+    """Return the contract of an audit, `stored` at a key in a version.
+
+    Raises LakegateError UNKNOWN_CONTRACT if the ledger has lost which it was.
+    """
     if not stored[0]:
         message = "the contract of this audit is unknown, because the ledger was rebuilt"
         remedy = f"Audit it with the contract in force: `lakegate replay {report.ingestion}`"
@@ -193,7 +197,8 @@ def _contract(adapters: Adapters, stored: tuple[str, str], report: AuditReport) 
     return adapters.lake.contract_at(*stored).contract
 
 
-def _report(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
+def audit_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport:
+    """Return the report of an ingestion's last audit. Raises LakegateError NO_REPORT."""
     try:
         if ingestion.report_key:
             return adapters.lake.report(ingestion.report_key)

@@ -48,6 +48,7 @@ def of_ingestion(ingestion: Ingestion) -> dict[str, Any]:
         "superseded_by": ingestion.superseded_by or None,
         "despite": decisions.despite or None,
         "change": asdict(ingestion.change) if ingestion.change else None,
+        "mends": asdict(ingestion.mends) if ingestion.mends else None,
         "alerted": ingestion.alerted,
         "discarded": decisions.discarded,
         "actions": [asdict(action) for action in decisions.actions],

@@ -64,6 +64,7 @@ def page(
                 ("duplicate of", ingestion.audit.duplicate_of),
                 ("replaced", _replaced(ingestion)),
                 ("superseded by", ingestion.superseded_by),
+                ("mends", _mends(ingestion)),
                 ("published despite newer", ingestion.decisions.despite),
                 ("branch", _branch(ingestion)),
                 ("branched from", ingestion.base_hash),
@@ -142,6 +143,12 @@ def rows_of(ingestion: Ingestion) -> str:
 def _replaced(ingestion: Ingestion) -> str:
     rows = f"{ingestion.audit.replaced_rows:,} rows"
     return f"{rows} of {', '.join(ingestion.replaced)}" if ingestion.replaced else ""
+
+
+def _mends(ingestion: Ingestion) -> str:
+    made = ingestion.mends
+    by = f" by {made.by}" if made and made.by else ""
+    return f"{made.ingestion} with {made.file}{by}" if made else ""
 
 
 def _branch(ingestion: Ingestion) -> str:

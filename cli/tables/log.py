@@ -80,9 +80,13 @@ def _what(commit: Commit) -> str:
 
 
 def _decision(member: Published) -> str:
-    """Return who published it anyway, or requested the change, and why; "" for neither."""
+    """Return who published it anyway, requested the change, or mended it; "" for none of it."""
     if member.approved_by:
         return one_line(f"approved by {member.approved_by}: {member.approved_because}")
+    if mended := member.mended:
+        by = f" by {mended.by}" if mended.by else ""
+        name = member.object.rsplit("/", 1)[-1]
+        return one_line(f"{name} of {mended.ingestion[:ID_PART]} mended with {mended.file}{by}")
     if member.asked_by:
         return one_line(f"requested by {member.asked_by}: {member.asked_because}").rstrip(": ")
     return ""

@@ -23,8 +23,10 @@ _PIECE = 1 << 20  # bytes
 _PAGE = 1000  # the most that S3 lists at once
 _NOW = "9999"  # as a time
 _LARGEST_AT_ONCE = (1 << 30) - 1  # bytes
+_LARGEST_PUT = 5 << 30  # bytes that S3 takes at once
 _COPYING = TransferConfig(multipart_threshold=1 << 30, multipart_chunksize=1 << 28)
-_MARK = "lakegate-source"  # the metadata field of a copy that identifies its source
+# The metadata field that identifies the source of a copy, or what a mended file is made of.
+_MARK = "lakegate-source"
 
 
 class LostPosition(LakegateError):
@@ -135,6 +137,27 @@ class Landing:
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
         return self._at(key, answer, len(body))
 
+    def put_over(self, landed: LandedObject, file: Path, mark: str) -> LandedObject:
+        """Put a file, with a mark, as the next version of a landed object; return it as landed.
+
+        Raises Overwritten if the key has not that version any more, Missing if it was deleted, and
+        LakegateError TOO_LARGE.
+        """
+        if file.stat().st_size > _LARGEST_PUT:
+            message = f"{landed.key} has more than the {_LARGEST_PUT:,} bytes that S3 takes at once"
+            raise LakegateError("TOO_LARGE", message)
+        if self.brought(landed.key)[0].version != landed.version:
+            raise Overwritten("OVERWRITTEN", f"{landed.key} was overwritten meanwhile")
+        with translated(landed.uri), file.open("rb") as body:
+            answer = self._client.put_object(
+                Bucket=self.bucket,
+                Key=landed.key,
+                Body=body,
+                Metadata={_MARK: mark},
+                IfMatch=f'"{landed.etag}"',
+            )
+        return self._at(landed.key, answer, file.stat().st_size)
+
     def sources(self, bucket: str, prefix: str) -> Iterator[Source]:
         """Yield the objects in another bucket whose keys have this prefix, in order of their keys.
 
@@ -185,7 +208,7 @@ class Landing:
             raise Overwritten("OVERWRITTEN", f"{key} was overwritten meanwhile")
 
     def brought(self, key: str) -> tuple[LandedObject, str]:
-        """Return a key's newest version and its source's mark, "" if `bring` did not copy it.
+        """Return a key's newest version and its mark, "" if it was put without.
 
         Raises Missing.
         """

@@ -30,19 +30,33 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Mends:
+    """What a mended file is made of: a rejected ingestion's file, and corrected rows.
+
+    `file` is the name of the file with these rows, `by` who gave it, "" if that was not said.
+    """
+
+    ingestion: str
+    file: str
+    by: str = ""
+
+
+@dataclass(frozen=True)
 class Decisions:
     """The decisions on one ingestion; without any, those of a file that just landed.
 
     `despite` is the newer version beside which it is to be published. With `null_unreadable` rows
     with unparseable cells are published, with nulls. A `discarded` ingestion keeps its state;
     `branches_to_delete` maps its branches to their hashes until they are deleted, with the files
-    that only they reach. `actions` are the last ones.
+    that only they reach. With `mending` a mended file lands, or is about to, as a newer version of
+    its key. `actions` are the last ones.
     """
 
     approval: Approval | None = None
     despite: str = ""
     null_unreadable: bool = False
     discarded: bool = False
+    mending: bool = False
     branches_to_delete: Mapping[str, str] = field(default_factory=dict)
     actions: tuple[Action, ...] = ()
 

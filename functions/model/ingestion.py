@@ -7,7 +7,7 @@ from typing import Any
 
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
-from functions.model.decisions import Decisions
+from functions.model.decisions import Decisions, Mends
 from functions.model.intent import Intent, SharedIntent
 from lakegate.batch import BatchFile, tables_of
 from lakegate.change import Change
@@ -60,6 +60,7 @@ class Ingestion:
     # there when its manifest landed.
     change: Change | None = None
     parts: tuple[BatchFile, ...] = ()
+    mends: Mends | None = None  # of a file that `mend` put
 
     # As they were when the branch was created.
     terms: ContractTerms = field(default=ContractTerms())

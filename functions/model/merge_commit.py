@@ -9,6 +9,7 @@ from typing import Any
 
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit, NotOnMain
+from functions.model.decisions import Mends
 from functions.model.ingestion import Ingestion, landing
 from lakegate.batch import BatchFile
 from lakegate.change import Change, replacing
@@ -50,6 +51,9 @@ class Published:
     `kind` is "change" for a requested change, "" for a file. Of a change `rows` were added and
     `replaced_rows` removed by the `statement`; `asked_by` says who requested it, and
     `asked_because` why.
+
+    Of a mended file `mends` is the rejected ingestion, `mended_with` the file with the corrected
+    rows, and `mended_by` who gave it.
     """
 
     id: str
@@ -73,7 +77,15 @@ class Published:
     token: str = ""
     asked_by: str = ""
     asked_because: str = ""
+    mends: str = ""
+    mended_with: str = ""
+    mended_by: str = ""
     parts: tuple[BatchFile, ...] = ()
+
+    @property
+    def mended(self) -> Mends | None:
+        """Return what a mended file is made of, None for any other."""
+        return Mends(self.mends, self.mended_with, self.mended_by) if self.mends else None
 
     def change(self, table: str) -> Change | None:
         """Return the change that was requested, None for a file."""
@@ -113,6 +125,8 @@ def message(members: Sequence[Ingestion]) -> str:
         return f"Change {first.table}, {rows_of(first)}: {_one_line(first.change)}"
     rows, table = sum(member.audit.rows for member in members), first.table
     what = first.landed.key.rsplit("/", 1)[-1]
+    if first.mends:
+        what = f"{what} mended with {first.mends.file}"
     if len(members) > 1:
         what = f"{len(members)} files"
     if first.terms.is_ordered:
@@ -268,7 +282,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _published(ingestion: Ingestion) -> Published:
-    change, approval = ingestion.change, ingestion.decisions.approval
+    change, approval, mends = ingestion.change, ingestion.decisions.approval, ingestion.mends
     return Published(
         id=ingestion.id,
         object=ingestion.landed.uri,
@@ -291,6 +305,9 @@ def _published(ingestion: Ingestion) -> Published:
         token=change.token if change else "",
         asked_by=change.by if change else "",
         asked_because=change.message if change else "",
+        mends=mends.ingestion if mends else "",
+        mended_with=mends.file if mends else "",
+        mended_by=mends.by if mends else "",
         parts=ingestion.parts,
     )
 

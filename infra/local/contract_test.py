@@ -6,7 +6,7 @@ A table in a temporary folder stands in for S3 and Nessie.
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -31,11 +31,14 @@ from lakegate.contract.reading.layout import COMMENT
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.drift import Baselines
 from lakegate.errors import LakegateError, Permanent
+from lakegate.findings.broken_rows import BrokenRows
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, ingestion_id
-from lakegate.report import AuditReport, CheckResult, Status, Verdict
+from lakegate.limits import Limits
+from lakegate.report import READABLE, AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit import verdict
-from spark_jobs.files.open import LocalFile
+from spark_jobs.audit.broken_rows import broken_rows as all_broken
+from spark_jobs.files.open import LocalFile, open_file
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.storage import plain_name
 from spark_jobs.one_pass.examined import WAY
@@ -188,6 +191,27 @@ def audit(spark: SparkSession, contract: Contract, file: Path) -> AuditReport:
         message = f"Spark ended while it audited {file} ({kind})\nIs there memory and disk for it?"
         raise LakegateError("SPARK_ENDED", message) from error
     return replace(found, checks=(*found.checks, *skipped))
+
+
+def broken_rows(
+    spark: SparkSession, contract: Contract, file: Path, failed: Collection[str], limits: Limits
+) -> BrokenRows:
+    """Return all rows of a file that break one of the `failed` checks, named by their ids.
+
+    Only checks of its own rows have any. None are found under a transform. Raises LakegateError.
+    """
+    spec = replace(spec_of(contract, file), limits=limits)
+    with TemporaryDirectory(prefix="lakegate-") as home:
+        landed = Landed(file, contract, Path(home))
+        with explained("the file cannot be read", contract), landed.pinned() as path:
+            session = local_session(spark, spec, Path(home))
+            source = open_file(session, path, contract, landed, limits)
+            read = replace(contract, columns=source.columns)
+            checks = [each for each in contract.checks if each.names_rows and each.id in failed]
+            if not source.placed:
+                return BrokenRows("row", {})
+            unreadable = source.unreadable if READABLE in failed else None
+            return all_broken(source.placed, unreadable, checks, read)
 
 
 def _ingested(spark: SparkSession, spec: JobSpec, here: Contract, file: Path) -> AuditReport:

@@ -144,6 +144,11 @@ class Check:
         return self.scope is not Scope.FILE
 
     @property
+    def names_rows(self) -> bool:
+        """Return if single rows of a file break it, whatever else there is."""
+        return self.metric in (*OF_ROWS, Metric.DUPLICATE) and not self.checks_whole_table
+
+    @property
     def is_share(self) -> bool:
         """Return if it expects a percentage of rows."""
         return any(each.unit is Unit.PERCENT for each in self._expectations)

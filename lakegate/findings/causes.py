@@ -47,6 +47,14 @@ def finding(check: Mapping[str, Any]) -> str:
     return f"{found}, expected {expected}{about}"
 
 
+def of_row(check: "Check") -> str:
+    """Return what is wrong with one row that breaks a check: `a row without hotel`."""
+    measure = check.measure
+    if check.metric == "brokenRows" and check.description not in ("", measure):
+        return f"a row against “{check.description}”"
+    return f"a row {_agreeing(measure.removeprefix('rows '), 1)}"
+
+
 def _cause(check: CheckResult, rule: "Check | None") -> str:
     """Return what a check found, with the values at fault where these may be shown."""
     if rule is None or check.metric in (_OF_FILE, _ROW_COUNT) or not check.counted:

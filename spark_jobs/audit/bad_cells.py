@@ -81,12 +81,13 @@ def _of_rows(unreadable: Unreadable, contract: Contract) -> tuple[BadCell, ...]:
     cells = (
         cell
         for row, place in zip(found, places, strict=True)
-        for cell in _of_row(row, place, contract, secrecy)
+        for cell in cells_of(row, place, contract, secrecy)
     )
     return tuple(cell for cell, _ in zip(cells, range(MOST_NAMED), strict=False))
 
 
-def _of_row(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iterator[BadCell]:
+def cells_of(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iterator[BadCell]:
+    """Yield the cells at fault in one of the rows of `Unreadable`."""
     columns = {column.name: column for column in contract.columns}
     for cell in row["cells"] or ():
         name = cell["column"]

@@ -96,10 +96,10 @@ def told(places: Sequence[int], every: Callable[[], DataFrame], unit: str) -> li
 
     `every` returns the `PLACE` of each `unit` of the file.
     """
-    return [place(unit, number) for number in _numbers(places, every)]
+    return [place(unit, number) for number in numbers(places, every)]
 
 
-def _numbers(places: Sequence[int], every: Callable[[], DataFrame]) -> list[int]:
+def numbers(places: Sequence[int], every: Callable[[], DataFrame]) -> list[int]:
     """Return the numbers of rows, from 1, by their places: a partition, and the place in it."""
     last = max((place >> _IN_PARTITION for place in places), default=0)
     before = [0] * (last + 1)

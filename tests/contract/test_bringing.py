@@ -1,7 +1,8 @@
 """Files copied from another bucket into the landing bucket, in memory and in S3."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -104,3 +105,20 @@ def test_a_missing_bucket_is_named(s3: Any) -> None:
     """A bucket that is not there raises an error with its name."""
     with pytest.raises(Transient, match="no-such-bucket"):
         list(Landing(s3, bucket(s3)).sources("no-such-bucket", ""))
+
+
+def test_a_version_is_put_over_another(places: Places, tmp_path: Path) -> None:
+    """A file is put over the version that it is made of, with its mark, and over no other one."""
+    landing, file = places.landing, tmp_path / "mended"
+    file.write_bytes(b"id\n2\n")
+    first = landing.put("shop/orders/a.csv", b"id\nx\n")
+    over = landing.put_over(first, file, "mark")
+    assert (over.key, over.size, over.etag == first.etag) == (first.key, 5, False)
+    assert landing.brought("shop/orders/a.csv") == (over, "mark")
+    with pytest.raises(Overwritten):
+        landing.put_over(first, file, "another")
+    landing.put("shop/orders/a.csv", b"id\n3\n")
+    with pytest.raises(Overwritten):
+        landing.put_over(over, file, "another")
+    with pytest.raises(Missing):
+        landing.put_over(replace(first, key="shop/orders/b.csv"), file, "mark")

@@ -34,6 +34,7 @@ METHODS = tuple(
 # Only commands call these, the service never does in a story, or only where it connects.
 ONLY_COMMANDS = {
     "landing.put",
+    "landing.put_over",
     "landing.landed",
     "landing.download",
     "landing.sources",

@@ -123,8 +123,17 @@ class FakeLanding:
         self.announce(landed)
         return landed
 
+    def put_over(self, landed: LandedObject, file: Path, mark: str) -> LandedObject:
+        """See Landing.put_over."""
+        if self.brought(landed.key)[0].version != landed.version:
+            raise Overwritten("OVERWRITTEN", f"{landed.key} was overwritten meanwhile")
+        put = self.put(landed.key, file.read_bytes())
+        self._marks[landed.key, put.version] = mark
+        self.announce(put)
+        return put
+
     def mark(self, landed: LandedObject) -> str:
-        """Return the mark of a copy's source, "" for what `bring` did not copy."""
+        """Return the mark of a version, "" if it was put without."""
         return self._marks.get((landed.key, landed.version), "")
 
     def brought(self, key: str) -> tuple[LandedObject, str]:

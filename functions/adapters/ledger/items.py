@@ -13,7 +13,7 @@ from functions.adapters.ledger.groups import COMMON, GROUP, is_large, packed
 from functions.model import queueing, steps
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.contract_terms import ContractTerms
-from functions.model.decisions import Action, Approval, Decisions
+from functions.model.decisions import Action, Approval, Decisions, Mends
 from functions.model.ingestion import ALERTED, Ingestion, State
 from functions.model.ingestion_summary import IngestionSummary
 from lakegate.batch import BatchFile
@@ -30,7 +30,7 @@ BATCHES = "*"  # the value of `queue` of all batches, which may have several tab
 _LANDED = tuple(f.name for f in dataclasses.fields(LandedObject))
 _JSON = (
     *("times", "check_counts", "checks", "group", "approval", "branches_to_delete", "replaced"),
-    *("change", "actions", "parts"),
+    *("change", "actions", "parts", "mends"),
 )
 _NUMBERS = (
     *("revision", "attempt", "failures", "rows", "tries_from", "replaced_rows", "updated_rows"),
@@ -134,6 +134,7 @@ def from_item(item: dict[str, Any]) -> Ingestion:
             "decisions": _decisions({name: item[name] for name in _DECISIONS if name in item}),
             "change": Change(**fields["change"]) if fields.get("change") else None,
             "parts": tuple(BatchFile(**part) for part in fields.get("parts", ())),
+            "mends": Mends(**fields["mends"]) if fields.get("mends") else None,
         }
     )
 
@@ -151,7 +152,7 @@ def require_known(item: Mapping[str, Any]) -> None:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    ours = isinstance(value, Action | Approval | Change | BatchFile)
+    ours = isinstance(value, Action | Approval | Change | BatchFile | Mends)
     return dataclasses.asdict(value) if ours else dict(value)
 
 

@@ -19,6 +19,7 @@ from functions.operations.decisions.preconditions import (
     require_original,
     require_publishable,
     require_rows,
+    require_unmended,
 )
 from functions.operations.decisions.withdrawal import withdrawn
 from functions.pipeline.outcome.finish import finish
@@ -63,10 +64,11 @@ def replay(
         require_original(adapters, ingestion)
 
     def decide(now: Ingestion) -> Ingestion:
+        require_unmended(adapters, now)
         replayed = _replayed(now, by, adapters.now(), original=original)
         return replayed.but(decisions=replace(replayed.decisions, despite=despite))
 
-    replayed = _save_decision(adapters, ingestion, decide)
+    replayed = save_decision(adapters, ingestion, decide)
     try:
         return Outcome(finish(adapters, submit(adapters, replayed)))
     except LakegateError as error:
@@ -98,11 +100,12 @@ def publish_anyway(
     as_wanted = report is None or not must_run_again(report, null_unreadable=null_unreadable)
 
     def decide(now: Ingestion) -> Ingestion:
+        require_unmended(adapters, now)
         approved = _approved(now, Approval(by.strip(), reason.strip(), adapters.now(), checks))
         approved = approved.but(decisions=replace(approved.decisions, despite=despite))
         return approved if as_wanted else _run_again(approved, null_unreadable=null_unreadable)
 
-    approved = _save_decision(adapters, ingestion, decide)
+    approved = save_decision(adapters, ingestion, decide)
     try:
         if as_wanted:
             return Outcome(publish(adapters, approved))
@@ -128,9 +131,7 @@ def discard(adapters: Adapters, ingestion: Ingestion, before: str = "", by: str 
     try:
         for branch in marked.decisions.branches_to_delete:
             adapters.catalog.delete_branch(branch)
-        removed = _save_decision(
-            adapters, marked, lambda now: _removed(now, marked, adapters.now())
-        )
+        removed = save_decision(adapters, marked, lambda now: _removed(now, marked, adapters.now()))
     except LakegateError as error:
         return Outcome(_latest(adapters, marked), error.message)
     return Outcome(_notified(adapters, removed))
@@ -144,9 +145,7 @@ def mark_discarded(
     Raises as `discard` does.
     """
     failed = withdrawn(adapters, ingestion)
-    return _save_decision(
-        adapters, failed, lambda now: _discarded(adapters, now, before or "~", by)
-    )
+    return save_decision(adapters, failed, lambda now: _discarded(adapters, now, before or "~", by))
 
 
 def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, str]:
@@ -162,7 +161,7 @@ def branches(ingestion: Ingestion, references: Mapping[str, str]) -> dict[str, s
     return {n: head for n, head in references.items() if n.startswith(first) or n == named}
 
 
-def _save_decision(
+def save_decision(
     adapters: Adapters, ingestion: Ingestion, decide: Callable[[Ingestion], Ingestion]
 ) -> Ingestion:
     """Save a decision; when another process changed the ingestion, decide again.
@@ -261,7 +260,7 @@ def _discarded(adapters: Adapters, now: Ingestion, before: str, by: str) -> Inge
     branches_to_delete = branches(now, adapters.catalog.references())
     at = adapters.now()
     asked = now.decisions.acted("discard", by.strip(), at, now.attempt)
-    decisions = replace(asked, discarded=True, branches_to_delete=branches_to_delete)
+    decisions = replace(asked, discarded=True, mending=False, branches_to_delete=branches_to_delete)
     return now.step("discarded", at, decisions=decisions)
 
 

@@ -123,6 +123,19 @@ def require_newest(adapters: Adapters, ingestion: Ingestion, despite: str, comma
     raise LakegateError(SUPERSEDED, message)
 
 
+def require_unmended(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise LakegateError MENDED while a mended version is to land that the ledger has not yet.
+
+    Once the ledger has it, the decision gives way to it as to any newer version.
+    """
+    if ingestion.decisions.mending and newest_newer(adapters, ingestion, tuple(State)) is None:
+        message = (
+            f"rows of {ingestion.name} are being mended, and the mended file has not landed yet\n"
+            f"To finish, repeat `lakegate mend`; to give it up, `lakegate discard {ingestion.id}`."
+        )
+        raise LakegateError("MENDED", message)
+
+
 def require_original(adapters: Adapters, ingestion: Ingestion) -> None:
     """Raise LakegateError where it cannot be replayed by its original contracts.
 

@@ -140,6 +140,7 @@ def published(
         cleaned=not trace.branches,
         change=one.change(table),
         parts=one.parts,
+        mends=one.mended,
     )
     audited = _with_report(found, report)
     return audited.step(

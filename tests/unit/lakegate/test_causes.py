@@ -108,3 +108,17 @@ def test_causes_are_told_in_one_sentence() -> None:
 def test_a_result_alone_tells_what_was_found(check: CheckResult, found: str) -> None:
     """Where the contract is not at hand, the result says as much as it knows."""
     assert causes.finding(vars(check)) == found
+
+
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        ("hotel.nullValues", "a row without hotel"),
+        ("nights.invalidValues", "a row whose nights is not at least 0"),
+        ("booking_id.duplicateValues", "a row that repeats another row's booking_id"),
+        ("order", "a row against “leaves after it comes”"),
+    ],
+)
+def test_a_single_row_is_told_what_is_wrong_with_it(check: str, reason: str) -> None:
+    """The words of a check fit one row; the owner's description takes their place."""
+    assert causes.of_row(CHECKS[check]) == reason

@@ -1,0 +1,216 @@
+"""Write out the broken rows of a rejected file, and land the file again with corrected ones."""
+
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from access.evidence.failing_rows import audit_of, concealment, contract_of
+from access.mending.csv_rows import CsvRows
+from access.mending.json_rows import JsonRows
+from access.mending.records import BadCorrection, Rows, Text, mended
+from functions.adapters.all import Adapters
+from functions.adapters.s3 import Missing, Overwritten
+from functions.model.decisions import Mends
+from functions.model.ingestion import Ingestion
+from functions.operations.decisions.mended import land, require_mendable
+from lakegate.contract.model import Contract
+from lakegate.contract.reading.settings import FLAT_FORMATS
+from lakegate.errors import LakegateError
+from lakegate.findings import causes
+from lakegate.findings.broken_rows import BrokenRows
+from lakegate.limits import Limits
+from lakegate.report import READABLE, AuditReport
+
+# Takes a contract, a file, the ids of its failed checks, and limits.
+Find = Callable[[Contract, Path, Collection[str], Limits], BrokenRows]
+_NOTHING = "Nothing was uploaded."
+_ELSE = "Correct the whole file, and drop it again."
+
+
+@dataclass(frozen=True)
+class Written:
+    """The broken rows that were written out.
+
+    They are counted by `unit`. `others` says what failed besides, which no row mends. With
+    `is_secret` they have values that the contract hides elsewhere.
+    """
+
+    rows: int
+    unit: str
+    others: tuple[str, ...] = ()
+    is_secret: bool = False
+
+
+@dataclass(frozen=True)
+class Mended:
+    """A mended file's ingestion, and how many broken rows were replaced, removed, or left."""
+
+    ingestion: Ingestion
+    replaced: int
+    removed: int
+    left: int
+    unit: str
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Rejected:
+    """A rejected file, copied to this machine, and its broken rows."""
+
+    contract: Contract
+    copy: Path
+    text: Text
+    rows: Rows
+    broken: BrokenRows
+    others: tuple[str, ...]
+
+
+def write_broken(adapters: Adapters, rejected: Ingestion, out: Path, find: Find) -> Written:
+    """Write the broken rows of a rejected file into a new file, which only its owner can read.
+
+    Raises LakegateError: what `require_mendable` does, NOT_BY_ROWS where no row can mend it,
+    FILE_EXISTS, and what `find` raises.
+    """
+    if out.exists():
+        message = f"{out} exists: it may have rows that were corrected\nGive another --out."
+        raise LakegateError("FILE_EXISTS", message)
+    with _opened(adapters, rejected, find) as found:
+        hides = concealment(adapters, found.contract, rejected.terms.contract_key)
+        _write(found, out)
+        many, unit = len(found.broken.reasons), found.broken.unit
+        return Written(many, unit, found.others, is_secret=hides.every or bool(hides.columns))
+
+
+def _write(found: _Rejected, out: Path) -> None:
+    try:
+        out.touch(0o600, exist_ok=False)
+        with out.open("wb") as stream, found.text.read(found.copy) as lines:
+            rows = found.rows.written(found.rows.records(lines), found.broken)
+            found.text.write(stream, rows, plain=True)
+    except OSError as error:
+        message = f"cannot write all of {out}: {error.strerror}\nDelete it before you try again."
+        raise LakegateError("UNWRITABLE_FILE", message) from error
+
+
+def mend(
+    adapters: Adapters,
+    rejected: Ingestion,
+    file: Path,
+    find: Find,
+    *,
+    by: str = "",
+    drop_missing: bool = False,
+) -> Mended:
+    """Land a rejected file again, with the rows of `file` in the places of broken ones.
+
+    With `drop_missing` broken rows that it leaves out are removed; else they stay as they are.
+    Raises LakegateError as `write_broken`, and UNREADABLE_FILE, BAD_CORRECTION or NOTHING_MENDED.
+    """
+    with _opened(adapters, rejected, find) as found:
+        texts = _corrected(found, file, rejected.name)
+        missing = found.broken.reasons.keys() - texts.keys()
+        removed = missing if drop_missing else set()
+        if not removed and not _changes(found, texts):
+            message = f"{file} changes no row of {rejected.name}\n{_NOTHING}"
+            raise LakegateError("NOTHING_MENDED", message)
+        made = found.copy.with_name("mended")
+        _join(found, texts, removed, made)
+        landed = land(adapters, rejected, made, Mends(rejected.id, file.name, by.strip()))
+        left = len(missing) - len(removed)
+        return Mended(landed, len(texts), len(removed), left, found.broken.unit, found.others)
+
+
+def _corrected(found: _Rejected, file: Path, name: str) -> dict[int, str]:
+    """Return the corrected rows by their numbers in the landed file. Raises LakegateError."""
+    texts: dict[int, str] = {}
+    try:
+        with found.text.read(file) as lines, found.text.read(found.copy) as original:
+            for each in found.rows.corrections(lines, found.rows.records(original)):
+                row = f"{found.broken.unit} {each.number:,} of {name}"
+                if each.number not in found.broken.reasons:
+                    raise BadCorrection(each.line, f"{row} is not one of its broken rows")
+                if each.number in texts:
+                    raise BadCorrection(each.line, f"{row} comes a second time")
+                texts[each.number] = each.text
+    except BadCorrection as error:
+        raise LakegateError(error.code, f"{file}, {error.message}\n{_NOTHING}") from error
+    except UnicodeError as error:
+        message = f"{file} is not text in {found.contract.options['encoding']}\n{_NOTHING}"
+        raise LakegateError("BAD_CORRECTION", message) from error
+    except (OSError, EOFError, zlib.error) as error:
+        message = f"cannot read {file}: {error}\n{_NOTHING}"
+        raise LakegateError("UNREADABLE_FILE", message) from error
+    return texts
+
+
+def _changes(found: _Rejected, texts: Mapping[int, str]) -> bool:
+    with found.text.read(found.copy) as lines:
+        rows = found.rows.records(lines)
+        return any(texts.get(row.number, row.text) != row.text for row in rows)
+
+
+def _join(found: _Rejected, texts: Mapping[int, str], removed: Collection[int], made: Path) -> None:
+    with found.text.read(found.copy) as lines, made.open("wb") as stream:
+        found.text.write(stream, mended(found.rows.records(lines), texts, removed))
+
+
+@contextmanager
+def _opened(adapters: Adapters, rejected: Ingestion, find: Find) -> Iterator[_Rejected]:
+    """Copy a rejected file to this machine, and find its broken rows. Raises LakegateError."""
+    require_mendable(adapters, rejected)
+    report = audit_of(adapters, rejected)
+    contract = contract_of(adapters, rejected.terms.contract, report)
+    named, others = _failed(report, contract)
+    _require_text(contract)
+    if not named:
+        raise _not_by_rows(others)
+    limits = adapters.settings.limits
+    with TemporaryDirectory(prefix="lakegate-") as folder:
+        copy = Path(folder, "landed")
+        _download(adapters, rejected, copy)
+        broken = find(contract, copy, named, limits)
+        if not broken.reasons:
+            raise _not_by_rows(others)
+        text = Text.of(copy, contract.options.get("encoding", "UTF-8"))
+        rows: Rows = JsonRows(contract, text)
+        if contract.format in FLAT_FORMATS:
+            rows = CsvRows(contract, text, broken.unit, limits)
+        elif broken.unit != "line":
+            message = "rows of a JSON file that is one array cannot be mended alone"
+            raise LakegateError("NOT_BY_ROWS", f"{message}\n{_ELSE}")
+        yield _Rejected(contract, copy, text, rows, broken, others)
+
+
+def _failed(report: AuditReport, contract: Contract) -> tuple[set[str], tuple[str, ...]]:
+    """Return the ids of the failed checks that rows break, and what the others found."""
+    ids = {READABLE, *(check.id for check in contract.checks if check.names_rows)}
+    others = (causes.finding(vars(each)) for each in report.failed if each.id not in ids)
+    return {each.id for each in report.failed} & ids, tuple(dict.fromkeys(others))
+
+
+def _require_text(contract: Contract) -> None:
+    if contract.transform:
+        message = "the contract's transform makes rows that are not those of the landed file"
+        raise LakegateError("NOT_BY_ROWS", f"{message}\n{_ELSE}")
+    if contract.format not in (*FLAT_FORMATS, "json"):
+        message = f"{contract.format} files cannot be mended row by row, only CSV, TSV and JSON"
+        raise LakegateError("NOT_BY_ROWS", f"{message}\n{_ELSE}")
+
+
+def _not_by_rows(others: Collection[str]) -> LakegateError:
+    found = f": {'; '.join(others)}" if others else ""
+    return LakegateError("NOT_BY_ROWS", f"no single row is at fault{found}\n{_ELSE}")
+
+
+def _download(adapters: Adapters, rejected: Ingestion, copy: Path) -> None:
+    try:
+        adapters.landing.download(rejected.landed, copy)
+    except (Missing, Overwritten) as error:
+        message = f"the rejected version of {rejected.name} is gone\n{_ELSE}"
+        raise LakegateError("OBJECT_GONE", message) from error
+    except OSError as error:
+        message = f"cannot copy {rejected.name} to this machine: {error.strerror}"
+        raise LakegateError("UNWRITABLE_FILE", message) from error

@@ -1,0 +1,83 @@
+"""Find every row of a landed file that breaks its contract, with the reasons."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from lakegate.contract.checks import OF_ROWS, Check, Metric
+from lakegate.contract.model import Contract
+from lakegate.findings import causes
+from lakegate.findings.broken_rows import MOST, BrokenRows, require_few
+from spark_jobs.audit import check_sql
+from spark_jobs.audit.bad_cells import Secrecy, cells_of
+from spark_jobs.audit.keys import counts as keys
+from spark_jobs.audit.places import numbers
+from spark_jobs.files.source import BAD_ROW, PLACE, Placed, Unreadable
+from spark_jobs.files.text.text_lines import collected
+
+_Found = Iterator[tuple[int, str]]  # the place of a row, and a reason
+
+
+def broken_rows(
+    file: Placed, unreadable: Unreadable | None, checks: Sequence[Check], contract: Contract
+) -> BrokenRows:
+    """Return the rows of a file that break the checks, or, in `unreadable`, cannot be read.
+
+    A check is one of `OF_ROWS`, or of keys within the file. Raises LakegateError TOO_MANY_ROWS.
+    """
+    reasons: defaultdict[int, list[str]] = defaultdict(list)
+    good = file.rows().where(F.col(BAD_ROW).isNull())
+    for place, reason in (
+        *(_unreadable(unreadable, contract) if unreadable else ()),
+        *_of_rows(good, [check for check in checks if check.metric in OF_ROWS], contract),
+        *(
+            each
+            for c in checks
+            if c.metric is Metric.DUPLICATE
+            for each in _repeated(good, c, contract)
+        ),
+    ):
+        reasons[place].append(reason)
+    require_few(len(reasons))
+    places = sorted(reasons)
+    numbered = zip(numbers(places, file.every), places, strict=True)
+    return BrokenRows(file.unit, {number: tuple(reasons[place]) for number, place in numbered})
+
+
+def _unreadable(rows: Unreadable, contract: Contract) -> _Found:
+    found = collected(rows.rows().limit(MOST + 1))
+    require_few(len(found))
+    secrecy = Secrecy(everything=False, columns=frozenset(), order=rows.names)
+    for row in found:
+        for cell in cells_of(row, "", contract, secrecy):
+            yield row[PLACE], f"{cell.column}: {cell.reason}" if cell.column else cell.reason
+
+
+def _of_rows(rows: DataFrame, checks: Sequence[Check], contract: Contract) -> _Found:
+    if not checks:
+        return
+    breaks = [F.expr(check_sql.counts_row(check, contract)) for check in checks]
+    flags = [each.alias(f"b{n}") for n, each in enumerate(breaks)]
+    broken = rows.select(PLACE, *flags).where(" OR ".join(f"b{n}" for n in range(len(checks))))
+    found = collected(broken.limit(MOST + 1))
+    require_few(len(found))
+    for row in found:
+        for n, check in enumerate(checks):
+            if row[f"b{n}"]:
+                yield row[PLACE], causes.of_row(check)
+
+
+def _repeated(rows: DataFrame, check: Check, contract: Contract) -> _Found:
+    """Yield all rows of each key that is there several times."""
+    key = [part.alias(f"k{n}") for n, part in enumerate(keys.of_check(check.columns, contract))]
+    parts = [f"k{n}" for n in range(len(key))]
+    keyed = rows.where(check_sql.checks_row(check)).select(PLACE, *key)
+    keyed = keyed.where(" AND ".join(f"{part} IS NOT NULL" for part in parts))
+    alike = F.count(F.lit(1)).over(Window.partitionBy(*parts))
+    several = keyed.withColumn("alike", alike).where("alike > 1").select(PLACE)
+    found = collected(several.limit(MOST + 1))
+    require_few(len(found))
+    for row in found:
+        yield row[PLACE], causes.of_row(check)
