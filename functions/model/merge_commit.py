@@ -106,23 +106,8 @@ class Published:
 def message(members: Sequence[Ingestion]) -> str:
     """Return the message of the commit that publishes the members: one line for main's log."""
     first = members[0]
-    if first.change and first.change.retracts:
-        return one_line(
-            f"Retract {first.audit.replaced_rows:,} rows of {first.change.retracts[:ID_PART]} from "
-            f"{first.table}, by {first.change.by}: {_one_line(first.change)}"
-        )
-    if first.change and first.change.restores:
-        return one_line(
-            f"Restore {first.table} to {first.change.restores[:ID_PART]}, {rows_of(first)}, by "
-            f"{first.change.by}: {_one_line(first.change)}"
-        )
-    if first.change and (taken := first.change.takeover):
-        return one_line(
-            f"Take over {taken.branch} into {first.table}, {rows_of(first)}, by "
-            f"{first.change.by}: {_one_line(first.change)}"
-        )
     if first.change:
-        return f"Change {first.table}, {rows_of(first)}: {_one_line(first.change)}"
+        return one_line(_of_change(first, first.change))
     rows, table = sum(member.audit.rows for member in members), first.table
     what = first.landed.key.rsplit("/", 1)[-1]
     if first.mends:
@@ -136,6 +121,18 @@ def message(members: Sequence[Ingestion]) -> str:
     if first.parts:
         what, table = f"{len(first.parts)} files of {first.name}", ", ".join(first.tables)
     return one_line(f"Publish {rows:,} rows of {what} to {table}")
+
+
+def _of_change(ingestion: Ingestion, change: Change) -> str:
+    table, why = ingestion.table, f"by {change.by}: {_one_line(change)}"
+    if change.retracts:
+        removed = ingestion.audit.replaced_rows
+        return f"Retract {removed:,} rows of {change.retracts[:ID_PART]} from {table}, {why}"
+    if change.restores:
+        return f"Restore {table} to {change.restores[:ID_PART]}, {rows_of(ingestion)}, {why}"
+    if taken := change.takeover:
+        return f"Take over {taken.branch} into {table}, {rows_of(ingestion)}, {why}"
+    return f"Change {table}, {rows_of(ingestion)}: {_one_line(change)}"
 
 
 def rows_of(ingestion: Ingestion) -> str:
