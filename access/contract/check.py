@@ -39,11 +39,6 @@ class Checked:
     problems: tuple[Problem, ...] = ()
     hints: tuple[Problem, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """Return the names of the file and the table, which tell contracts apart."""
-        return f"{self.file} ({self.contract.table})" if self.contract else str(self.file)
-
     def valid(self) -> Contract:
         """Return the contract. Raises LakegateError CONTRACT_INVALID with all its problems."""
         if self.contract is None:
@@ -61,7 +56,25 @@ def checked(file: Path, limits: Limits) -> list[Checked]:
         return [Checked(file, refusal=f"{file} {reason}", problems=(Problem(1, "", reason),))]
     except ContractInvalid as invalid:
         return [_refused(file, text, invalid)]
-    return [_checked_table(file, each, limits) for each in texts]
+    found = (_checked_table(file, each, limits) for each in texts)
+    return [_numbered(each, number) for number, each in enumerate(found)]
+
+
+def named(found: Iterable[Checked]) -> dict[str, Contract]:
+    """Return the valid contracts by their files and tables.
+
+    Raises Permanent CONTRACTS_CLASH for a file that describes one table twice.
+    """
+    contracts: dict[str, Contract] = {}
+    for each in found:
+        if not each.contract:
+            continue
+        name = f"{each.file} ({each.contract.table})"
+        if name in contracts:
+            message = f"{each.file} describes the table {each.contract.table} twice"
+            raise Permanent("CONTRACTS_CLASH", message)
+        contracts[name] = each.contract
+    return contracts
 
 
 def checked_one(file: Path, limits: Limits, table: str = "") -> Checked:
@@ -90,6 +103,20 @@ def _checked_table(file: Path, text: str, limits: Limits) -> Checked:
     return Checked(file, text, found, hints=hints(tree, found))
 
 
+def _numbered(checked: Checked, number: int) -> Checked:
+    """Return the check of a table with paths by its number in the file: it is 0 in its own text."""
+    hints = _renumbered(checked.hints, number)
+    if checked.contract:
+        return replace(checked, hints=hints)
+    problems = _renumbered(checked.problems, number)
+    return _refused(checked.file, checked.text, ContractInvalid(str(checked.file), problems))
+
+
+def _renumbered(found: Iterable[Problem], number: int) -> tuple[Problem, ...]:
+    first = re.compile(r"^schema\[0\]")
+    return tuple(replace(p, field=first.sub(f"schema[{number}]", p.field)) for p in found)
+
+
 def _refused(file: Path, text: str, invalid: ContractInvalid) -> Checked:
     return Checked(file, text, refusal=invalid.message, problems=invalid.problems)
 
@@ -97,7 +124,7 @@ def _refused(file: Path, text: str, invalid: ContractInvalid) -> Checked:
 def clash(found: Iterable[Checked]) -> Permanent | None:
     """Return why contracts cannot be in force together, None if they can."""
     try:
-        refuse_clashes({each.name: each.contract for each in found if each.contract})
+        refuse_clashes(named(found))
     except Permanent as clashing:
         return clashing
     return None

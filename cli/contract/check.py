@@ -48,8 +48,10 @@ def check(
         if each.contract:
             many = len(each.contract.checks)
             terminal.out().print(f"{each.file}: {each.contract.table}, {many} checks")
-        for hint in each.hints:
-            terminal.out().print(f"{each.file}: hint: {hint}", soft_wrap=True)
+    for hint in dict.fromkeys(
+        f"{each.file}: hint: {hint}" for each in found for hint in each.hints
+    ):
+        terminal.out().print(hint, soft_wrap=True)  # one of the whole contract is one of each table
     raise_refusals(found)
     if clashing:
         raise clashing

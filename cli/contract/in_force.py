@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from access.contract.check import Checked
+from access.contract.check import Checked, named
 from access.deployment.choice import find
 from cli.console import json_output, terminal
 from cli.console.options import AsJson, DryRun
@@ -126,7 +126,7 @@ def pending(lake: Lake, paths: Iterable[Path], tell: Callable[[str], None]) -> l
     """Return the contracts that are not in force; tell of those that are. Raises LakegateError."""
     found = checked_files(paths, lake.limits)
     raise_refusals(found)
-    given = {each.name: each.valid() for each in found}
+    given = named(found)
     in_force = _in_force(lake)
     tables = {contract.table for contract in given.values()}
     others = {f"the pushed {t}": c for t, c in in_force.items() if t not in tables}

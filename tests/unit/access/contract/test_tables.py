@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from access.contract.check import checked, checked_one
+from access.contract.check import checked, checked_one, named
 from access.contract.tables import by_table
 from lakegate.contract.model import ContractInvalid
 from lakegate.errors import LakegateError
@@ -84,7 +84,16 @@ def test_each_problem_has_its_line_in_the_file(file: Path) -> None:
     file.write_text(BOTH.replace("pieces, logicalType: integer", "pieces, logicalType: int"))
     orders, lines = checked(file, DEFAULTS)
     assert orders.valid().table == "shop.orders"
-    assert [problem.line for problem in lines.problems] == [12]
+    (problem,) = lines.problems
+    assert (problem.line, problem.field) == (12, "schema[1].properties[0].logicalType")
+    assert "line 12: schema[1].properties[0].logicalType" in lines.refusal
+
+
+def test_a_table_that_is_described_twice_is_refused(file: Path) -> None:
+    """Two descriptions of one table clash, as those in two files do."""
+    file.write_text(BOTH.replace("shop.lines", "shop.orders"))
+    with pytest.raises(LakegateError, match=r"describes the table shop\.orders twice"):
+        named(checked(file, DEFAULTS))
 
 
 def test_one_of_several_is_named(file: Path) -> None:
