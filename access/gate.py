@@ -17,18 +17,19 @@ from access.ingestions import decisions
 from access.ingestions.find import Wanted, find
 from access.ingestions.follow import TrackedIngestion, ended, follow
 from access.ingestions.identify import identified
+from access.ingestions.value import Ingestion
 from functions.adapters.all import Adapters
 from functions.model import ingestion as model
 from functions.model.commits import MAIN
 from functions.model.shown_state import ShownState
-from functions.operations.decisions import takeover
+from functions.operations.decisions import failed, restore, takeover
 from functions.operations.decisions.failed import Outcome
 from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.start import intake
 from functions.telemetry import logger
 from lakegate import times
-from lakegate.diagnosis import BadCell, cell_of
+from lakegate.change import Change
 from lakegate.errors import LakegateError
-from lakegate.findings.failing_rows import BadRow, bad_rows
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport
 
@@ -42,74 +43,6 @@ if TYPE_CHECKING:  # a second to import, which most programs do not need
 
 _PATIENCE = 900.0  # seconds
 _CONNECTED = "LAKEGATE_CONNECTED"
-
-
-@dataclass(frozen=True)
-class Ingestion:
-    """An ingestion when it was read: what one landed file, batch or change caused.
-
-    `state` is as `lakegate runs` shows it. `code` and `reason` say why it was not published.
-    `commit` is main's commit with its rows. `report` is its last attempt's audit report, None in
-    lists and where there is none. `left` names the steps of a decision that the sweep will repeat.
-    Times are ISO 8601 in UTC, and "" before they come.
-    """
-
-    id: str
-    state: str
-    bucket: str
-    key: str
-    version: str
-    tables: tuple[str, ...] = ()
-    rows: int = 0
-    landed_at: str = ""
-    ended_at: str = ""
-    branch: str = ""
-    commit: str = ""
-    code: str = ""
-    reason: str = ""
-    owner: str = ""
-    attempt: int = 1
-    approved_by: str = ""
-    report: AuditReport | None = field(default=None, repr=False)
-    left: str = ""
-
-    @property
-    def cells(self) -> tuple[BadCell, ...]:
-        """Return the first cells that could not be read, as the report names them."""
-        checks = self.report.checks if self.report else ()
-        return tuple(filter(None, (cell_of(each) for check in checks for each in check.samples)))
-
-    @property
-    def bad_rows(self) -> tuple[BadRow, ...]:
-        """Return the first rows that break a rule, as the report names them; cells are apart."""
-        checks = self.report.checks if self.report else ()
-        return tuple(row for check in checks for row in bad_rows(check))
-
-    @classmethod
-    def of(
-        cls, found: model.Ingestion, report: AuditReport | None = None, left: str = ""
-    ) -> "Ingestion":
-        """Return the ledger's entry for people."""
-        return cls(
-            id=found.id,
-            state=ShownState.of(found).value,
-            bucket=found.landed.bucket,
-            key=found.landed.key,
-            version=found.landed.version,
-            tables=found.tables,
-            rows=found.audit.rows,
-            landed_at=found.landed.landed_at,
-            ended_at=found.ended_at,
-            branch=found.branch,
-            commit=found.merge_hash,
-            code=found.reason.code if found.reason else "",
-            reason=found.reason.message if found.reason else "",
-            owner=found.terms.owner,
-            attempt=found.attempt,
-            approved_by=found.decisions.approved_by,
-            report=report,
-            left=left,
-        )
 
 
 Which = Ingestion | str
@@ -241,6 +174,35 @@ class Gate:
         find = local_audit.broken_rows
         done = mend(self.adapters, found, Path(file), find, by=by, drop_missing=drop_missing)
         return Ingestion.of(done.ingestion)
+
+    def discard(self, which: Which, *, by: str = "") -> Ingestion:
+        """Delete a failed ingestion's branches: its rows are given up."""
+        found = identified(self.adapters.ledger, _id(which))
+        return self._decided(failed.discard(self.adapters, found, by=by))
+
+    def change(
+        self, table: str, sql: str, *, by: str, reason: str = "", token: str = ""
+    ) -> Ingestion:
+        """Have a table changed by one DELETE, UPDATE or MERGE, and published if it passes.
+
+        The same `token` makes the change only once; without one each call is a change of its own.
+        """
+        wanted = Change(table, sql, token or self.adapters.token(), by, reason)
+        return Ingestion.of(intake.ask(self.adapters, wanted))
+
+    def retract(self, which: Which, *, by: str, reason: str) -> Ingestion:
+        """Have the rows of a published file removed from its table; a second call continues it."""
+        published = identified(self.adapters.ledger, _id(which))
+        return Ingestion.of(intake.retract(self.adapters, published, by, reason))
+
+    def restore(self, table: str, to: str | datetime, *, by: str, reason: str = "") -> Ingestion:
+        """Have a table get the rows that it had at a commit of main, or at a time.
+
+        The whole table is audited first. Raises LakegateError where main has no such state of it.
+        """
+        at = times.text(to) if isinstance(to, datetime) else to
+        wanted = restore.undo(self.adapters, table, at)
+        return Ingestion.of(restore.restore(self.adapters, wanted, by, reason))
 
     def gate(self, branch: str, *, table: str = "", by: str, reason: str = "") -> Ingestion:
         """Have what another writer committed on a branch audited, and published if it passes.

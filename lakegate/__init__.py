@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from access.gate import Gate, Ingestion, connect
+    from access.gate import Gate, connect
+    from access.ingestions.value import Ingestion
 
 __all__ = ["Gate", "Ingestion", "connect"]
 

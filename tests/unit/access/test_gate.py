@@ -1,10 +1,10 @@
 """The Python API over fakes: each method does what its command does."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -176,6 +176,35 @@ def test_a_contract_is_checked(tmp_path: Path) -> None:
         gate.test_contract(tmp_path / "bad.yaml", tmp_path)
     with pytest.raises(LakegateError, match="no data file in"):
         gate.test_contract(ROOT / "contracts/nyc.flights.yaml", tmp_path / "gone.csv")
+
+
+def test_a_failed_file_is_discarded() -> None:
+    """Its rows are given up under the name of who asked, and a second call is refused."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    done = gate.discard(ended(deployment, rejected), by="Ann")
+    assert (done.state, done.left) == ("discarded", "")
+    with pytest.raises(LakegateError, match="already discarded"):
+        gate.discard(done)
+
+
+def test_tables_are_changed_and_get_their_rows_back() -> None:
+    """A change, a retraction and a restoration are ingestions that come to main."""
+    deployment = Deployment()
+    gate = gate_of(deployment)
+    first = gate.show(ended(deployment, passed))
+    second = ended(deployment, passed, "shop/orders/b.csv")
+    requests: list[Callable[[], lakegate.Ingestion]] = [
+        lambda: gate.retract(second, by="Ann", reason="sent twice"),
+        lambda: gate.change("shop.orders", "DELETE FROM shop.orders", by="Ann", token="once"),
+        lambda: gate.restore("shop.orders", first.commit, by="Ann", reason="too much"),
+    ]
+    for request in requests:
+        asked = request()
+        deployment.settle()
+        assert gate.show(asked).state == "published"
+    with pytest.raises(LakegateError, match="its log begins later"):
+        gate.restore("shop.orders", datetime(2000, 1, 1, tzinfo=UTC), by="Ann", reason="too much")
 
 
 def test_another_writers_branch_is_taken_over() -> None:

@@ -1,0 +1,77 @@
+"""An ingestion as a value for programs."""
+
+from dataclasses import dataclass, field
+
+from functions.model import ingestion as model
+from functions.model.shown_state import ShownState
+from lakegate.diagnosis import BadCell, cell_of
+from lakegate.findings.failing_rows import BadRow, bad_rows
+from lakegate.report import AuditReport
+
+
+@dataclass(frozen=True)
+class Ingestion:
+    """An ingestion when it was read: what one landed file, batch or change caused.
+
+    `state` is as `lakegate runs` shows it. `code` and `reason` say why it was not published.
+    `commit` is main's commit with its rows. `report` is its last attempt's audit report, None in
+    lists and where there is none. `left` names the steps of a decision that the sweep will repeat.
+    Times are ISO 8601 in UTC, and "" before they come.
+    """
+
+    id: str
+    state: str
+    bucket: str
+    key: str
+    version: str
+    tables: tuple[str, ...] = ()
+    rows: int = 0
+    landed_at: str = ""
+    ended_at: str = ""
+    branch: str = ""
+    commit: str = ""
+    code: str = ""
+    reason: str = ""
+    owner: str = ""
+    attempt: int = 1
+    approved_by: str = ""
+    report: AuditReport | None = field(default=None, repr=False)
+    left: str = ""
+
+    @property
+    def cells(self) -> tuple[BadCell, ...]:
+        """Return the first cells that could not be read, as the report names them."""
+        checks = self.report.checks if self.report else ()
+        return tuple(filter(None, (cell_of(each) for check in checks for each in check.samples)))
+
+    @property
+    def bad_rows(self) -> tuple[BadRow, ...]:
+        """Return the first rows that break a rule, as the report names them; cells are apart."""
+        checks = self.report.checks if self.report else ()
+        return tuple(row for check in checks for row in bad_rows(check))
+
+    @classmethod
+    def of(
+        cls, found: model.Ingestion, report: AuditReport | None = None, left: str = ""
+    ) -> "Ingestion":
+        """Return the ledger's entry for people."""
+        return cls(
+            id=found.id,
+            state=ShownState.of(found).value,
+            bucket=found.landed.bucket,
+            key=found.landed.key,
+            version=found.landed.version,
+            tables=found.tables,
+            rows=found.audit.rows,
+            landed_at=found.landed.landed_at,
+            ended_at=found.ended_at,
+            branch=found.branch,
+            commit=found.merge_hash,
+            code=found.reason.code if found.reason else "",
+            reason=found.reason.message if found.reason else "",
+            owner=found.terms.owner,
+            attempt=found.attempt,
+            approved_by=found.decisions.approved_by,
+            report=report,
+            left=left,
+        )
