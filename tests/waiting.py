@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 _PAUSE = 0.02
-PATIENCE = 600.0  # seconds: who waits for what will happen waits no longer than it takes
+# Seconds. Who waits for what will happen waits no longer than it takes: what two processes leave to
+# each other is done by the second sweep after that, which come every five minutes.
+PATIENCE = 900.0
 
 Value = TypeVar("Value")
 
