@@ -19,10 +19,11 @@ _DEFAULTS = {
     "timestamp": "timestamp",
     "time": "string",
 }
+BYTE, SHORT = (-128, 127), (-32768, 32767)
 # Whole numbers that a column of the type int holds with many others.
 _RANGES = {
-    **dict.fromkeys(("tinyint", "byte"), (-128, 127)),
-    **dict.fromkeys(("smallint", "short"), (-32768, 32767)),
+    **dict.fromkeys(("tinyint", "byte"), BYTE),
+    **dict.fromkeys(("smallint", "short"), SHORT),
 }
 # The names of Spark, Iceberg and other systems.
 _PHYSICAL = {
@@ -159,8 +160,7 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
 
 def logical_of(physical: str) -> str:
     """Return the logical type of a physical one: `number` of decimal(12,2); "" if unknown."""
-    found = _parsed(physical)
-    base = _PHYSICAL.get(_name(found)) if found else None
+    base = _base(physical)
     if base == "decimal":
         return "number"
     families = (logical for logical, family in _FAMILIES.items() if base in family)
@@ -189,8 +189,13 @@ def has_open_digits(physical: str) -> bool:
 
 def is_known(physical: str) -> bool:
     """Return whether a physical type says something about a column."""
+    return _base(physical) is not None
+
+
+def _base(physical: str) -> str | None:
+    """Return the column type of a known physical type, without its digits."""
     found = _parsed(physical)
-    return bool(found and _name(found) in _PHYSICAL)
+    return _PHYSICAL.get(_name(found)) if found else None
 
 
 def _refuse_like_known(physical: str) -> None:

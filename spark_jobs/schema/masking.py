@@ -18,8 +18,10 @@ def hides_names(names: Collection[str], contract: Contract) -> bool:
 
     A first row is a header if two of its cells, and half of them, name half of the columns.
     """
-    if contract.names_columns or contract.format not in FLAT_FORMATS:
-        return not contract.names_columns
+    if contract.names_columns:
+        return False
+    if contract.format not in FLAT_FORMATS:
+        return True
     declared = {column.name.lower() for column in contract.columns if column.is_declared}
     found = declared & {name.strip().lower() for name in names}
     return len(found) < 2 or 2 * len(found) < max(len(declared), len(names))

@@ -6,8 +6,9 @@ from dataclasses import replace
 from lakegate.contract.checks import LIBRARY, OF_ROWS, Check, Metric, Severity
 from lakegate.contract.expectations import NONE, Operator, Unit
 from lakegate.contract.reading.options import OF_RULE, read_options, read_scope
-from lakegate.contract.reading.properties import Property, declared_rule
+from lakegate.contract.reading.properties import Property
 from lakegate.contract.reading.quality.custom import read_custom
+from lakegate.contract.reading.quality.declared import declared_rule
 from lakegate.contract.reading.quality.drafts import Draft, Measured, listed, with_ids, with_window
 from lakegate.contract.reading.quality.expectations import (
     read_expectation,
