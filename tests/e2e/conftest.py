@@ -18,10 +18,12 @@ import pyarrow as pa
 import pytest
 import requests
 from pyiceberg.catalog.rest import RestCatalog
+from typer.testing import CliRunner
 
 from access.deployment import choice as deployment
 from access.deployment.checkout import ROOT
 from cli.local import stack as local_stack
+from cli.main import app
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.reads import UnknownIngestion
 from functions.model import steps
@@ -228,6 +230,18 @@ def newcomer(tmp_path: Path, gate: Gate) -> dict[str, str]:
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "LAKEGATE_"))}
     return env | {"LAKEGATE_HOME": str(gate.home), "COLUMNS": "120"}
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """Return the output of a command. Raise AssertionError for another exit code."""
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def found(gate: Gate, output: str) -> Ingestion:
+    """Return the ingestion whose id a command printed first."""
+    return gate.adapters.ledger.get(output.split(maxsplit=1)[0])
 
 
 def followed(page: Path, folder: Path, env: Mapping[str, str]) -> str:

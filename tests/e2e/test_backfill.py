@@ -4,9 +4,8 @@ import boto3
 import pytest
 
 from access.deployment.checkout import ROOT
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, run
 from tests.e2e.test_bad_input import parquet
-from tests.e2e.test_change import run
 
 pytestmark = pytest.mark.stack
 _PAGE = ROOT / "docs" / "contracts.md"

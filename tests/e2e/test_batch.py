@@ -8,9 +8,8 @@ import pytest
 from functions.model import merge_commit
 from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.compare import reconciled
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, found, run
 from tests.e2e.test_bad_input import GOOD, parquet
-from tests.e2e.test_change import found, run
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack

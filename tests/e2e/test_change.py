@@ -1,28 +1,14 @@
 """Changes on the real stack: made once, in turn with files, and alerted and decided like files."""
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.main import app
 from functions.model import merge_commit
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, found, run
 from tests.e2e.test_bad_input import GOOD, parquet
 
 pytestmark = pytest.mark.stack
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    """Return the output of a command. Raise AssertionError for another exit code."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == code, result.output
-    return result.output
-
-
-def found(gate: Gate, output: str) -> Ingestion:
-    """Return the ingestion whose id a command printed first."""
-    return gate.adapters.ledger.get(output.split(maxsplit=1)[0])
 
 
 @pytest.fixture(scope="module")

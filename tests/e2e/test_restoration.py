@@ -1,13 +1,11 @@
 """Restorations on the real stack: shown first, made once, audited, told, and undone."""
 
 import pytest
-from typer.testing import CliRunner
 
-from cli.main import app
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
 from lakegate.landing import ingestion_id
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, run
 from tests.e2e.test_bad_input import parquet
 
 pytestmark = pytest.mark.stack
@@ -17,13 +15,6 @@ KEYED = contract(TABLE, "parquet").replace("unique: true", "primaryKey: true")
 KEYED = KEYED.replace("schema:", "  - {property: writeMode, value: upsert}\nschema:")
 HIDDEN = "classification: restricted\n        physicalType: double"
 SECRET = KEYED.replace("physicalType: double", HIDDEN)
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    """Return the output of a command. Raise AssertionError for another exit code."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == code, result.output
-    return result.output
 
 
 def published(gate: Gate, key: str, **columns: list[float]) -> str:

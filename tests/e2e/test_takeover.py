@@ -7,32 +7,18 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
-from typer.testing import CliRunner
 
 import lakegate
 from access.deployment.checkout import ROOT
-from cli.main import app
 from functions.adapters.nessie import Catalog
 from functions.model import merge_commit
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
 from infra.local.ministack import KeyFiles
-from tests.e2e.conftest import Gate, contract, followed
+from tests.e2e.conftest import Gate, contract, followed, found, run
 from tests.e2e.test_bad_input import GOOD, parquet
 
 pytestmark = pytest.mark.stack
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    """Return the output of a command. Raise AssertionError for another exit code."""
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == code, result.output
-    return result.output
-
-
-def found(gate: Gate, output: str) -> Ingestion:
-    """Return the ingestion whose id a command printed first."""
-    return gate.adapters.ledger.get(output.split(maxsplit=1)[0])
 
 
 def branched(gate: Gate, name: str) -> Table:

@@ -6,9 +6,8 @@ from functions.adapters.nessie import MAIN
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
 from lakegate.upkeep import FEWEST
-from tests.e2e.conftest import Gate, contract
+from tests.e2e.conftest import Gate, contract, run
 from tests.e2e.test_bad_input import parquet
-from tests.e2e.test_change import run
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.stack
