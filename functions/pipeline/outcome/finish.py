@@ -90,7 +90,7 @@ def _note_finished(adapters: Adapters, members: Sequence[Ingestion]) -> None:
     which takes no write of its own then.
     """
     at = adapters.now()
-    cleaned = [each.step("cleaned", at, cleaned=True) for each in members]
+    cleaned = [_cleaned(each, at) for each in members]
     plain = {i.id: i for i in cleaned if steps.needs_announcement(i) and not steps.needs_alert(i)}
     announced = _announced(adapters, list(plain.values()))
     if len(announced) > 1:
@@ -134,9 +134,9 @@ def _cleaned_up(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
         return ingestion
     if ingestion.state in ALERTED:
         _delete_crashed(adapters, ingestion)
-        _note_cleaned(adapters, [ingestion])
     else:
-        _clean_up(adapters, _published_together(adapters, ingestion))
+        _delete_branches(adapters, [ingestion])
+    adapters.ledger.save_each([_cleaned(ingestion, adapters.now())])
     return adapters.ledger.get(ingestion.id)
 
 
@@ -146,13 +146,6 @@ def _published_together(adapters: Adapters, published: Ingestion) -> list[Ingest
         return [published]
     members = adapters.ledger.together(published.group)
     return [m for m in members if steps.needs_cleanup(m) and m.merge_hash == published.merge_hash]
-
-
-def _clean_up(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
-    """Delete the branches that were created for these, and note that in the ledger."""
-    if ended:
-        _delete_branches(adapters, ended)
-        _note_cleaned(adapters, ended)
 
 
 def _delete_branches(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
@@ -169,9 +162,8 @@ def _delete_crashed(adapters: Adapters, failed: Ingestion) -> None:
             adapters.catalog.delete_branch(branch)
 
 
-def _note_cleaned(adapters: Adapters, ended: Sequence[Ingestion]) -> None:
-    at = adapters.now()
-    adapters.ledger.save_each([each.step("cleaned", at, cleaned=True) for each in ended])
+def _cleaned(ended: Ingestion, at: str) -> Ingestion:
+    return ended.step("cleaned", at, cleaned=True)
 
 
 def _branches(adapters: Adapters, ingestions: Sequence[Ingestion]) -> set[str]:

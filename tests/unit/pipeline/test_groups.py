@@ -13,9 +13,9 @@ import pytest
 from functions.adapters.ledger.items import size
 from functions.adapters.ledger.ledger import MOST_WRITES
 from functions.adapters.ledger.notes import Moved
-from functions.model import merge_commit
+from functions.model import merge_commit, steps
 from functions.model.ingestion import State
-from functions.pipeline.outcome.finish import finish_published
+from functions.pipeline.outcome.finish import finish, finish_published
 from functions.pipeline.publication.publish import publish
 from functions.pipeline.publication.rebase import Unit, unit_of
 from functions.pipeline.verdict.complete import judge
@@ -187,6 +187,25 @@ def test_two_publishers_of_one_group_are_one(deployment: Scenario) -> None:
     deployment.journal.strike("tables.append_again", another)
     deployment.publish(landed[0])
     assert deployment.states(*landed) == [State.PUBLISHED] * 3
+
+
+@pytest.mark.parametrize("point", ["catalog.branches", "announcements.send", "ledger.save_each"])
+def test_a_member_that_finishes_by_itself_leaves_nothing_undone(
+    deployment: Scenario, point: str
+) -> None:
+    """A process that finishes one member of a group leaves the others to the group's process."""
+    landed = deployment.wait_together(3)
+
+    def finish_alone() -> None:
+        finish(deployment.adapters, deployment.ingestion(landed[2]))
+
+    def strike() -> None:
+        deployment.journal.strike(point, Fault(finish_alone, "after"))
+
+    deployment.journal.strike("catalog.merge", Fault(strike, "after"))
+    deployment.publish(landed[0])
+    assert deployment.states(*landed) == [State.PUBLISHED] * 3
+    assert not any(steps.unfinished(deployment.ingestion(each)) for each in landed)
 
 
 def test_an_outdated_intent_publishes_nothing(deployment: Scenario) -> None:
