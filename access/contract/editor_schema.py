@@ -9,12 +9,13 @@ from typing import Any
 from access.contract.editor_words import WORDS
 from access.contract.standard_schema import standard_schema
 from lakegate.contract.checks import LIBRARY, Severity
+from lakegate.contract.columns import JSON
 from lakegate.contract.expectations import Operator, Unit
 from lakegate.contract.model import API_VERSIONS
 from lakegate.contract.reading import layout, options, settings
 from lakegate.contract.reading.other_columns import Origin
 from lakegate.contract.reading.properties import ELEMENTS, TYPE_FORMATS
-from lakegate.contract.reading.quality.custom import CHECKS, COMPARISONS, DRIFTING
+from lakegate.contract.reading.quality.custom import CHECKS, COMPARISONS, DRIFTING, ENGINE
 from lakegate.contract.reading.service_levels import LEVELS, UNITS
 from lakegate.contract.reading.write_mode import WRITE_MODES
 from lakegate.ecma_patterns import PATTERNS, UNCHECKED
@@ -61,15 +62,15 @@ def _own() -> Schema:
         "severity": _SEVERITY,
         "unit": _UNIT,
         "metric": {"enum": [*LIBRARY]},
-        "customProperties": _options(options.OF_RULE, others=False),
+        "customProperties": _options(options.OF_RULE),
     }
-    implemented = {"engine": {"const": "lakegate"}, "implementation": _implementation()}
+    own = _when("engine", ENGINE, _object({"implementation": _implementation()}))
     definitions = {
         "SchemaObject": _object(custom, "properties"),
         "SchemaBaseProperty": _property(),
         "DataQuality": _object(rule),
         "DataQualityLibrary": {"properties": {"rule": False}},
-        "DataQualityCustom": _object(implemented),
+        "DataQualityCustom": own,
         "RelationshipBase": _object({"customProperties": _options(options.OF_RELATIONSHIP)}),
         "ServiceLevelAgreementProperty": {"allOf": [_duration(level) for level in LEVELS]},
     }
@@ -90,11 +91,11 @@ def _when(key: str, value: str, then: Schema) -> Schema:
     return {"if": {"properties": {key: {"const": value}}, "required": [key]}, "then": then}
 
 
-def _options(names: Collection[str], *, others: bool = True) -> Schema:
-    """Return the schema of `customProperties` with known names, and with `others` if allowed."""
+def _options(names: Collection[str]) -> Schema:
+    """Return the schema of `customProperties` with known names, and others."""
     values_of = _object(_values())["properties"]
     known = {"enum": [*names], "enumDescriptions": [WORDS[name] for name in names]}
-    given = {"property": {"anyOf": [known, _NAME]} if others else known}
+    given = {"property": {"anyOf": [known, _NAME]}}
     whens = [_when("property", name, _object({"value": values_of[name]})) for name in names]
     return {"items": {"properties": given, "allOf": whens}}
 
@@ -143,14 +144,23 @@ def _property() -> Schema:
         "semanticType": {"not": {"const": "measure"}},
         "customProperties": _options(options.OF_PROPERTY),
     }
-    demands = {
-        "object": {"required": ["properties"]},
+    demands: dict[str, Schema] = {
+        "object": {"anyOf": [_needs("properties"), _json()]},
         "array": {"required": ["items"]},
         "vector": _limit("elementType", ELEMENTS),
         **{name: _limit("format", formats) for name, formats in _FORMATS.items()},
     }
     whens = [_when("logicalType", *demand) for demand in demands.items()]
-    return {**_object(known, "logicalType"), "allOf": whens}
+    either = [_needs("logicalType"), _needs("physicalType")]
+    return {**_object(known), "anyOf": either, "allOf": whens}
+
+
+def _json() -> Schema:
+    return _object({"physicalType": {"enum": [*JSON, *map(str.upper, JSON)]}}, "physicalType")
+
+
+def _needs(key: str) -> Schema:
+    return {"required": [key]}
 
 
 def _limit(option: str, choices: Collection[str]) -> Schema:

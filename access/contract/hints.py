@@ -4,9 +4,18 @@ import re
 from collections.abc import Iterator, Mapping
 
 from access.contract.newer_keywords import newer_keywords
-from lakegate.contract.columns import OPEN_SCALE, default_type, has_open_digits, is_known
+from lakegate.contract.columns import (
+    JSON,
+    OPEN_SCALE,
+    default_type,
+    has_open_digits,
+    is_known,
+    says_nothing,
+)
 from lakegate.contract.model import Contract
+from lakegate.contract.reading.options import OF_RULE
 from lakegate.contract.reading.properties import NESTED
+from lakegate.contract.reading.quality.custom import ENGINE
 from lakegate.contract.sharing import why_alone, why_own_run
 from lakegate.contract.text.fields import Field
 from lakegate.contract.text.problems import Problem
@@ -46,8 +55,9 @@ def hints(tree: Node, contract: Contract) -> tuple[Problem, ...]:
     found = [hint for part in parts for hint in _curly_quotes(root.at(part).node, part)]
     found += newer_keywords(root.node)
     for table in root.at("schema").items():
+        found += _on_rules(table)
         for column in _columns(table.at("properties")):
-            found += _on_column(column)
+            found += [*_on_column(column), *_on_rules(column)]
         found += _on_checks(table, contract)
         found += _on_sharing(table, contract)
         found += _on_key(table, contract)
@@ -104,11 +114,26 @@ def _on_column(column: Field) -> Iterator[Problem]:
             yield _hint(place, "pattern", reason)
 
 
+def _on_rules(place: Field) -> Iterator[Problem]:
+    """Yield the rules, and the options of rules, that only another tool knows."""
+    for rule in place.at("quality").items():
+        if rule.text("engine", ENGINE) != ENGINE:
+            yield _hint(rule, "engine", "another tool checks this, and Lakegate does not")
+        for option in rule.at("customProperties").items():
+            if option.text("property") not in OF_RULE:
+                yield _hint(option, "property", "is no option here, and changes no check")
+
+
 def _on_type(column: Field) -> Iterator[Problem]:
     """Yield which type a column has that its physical type leaves open."""
     physical, logical = column.text("physicalType"), column.text("logicalType")
-    if logical not in NESTED and physical and not is_known(physical):
+    if logical not in NESTED and logical and physical and says_nothing(physical, logical):
         reason = f"{physical} is no type that Lakegate knows: the column is {default_type(logical)}"
+        if is_known(physical):
+            reason = f"{physical} is how another system keeps it: the column is {logical} here"
+        yield _hint(column, "physicalType", reason)
+    if logical == "object" and physical.lower() in JSON and not column.has("properties"):
+        reason = "is text here: Lakegate reads it from cells of text, and checks nothing within"
         yield _hint(column, "physicalType", reason)
     if has_open_digits(physical) and logical != "integer":
         reason = f"leaves its digits open: the column has {OPEN_SCALE} after the point for ever"

@@ -120,9 +120,16 @@ def _standard() -> _Rules:
 
 
 def standard_schema() -> dict[str, Any]:
-    """Return the standard's JSON Schema."""
+    """Return the standard's JSON Schema.
+
+    What v3.2.0 demands of maps holds there for every property without a logicalType, too.
+    """
     file = resources.files("open_data_contract_standard") / "schema.json"
-    return dict(json.loads(file.read_text(encoding="utf-8")))
+    schema: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    for each in schema["$defs"]["SchemaBaseProperty"]["allOf"]:
+        if each.get("if") == {"properties": {"logicalType": {"const": "map"}}}:
+            each["if"]["required"] = ["logicalType"]
+    return schema
 
 
 def rules_of(root: Mapping[str, Any]) -> _Rules:

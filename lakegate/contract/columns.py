@@ -23,30 +23,21 @@ BYTE, SHORT = (-128, 127), (-32768, 32767)
 # Whole numbers that a column of the type int holds with many others.
 _RANGES = {
     **dict.fromkeys(("tinyint", "byte"), BYTE),
-    **dict.fromkeys(("smallint", "short"), SHORT),
+    **dict.fromkeys(("smallint", "short", "int2", "smallserial"), SHORT),
 }
+JSON = ("json", "jsonb")
+_WITH_LENGTH = ("char", "bpchar", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2")
 # The names of Spark, Iceberg and other systems.
 _PHYSICAL = {
     "boolean": "boolean",
     "bool": "boolean",
-    **dict.fromkeys(("int", *_RANGES), "int"),
-    "integer": "int",
-    "bigint": "bigint",
-    "long": "bigint",
-    "int32": "int",
-    "int64": "bigint",
-    "float": "float",
-    "real": "float",
-    "float32": "float",
-    "double": "double",
-    "float64": "double",
-    "double precision": "double",
-    "decimal": "decimal",
-    "numeric": "decimal",
-    "number": "decimal",
-    "bignumeric": "decimal",
-    **dict.fromkeys(("string", "str", "text", "clob", "nclob", "uuid", "json", "jsonb"), "string"),
-    **dict.fromkeys(("char", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2"), "string"),
+    **dict.fromkeys(("int", "integer", "int4", "int32", "serial", *_RANGES), "int"),
+    **dict.fromkeys(("bigint", "long", "int8", "int64", "bigserial"), "bigint"),
+    **dict.fromkeys(("float", "real", "float4", "float32"), "float"),
+    **dict.fromkeys(("double", "float8", "float64", "double precision"), "double"),
+    **dict.fromkeys(("decimal", "numeric", "number", "bignumeric"), "decimal"),
+    **dict.fromkeys(("string", "str", "text", "clob", "nclob", "uuid", "xml", *JSON), "string"),
+    **dict.fromkeys(_WITH_LENGTH, "string"),
     "time": "string",
     "date": "date",
     "timestamp": "timestamp",
@@ -67,12 +58,12 @@ _FAMILIES = {
     "time": ("string",),
 }
 _DECLARATION = re.compile(
-    r"([a-z][a-z0-9_ ]*[a-z0-9])\s*(?:\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\))?( with[a-z ]+)?"
+    r"([a-z][a-z0-9_ ]*[a-z0-9])\s*"
+    r"(?:[(\[]\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?[)\]])?( with[a-z ]+)?"
 )
 _LONGEST = 100  # characters of a declaration
 _MOST_DIGITS = 38
 OPEN_SCALE = 9  # digits after the point of a decimal without digits, as of BigQuery's NUMERIC
-_WITH_LENGTH = ("char", "nchar", "varchar", "nvarchar", "varchar2", "nvarchar2")
 _FLOATS = ("float", "double")  # in which digits decide nothing
 _WITH_DIGITS = ("timestamp", "timestamp_ntz")  # of a second's fraction: columns have six
 
@@ -138,13 +129,13 @@ def default_type(logical: str) -> str:
 def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     """Return the column type of a physical type, and the length in characters that it allows.
 
-    An unknown type, of another system, says nothing: the logical type decides. Raises ValueError,
+    What only another system keeps so says nothing: the logical type decides. Raises ValueError,
     with a sentence for people, for what seems misspelt, and for a type of another logical type.
     """
     found = _parsed(physical)
     name = _name(found) if found else physical
-    base = _PHYSICAL.get(name)
-    if not found or base is None:
+    base = _PHYSICAL.get(name, "")
+    if not found or says_nothing(physical, logical):
         _refuse_like_known(physical)
         return _DEFAULTS[logical], None
     if base not in _FAMILIES[logical] or (name == "time" and logical != "time"):
@@ -158,11 +149,20 @@ def declared_type(physical: str, logical: str) -> tuple[str, int | None]:
     return base, int(found[2])
 
 
+def says_nothing(physical: str, logical: str) -> bool:
+    """Return whether a type is unknown, or that of dates and times as numbers or text."""
+    if logical in ("date", "timestamp") and logical_of(physical) in ("string", "integer"):
+        return _base(physical) != "binary"
+    return not is_known(physical)
+
+
 def logical_of(physical: str) -> str:
     """Return the logical type of a physical one: `number` of decimal(12,2); "" if unknown."""
     base = _base(physical)
     if base == "decimal":
         return "number"
+    if physical.strip().lower() == "time":
+        return "time"
     families = (logical for logical, family in _FAMILIES.items() if base in family)
     return next(families, "")
 
@@ -200,8 +200,8 @@ def _base(physical: str) -> str | None:
 
 def _refuse_like_known(physical: str) -> None:
     """Raise ValueError for an unknown type that differs from a known one by a few letters."""
-    name = physical.partition("(")[0].lower()
-    if near := difflib.get_close_matches(name, _PHYSICAL, 1, 0.7):
+    name = re.split(r"[(\[]", physical)[0].lower()
+    if name not in _PHYSICAL and (near := difflib.get_close_matches(name, _PHYSICAL, 1, 0.7)):
         raise ValueError(f"{physical} is no type that Lakegate knows (did you mean {near[0]}?)")
 
 

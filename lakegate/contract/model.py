@@ -300,7 +300,8 @@ def _schema_object(root: Field) -> Field:
 
 
 def _table_name(schema: Field) -> str:
-    key = "physicalName" if schema.has("physicalName") else "name"
+    is_elsewhere = schema.text("physicalType").lower() == "topic"  # whose name is no table's
+    key = "physicalName" if schema.has("physicalName") and not is_elsewhere else "name"
     name = schema.required_text(key)
     name = qualified(name)
     if name and not _TABLE.fullmatch(name):

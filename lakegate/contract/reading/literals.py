@@ -44,6 +44,8 @@ def _boolean(value: Scalar, text: str, column: Column) -> str:
 
 
 def _whole(value: Scalar, text: str, column: Column) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise _mismatch("whole number", value, text, column)
     bits = 31 if column.type == "int" else 63

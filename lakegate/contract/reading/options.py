@@ -15,19 +15,17 @@ OF_RELATIONSHIP = ("severity", "where", "scope", "failUnless", "warnUnless", "un
 _BEYOND = (*OF_ROWS, Metric.DUPLICATE, Metric.ROWS, Metric.DISTINCT, Metric.ORPHAN, Metric.QUERY)
 
 
-def custom_properties(
-    places: Iterable[Field], known: tuple[str, ...], what: str, *, others: bool = True
-) -> Field:
+def custom_properties(places: Iterable[Field], known: tuple[str, ...], what: str) -> Field:
     """Return the known `customProperties` of fields as a mapping.
 
-    `what` says what they are. `others`, of other tools, are ignored, except typing errors.
+    `what` says what they are. Those of other tools are ignored, except typing errors.
     """
     first, *more = places
     found: dict[str, Node] = {}
     for item in (item for place in (first, *more) for item in place.at("customProperties").items()):
         item.limit_keys(("property",), ("value", "id", "description", "vendor"))
         name = item.required_text("property")
-        near = suggestion(name, known, 0.85 if others else 0.7)
+        near = suggestion(name, known, 0.85)
         if name in found:
             item.refuse(f"{name} is given twice, first in line {found[name].line}")
         elif name == "missingColumns" and name in known and not item.has("value"):
@@ -36,7 +34,7 @@ def custom_properties(
             item.refuse("is missing, or null", "value")
         elif name in known:
             found[name] = item.at("value").node
-        elif name and (near or not others):
+        elif near:
             item.refuse(f"{name!r} is not {what}{near}", "property")
     path = first.at("customProperties").path
     return Field(Node(first.node.line, found), path, first.problems)
@@ -54,9 +52,9 @@ class Options:
     quarantine: bool = False
 
 
-def read_options(place: Field, known: tuple[str, ...], *, others: bool = True) -> Options:
+def read_options(place: Field, known: tuple[str, ...]) -> Options:
     """Return the known options in the `customProperties` of a rule, property or relationship."""
-    given = custom_properties([place], known, "a property of a rule", others=others)
+    given = custom_properties([place], known, "a property of a rule")
     severity = given.choice("severity", tuple(Severity)) if given.has("severity") else ""
     return Options(
         place,

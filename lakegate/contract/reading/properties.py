@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from lakegate.contract.columns import (
     ITEM,
+    JSON,
     KEY,
     LOGICAL_TYPES,
     VALUE,
@@ -22,7 +23,7 @@ from lakegate.contract.text.fields import Field
 _MAX_NAME = 255
 NESTED = ("object", "array", "map", "vector")
 _CONTAINERS = {
-    "object": ("struct", "object", "row", "record"),
+    "object": ("struct", "object", "row", "record", *JSON),
     "map": ("map",),
     **dict.fromkeys(("array", "vector"), ("array", "list")),
 }
@@ -154,19 +155,24 @@ def _property(field: Field, place: _Place) -> Property:
 
 
 def _logical_type(field: Field) -> str:
-    """Return the logicalType; a physical one there gets the advice where it belongs.
+    """Return the logicalType, or that of the physicalType alone.
 
-    A date with a physical type of timestamps is one, as before v3.1.0 the standard had no other.
+    A physical one in its place gets the advice where it belongs. A date with a physical type of
+    timestamps is one, as before v3.1.0 the standard had no other. JSON without properties is text.
     """
-    given = field.at("logicalType").node.value
+    given, physical = field.at("logicalType").node.value, field.at("physicalType").node.text
     if isinstance(given, str) and given not in LOGICAL_TYPES and (near := logical_of(given)):
-        physical = "" if default_type(near) == given else f" and physicalType: {given}"
-        reason = f"{given!r} is a physical type: write logicalType: {near}{physical}"
+        more = "" if default_type(near) == given else f" and physicalType: {given}"
+        reason = f"{given!r} is a physical type: write logicalType: {near}{more}"
         field.refuse(reason, "logicalType")
         return ""
+    if not field.has("logicalType") and (implied := logical_of(physical)):
+        return implied
     logical = field.choice("logicalType", LOGICAL_TYPES)
-    if logical == "date" and logical_of(field.at("physicalType").node.text) == "timestamp":
+    if logical == "date" and logical_of(physical) == "timestamp":
         return "timestamp"
+    if logical == "object" and physical.lower() in JSON and not field.has("properties"):
+        return "string"
     return logical
 
 
@@ -205,7 +211,7 @@ def _refuse_other_container(field: Field, logical: str) -> None:
     given = field.text("physicalType").strip().lower()
     own = _CONTAINERS[logical]
     others = [name for names in _CONTAINERS.values() if names is not own for name in names]
-    if is_known(given) or (given.startswith(tuple(others)) and not given.startswith(own)):
+    if not given.startswith(own) and (is_known(given) or given.startswith(tuple(others))):
         field.refuse(f"{given} is not a type for a column of logicalType {logical}", "physicalType")
 
 

@@ -43,10 +43,23 @@ TYPES = {
     "logicalType: number, physicalType: 'float(3,2)'": "float",
     "logicalType: string, physicalType: varchar2(7)": "string",
     "logicalType: string, physicalType: geography": "string",
+    "logicalType: integer, physicalType: int2": "int",
+    "logicalType: number, physicalType: float8": "double",
+    "logicalType: string, physicalType: 'varchar[50]'": "string",
+    "logicalType: object, physicalType: JSON": "string",
+    "physicalType: 'decimal(9,2)'": "decimal(9,2)",
+    "physicalType: text": "string",
+    "physicalType: time": "string",
+    "physicalType: timestamp_ntz": "timestamp_ntz",
     "logicalType: date, physicalType: timestamp": "timestamp",
+    "logicalType: date, physicalType: long": "date",
+    "logicalType: timestamp, physicalType: VARCHAR(30)": "timestamp",
     "logicalType: timestamp, physicalType: TIMESTAMP(6) WITH TIME ZONE": "timestamp",
     "logicalType: timestamp, physicalType: DATETIME": "timestamp_ntz",
     "logicalType: object, physicalType: record, properties: [{name: a, logicalType: string}]": (
+        "struct<`a`:string>"
+    ),
+    "logicalType: object, physicalType: jsonb, properties: [{name: a, physicalType: text}]": (
         "struct<`a`:string>"
     ),
     "logicalType: timestamp, logicalTypeOptions: {defaultTimezone: Etc/UTC}": "timestamp",
@@ -57,6 +70,8 @@ RULES = {
         pattern="^a$", min_length=1, max_length=9
     ),
     "logicalType: string, physicalType: VARCHAR(2)": Rule(max_length=2),
+    "logicalType: string, physicalType: 'bpchar[2]'": Rule(max_length=2),
+    "physicalType: int2": Rule(minimum="-32768", maximum="32767"),
     "logicalType: integer, physicalType: tinyint, logicalTypeOptions: {minimum: 0}": Rule(
         minimum="0", maximum="127"
     ),
@@ -67,6 +82,7 @@ RULES = {
         valid_values=("EWR", "NO")
     ),
     "logicalType: integer, enum: [{value: 010}, {value: 0x1F}]": Rule(valid_values=("10", "31")),
+    "logicalType: integer, logicalTypeOptions: {minimum: 1299.0}": Rule(minimum="1299"),
     "logicalType: boolean, enum: [{value: true}]": Rule(valid_values=("true",)),
     "logicalType: number, logicalTypeOptions: {exclusiveMinimum: -0.5, maximum: 1e3}": Rule(
         exclusive_minimum="-0.5", maximum="1000.0"
@@ -370,6 +386,13 @@ def test_options_may_be_written_as_spark_takes_them(options: str, name: str, val
     """Options accept Spark's notation: a header "true" as text, an encoding in lower case."""
     settings = f"- {{property: format, value: csv}}\n- {{property: options, value: {options}}}"
     assert parsed(settings=settings).options[name] == value
+
+
+def test_the_name_of_a_topic_is_not_that_of_its_table() -> None:
+    """Data of a topic enter the table that the object's name gives."""
+    elsewhere = "name: shop.orders\n    physicalName: order-events\n    physicalType: topic\n"
+    text = contract_text().replace("name: shop.orders\n", elsewhere)
+    assert parse(text, "orders.yaml").table == "shop.orders"
 
 
 def test_settings_may_stand_at_the_schema_object() -> None:

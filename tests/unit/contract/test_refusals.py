@@ -21,7 +21,7 @@ A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalTyp
 
 # The declarations of a property named c, the field that is refused, and the reason.
 PROPERTIES = [
-    ("physicalType: int", "logicalType", "is missing"),
+    ("physicalType: record", "logicalType", "is missing"),
     ("logicalType: strng", "logicalType", "did you mean string"),
     ("logicalType: array, items: {logicalType: strin}", "items.logicalType", "did you mean string"),
     ("logicalType: array", "items", "must be a mapping"),
@@ -55,6 +55,7 @@ PROPERTIES = [
         "digits after the point",
     ),
     ("logicalType: string, physicalType: text(24)", "physicalType", "takes no such numbers"),
+    ("logicalType: date, physicalType: binary", "physicalType", "not a type for a column"),
     ("logicalType: date, physicalType: time", "physicalType", "not a type for a column"),
     (
         "logicalType: integer, physicalType: int, logicalTypeOptions: {format: i64}",

@@ -111,7 +111,7 @@ COLUMN_RULES = [
     ("type: sql, mustBe: 0", "query", "is missing"),
     ("type: sql, query: SELECT 1", "", "needs exactly one"),
     ("type: sql, query: SELECT 1, unit: rows, mustBe: 0", "unit", "unknown key"),
-    ("type: custom, engine: soda, implementation: x", "engine", "use one of lakegate"),
+    ("type: custom, engine: lakgate, implementation: x", "engine", "did you mean lakegate?"),
     ("type: text, metric: nullValues, mustBe: 0", "metric", "unknown key"),
 ]
 

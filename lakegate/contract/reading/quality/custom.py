@@ -1,7 +1,8 @@
 """Rules of `type: custom`: the checks that the standard has no metric for.
 
 `engine: lakegate`, and an `implementation` with the check and its arguments, the operator included:
-the standard's schema allows none beside `type: custom` (ODCS 3.1, DataQualityCustom).
+the standard's schema allows none beside `type: custom` (ODCS 3.1, DataQualityCustom). A rule for
+another engine is that tool's.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +19,9 @@ from lakegate.contract.reading.quality.drafts import Measured, listed
 from lakegate.contract.reading.sql import read_condition
 from lakegate.contract.rules import Condition, Control, Quantile, Rule
 from lakegate.contract.text.fields import Field
+from lakegate.contract.text.problems import suggestion
 
+ENGINE = "lakegate"
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 DRIFTING = (
     *(Metric.ROWS, Metric.NULL, Metric.SUM, Metric.MEAN),
@@ -28,11 +31,14 @@ _USUAL = Decimal(4)
 
 
 def read_custom(field: Field, properties: list[Property], own: str = "") -> Measured | None:
-    """Return what a rule measures; None if it was refused.
+    """Return what a rule measures; None if it was refused, or is for another tool's engine.
 
     `own` is the name of the rule's property, "" for a rule of the whole object.
     """
-    if field.choice("engine", ("lakegate",)) != "lakegate":
+    engine = field.required_text("engine")
+    if engine != ENGINE:
+        if near := suggestion(engine, (ENGINE,)):
+            field.refuse(f"unknown engine {engine!r}{near}", "engine")
         return None
     stated = field.at("implementation")
     name = stated.choice("check", tuple(CHECKS))

@@ -111,7 +111,7 @@ def _stated(
 def _measured(
     field: Field, table: str, known: list[Property], found: Property | None
 ) -> Measured | None:
-    """Return what a rule measures; None for a rule that is only text, or that was refused."""
+    """Return what a rule measures; None for text, another tool's rule and a refused one."""
     columns = (found.column.name,) if found else ()
     match field.choice("type", _KINDS, default="library"):
         case "custom":
@@ -186,7 +186,7 @@ def _refuse_items(found: Property) -> None:
 
 
 def _draft(field: Field, measured: Measured) -> Draft:
-    options, metric = read_options(field, OF_RULE, others=False), measured.metric
+    options, metric = read_options(field, OF_RULE), measured.metric
     place = field.at("implementation") if field.has("implementation") else field
     unit = _unit(place, measured)
     is_stated = any(map(place.has, Operator)) and metric is not Metric.DRIFT

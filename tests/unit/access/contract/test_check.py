@@ -239,6 +239,8 @@ def test_a_hint_says_why_files_share_little(settings: str, quality: str, reason:
         ("logicalType: string, physicalType: '9'", "9 is no type that Lakegate knows"),
         ("logicalType: number, physicalType: numeric", "the column has 9 after the point for ever"),
         ("logicalType: integer, physicalType: number", ""),
+        ("logicalType: object, physicalType: json", "checks nothing within"),
+        ("logicalType: date, physicalType: long", "the column is date here"),
     ],
 )
 def test_a_hint_says_which_type_a_physical_type_leaves_open(column: str, reason: str) -> None:
@@ -247,6 +249,24 @@ def test_a_hint_says_which_type_a_physical_type_leaves_open(column: str, reason:
     found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
     assert [hint.field for hint in found] == ["schema[0].properties[1].physicalType"] * bool(reason)
     assert all(reason in hint.reason for hint in found)
+
+
+def test_a_rule_for_another_engine_gets_a_hint() -> None:
+    """A rule that only another tool checks is no check of a file, and its owner is told so."""
+    rule = "{type: custom, engine: soda, implementation: x, severity: high}"
+    text = contract_text(f"- {{name: c, logicalType: string, quality: [{rule}]}}", head=CHANNEL)
+    contract = check(text, "orders.yaml")
+    assert "c" not in {name for each in contract.checks for name in each.columns}
+    found = hints(load(text, "orders.yaml", []), contract)
+    assert [hint.field for hint in found] == ["schema[0].properties[1].quality[0].engine"]
+
+
+def test_an_option_of_another_tool_gets_a_hint() -> None:
+    """An option of a rule that Lakegate does not know changes nothing, and its owner is told so."""
+    option = "customProperties: [{property: COMPARE_TO, value: other.table}]"
+    text = contract_text(quality=f"- {{metric: rowCount, mustBe: 1, {option}}}", head=CHANNEL)
+    found = hints(load(text, "orders.yaml", []), check(text, "orders.yaml"))
+    assert [h.field for h in found] == ["schema[0].quality[0].customProperties[0].property"]
 
 
 def test_a_contract_without_checks_gets_a_hint() -> None:

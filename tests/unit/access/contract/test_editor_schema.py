@@ -37,7 +37,6 @@ WRONG = [  # of a property named c, or of its rule
     "logicalType: string, quality: [{metric: nullValues, mustBe: 0, mustBeLessThan: 5}]",
     "logicalType: string, quality: [{metric: nullValues, mustBe: 0, severity: eror}]",
     "logicalType: string, quality: [{type: sql, mustBe: 0}]",
-    "logicalType: string, quality: [{type: custom, engine: soda, implementation: {check: sum}}]",
     "logicalType: string, customProperties: [{property: severity, value: bad}]",
 ]
 RULES = [  # implementations of a custom rule
