@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from access.tables.check_sql import POSITION, quoted
+from cli.contract.suggest.forms import form_of
 from lakegate.ecma_patterns import PATTERNS
 
 _DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])"
@@ -70,9 +71,10 @@ class ColumnProfile:
     `type` is duckdb's. `shape` is the key of SHAPES that all texts match but the outliers, or "".
     `low` and `high` are the least and greatest number, None if not finite. `first` and `last` are
     the least and greatest value as text. `digits` and `scale` are the most digits before and after
-    a point. `values` lists all values if there are few. `parts` are the fields of a structure or
-    the item of a list, with name and type only. `strange` counts the outliers; `outliers` are the
-    first of them.
+    a point. `values` lists all values if there are few; the rarest is there `rarest` times. `parts`
+    are the fields of a structure or the item of a list, with name and type only. `form` is the
+    pattern of the few forms that all texts without a shape have, or "". `strange` counts the
+    outliers; `outliers` are the first of them.
     """
 
     name: str
@@ -90,7 +92,9 @@ class ColumnProfile:
     digits: int = 0
     scale: int = 0
     values: tuple[str, ...] = ()
+    rarest: int = 0
     parts: "tuple[ColumnProfile, ...]" = ()
+    form: str = ""
     strange: int = 0
     outliers: tuple[Outlier, ...] = ()
 
@@ -121,6 +125,7 @@ def columns_of(
         for (name, type_), measured in zip(types.items(), row, strict=True)
     ]
     listed = [_with_days(connection, each) for each in _listed(connection, profiles)]
+    listed = [_with_form(connection, each) for each in listed]
     return tuple(_with_outliers(connection, each, broken) for each in listed)
 
 
@@ -205,13 +210,14 @@ def _listed(
 ) -> list[ColumnProfile]:
     """Return the profiles, with all the values of text columns that have few."""
     few = [s.name for s in profiles if s.type == "VARCHAR" and 0 < s.distinct <= _MOST_VALUES]
-    lists = [f"list_sort(list(DISTINCT {quoted(name)}))" for name in few]
+    lists = [f"histogram({quoted(name)})" for name in few]
     row = connection.sql(f"SELECT {', '.join(lists)} FROM sample").fetchall()[0] if few else ()
-    values = dict(zip(few, row, strict=True))
-    return [
-        replace(s, values=tuple(v for v in values.get(s.name, ()) if v is not None))
-        for s in profiles
-    ]
+    counts = dict(zip(few, row, strict=True))
+    return [_with_values(each, counts.get(each.name, {})) for each in profiles]
+
+
+def _with_values(column: ColumnProfile, counts: Mapping[str, int]) -> ColumnProfile:
+    return replace(column, values=tuple(sorted(counts)), rarest=min(counts.values(), default=0))
 
 
 def _with_days(connection: duckdb.DuckDBPyConnection, column: ColumnProfile) -> ColumnProfile:
@@ -222,6 +228,12 @@ def _with_days(connection: duckdb.DuckDBPyConnection, column: ColumnProfile) -> 
     ends = f"CAST(min({day}) AS VARCHAR), CAST(max({day}) AS VARCHAR)"
     first, last = connection.sql(f"SELECT {ends} FROM sample").fetchall()[0]
     return replace(column, first=first, last=last)
+
+
+def _with_form(connection: duckdb.DuckDBPyConnection, column: ColumnProfile) -> ColumnProfile:
+    if column.type != "VARCHAR" or column.shape or column.strange or not column.distinct:
+        return column
+    return replace(column, form=form_of(connection, column.name))
 
 
 def _with_outliers(

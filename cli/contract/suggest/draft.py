@@ -12,6 +12,7 @@ from typing import Any
 
 from access.contract.hints import looks_like_a_key, looks_like_money, looks_personal
 from cli.contract.suggest.columns import NAMED_DAY, NAMED_DAY_FORMAT, ColumnProfile, Outlier
+from cli.contract.suggest.forms import OFTEN
 from cli.contract.suggest.sample import Sample
 from cli.contract.suggest.yaml import Quoted, comment, dumped, name_of
 from lakegate.errors import LakegateError
@@ -115,7 +116,7 @@ _PATTERNS = {
     "iban": "^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$",
 }
 _PERSONAL_SHAPES = ("email", "mail", "iban", "ipv4")
-_LONGEST_CODE = 40
+_LONGEST_CODE = 64
 _LONGEST_KEY = 64
 _MANY = 20
 _SHOWN = 5
@@ -261,6 +262,8 @@ def _text_options(column: ColumnProfile) -> Iterator[tuple[str, Any]]:
         yield "pattern", Quoted(f"^[0-9]{{{length}}}$")
     elif column.shape in ("digits", *_PATTERNS):
         yield "pattern", Quoted(_PATTERNS.get(column.shape, "^[0-9]+$"))
+    elif column.form:
+        yield "pattern", Quoted(column.form)
     elif column.longest:
         yield "maxLength", int(_wide(Decimal(column.longest)))
 
@@ -295,11 +298,7 @@ def _is_personal(column: ColumnProfile) -> bool:
 
 def _is_coded(column: ColumnProfile, type_: Type) -> bool:
     """Return whether a text column has few values, each of them repeated often."""
-    few = (
-        not column.strange
-        and len(column.values) > 1
-        and 5 * len(column.values) <= column.rows - column.nulls
-    )
+    few = not column.strange and len(column.values) > 1 and column.rarest >= OFTEN
     is_text = type_.logical == "string" and column.longest <= _LONGEST_CODE
     return few and is_text and not _is_personal(column)
 
@@ -317,6 +316,8 @@ def _description(column: ColumnProfile) -> str:
         parts.append(
             "all different" if column.distinct == given else f"{column.distinct:,} different"
         )
+    if _is_coded(column, inferred):
+        parts.append(f"each at least {column.rarest:,} times")
     if given and column.distinct and not _is_personal(column):
         ends = (column.low, column.high) if is_number else ()
         low, high = ends or (column.first, column.last)

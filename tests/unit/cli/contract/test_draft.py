@@ -126,6 +126,33 @@ def test_few_words_that_come_again_are_a_set(drafted: Draft) -> None:
     assert "text 1" not in repr(free.checks)
 
 
+@pytest.mark.parametrize(
+    ("cells", "pattern"),
+    [
+        (
+            [f"{n}:30 {half}.m." for n in range(13) for half in "ap"],
+            r"^[0-9]+:[0-9]{2} (a|p)\.m\.$",
+        ),
+        ([*(f"{n} patients" for n in range(30)), *["none"] * 5], "^([0-9]+ patients|none)$"),
+        ([f"r{n}c{n}" for n in range(5)], "^r[0-9]c[0-9]$"),
+        ([f"r{n}c{n}" for n in range(4)], ""),  # each form, and each word, comes five times
+        ([*(f"{n} patients" for n in range(30)), *["none"] * 4], ""),
+        ([f"{n} {chr(97 + n % 26)}street" for n in range(100)], ""),  # words of an open set
+        ([f"{chr(65 + n % 26)}X 1" for n in range(100)], "^[A-Z]{2} [0-9]$"),
+        ([f"Ü-{n}" for n in range(9)], "^Ü-[0-9]$"),
+        (["a b c", "d e"] * 9, ""),
+    ],
+)
+def test_few_forms_that_come_again_are_a_pattern(
+    drafted: Draft, cells: list[str], pattern: str
+) -> None:
+    """Texts of few forms get their pattern, in which only a closed set of words is spelt out."""
+    _, contract = column_of(drafted, *cells, name="form")
+    rules = [check.rule for check in contract.checks if "form" in check.columns]
+    found = {rule.pattern for rule in rules if isinstance(rule, Rule) and rule.pattern}
+    assert found == ({pattern} if pattern else set())
+
+
 def test_limits_leave_room(drafted: Draft) -> None:
     """Limits leave a margin for larger and smaller numbers and other dates."""
     contract = drafted("n,m,d\n1,-3.5,2013-05-01\n40,7,2013-06-01\n")
