@@ -18,6 +18,8 @@ from access.ingestions.find import Wanted, find
 from access.ingestions.follow import TrackedIngestion, ended, follow
 from access.ingestions.identify import identified
 from access.ingestions.value import Ingestion
+from access.tables.history import TableCommit, commits
+from access.tables.listed import ListedTable, listed
 from functions.adapters.all import Adapters
 from functions.model import ingestion as model
 from functions.model.commits import MAIN
@@ -99,6 +101,14 @@ class Gate:
     def show(self, which: Which) -> Ingestion:
         """Return an ingestion as it is now, with its report."""
         return self._reported(identified(self.adapters.ledger, _id(which)))
+
+    def tables(self) -> tuple[ListedTable, ...]:
+        """Return the tables that have a contract or are on main, by name."""
+        return tuple(listed(self.adapters, self.reader(MAIN)))
+
+    def log(self, table: str, *, limit: int = 20) -> tuple[TableCommit, ...]:
+        """Return main's last commits of a table, newest first: what was published, by whom, why."""
+        return tuple(commits(self.adapters, table, limit))
 
     def rows(self, table: str, *, ref: str = MAIN) -> "pa.Table":
         """Return all rows of a table, on main or on a branch, as Arrow."""

@@ -1,41 +1,17 @@
 """`lakegate tables`: list the tables, and what the last upkeep found."""
 
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import typer
 from rich.console import RenderableType
 
 from access.deployment.choice import find
+from access.tables.listed import ListedTable, listed
 from cli.console import json_output, terminal
 from cli.console.options import AsJson
-from functions.adapters.all import Adapters
 from functions.model.commits import MAIN
 from functions.model.notes.upkeep_note import TableUpkeep
 from lakegate.text import one_line
-
-if TYPE_CHECKING:
-    from access.tables.reader import Reader
-
-
-@dataclass(frozen=True)
-class ListedTable:
-    """A table with a contract in force, or on main, or both.
-
-    `rows`, `files` and `size` (bytes) are None before its first file is published; `version`,
-    `prefix` and `owner` are "" without a contract. `upkeep` is what the daily upkeep found at the
-    time `upkeep_at`, None before it looked.
-    """
-
-    table: str
-    rows: int | None = None
-    files: int | None = None
-    size: int | None = None
-    version: str = ""
-    prefix: str = ""
-    owner: str = ""
-    upkeep: TableUpkeep | None = None
-    upkeep_at: str = ""
 
 
 def tables(context: typer.Context, as_json: AsJson = False) -> None:
@@ -48,20 +24,6 @@ def tables(context: typer.Context, as_json: AsJson = False) -> None:
         terminal.out().print(rendered(found))
     else:
         terminal.err().print("No table yet: `lakegate contract push` puts a contract in force")
-
-
-def listed(adapters: Adapters, main: "Reader") -> list[ListedTable]:
-    """Return the tables by name, with their sizes on main from its metadata."""
-    on_main = {name: main.state(name) for name in main.names()}
-    contracts = {each.contract.table: each.contract for each in adapters.lake.contracts(None)}
-    note, found = adapters.ledger.upkeep(), []
-    for name in sorted(on_main.keys() | contracts.keys()):
-        state, contract, upkeep = on_main.get(name), contracts.get(name), note.tables.get(name)
-        sizes = (state.rows, state.files, state.size) if state else (None, None, None)
-        terms = (contract.version, contract.landing_prefix, contract.owner) if contract else ()
-        at = note.at if upkeep else ""
-        found.append(replace(ListedTable(name, *sizes, *terms), upkeep=upkeep, upkeep_at=at))
-    return found
 
 
 def rendered(found: list[ListedTable]) -> RenderableType:

@@ -46,6 +46,8 @@ def test_a_program_drops_reads_and_decides(connected: lakegate.Gate, tmp_path: P
     connected.publish(again, by="Ann", reason="known", null_unreadable=False)
     (published,) = connected.wait(again)
     assert (published.state, published.approved_by) == ("published", "Ann")
+    assert [each.rows for each in connected.tables() if each.table == _TABLE] == [3]
+    assert [each.rows for each in connected.log(_TABLE)] == [1, 2]
     total = connected.query(f"SELECT count(*) AS many, max(id) AS last FROM {_TABLE}")
     assert total.to_pylist() == [{"many": 3, "last": 3}]
 

@@ -58,6 +58,17 @@ def ended(deployment: Deployment, script: Script, key: str = _KEY) -> str:
     return deployment.ingestion(landed).id
 
 
+def test_the_log_of_a_table_names_what_was_published() -> None:
+    """Main's commits of a table say which ingestion brought how many rows; no table has none."""
+    deployment = Deployment()
+    gate, id_ = gate_of(deployment), ended(deployment, passed)
+    (commit,) = gate.log("shop.orders")
+    assert (commit.rows, [each.id for each in commit.ingestions]) == (ROWS, [id_])
+    assert commit.hash == gate.show(id_).commit
+    with pytest.raises(LakegateError, match="no commit of"):
+        gate.log("shop.ordres")
+
+
 def test_a_dropped_file_is_waited_for(tmp_path: Path) -> None:
     """The dropped file's ingestion, which the ledger does not know yet, is returned published."""
     deployment = Deployment()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.tables.log import commits, log_of
-from functions.model import merge_commit
+from access.tables.history import commits
+from cli.tables.log import log_of
 from functions.model.decisions import Mends
 from functions.model.ingestion import State
 from functions.model.shown_state import ShownState
@@ -62,11 +62,9 @@ def test_a_mended_file_is_published_under_both_names(file: Rejected) -> None:
     assert [(each.what, each.by) for each in old.decisions.actions] == [("mend", "Ann")]
     (commit,) = commits(file.deployment.adapters, TABLE, 20)
     assert commit.message == f"Publish 3 rows of monday.csv mended with fixed.csv to {TABLE}"
-    (named,) = merge_commit.published(commit)
+    (named,) = commit.ingestions
     assert named.mended == new.mends == Mends(old.id, "fixed.csv", "Ann")
-    assert f"monday.csv of {old.id[:12]} mended with fixed.csv by Ann" in shown(
-        log_of([commit], TABLE)
-    )
+    assert f"monday.csv of {old.id[:12]} mended with fixed.csv by Ann" in shown(log_of([commit]))
     assert on_main(file) == ["v2"]
 
 

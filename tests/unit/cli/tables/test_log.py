@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from access.tables.history import TableCommit, commits
 from cli.tables import log
+from functions.model.commits import Commit
 from functions.model.decisions import Approval, Decisions
 from functions.model.merge_commit import message, properties
 from lakegate.errors import LakegateError
 from tests.fakes.deployment import TABLE, Deployment
+from tests.fakes.job import ROWS
 from tests.unit.cli.cli_examples import PUBLISHED
 from tests.unit.cli.shown import shown
 
@@ -26,23 +29,18 @@ def deployment() -> Deployment:
 def test_a_log_has_the_commits_of_its_table(deployment: Deployment) -> None:
     """Main's commits of the table are listed, newest first, with what they published."""
     deployment.catalog.append("main", "shop.returns", "s3://lake/other.parquet")
-    found = log.commits(deployment.adapters, TABLE, 20)
-    ours = [log.document(each, TABLE) for each in found if "lakegate.table" in each.properties]
-    assert [each["ingestions"][0]["object"][-9:] for each in ours] == ["b.parquet", "a.parquet"]
-    assert all(each["rows"] > 0 for each in ours)
-    assert len(log.commits(deployment.adapters, TABLE, 1)) == 1
+    ours = [each for each in commits(deployment.adapters, TABLE, 20) if each.ingestions]
+    assert [each.ingestions[0].object[-9:] for each in ours] == ["b.parquet", "a.parquet"]
+    assert [each.rows for each in ours] == [ROWS, ROWS]
+    assert len(commits(deployment.adapters, TABLE, 1)) == 1
 
 
 def test_a_decision_is_in_the_log(deployment: Deployment) -> None:
     """A commit of an approved file says by whom and why, and which command tells more."""
     approval = Approval("Ada", "a refund", "2026", ())
     members = [replace(PUBLISHED, decisions=Decisions(approval=approval))]
-    commit = replace(
-        log.commits(deployment.adapters, TABLE, 1)[0],
-        message=message(members),
-        properties=properties(members),
-    )
-    text = shown(log.log_of([commit], "shop.orders"))
+    commit = Commit("c0ffee", "", message(members), properties(members), "lakegate", "2026-03-01")
+    text = shown(log.log_of([TableCommit.of(commit, TABLE)]))
     assert "+1,842 Publish 1,842 rows of [red] März.csv to shop.orders" in text
     assert "approved by Ada: a refund" in text
     assert "`lakegate show 0123456789ab`" in text
@@ -51,4 +49,4 @@ def test_a_decision_is_in_the_log(deployment: Deployment) -> None:
 def test_an_unknown_table_has_no_log(deployment: Deployment) -> None:
     """A table without a commit on main is refused with the command that lists the tables."""
     with pytest.raises(LakegateError, match="lakegate tables"):
-        log.commits(deployment.adapters, "shop.nothing", 20)
+        commits(deployment.adapters, "shop.nothing", 20)

@@ -2,6 +2,7 @@
 
 from typing import Any, cast
 
+from access.tables.listed import listed
 from access.tables.reader import TableState
 from cli.tables import tables
 from functions.model.notes.upkeep_note import TableUpkeep, UpkeepNote
@@ -25,7 +26,7 @@ def test_a_table_is_listed_with_its_contract_and_its_rows() -> None:
     text = ORDERS.replace("shop.orders", "shop.returns").replace("shop/orders", "shop/returns")
     deployment.lake.put_text("contracts/shop.returns.yaml", text.encode())
     reader: Any = main
-    found = {each.table: each for each in tables.listed(deployment.adapters, reader)}
+    found = {each.table: each for each in listed(deployment.adapters, reader)}
     assert [*found] == ["ops.audit_results", TABLE, "shop.returns"]
     assert (found[TABLE].rows, found["shop.returns"].rows) == (1200, None)
     assert (found[TABLE].version, found["ops.audit_results"].version) == ("1.0.0", "")
@@ -40,7 +41,7 @@ def test_a_table_is_listed_as_upkeep_found_it() -> None:
     deployment, reader = Deployment(), cast(Any, Main())
     upkeep = TableUpkeep(8, 6, 1, 2_000, 30)
     deployment.ledger.save_upkeep(UpkeepNote("2026-03-01T05", "2026-02", {TABLE: upkeep}))
-    found = tables.listed(deployment.adapters, reader)
+    found = listed(deployment.adapters, reader)
     assert [each.upkeep for each in found] == [None, upkeep]
     text = shown(tables.rendered(found))
     assert f"{TABLE} 1,200 3 45,000 75% 2,000 30 1.0.0" in text
