@@ -14,7 +14,7 @@ pytestmark = pytest.mark.stack
 @pytest.fixture(scope="module")
 def tables(gate: Gate) -> dict[str, str]:
     """Return a table for each test, with two rows on main; their files are dropped together."""
-    names = {name: f"changed.{name}" for name in ("once", "rejected", "dropped")}
+    names = {name: f"changed.{name}" for name in ("once", "rejected")}
     for full in names.values():
         gate.put_contract(contract(full, "parquet"))
     landed = [gate.drop(f"changed/{name}/good.parquet", GOOD) for name in names]
@@ -53,13 +53,3 @@ def test_a_rejected_change_is_a_persons_to_decide(gate: Gate, tables: dict[str, 
     assert "101.0" in run("inspect", failed.id)
     run("publish", failed.id, "--by", "Ann", "--reason", "it is right")
     assert gate.rows(name) == [(1, 101.0), (2, 2.0)]
-
-
-def test_what_is_no_change_is_refused(gate: Gate, tables: dict[str, str]) -> None:
-    """A statement that drops the table ends errored, and the table remains."""
-    name = tables["dropped"]
-    output = run("change", name, "--sql", f"DROP TABLE {name}", "--wait", code=4)
-    reason = found(gate, output).reason
-    assert reason is not None
-    assert reason.code == "BAD_STATEMENT"
-    assert len(gate.rows(name)) == 2

@@ -58,15 +58,13 @@ class Dropped:
 
     first: Mapping[str, LandedObject]
     at_once: Sequence[LandedObject]
-    replaced: Sequence[LandedObject]
     received: Callable[[], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
 def dropped(gate: Gate, forgotten: LandedObject) -> Dropped:
     """Drop all files before any is awaited; the sweep finds the forgotten file meanwhile."""
-    for name in ("at_once", "replaced", "again"):
-        prepared(gate, name)
+    prepared(gate, "at_once")
     prepared(gate, "newest", onNewVersion="replace")
     prepared(gate, "held", onDuplicate="hold")
     scope = "quality: [{metric: duplicateValues, mustBe: 0, customProperties: [SCOPE]}]"
@@ -75,10 +73,9 @@ def dropped(gate: Gate, forgotten: LandedObject) -> Dropped:
     gate.put_contract(text)
     received = heard(gate, "once.at_once")
     at_once = [gate.drop(f"once/at_once/{n}.csv", csv(n, n + 100)) for n in range(3)]
-    replaced = [gate.drop("once/replaced/a.csv", csv(n)) for n in (1, 2)]
-    others = {"rivals": csv(1), "newest": csv(100), "again": csv(1), "held": csv(1)}
+    others = {"rivals": csv(1), "newest": csv(100), "held": csv(1)}
     first = {name: gate.drop(f"once/{name}/first.csv", body) for name, body in others.items()}
-    return Dropped(first, at_once, replaced, received)
+    return Dropped(first, at_once, received)
 
 
 def test_files_at_once_are_all_published(gate: Gate, dropped: Dropped) -> None:
@@ -165,13 +162,6 @@ def test_a_doubled_event_changes_nothing(gate: Gate) -> None:
     assert ids(gate, "doubled") == [1]
 
 
-def test_a_replaced_file_is_two_ingestions(gate: Gate, dropped: Dropped) -> None:
-    """Both versions of a file replaced while it waits are published, each with its own rows."""
-    first, second = dropped.replaced
-    assert gate.end(first).state is gate.end(second).state is State.PUBLISHED
-    assert ids(gate, "replaced") == [1, 2]
-
-
 def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped) -> None:
     """If versions replace each other, only the newest one's rows remain, beside other files'."""
     prefix = "once/newest"
@@ -186,15 +176,6 @@ def test_a_newer_version_takes_the_older_ones_place(gate: Gate, dropped: Dropped
     assert ids(gate, "newest") == [20, 21, 22, 23, 100]
     own = ("ingest/once.newest/", "publish/once.newest/")
     eventually(lambda: not gate.adapters.catalog.branches(*own))  # who came too late tidies up
-
-
-def test_the_same_bytes_again_are_reported(gate: Gate, dropped: Dropped) -> None:
-    """Known bytes under another key are published, and one notice reports them."""
-    first = gate.end(dropped.first["again"])
-    again = gate.end(gate.drop("once/again/b.csv", csv(1)))
-    assert (again.state, again.audit.duplicate_of) == (State.PUBLISHED, first.id)
-    assert ids(gate, "again") == [1, 1]
-    assert len([m for m in gate.alerts(again) if "likely a duplicate" in str(m)]) == 1
 
 
 def test_the_same_bytes_again_can_be_held(gate: Gate, dropped: Dropped) -> None:

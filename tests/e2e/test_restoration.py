@@ -10,7 +10,7 @@ from tests.e2e.test_bad_input import parquet
 
 pytestmark = pytest.mark.stack
 
-TABLE, STRICT = "restored.orders", "restored.strict"
+TABLE = "restored.orders"
 KEYED = contract(TABLE, "parquet").replace("unique: true", "primaryKey: true")
 KEYED = KEYED.replace("schema:", "  - {property: writeMode, value: upsert}\nschema:")
 HIDDEN = "classification: restricted\n        physicalType: double"
@@ -68,20 +68,3 @@ def test_confidential_values_are_not_shown(gate: Gate) -> None:
     assert "(hidden)" in seen
     assert "41.5" not in seen
     assert "43.5" not in seen
-
-
-def test_the_contract_of_now_may_reject_it(gate: Gate) -> None:
-    """Rows that a newer rule rejects do not come back, and the alert says why."""
-    upserts = KEYED.replace(TABLE, STRICT)
-    gate.put_contract(upserts)
-    first = published(gate, "restored/strict/1.parquet", id=[1], amount=[90.0])
-    gate.put_contract(upserts.replace("maximum: 100", "maximum: 50"))
-    published(gate, "restored/strict/2.parquet", id=[1], amount=[9.0])
-    output = run(
-        *("restore", STRICT, "--to", first, "--by", "Ann", "--reason", "no", "--yes", "--wait"),
-        code=3,
-    )
-    id_ = next(line for line in output.splitlines() if "restoration of" in line).split()[0]
-    (message,) = gate.alerts(gate.adapters.ledger.get(id_))
-    assert f"RESTORE {first}" in str(message)
-    assert gate.rows(STRICT) == [(1, 9.0)]

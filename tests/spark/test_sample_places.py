@@ -86,6 +86,8 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str, int]] = {
     "json array": ("json", lambda: objects("[", ",\n", "]"), "item", 0),
     "parquet": ("parquet", parquet, "row", 0),
 }
+# Of each kind of numbers one: lines after blank ones, rows with line ends, items, rows.
+ALL_WAYS = ("csv with blank lines", "csv with a line end in quotes", "json array", "parquet")
 WAYS = {
     "by Arrow": ("", ""),
     "by Spark": (", {property: write, value: spark}", ""),
@@ -108,8 +110,10 @@ def rows(report: AuditReport) -> dict[str, list[str]]:
     return {check.id: told(check) for check in report.failed}
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize(
+    ("file", "way"),
+    [(file, way) for way in WAYS for file in FILES if way == "by Arrow" or file in ALL_WAYS],
+)
 def test_failing_rows_have_their_place_in_the_file(
     job: Job, tmp_path: Path, file: str, way: str
 ) -> None:

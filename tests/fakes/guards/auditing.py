@@ -28,7 +28,7 @@ def _name_without_id(named: Any, table: str, key: str, ingestion: str, attempt: 
 
 
 def _drawn_name(named: Any, *of: Any) -> str:
-    return f"{named(*of)}{next(_drawn):06x}"
+    return f"{named(*of)}{next(_drawn):x}"
 
 
 def _is_unknown(_: Any, self: Any, ingestion: Ingestion) -> bool:

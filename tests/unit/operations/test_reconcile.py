@@ -70,19 +70,6 @@ def test_no_single_object_is_asked_for(deployment: Scenario) -> None:
     ]
 
 
-def test_a_file_that_somebody_registered_again_is_a_problem(deployment: Scenario) -> None:
-    """A data file that another writer registered twice is a problem until it is removed."""
-    table = deployment.main()
-    deployment.catalog.commit("main", TABLE, table.append(table.files[0]))
-    found = result_of(deployment)
-    assert codes(found.problems) == ["DOUBLED_FILE"]
-    assert (
-        f"{table.files[0]} 2 times: queries return its 3 rows 2 times" in found.problems[0].message
-    )
-    deployment.catalog.commit("main", TABLE, table)
-    assert result_of(deployment).problems == ()
-
-
 def test_a_dropped_table_is_reported_without_loss(deployment: Scenario) -> None:
     """A dropped table is a remark, and then has only the files that land later."""
     deployment.catalog.commit("main", TABLE, None)
@@ -113,20 +100,6 @@ def test_an_object_that_was_forgotten_is_a_problem_after_the_sweeps_turn(
     assert codes(result_of(deployment).problems) == ["NOT_TAKEN_IN"]
     deployment.settle()
     assert result_of(deployment).problems == ()
-
-
-def test_rows_of_ours_that_are_doubled_name_their_commit(deployment: Scenario) -> None:
-    """The commit that doubled a file's rows is named, and is not called a second publication."""
-    branch = "ingest/shop.orders/doubled"
-    base = deployment.catalog.create_branch(branch)
-    at = deployment.catalog.commit(branch, TABLE, deployment.main().append(*["new.parquet"] * 2))
-    (ingestion,) = deployment.ledger.in_state(State.REJECTED)
-    properties = merge_commit.properties([ingestion])
-    deployment.catalog.merge(branch, at, base, "Publish", properties)
-    deployment.ledger.save(replace(ingestion, state=State.PUBLISHED))
-    found = result_of(deployment)
-    assert codes(found.problems) == ["UNREPORTED_FILES", "MISSING_FILES", "WRONG_GAIN"]
-    assert {each.commit for each in found.problems} == {deployment.catalog.head("main")}
 
 
 def test_only_what_concerns_a_table(deployment: Scenario) -> None:
@@ -176,16 +149,6 @@ def test_a_data_file_that_is_not_there_is_a_problem(deployment: Scenario, thorou
     assert (
         f"lists the data file {table.files[0]}, which does not exist" in found.problems[0].message
     )
-
-
-def test_a_run_from_the_checkpoint_finds_what_a_full_one_finds(deployment: Scenario) -> None:
-    """A run from the checkpoint gives the same result as a full one, and reads less."""
-    assert result_of(deployment).since == ""
-    deployment.ended("shop/orders/c.parquet")
-    found = result_of(deployment)
-    full = reconciled(unwatched(deployment), full=True)
-    assert found.since
-    assert found == replace(full, since=found.since)
 
 
 def test_a_run_for_one_table_leaves_the_checkpoint(deployment: Scenario) -> None:

@@ -98,7 +98,7 @@ def run_again(deployment: Scenario) -> None:
 
 def together(deployment: Scenario) -> None:
     """Publish files that wait for one table by one commit."""
-    deployment.wait_together(3)
+    deployment.wait_together(2)
     deployment.settle()
 
 
@@ -109,7 +109,6 @@ def in_line(deployment: Scenario) -> None:
     deployment.settle()
     deployment.land_with(KEY, "2")
     deployment.land_with("shop/orders/b.parquet", "3")
-    deployment.land_with("shop/orders/c.parquet", "4")
     deployment.settle()
 
 
