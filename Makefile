@@ -1,5 +1,5 @@
 # Every command runs in this checkout's own environments, whatever is activated.
-unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV
+unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 # The same on every machine; and Java finds a path with an umlaut only in a UTF-8 locale.
 export LC_ALL = C.UTF-8
 
