@@ -71,7 +71,8 @@ class Settings(FromEnvironment):
 
     `grace_seconds` is how long the sweep waits for events, `overdue_minutes` how long an audited
     file may wait for main before an alert, `keep_days` how long failed branches are kept.
-    `page_url` is the quality page's address, "" without one. `stage` names the deployment in
+    `page_url` is the quality page's address, "" without one. `uses_keys` is not empty where KMS keys
+    encrypt what the jobs read or write. `stage` names the deployment in
     metrics. The `limits` are read from their own variables.
     """
 
@@ -113,6 +114,7 @@ class Settings(FromEnvironment):
     overdue_minutes: int = 180
     keep_days: int = 30
     page_url: str = ""
+    uses_keys: str = ""
     stage: str = ""
     limits: Limits = DEFAULTS
 

@@ -17,6 +17,7 @@ from functions.adapters.s3 import Missing, Overwritten, body_of, translated
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, object_version
+from lakegate.refusals import key_refused
 
 _LONGEST_MANIFEST = 64 << 10
 _PIECE = 1 << 20  # bytes
@@ -112,9 +113,9 @@ class Landing:
         """Return the text of a batch's manifest, and when it landed by S3's clock.
 
         An event has the time when the upload was complete, which differs from a listing's. Raises
-        Missing where that version is gone, Permanent TOO_LARGE.
+        Missing where that version is gone, Permanent TOO_LARGE or KEY_REFUSED.
         """
-        with translated(landed.uri):
+        with translated(landed.uri), _decrypted(landed.uri):
             found = self._client.get_object(Bucket=self.bucket, **_version(landed))
             body = body_of(found, landed.key, _LONGEST_MANIFEST)
             return body, times.text(found["LastModified"])
@@ -122,10 +123,10 @@ class Landing:
     def download(self, landed: LandedObject, file: Path) -> None:
         """Write exactly what landed to a file, piece by piece.
 
-        Raises Missing or Overwritten where that version is gone, OSError where the file cannot be
-        written.
+        Raises Missing or Overwritten where that version is gone, Permanent KEY_REFUSED, OSError where
+        the file cannot be written.
         """
-        with translated(landed.uri), file.open("wb") as copy:
+        with translated(landed.uri), _decrypted(landed.uri), file.open("wb") as copy:
             found = self._client.get_object(
                 Bucket=self.bucket, IfMatch=f'"{landed.etag}"', **_version(landed)
             )
@@ -242,6 +243,17 @@ def _known_position(position: str) -> Iterator[None]:
     except ClientError as error:
         if position and error.response["Error"]["Code"] == "InvalidArgument":
             raise LostPosition("LOST_POSITION", f"S3 does not list from there: {error}") from error
+        raise
+
+
+@contextmanager
+def _decrypted(uri: str) -> Iterator[None]:
+    """Raise Permanent KEY_REFUSED where the key of a landed object refuses to decrypt it."""
+    try:
+        yield
+    except ClientError as error:
+        if refused := key_refused(error, uri):
+            raise refused from error
         raise
 
 

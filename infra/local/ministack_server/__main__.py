@@ -22,6 +22,7 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 import ministack_iam
+import ministack_keys
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
@@ -286,6 +287,7 @@ async def _run() -> None:
     state = Path(os.environ["STATE_DIR"])
     ministack_iam.note_requests(state.with_name("asked.jsonl"))  # first: what IAM is asked at last
     ministack_iam.complete()
+    ministack_keys.enforce_keys()
     _take_numbers()
     _cut_versions()
     _keep_versions_on_disk()
