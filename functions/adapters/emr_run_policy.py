@@ -62,13 +62,14 @@ def shared_run_policy(run: SharedRun, settings: Settings) -> str:
     from its work queue, and sends to its verdict queue. It reads no text of a change, since changes
     have runs of their own.
     """
-    lake, landing = (f"{_s3(settings)}{b}/" for b in (run.lake_bucket, settings.landing_bucket))
+    lake = f"{_s3(settings)}{run.lake_bucket}/"
+    landing = [f"{_s3(settings)}{bucket}/*" for bucket in settings.landing_buckets]
     written = [f"{lake}{path}/*" for path in ("warehouse", "reports", "staging")]
     read = [f"{lake}{path}/*" for path in ("contracts", "baselines", _release(run, settings))]
     denied = [f"{lake}{place}" for table in run.apart for place in _places(table)]
     statements = (
         *([{**_allow(["s3:*"], denied), "Effect": "Deny"}] if denied else []),
-        _allow(_READ, [f"{landing}*", *read]),
+        _allow(_READ, [*landing, *read]),
         _allow(_WRITE, written),
         _allow(_TAKE, [_queue(run.work_queue, settings)]),
         _allow(("sqs:SendMessage",), [_queue(run.verdict_queue, settings)]),

@@ -153,8 +153,8 @@ def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
     )
     if used not in ("", wanted):
         message = (
-            f"the stage's objects, tables and messages are encrypted by {used}: leave {_KEY} as it is"
-            " (KMS rotates a key under the same ARN)"
+            f"the stage's objects, tables and messages are encrypted by {used}: leave {_KEY} as it"
+            " is (KMS rotates a key under the same ARN)"
         )
         raise LakegateError("KEY_IN_USE", message)
 

@@ -14,6 +14,7 @@ from typing import Any
 from ministack.core import iam_actions, iam_evaluator
 from ministack.core.router import extract_access_key_id
 from ministack.services import dynamodb, s3, secretsmanager, sqs
+from ministack.services.cloudformation import provisioners
 
 _KEY = "x-amz-server-side-encryption-aws-kms-key-id"
 _DECRYPT, _GENERATE = "kms:Decrypt", "kms:GenerateDataKey"
@@ -36,6 +37,8 @@ _TAKES = {
 def enforce_keys() -> None:
     """Let each request also take the rights on the key of what it is about."""
     _guard_objects()
+    _encrypt_buckets()
+    _encrypt_tables()
     enforce = iam_evaluator.enforce
 
     def enforce_with_key(key: str, action: str, *more: Any, **context: Any) -> Any:
@@ -105,6 +108,36 @@ def _guard_objects() -> None:
 
     s3._resolve_sse_write_headers = resolve_allowed  # noqa: SLF001
     s3._head_object, s3.md5_hash = head_without_bytes, digest_unless_encrypted  # noqa: SLF001
+
+
+def _encrypt_buckets() -> None:
+    """Give buckets the default encryption of their template, which ministack passes over."""
+    apply = provisioners._s3_apply_configurations  # noqa: SLF001
+
+    def apply_with_encryption(name: str, props: dict, *old: Any) -> None:
+        apply(name, props, *old)
+        for rule in props.get("BucketEncryption", {}).get("ServerSideEncryptionConfiguration", []):
+            told = rule["ServerSideEncryptionByDefault"]
+            fields = "".join(f"<{field}>{text}</{field}>" for field, text in told.items())
+            s3._put_bucket_encryption(name, f"<Default>{fields}</Default>".encode())  # noqa: SLF001
+
+    provisioners._s3_apply_configurations = apply_with_encryption  # noqa: SLF001
+
+
+def _encrypt_tables() -> None:
+    """Give new tables the key of their template, which ministack passes over."""
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::DynamoDB::Table"]  # noqa: SLF001
+    create = handlers["create"]
+
+    def create_encrypted(name: str, props: dict, stack: str) -> Any:
+        made = create(name, props, stack)
+        if told := props.get("SSESpecification"):
+            spec = {**told, "Enabled": told["SSEEnabled"]}
+            described = dynamodb._sse_description_from_spec(spec)  # noqa: SLF001
+            dynamodb._tables[made[0]]["SSEDescription"] = described  # noqa: SLF001
+        return made
+
+    handlers["create"] = create_encrypted
 
 
 def _guarded(check: Callable[[dict, dict], Any]) -> Callable[[dict, dict], Any]:

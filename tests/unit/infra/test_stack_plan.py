@@ -60,7 +60,7 @@ def test_a_stage_keeps_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
         site.stacks.carry_out(planned)
         refuse_another_key(site, {"KmsKeyArn": "old"})
         for other in ({}, {"KmsKeyArn": "new"}):
-            with pytest.raises(LakegateError, match="KEY_IN_USE: .* encrypted by old"):
+            with pytest.raises(LakegateError, match=r"KEY_IN_USE: .* encrypted by old"):
                 refuse_another_key(site, other)
 
 

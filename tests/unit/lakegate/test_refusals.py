@@ -74,8 +74,8 @@ def test_a_refused_key_is_told_with_role_and_key(because: str) -> None:
             "arn:aws:kms:us-east-1:2:key/k"
         ),
         (
-            "name the key in ProducerKeyArns, deploy, let the key's own policy allow the role as well,"
-            " and replay the file"
+            "name the key in ProducerKeyArns, deploy, let the key's own policy allow the role as"
+            " well, and replay the file"
         ),
     ]
 
