@@ -100,7 +100,7 @@ class FakeLanding:
 
     def land_in(self, bucket: str, key: str, body: bytes) -> LandedObject:
         """Put an object into a landing bucket of others, as an uploader does."""
-        put = self.put(key, body)
+        put = self.put(key, body)  # whose version no other of the key has, in either bucket
         self._landed[-1] = replace(self._landed[-1], bucket=bucket)
         return replace(put, bucket=bucket)
 

@@ -298,6 +298,40 @@ def test_queues_are_reached_by_tls_alone() -> None:
         assert not ADMIN.may("sqs:SendMessage", queue, *policies, aws__SecureTransport="false")
 
 
+THEIR_BUCKETS = ["arn:aws:s3:::their-files", "arn:aws:s3:::till-files"]
+MORE = Compiled.of(
+    ROOT / "template.yaml", EmrApplicationId="00app", LandingBucketArns=",".join(THEIR_BUCKETS)
+)
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_landing_buckets_of_others_are_read_as_the_stages_own(name: str) -> None:
+    """A role may do in them what it may do in the own one, and reaches no other."""
+    role = MORE.roles()[name]
+    for bucket in THEIR_BUCKETS:
+        for action in ("s3:GetObject", "s3:GetObjectVersion", "s3:PutObject", "s3:DeleteObject"):
+            for path in ("/a.csv", "/batches/monday/_manifest.json"):
+                assert role.may(action, bucket + path) is role.may(action, LANDING + path)
+        for action in ("s3:ListBucketVersions", "s3:GetBucketNotification"):
+            assert role.may(action, bucket) is role.may(action, LANDING), action
+        assert not role.may("s3:PutBucketNotification", bucket)
+        assert not role.may("s3:GetObject", f"{bucket}-of-another/a.csv")
+        assert not ROLES[name].may("s3:GetObject", f"{bucket}/a.csv")
+
+
+def test_events_of_named_buckets_reach_the_queue_alone() -> None:
+    """EventBridge's rule matches new objects of the named buckets, and its queue takes no other."""
+    rule = MORE.resolve(MORE.resources["UploadRule"]["Properties"])
+    assert rule["EventPattern"]["resources"] == THEIR_BUCKETS
+    allowed = [s for s in statements(*MORE.queue_policies()) if s["Effect"] == "Allow"]
+    from_events = [s for s in allowed if s["Principal"] == {"Service": "events.amazonaws.com"}]
+    to_uploads = [s for s in from_events if s["Resource"] == MORE.arn("UploadQueue")]
+    assert [s["Condition"] for s in to_uploads] == [
+        {"ArnEquals": {"aws:SourceArn": MORE.arn("UploadRule")}}
+    ]
+    assert "UploadRule" not in str(APP.queue_policies())
+
+
 KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/ours"
 THEIRS = [f"arn:aws:kms:us-east-1:{ACCOUNT}:key/{name}" for name in ("shop", "till")]
 EVERYTHING = {
