@@ -17,6 +17,7 @@ from ministack.services import dynamodb, s3, secretsmanager, sqs
 from ministack.services.cloudformation import provisioners
 
 _KEY = "x-amz-server-side-encryption-aws-kms-key-id"
+_AWS_KEY: Mapping[str, Any] = {}  # what is encrypted by a key that AWS owns names none
 _DECRYPT, _GENERATE = "kms:Decrypt", "kms:GenerateDataKey"
 # What a call takes of the resource's key. Sending proves a new data key by decrypting it, and a
 # table has a data key of its own (KMS Developer Guide, "How AWS services use AWS KMS").
@@ -69,14 +70,14 @@ def _key_of(action: str, resource: str) -> str:
         case "sqs":
             queues = sqs._queues._data.values()  # noqa: SLF001
             found = (q["attributes"] for q in queues if q["attributes"]["QueueArn"] == resource)
-            return str(next(found, {}).get("KmsMasterKeyId", ""))
+            return str(next(found, _AWS_KEY).get("KmsMasterKeyId", ""))
         case "dynamodb":
             table = dynamodb._tables.get(name.split("/")[1]) or {}  # noqa: SLF001
             return str((table.get("SSEDescription") or {}).get("KMSMasterKeyArn", ""))
         case _:
             every = secretsmanager._secrets._data.values()  # noqa: SLF001
             named = (each for each in every if each["ARN"] == resource)
-            return str(next(named, {}).get("KmsKeyId") or "")
+            return str(next(named, _AWS_KEY).get("KmsKeyId") or "")
 
 
 # S3 asks when it reads or writes an object's bytes, with these words ("Troubleshoot access denied
