@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -112,6 +112,8 @@ def deploy(
     site = site_of(stage or context.obj)
     tell = site.tell
     chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
+    lake = chosen.get("LakeBucketName", "")
+    site = connect(replace(site.stage, lake=lake), boto3.client, tell)
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     stack_plan.refuse_unknown(chosen, (_APP, _PLATFORM))
     stack_plan.refuse_another_key(site, chosen)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from functions.pipeline.start.events import landed_objects
 from infra import package
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.stack
 
 _ROOT = Path(__file__).parents[2]
 _NOWHERE = dict.fromkeys(("nessie", "emr", "slack"), "http://127.0.0.1:1")
-# Records each message's text in the ledger, and a landed manifest that it may read.
+# Records each message in the ledger.
 _STUB = """
 import os, boto3
 
@@ -96,10 +97,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
         theirs = {"QueueArn": arn["QueueArn"], "Events": ["s3:ObjectCreated:*"]}
         bucket(account, "their-files", QueueConfigurations=[theirs])
         bucket(account, "unnamed-files")
+        bucket(account, "their-lake")
         kms = account.client("kms")
         keys = [kms.create_key()["KeyMetadata"]["Arn"] for _ in range(2)]
         chosen = {
             "LandingBucketArns": "arn:aws:s3:::their-files",
+            "LakeBucketName": "their-lake",
             "KmsKeyArn": keys[0],
             "ProducerKeyArns": keys[1],
         }
@@ -145,12 +148,23 @@ def test_a_bucket_that_is_not_named_brings_nothing(shared: Shared) -> None:
     assert "unnamed.csv" not in [each.key for each in shared.landed()]
 
 
+def test_an_existing_lake_is_used_as_it_is(shared: Shared) -> None:
+    """The stack makes no lake bucket; the named one gets the job's code, and keeps its settings."""
+    s3 = shared.client("s3")
+    assert shared.outputs["LakeBucketName"] == "their-lake"
+    made = [each["Name"] for each in s3.list_buckets()["Buckets"] if "lake" in each["Name"]]
+    assert [name for name in made if name.startswith("lakegate-shared-lake")] == []
+    found = s3.list_objects_v2(Bucket="their-lake", Prefix="jobs/")
+    assert any(each["Key"].endswith("/main.py") for each in found["Contents"])
+    with pytest.raises(ClientError, match="NoSuchBucketPolicy"):
+        s3.get_bucket_policy(Bucket="their-lake")
+
+
 def test_what_the_stage_stores_is_under_the_key(shared: Shared) -> None:
     """Buckets, ledger and queues use the key, and functions reach them with their roles."""
     where = shared.outputs
-    for name in ("LandingBucketName", "LakeBucketName"):
-        put = shared.client("s3").put_object(Bucket=where[name], Key="_any", Body=b"a")
-        assert put["SSEKMSKeyId"] == shared.key
+    put = shared.client("s3").put_object(Bucket=where["LandingBucketName"], Key="_any", Body=b"a")
+    assert put["SSEKMSKeyId"] == shared.key
     queues = [url for name, url in where.items() if name.endswith(("QueueUrl", "LettersUrl"))]
     for url in queues:
         told = shared.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["All"])

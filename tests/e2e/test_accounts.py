@@ -104,7 +104,7 @@ def test_a_lost_event_of_a_bucket_of_others_is_made_up(keyed: Keyed) -> None:
         key = keyed.chosen["ProducerKeyArns"]
         end = keyed.end("their-files", "keyed/orders/lost.csv", key, CSV + b"9,9\n")
     finally:
-        loud = {"EventBridgeConfiguration": {}}
+        loud: dict[str, Any] = {"EventBridgeConfiguration": {}}
         s3.put_bucket_notification_configuration(**told, NotificationConfiguration=loud)
     assert end.state.value == "published", end.reason
 

@@ -298,6 +298,23 @@ def test_queues_are_reached_by_tls_alone() -> None:
         assert not ADMIN.may("sqs:SendMessage", queue, *policies, aws__SecureTransport="false")
 
 
+def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
+    """With its name no bucket is made for the lake, and each role may do there what it did."""
+    theirs = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", LakeBucketName="lake-7")
+    for name in ("LakeBucket", "LakeBucketPolicy"):
+        assert theirs.resources[name]["Condition"] == "OwnLake"
+    assert not theirs.holds("OwnLake")
+    for name, role in theirs.roles().items():
+        for path in IN_LAKE:
+            for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject"):
+                may = role.may(action, f"arn:aws:s3:::lake-7/{path}")
+                assert may is ROLES[name].may(action, lake(path)), (name, action, path)
+                assert not role.may(action, lake(path))
+        assert role.may("s3:ListBucket", "arn:aws:s3:::lake-7") is ROLES[name].may(
+            "s3:ListBucket", LAKE
+        )
+
+
 THEIR_BUCKETS = ["arn:aws:s3:::their-files", "arn:aws:s3:::till-files"]
 MORE = Compiled.of(
     ROOT / "template.yaml", EmrApplicationId="00app", LandingBucketArns=",".join(THEIR_BUCKETS)
