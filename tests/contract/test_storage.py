@@ -157,7 +157,7 @@ def test_a_listing_continues_where_it_stopped(buckets: Buckets) -> None:
     for size in (1, 2, 4, 5):
         paged, position = buckets.landing.page("", size)
         while position:
-            assert len(paged) % size == 0
+            assert len(paged) % size == 0 or len(paged) == len(listed)  # where a bucket ends
             more, position = buckets.landing.page(position, size)
             paged += more
         assert paged == listed
