@@ -100,6 +100,8 @@ def _main(probes: Probes) -> Finding:
 def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
     settings, aws = probes.settings, probes.aws
     yield Check("landing bucket's events", lambda: [_notifications(probes)], _RIGHTS)
+    for bucket in settings.landing_buckets[1:]:
+        yield Check(f"events of {bucket}", partial(_told, aws, bucket), _RIGHTS)
     table = settings.ledger_table
     yield Check("ledger", lambda: [aws_checks.of_ledger(aws.table(table))], _RIGHTS)
     carrying = (settings.upload_queue, settings.job_run_queue, settings.alert_queue)
@@ -129,6 +131,10 @@ def _notifications(probes: Probes) -> Finding:
     return aws_checks.of_notifications(
         probes.aws.notifications(probes.settings.landing_bucket), queue.arn
     )
+
+
+def _told(aws: AwsProbe, bucket: str) -> list[Finding]:
+    return [aws_checks.of_event_bridge(is_told=aws.tells_event_bridge(bucket))]
 
 
 def _job_code(probes: Probes) -> Mapping[str, bool]:

@@ -1,4 +1,4 @@
-"""Lambda: the queue of S3's event notifications. Starts an ingestion for each landed object."""
+"""Lambda: the queue of S3's events, by either way. Starts an ingestion for each landed object."""
 
 from functions.adapters.all import Adapters
 from functions.notifications.missing_rights import telling
@@ -11,16 +11,18 @@ from lakegate.text import one_line
 
 
 def upload(adapters: Adapters, body: str) -> None:
-    """Start an ingestion for each landed object that an S3 event notification names.
+    """Start an ingestion for each landed object that an event of S3's names.
 
-    Raises Permanent FOREIGN_BUCKET, and starts none, if an object is in another bucket.
+    Raises Permanent FOREIGN_BUCKET, and starts none, if an object is in a bucket that the stage
+    does not name.
     """
     found = landed_objects(body)
+    known = adapters.settings.landing_buckets
     for landed in found:
-        if landed.bucket != adapters.settings.landing_bucket:
+        if landed.bucket not in known:
             message = (
-                f"cannot ingest {one_line(landed.uri)}: it is not in the landing bucket "
-                f"{adapters.settings.landing_bucket}"
+                f"cannot ingest {one_line(landed.uri)}: it is in none of the landing buckets"
+                f" {', '.join(known)}"
             )
             raise Permanent("FOREIGN_BUCKET", message)
     with telling(adapters):

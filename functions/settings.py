@@ -71,7 +71,9 @@ class Settings(FromEnvironment):
 
     `grace_seconds` is how long the sweep waits for events, `overdue_minutes` how long an audited
     file may wait for main before an alert, `keep_days` how long failed branches are kept.
-    `page_url` is the quality page's address, "" without one. `stage` names the deployment in
+    `page_url` is the quality page's address, "" without one. `uses_keys` is not empty where KMS
+    keys encrypt what jobs read or write. `landing_bucket_arns` are buckets of others in which files
+    land as well, separated by commas. `stage` names the deployment in
     metrics. The `limits` are read from their own variables.
     """
 
@@ -113,6 +115,8 @@ class Settings(FromEnvironment):
     overdue_minutes: int = 180
     keep_days: int = 30
     page_url: str = ""
+    uses_keys: str = ""
+    landing_bucket_arns: str = ""
     stage: str = ""
     limits: Limits = DEFAULTS
 
@@ -120,6 +124,12 @@ class Settings(FromEnvironment):
     def of(cls, environment: Mapping[str, str]) -> Self:
         """Return the settings in an environment, with their limits."""
         return replace(super().of(environment), limits=Limits.of(environment))
+
+    @property
+    def landing_buckets(self) -> tuple[str, ...]:
+        """Return every bucket in which files land, the stage's own first."""
+        arns = filter(None, self.landing_bucket_arns.split(","))
+        return (self.landing_bucket, *(arn.rpartition(":")[2] for arn in arns))
 
 
 @dataclass(frozen=True)

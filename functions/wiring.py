@@ -63,7 +63,7 @@ def connect(settings: Settings, nessie: str = "") -> Adapters:
     token = Secret(vault, settings.nessie_token_secret)
     return Adapters(
         settings=settings,
-        landing=Landing(s3, settings.landing_bucket),
+        landing=Landing(s3, *settings.landing_buckets),
         lake=Lake(
             s3, settings.lake_bucket, cache(lambda: _clean_up(settings, s3)), settings.limits
         ),

@@ -10,11 +10,12 @@ _NAME = re.compile(r"(?=.{1,20}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Stage:
-    """A deployment of Lakegate: its name, AWS account and region."""
+    """A deployment of Lakegate: its name, AWS account and region, and an existing lake bucket."""
 
     name: str
     account: str
     region: str
+    lake: str = ""
 
     @property
     def stack(self) -> str:
@@ -34,7 +35,7 @@ class Stage:
     @property
     def lake_bucket(self) -> str:
         """Return the bucket of tables, contracts, reports and the jobs' code."""
-        return f"lakegate-{self.name}-lake-{self.account}"
+        return self.lake or f"lakegate-{self.name}-lake-{self.account}"
 
     @property
     def tags(self) -> dict[str, str]:

@@ -137,8 +137,10 @@ def references(node: Any) -> Iterator[str]:
             yield path.partition(".")[0]
         case {"Fn::If": [str(name), *_]}:
             yield name
-        case {"Fn::Sub": str(text)} | {"Fn::Sub": [str(text), _]}:
+        case {"Fn::Sub": str(text)}:
             yield from _PLACEHOLDER.findall(text)
+        case {"Fn::Sub": [str(text), dict(own)]}:
+            yield from (name for name in _PLACEHOLDER.findall(text) if name not in own)
     within = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     for each in within:
         yield from references(each)

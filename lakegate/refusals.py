@@ -2,7 +2,7 @@
 
 import re
 
-from lakegate.errors import Transient
+from lakegate.errors import Permanent, Transient
 
 RIGHT_MISSING = "RIGHT_MISSING"
 # S3 answers a HEAD without a body, so that its error has only the status.
@@ -12,6 +12,8 @@ _SAID = re.compile(
     r"(?: on resource: \"?([^\s\"]+))?"
 )
 _MEND = "Grant it: what failed for it is tried again by itself"
+_DECRYPT = "kms:Decrypt"
+_OF_KMS = "KMS."  # how S3's codes begin for keys that are disabled, deleted or unknown
 
 
 _TOLD = re.compile(rf"{RIGHT_MISSING}: (.*?)(?:\s+{_MEND[:8]}.*)?$", re.DOTALL)
@@ -40,6 +42,28 @@ def unavailable(error: Exception, code: str, message: str) -> Transient:
     role, action, resource = found.groups()
     where = f"on {resource}" if resource else f"({message.partition(': ')[0]})"
     return RightMissing(f"the role {role} lacks the right {action} {where}")
+
+
+def key_refused(error: Exception, uri: str) -> Permanent | None:
+    """Return the error for a landed object whose key S3 cannot use for this role, None for others.
+
+    Its producer chose that key; so people decide about it, and no retry waits for it.
+    """
+    response = getattr(error, "response", None)
+    said = response.get("Error", {}) if isinstance(response, dict) else {}
+    code, told = said.get("Code", ""), said.get("Message", "")
+    if code.startswith(_OF_KMS):
+        message = f"{uri} cannot be decrypted: {told}\nrestore its key, then replay the file"
+        return Permanent("KEY_REFUSED", message)
+    found = _SAID.search(told)
+    if code not in _DENIED or not found or found[2] != _DECRYPT:
+        return None
+    message = (
+        f"{uri} cannot be decrypted: the role {found[1]} lacks the right {_DECRYPT} on its key"
+        f" {found[3]}\nname the key in ProducerKeyArns, deploy, let the key's own policy allow the"
+        " role as well, and replay the file"
+    )
+    return Permanent("KEY_REFUSED", message)
 
 
 def named_in(text: str) -> str:

@@ -18,7 +18,7 @@ and S3 copies a file only over what its key had.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -134,16 +134,16 @@ class Progress:
         )
 
 
-def source_of(address: str, landing_bucket: str) -> tuple[str, str]:
+def source_of(address: str, landing_buckets: Collection[str]) -> tuple[str, str]:
     """Return bucket and prefix of `s3://bucket/prefix`. Raises LakegateError BAD_SOURCE."""
     scheme, _, rest = address.partition("://")
     bucket, _, prefix = rest.partition("/")
     if scheme != "s3" or not bucket:
         message = f"cannot read {address}: it is no place in S3\nGive it as s3://bucket/prefix"
         raise LakegateError("BAD_SOURCE", message)
-    if bucket == landing_bucket:
+    if bucket in landing_buckets:
         message = (
-            f"{address} is in the landing bucket: what is there comes in by itself\n"
+            f"{address} is in a landing bucket: what is there comes in by itself\n"
             "`lakegate runs` lists it; give a prefix of another bucket"
         )
         raise LakegateError("BAD_SOURCE", message)

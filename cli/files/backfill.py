@@ -58,7 +58,7 @@ def report(progress: Progress, *, as_json: bool) -> None:
 
 
 def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int) -> Backfill:
-    bucket, prefix = source_of(source, adapters.landing.bucket)
+    bucket, prefix = source_of(source, adapters.settings.landing_buckets)
     contract = chosen([stored.contract for stored in adapters.lake.contracts()], table)
     target = to or contract.landing_prefix
     if not target.startswith(contract.landing_prefix) or not target.endswith("/"):

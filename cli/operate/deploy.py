@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -69,7 +69,8 @@ class _Order:
     @property
     def keyring(self) -> SecretKeyring:
         """Return the stage's keys and tokens."""
-        return SecretKeyring(self.site.client("secretsmanager"), self.site.stage.name)
+        vault, key = self.site.client("secretsmanager"), self.chosen.get("KmsKeyArn", "")
+        return SecretKeyring(vault, self.site.stage.name, key)
 
     def platform(self, public_key: str) -> StackSpec:
         """Return the wanted state of the platform's stack."""
@@ -111,8 +112,11 @@ def deploy(
     site = site_of(stage or context.obj)
     tell = site.tell
     chosen = choices(checkout() / "stages" / f"{site.stage.name}.yml")
+    lake = chosen.get("LakeBucketName", "")
+    site = connect(replace(site.stage, lake=lake), boto3.client, tell)
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
     stack_plan.refuse_unknown(chosen, (_APP, _PLATFORM))
+    stack_plan.refuse_another_key(site, chosen)
     production = stack_plan.is_production(chosen)
     own = own_platform or has_own_platform(site)
     built = package.build(ROOT, tell, processors=package.architecture(chosen))
@@ -155,6 +159,7 @@ def _prepare(order: _Order) -> None:
         platform = order.platform(public_key)
         adoption.adopt(order.site, platform)
         stack_plan.deploy_platform(order.site, platform)
+    order.keyring.encrypt_by_its_key()
     stack_plan.prepare(order.site, order.package)
 
 

@@ -28,6 +28,7 @@ _TAKE = (
 )
 _REPORTS_STAGING = 7 * "?"  # both folders in one pattern, as both names have seven letters
 _ALIKE = ("s3:ListBucket", "secretsmanager:GetSecretValue", "logs:*")
+_KEYS = ("kms:Decrypt", "kms:GenerateDataKey")  # the role names them, and through which services
 
 
 def run_policy(spec: JobSpec, settings: Settings) -> str:
@@ -61,17 +62,18 @@ def shared_run_policy(run: SharedRun, settings: Settings) -> str:
     from its work queue, and sends to its verdict queue. It reads no text of a change, since changes
     have runs of their own.
     """
-    lake, landing = (f"{_s3(settings)}{b}/" for b in (run.lake_bucket, settings.landing_bucket))
+    lake = f"{_s3(settings)}{run.lake_bucket}/"
+    landing = [f"{_s3(settings)}{bucket}/*" for bucket in settings.landing_buckets]
     written = [f"{lake}{path}/*" for path in ("warehouse", "reports", "staging")]
     read = [f"{lake}{path}/*" for path in ("contracts", "baselines", _release(run, settings))]
     denied = [f"{lake}{place}" for table in run.apart for place in _places(table)]
     statements = (
         *([{**_allow(["s3:*"], denied), "Effect": "Deny"}] if denied else []),
-        _allow(_READ, [f"{landing}*", *read]),
+        _allow(_READ, [*landing, *read]),
         _allow(_WRITE, written),
         _allow(_TAKE, [_queue(run.work_queue, settings)]),
         _allow(("sqs:SendMessage",), [_queue(run.verdict_queue, settings)]),
-        _allow(_ALIKE, ["*"]),
+        _alike(settings),
     )
     return _compact({"Version": "2012-10-17", "Statement": statements})
 
@@ -109,7 +111,7 @@ def _of_compaction(spec: JobSpec, settings: Settings) -> str:
     code = f"{lake}{_release(spec, settings)}/*"
     report = lake + literal(spec.report_key)
     read, written = ([code, *table], [report]) if spec.audited_hash else ([code], table)
-    statements = _allow(_READ, read), _allow(_WRITE, written), _allow(_ALIKE, ["*"])
+    statements = _allow(_READ, read), _allow(_WRITE, written), _alike(settings)
     return _compact({"Version": "2012-10-17", "Statement": statements})
 
 
@@ -146,9 +148,14 @@ def _text(spec: JobSpec, settings: Settings, landed: Sequence[str], tables: Sequ
     statements = (
         _allow(_READ, [*landed, *(lake + path for path in read)]),
         _allow(_WRITE, [lake + path for path in written]),
-        _allow(_ALIKE, ["*"]),
+        _alike(settings),
     )
     return _compact({"Version": "2012-10-17", "Statement": statements})
+
+
+def _alike(settings: Settings) -> dict[str, Any]:
+    """Return what every run may do wherever the role may."""
+    return _allow((*_ALIKE, *(_KEYS if settings.uses_keys else ())), ["*"])
 
 
 def _allow(actions: Sequence[str], resources: Sequence[str]) -> dict[str, Any]:

@@ -16,14 +16,17 @@ _DENIED = "AccessDeniedException"
 class SecretKeyring:
     """A stage's keyring in the secrets `lakegate/<stage>/nessie/…`."""
 
-    def __init__(self, client: Any, stage: str, *, denied_is_absent: bool = False) -> None:
-        """Use boto3's `secretsmanager` client.
+    def __init__(
+        self, client: Any, stage: str, key: str = "", *, denied_is_absent: bool = False
+    ) -> None:
+        """Use boto3's `secretsmanager` client; new secrets are encrypted by the KMS key, if any.
 
         Set `denied_is_absent` for a role whose policy names secrets with their random suffix:
         to such a role Secrets Manager denies a secret that does not exist.
         """
         self._client = client
         self._folder = f"lakegate/{stage}/nessie"
+        self._key = {"KmsKeyId": key} if key else {}  # without one it is AWS's own
         self._absent = (*_ABSENT, _DENIED) if denied_is_absent else _ABSENT
 
     def read(self) -> Mapping[str, str]:
@@ -41,11 +44,22 @@ class SecretKeyring:
             try:
                 known = self._client.describe_secret(SecretId=secret)
             except self._client.exceptions.ResourceNotFoundException:
-                self._client.create_secret(Name=secret, SecretString=text)
+                self._client.create_secret(Name=secret, SecretString=text, **self._key)
                 return
             if known.get("DeletedDate"):  # possible for days
                 self._client.restore_secret(SecretId=secret)
             self._client.put_secret_value(SecretId=secret, SecretString=text)
+
+    def encrypt_by_its_key(self) -> None:
+        """Have the stored texts encrypted by the keyring's key, if it has one.
+
+        Raises LakegateError SECRET_UNAVAILABLE.
+        """
+        for secret in (f"{self._folder}/{name}" for name in (self.read() if self._key else ())):
+            with _translated(secret):
+                known = self._client.describe_secret(SecretId=secret)
+                if known.get("KmsKeyId") != self._key["KmsKeyId"]:
+                    self._client.update_secret(SecretId=secret, **self._key)
 
     def _text(self, secret: str) -> str:
         """Return a secret's text, "" without one."""

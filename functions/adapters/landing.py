@@ -17,6 +17,7 @@ from functions.adapters.s3 import Missing, Overwritten, body_of, translated
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, object_version
+from lakegate.refusals import key_refused
 
 _LONGEST_MANIFEST = 64 << 10
 _PIECE = 1 << 20  # bytes
@@ -55,12 +56,13 @@ class Source:
 
 
 class Landing:
-    """The landing bucket."""
+    """The landing bucket, and the buckets of others in which files land as well."""
 
-    def __init__(self, client: Any, bucket: str) -> None:
-        """Use boto3's `s3` client."""
+    def __init__(self, client: Any, bucket: str, *others: str) -> None:
+        """Use boto3's `s3` client; Lakegate itself puts new keys into `bucket` alone."""
         self._client = client
         self.bucket = bucket
+        self._buckets = (bucket, *others)
 
     def landed(self) -> Iterator[LandedObject]:
         """Yield every version of every key that landed; delete markers are not objects."""
@@ -72,19 +74,26 @@ class Landing:
     def page(self, position: str, most: int = _PAGE) -> tuple[list[LandedObject], str]:
         """Return some landed versions after a position, and the position after them.
 
-        "" is the beginning and the end; versions are ordered by key. Raises LostPosition.
+        "" is the beginning and the end; versions are ordered by key, bucket by bucket. Raises
+        LostPosition.
         """
-        key, version = json.loads(position) if position else ("", "")
-        after = {"KeyMarker": key, "VersionIdMarker": version} if position else {}
-        with translated(self.bucket), _known_position(position):
-            page = self._client.list_object_versions(Bucket=self.bucket, MaxKeys=most, **after)
-        more = page["IsTruncated"]
-        following = json.dumps([page["NextKeyMarker"], page["NextVersionIdMarker"]]) if more else ""
-        return [self._landed(found) for found in page.get("Versions", [])], following
+        given = json.loads(position) if position else ("", "")
+        key, version, bucket = (*given, self.bucket)[:3]
+        if bucket not in self._buckets:
+            raise LostPosition("LOST_POSITION", f"{bucket} is no landing bucket any more")
+        after = {"KeyMarker": key, "VersionIdMarker": version} if key else {}
+        with translated(bucket), _known_position(position):
+            page = self._client.list_object_versions(Bucket=bucket, MaxKeys=most, **after)
+        landed = [_listed(bucket, found) for found in page.get("Versions", [])]
+        if page["IsTruncated"]:
+            return landed, json.dumps([page["NextKeyMarker"], page["NextVersionIdMarker"], bucket])
+        left = self._buckets[self._buckets.index(bucket) + 1 :]
+        return landed, json.dumps(["", "", left[0]]) if left else ""
 
-    def newest(self, prefix: str, at: str = _NOW) -> dict[str, LandedObject]:
+    def newest(self, prefix: str, at: str = _NOW, bucket: str = "") -> dict[str, LandedObject]:
         """Return the newest version of every key with this prefix, by key, without deleted keys.
 
+        `bucket` is another one than Lakegate's own.
         `at` (ISO 8601, UTC) asks for the state at that time by S3's clock, which has whole seconds
         and dates a multipart upload by its start. Changes within that second count, so an object
         uploaded before is always found. In the worst case the result is the version that replaced
@@ -95,7 +104,7 @@ class Landing:
         gone: dict[str, dict[str, Any]] = {}
         with translated(f"{prefix}*"):
             pages = self._client.get_paginator("list_object_versions").paginate(
-                Bucket=self.bucket, Prefix=prefix
+                Bucket=bucket or self.bucket, Prefix=prefix
             )
             for page in pages:
                 for newest, kind in ((there, "Versions"), (gone, "DeleteMarkers")):
@@ -103,7 +112,7 @@ class Landing:
                         if times.second(times.text(found["LastModified"])) <= times.second(at):
                             newest.setdefault(found["Key"], found)
         return {
-            key: self._landed(found)
+            key: _listed(bucket or self.bucket, found)
             for key, found in there.items()
             if key not in gone or _rank(gone[key]) <= _rank(found)
         }
@@ -112,22 +121,22 @@ class Landing:
         """Return the text of a batch's manifest, and when it landed by S3's clock.
 
         An event has the time when the upload was complete, which differs from a listing's. Raises
-        Missing where that version is gone, Permanent TOO_LARGE.
+        Missing where that version is gone, Permanent TOO_LARGE or KEY_REFUSED.
         """
-        with translated(landed.uri):
-            found = self._client.get_object(Bucket=self.bucket, **_version(landed))
+        with translated(landed.uri), _decrypted(landed.uri):
+            found = self._client.get_object(Bucket=landed.bucket, **_version(landed))
             body = body_of(found, landed.key, _LONGEST_MANIFEST)
             return body, times.text(found["LastModified"])
 
     def download(self, landed: LandedObject, file: Path) -> None:
         """Write exactly what landed to a file, piece by piece.
 
-        Raises Missing or Overwritten where that version is gone, OSError where the file cannot be
-        written.
+        Raises Missing or Overwritten where that version is gone, Permanent KEY_REFUSED, OSError
+        where the file cannot be written.
         """
-        with translated(landed.uri), file.open("wb") as copy:
+        with translated(landed.uri), _decrypted(landed.uri), file.open("wb") as copy:
             found = self._client.get_object(
-                Bucket=self.bucket, IfMatch=f'"{landed.etag}"', **_version(landed)
+                Bucket=landed.bucket, IfMatch=f'"{landed.etag}"', **_version(landed)
             )
             shutil.copyfileobj(found["Body"], copy, _PIECE)
 
@@ -135,7 +144,7 @@ class Landing:
         """Put an object as an uploader does; return the landed object."""
         with translated(key):
             answer = self._client.put_object(Bucket=self.bucket, Key=key, Body=body)
-        return self._at(key, answer, len(body))
+        return _at(self.bucket, key, answer, len(body))
 
     def put_over(self, landed: LandedObject, file: Path, mark: str) -> LandedObject:
         """Put a file, with a mark, as the next version of a landed object; return it as landed.
@@ -146,17 +155,17 @@ class Landing:
         if file.stat().st_size > _LARGEST_PUT:
             message = f"{landed.key} has more than the {_LARGEST_PUT:,} bytes that S3 takes at once"
             raise LakegateError("TOO_LARGE", message)
-        if self.brought(landed.key)[0].version != landed.version:
+        if self.brought(landed.key, landed.bucket)[0].version != landed.version:
             raise Overwritten("OVERWRITTEN", f"{landed.key} was overwritten meanwhile")
         with translated(landed.uri), file.open("rb") as body:
             answer = self._client.put_object(
-                Bucket=self.bucket,
+                Bucket=landed.bucket,
                 Key=landed.key,
                 Body=body,
                 Metadata={_MARK: mark},
                 IfMatch=f'"{landed.etag}"',
             )
-        return self._at(landed.key, answer, file.stat().st_size)
+        return _at(landed.bucket, landed.key, answer, file.stat().st_size)
 
     def sources(self, bucket: str, prefix: str) -> Iterator[Source]:
         """Yield the objects in another bucket whose keys have this prefix, in order of their keys.
@@ -207,25 +216,27 @@ class Landing:
         if there != (over.etag if over else ""):
             raise Overwritten("OVERWRITTEN", f"{key} was overwritten meanwhile")
 
-    def brought(self, key: str) -> tuple[LandedObject, str]:
+    def brought(self, key: str, bucket: str = "") -> tuple[LandedObject, str]:
         """Return a key's newest version and its mark, "" if it was put without.
 
-        Raises Missing.
+        `bucket` is another one than Lakegate's own. Raises Missing.
         """
         with translated(key):
-            found = self._client.head_object(Bucket=self.bucket, Key=key)
-        landed = self._at(key, found, found["ContentLength"])
+            found = self._client.head_object(Bucket=bucket or self.bucket, Key=key)
+        landed = _at(bucket or self.bucket, key, found, found["ContentLength"])
         return landed, found["Metadata"].get(_MARK, "")
 
-    def _landed(self, found: dict[str, Any]) -> LandedObject:
-        landed = self._at(found["Key"], found, found["Size"])
-        return replace(landed, landed_at=times.text(found["LastModified"]))
 
-    def _at(self, key: str, found: dict[str, Any], size: int) -> LandedObject:
-        """Return the landed object of a key that one of S3's answers is about."""
-        etag = found["ETag"].strip('"')
-        version = object_version(found.get("VersionId"), etag)
-        return LandedObject(self.bucket, key, version, etag, size)
+def _listed(bucket: str, found: dict[str, Any]) -> LandedObject:
+    landed = _at(bucket, found["Key"], found, found["Size"])
+    return replace(landed, landed_at=times.text(found["LastModified"]))
+
+
+def _at(bucket: str, key: str, found: dict[str, Any], size: int) -> LandedObject:
+    """Return the landed object of a key that one of S3's answers is about."""
+    etag = found["ETag"].strip('"')
+    version = object_version(found.get("VersionId"), etag)
+    return LandedObject(bucket, key, version, etag, size)
 
 
 def _version(landed: LandedObject) -> dict[str, str]:
@@ -242,6 +253,17 @@ def _known_position(position: str) -> Iterator[None]:
     except ClientError as error:
         if position and error.response["Error"]["Code"] == "InvalidArgument":
             raise LostPosition("LOST_POSITION", f"S3 does not list from there: {error}") from error
+        raise
+
+
+@contextmanager
+def _decrypted(uri: str) -> Iterator[None]:
+    """Raise Permanent KEY_REFUSED where the key of a landed object refuses to decrypt it."""
+    try:
+        yield
+    except ClientError as error:
+        if refused := key_refused(error, uri):
+            raise refused from error
         raise
 
 

@@ -31,6 +31,14 @@ def of_notifications(found: Sequence[Notification], queue_arn: str) -> Finding:
     return fail("only some landed objects reach the upload queue", _REDEPLOY)
 
 
+def of_event_bridge(*, is_told: bool) -> Finding:
+    """Check that a bucket of others tells EventBridge of its objects."""
+    if is_told:
+        return ok("go to EventBridge")
+    fix = "turn on Amazon EventBridge in the bucket's properties (docs/buckets.md)"
+    return fail("the bucket does not tell EventBridge of new objects", fix)
+
+
 def of_ledger(status: str) -> Finding:
     """Check that the ledger's table is reachable and can be used."""
     usable = status in ("ACTIVE", "UPDATING")

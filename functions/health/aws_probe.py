@@ -37,6 +37,12 @@ class AwsProbe:
             for each in found.get("QueueConfigurations", [])
         ]
 
+    def tells_event_bridge(self, bucket: str) -> bool:
+        """Return whether a bucket tells EventBridge of its objects."""
+        with _translated(bucket):
+            found = self._s3.get_bucket_notification_configuration(Bucket=bucket)
+        return "EventBridgeConfiguration" in found
+
     def has_object(self, bucket: str, key: str) -> bool:
         """Return whether the object can be read."""
         with _translated(f"s3://{bucket}/{key}"):

@@ -144,6 +144,22 @@ def _change_line(change: Change) -> str:
     return f"{change.resource} ({change.type}) would be replaced{changed}"
 
 
+def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
+    """Raise LakegateError KEY_IN_USE if the stage's data could not be decrypted any more."""
+    if not site.stacks.exists(site.stage.stack):
+        return
+    used, wanted = (
+        each.get(_KEY, "") for each in (site.stacks.parameters(site.stage.stack), chosen)
+    )
+    if used not in ("", wanted):
+        message = (
+            f"the stage's objects, tables and messages are encrypted by {used}: leave {_KEY} as it"
+            " is (KMS rotates a key under the same ARN)"
+        )
+        raise LakegateError("KEY_IN_USE", message)
+
+
+_KEY = "KmsKeyArn"
 _STOP_SECONDS = 3600.0
 _FROM_SSM = "AWS::SSM::Parameter::Value<"
 

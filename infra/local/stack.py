@@ -203,7 +203,8 @@ def deploy_stage(
     `facts` are the platform's, `chosen` are parameters of the template. Raises LakegateError with
     CloudFormation's reasons.
     """
-    named = Stage(stage, ministack.ACCOUNT, ministack.REGION)
+    lake = chosen.get("LakeBucketName", "")
+    named = Stage(stage, ministack.ACCOUNT, ministack.REGION, lake)
     site = connect(named, partial(ministack.client, endpoint=endpoint), lambda _: None)
     site.facts.put(facts)
     return stack_plan.deploy(site, stack_plan.app(template, site, built, chosen), built)

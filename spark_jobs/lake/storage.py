@@ -14,7 +14,7 @@ from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
-from lakegate.refusals import unavailable
+from lakegate.refusals import key_refused, unavailable
 from lakegate.report import AuditReport
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.aws import client
@@ -99,10 +99,12 @@ class Storage:
         landed = self.spec.landed
         key = f"{landed.key}.control.{format_}"
         try:
-            with translated(key):
+            with _landed(f"s3://{landed.bucket}/{key}"):
                 found = self.s3.get_object(Bucket=landed.bucket, Key=key)["Body"].read(_LONGEST)
             return str(found.decode("utf-8-sig"))
         except Permanent as error:
+            if error.code != "OBJECT_GONE":
+                raise
             message = f"there is no control file {key}: land it before the file"
             raise Permanent("NO_CONTROL", message) from error
         except UnicodeDecodeError as error:
@@ -112,7 +114,7 @@ class Storage:
     def open(self) -> Iterator[BinaryIO]:
         """Open a stream of the landed version."""
         landed = self.spec.landed
-        with translated(landed.uri):
+        with _landed(landed.uri):
             found = self.s3.get_object(**self.source())
             if landed.version == landed.etag != found["ETag"].strip('"'):  # no versions are kept
                 raise _gone(landed.uri)
@@ -145,7 +147,7 @@ class Storage:
     def _copied(self, name: str) -> str:
         spec = self.spec
         key = f"staging/{spec.table}/{spec.ingestion}/{spec.attempt}/{name}"
-        with translated(spec.landed.uri):
+        with _landed(spec.landed.uri):
             # Copying tags as well would need more rights.
             bare = {"TaggingDirective": "REPLACE"}
             self.s3.copy(self.source(), spec.lake_bucket, key, ExtraArgs=bare)
@@ -257,7 +259,7 @@ class Storage:
             return b""  # no range can be had of nothing
         landed = self.spec.landed
         same = {"IfMatch": landed.etag} if landed.version == landed.etag else {}  # no versions
-        with translated(landed.uri):
+        with _landed(landed.uri):
             return bytes(self.s3.get_object(**self.source(), **same, Range=wanted)["Body"].read())
 
 
@@ -328,6 +330,18 @@ def translated(what: str) -> Iterator[None]:
         raise Transient(
             "STORAGE_UNAVAILABLE", f"AWS did not respond for {what}: {error}"
         ) from error
+
+
+@contextmanager
+def _landed(uri: str) -> Iterator[None]:
+    """Do the same for the bytes of a landed object: a key that refuses them is Permanent."""
+    with translated(uri):
+        try:
+            yield
+        except ClientError as error:
+            if refused := key_refused(error, uri):
+                raise refused from error
+            raise
 
 
 def _gone(what: str) -> Permanent:

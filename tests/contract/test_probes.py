@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from functions.adapters.nessie import Catalog
@@ -99,6 +100,17 @@ def _make_table(dynamodb: Any, name: str) -> None:
         AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
         KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"), [({"EventBridgeConfiguration": {}}, True), ({}, False)]
+)
+def test_who_tells_event_bridge_is_seen(answer: dict[str, Any], *, told: bool) -> None:
+    """S3 answers with an empty configuration where EventBridge is told; moto leaves it out."""
+    client = boto3.client("s3", **ACCOUNT)
+    with Stubber(client) as stubber:
+        stubber.add_response("get_bucket_notification_configuration", answer)
+        assert AwsProbe(client, None, None, None).tells_event_bridge("shop") is told
 
 
 def test_a_deployment_is_seen_as_it_is(seen: Seen) -> None:

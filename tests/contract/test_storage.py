@@ -40,13 +40,18 @@ ITEMS = ORDERS.replace("shop.orders", "shop.items")
 
 @dataclass(frozen=True)
 class Buckets:
-    """The adapters, and functions to put a contract, delete a landed object, and wait."""
+    """The adapters, and functions to put a contract, delete a landed object, and wait.
+
+    `other` is a landing bucket of others, into which `land_there` puts an object.
+    """
 
     landing: Landing | FakeLanding
     lake: Lake | FakeLake
     put_text: Callable[[str, bytes], object]
     delete: Callable[[str], object]
     wait: Callable[[float], object]
+    other: str
+    land_there: Callable[[str, bytes], object]
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +67,49 @@ def buckets(request: pytest.FixtureRequest, s3: Any) -> Buckets:
     if request.param == "in memory":
         lake, clock = FakeLake(limits=LIMITS), FakeClock()
         fake = FakeLanding(clock)
-        return Buckets(fake, lake, lake.put_text, fake.delete, clock.pass_)
-    landing, name = bucket(s3), bucket(s3)
+        there = partial(fake.land_in, "other")
+        return Buckets(fake, lake, lake.put_text, fake.delete, clock.pass_, "other", there)
+    landing, name, other = bucket(s3), bucket(s3), bucket(s3)
     return Buckets(
-        Landing(s3, landing),
+        Landing(s3, landing, other),
         Lake(s3, name, limits=LIMITS),
         lambda key, body: s3.put_object(Bucket=name, Key=key, Body=body),
         lambda key: s3.delete_object(Bucket=landing, Key=key),
         partial(aged, landing),
+        other,
+        lambda key, body: s3.put_object(Bucket=other, Key=key, Body=body),
     )
+
+
+def test_files_land_in_buckets_of_others_as_well(buckets: Buckets, tmp_path: Path) -> None:
+    """All buckets are listed, page by page; one key in two of them is two landed objects."""
+    own = buckets.landing.put("a.csv", b"own")
+    buckets.land_there("a.csv", b"theirs")
+    buckets.land_there("b.csv", b"more")
+    found = {(each.bucket, each.key) for each in buckets.landing.landed()}
+    assert found == {(own.bucket, "a.csv"), (buckets.other, "a.csv"), (buckets.other, "b.csv")}
+    paged, position = buckets.landing.page("", 1)
+    while position:
+        more, position = buckets.landing.page(position, 1)
+        paged += more
+    assert sorted((each.bucket, each.key) for each in paged) == sorted(found)
+    assert buckets.landing.newest("a.csv")["a.csv"].bucket == own.bucket
+    theirs = buckets.landing.newest("a.csv", bucket=buckets.other)["a.csv"]
+    assert theirs.bucket == buckets.other
+    assert len({ingestion_id(own), ingestion_id(theirs)}) == 2
+    buckets.landing.download(theirs, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"theirs"
+    assert buckets.landing.manifest(theirs)[0] == b"theirs"
+    assert buckets.landing.brought("b.csv", buckets.other)[0].bucket == buckets.other
+
+
+def test_a_search_begins_again_if_its_bucket_is_no_longer_named(s3: Any) -> None:
+    """A position in a bucket that the stage no longer names is lost, as a deleted version's is."""
+    own, other = bucket(s3), bucket(s3)
+    _, position = Landing(s3, own, other).page("")
+    assert other in position
+    with pytest.raises(LostPosition, match=other):
+        Landing(s3, own).page(position)
 
 
 def aged(name: str, seconds: float) -> None:
@@ -118,7 +157,7 @@ def test_a_listing_continues_where_it_stopped(buckets: Buckets) -> None:
     for size in (1, 2, 4, 5):
         paged, position = buckets.landing.page("", size)
         while position:
-            assert len(paged) % size == 0
+            assert len(paged) % size == 0 or len(paged) == len(listed)  # where a bucket ends
             more, position = buckets.landing.page(position, size)
             paged += more
         assert paged == listed

@@ -44,7 +44,9 @@ def test_nessie_may_delete_nothing_in_the_lake() -> None:
     role = read()["Resources"]["NessieTaskRole"]["Properties"]
     (lake,) = [s for s in _within(role, "Sid") if "s3:" in str(s["Action"])]
     assert lake["Action"] == ["s3:GetObject", "s3:PutObject"]
-    assert str(lake["Resource"]).endswith("lakegate-${Stage}-lake-${AWS::AccountId}/warehouse/*'}")
+    text, parts = lake["Resource"]["Fn::Sub"]
+    assert text == "arn:${AWS::Partition}:s3:::${Lake}/warehouse/*"
+    assert "lakegate-${Stage}-lake-${AWS::AccountId}" in str(parts)
 
 
 def test_only_functions_jobs_and_chosen_readers_reach_nessie() -> None:

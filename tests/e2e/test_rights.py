@@ -239,7 +239,16 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
     assert [end.state.value for end in ends] == ["published", "published"], ends
     for name, request in INVOKED:
         checkup.ask(boto3.client("lambda"), gate.stack.functions[name], request)
-    roles = Compiled.of(TEMPLATE, **parameters(gate)).roles()
+    ours = assert_told_as_allowed(gate, Compiled.of(TEMPLATE, **parameters(gate)).roles())
+    invoked = {"ExpireRole", "RotateRole", "CheckupRole", "SweepRole"}
+    assert invoked | {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
+    assert unexpected(gate) == []
+
+
+def assert_told_as_allowed(
+    gate: Gate, roles: Mapping[str, Identity]
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Assert that the templates allow what IAM allowed; return it with the roles' names."""
     lines = (gate.home / "ministack" / "asked.jsonl").read_text().splitlines()
     wanted = {(each.who, each.action, each.resource) for each in gate.expected}
     asked = [
@@ -248,13 +257,11 @@ def test_what_is_asked_of_aws_is_what_the_policies_allow(gate: Gate) -> None:
         if each["allowed"] or (each["who"], each["action"], each["resource"]) not in wanted
     ]
     ours = [(name, each) for each in asked if (name := role(each, roles))]
-    invoked = {"ExpireRole", "RotateRole", "CheckupRole", "SweepRole"}
-    assert invoked | {"OnUploadRole", "OnJobRunRole", "JobRole"} <= {name for name, _ in ours}
-    assert unexpected(gate) == []
     for name, each in ours:
         keys = {name.replace(":", "__"): value for name, value in each["keys"].items()}
         told = roles[name].may(each["action"], _PHYSICAL.sub(r"\1", each["resource"]), **keys)
         assert told is each["allowed"], (name, each)
+    return ours
 
 
 def test_the_schedule_runs_sweep(gate: Gate) -> None:

@@ -21,11 +21,12 @@ _Fact = TypeVar("_Fact")
 class FakeAws:
     """AWS by names and addresses; it refuses to show anything else.
 
-    `notified` maps each bucket to its notifications.
+    `notified` maps each bucket to its notifications; `told` are those that tell EventBridge.
     """
 
     now: datetime
     notified: dict[str, list[Notification]] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
     objects: set[tuple[str, str]] = field(default_factory=set)
     tables: dict[str, str] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
@@ -39,6 +40,11 @@ class FakeAws:
     def notifications(self, bucket: str) -> list[Notification]:
         """See AwsProbe.notifications."""
         return _of(self.notified, bucket)
+
+    def tells_event_bridge(self, bucket: str) -> bool:
+        """See AwsProbe.tells_event_bridge."""
+        _of(self.notified, bucket)
+        return bucket in self.told
 
     def has_object(self, bucket: str, key: str) -> bool:
         """See AwsProbe.has_object."""

@@ -64,9 +64,11 @@ class FakeLanding:
         end = start + min(most, self.page_size)
         return listed[start:end], positions[end] if end < len(listed) else ""
 
-    def newest(self, prefix: str, at: str = "9999") -> dict[str, LandedObject]:
+    def newest(self, prefix: str, at: str = "9999", bucket: str = "") -> dict[str, LandedObject]:
         """See Landing.newest."""
-        then = [each for each in self._landed if _was(each.landed_at, at)]
+        there_in = bucket or self.bucket
+        mine = (each for each in self._landed if each.bucket == there_in)
+        then = [each for each in mine if _was(each.landed_at, at)]
         there = {each.key: each for each in then if each.key.startswith(prefix)}
         gone = {key: time for key, time in self._deleted if _was(time, at)}
         return {k: each for k, each in there.items() if gone.get(k, "") < each.landed_at}
@@ -95,6 +97,12 @@ class FakeLanding:
         self._landed.append(replace(landed, landed_at=at))
         self._bodies[key, version] = body, at
         return landed
+
+    def land_in(self, bucket: str, key: str, body: bytes) -> LandedObject:
+        """Put an object into a landing bucket of others, as an uploader does."""
+        put = self.put(key, body)  # whose version no other of the key has, in either bucket
+        self._landed[-1] = replace(self._landed[-1], bucket=bucket)
+        return replace(put, bucket=bucket)
 
     def put_elsewhere(self, bucket: str, key: str, body: bytes | None) -> None:
         """Put an object into another bucket; None deletes it."""
@@ -125,7 +133,7 @@ class FakeLanding:
 
     def put_over(self, landed: LandedObject, file: Path, mark: str) -> LandedObject:
         """See Landing.put_over."""
-        if self.brought(landed.key)[0].version != landed.version:
+        if self.brought(landed.key, landed.bucket)[0].version != landed.version:
             raise Overwritten("OVERWRITTEN", f"{landed.key} was overwritten meanwhile")
         put = self.put(landed.key, file.read_bytes())
         self._marks[landed.key, put.version] = mark
@@ -136,9 +144,9 @@ class FakeLanding:
         """Return the mark of a version, "" if it was put without."""
         return self._marks.get((landed.key, landed.version), "")
 
-    def brought(self, key: str) -> tuple[LandedObject, str]:
+    def brought(self, key: str, bucket: str = "") -> tuple[LandedObject, str]:
         """See Landing.brought."""
-        found = self.newest(key).get(key)
+        found = self.newest(key, bucket=bucket).get(key)
         if found is None:
             raise Missing("MISSING_OBJECT", f"there is no object {key}")
         return replace(found, landed_at=""), self.mark(found)

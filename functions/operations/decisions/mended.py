@@ -69,7 +69,7 @@ def _mark(file: Path, mends: Mends) -> str:
 def _there(adapters: Adapters, rejected: Ingestion, mark: str) -> LandedObject | None:
     """Return the newest version of the key if it is the mended file, else None."""
     try:
-        landed, found = adapters.landing.brought(rejected.landed.key)
+        landed, found = adapters.landing.brought(rejected.landed.key, rejected.landed.bucket)
     except Missing:
         return None
     return landed if found == mark else None
@@ -111,7 +111,7 @@ def _begun(adapters: Adapters, landed: LandedObject, mends: Mends) -> Ingestion:
 
     Its event may have begun it. What has ended stays as it is.
     """
-    listed = adapters.landing.newest(landed.key).get(landed.key)
+    listed = adapters.landing.newest(landed.key, bucket=landed.bucket).get(landed.key)
     is_newest = listed is not None and listed.version == landed.version
     at = listed.landed_at if listed and is_newest else adapters.now()
     timed = replace(landed, landed_at=at)

@@ -71,9 +71,9 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
         raise Permanent("MANIFEST_GONE", message) from error
     listed = read_manifest(text, adapters.settings.limits)
     prefix = folder(manifest.key)
-    there = _files_in(adapters, prefix, at)
+    there = adapters.landing.newest(prefix, at, manifest.bucket)
     if ingestion.tries_from:  # a replay also takes files that were uploaded since
-        there = adapters.landing.newest(prefix) | there
+        there = adapters.landing.newest(prefix, bucket=manifest.bucket) | there
     found = [(each, there.get(prefix + each.key)) for each in listed]
     if missing := [each.key for each, landed in found if landed is None]:
         message = (
@@ -82,11 +82,6 @@ def _pinned(adapters: Adapters, ingestion: Ingestion) -> tuple[BatchFile, ...]:
         )
         raise Permanent("FILE_NOT_THERE", message)
     return tuple(_part(adapters, each, landed) for each, landed in found if landed)
-
-
-def _files_in(adapters: Adapters, prefix: str, at: str) -> dict[str, LandedObject]:
-    """Return the newest version of each key under a prefix at a time."""
-    return adapters.landing.newest(prefix, at)
 
 
 def _part(adapters: Adapters, listed: Listed, landed: LandedObject) -> BatchFile:

@@ -11,6 +11,7 @@ from lakegate.landing import LandedObject, object_version
 from lakegate.shared_run import Judged
 from lakegate.text import load_json
 
+_CREATED = "Object Created"  # EventBridge's detail type
 _MOST_RECORDS = 100  # S3 sends one a message
 # Bytes of a key (S3 user guide, "Creating object key names"); other texts are shorter.
 _LONGEST = 1024
@@ -20,13 +21,15 @@ _JOB_RUN_ID = re.compile(r"[0-9a-z]{1,64}")
 
 
 def landed_objects(body: str) -> list[LandedObject]:
-    """Return the landed objects that an S3 event notification names; none for S3's own test event.
+    """Return the landed objects that an event of S3's names; none for S3's own test event.
 
-    Keys arrive URL-encoded, with `+` for a space (S3 user guide, "Event message structure"). Raise
-    Permanent BAD_EVENT if the text is not such a notification.
+    It comes as a notification of S3's own, or through EventBridge; a bucket may send both. Raise
+    Permanent BAD_EVENT if the text is neither.
     """
     try:
         notification = load_json(body)
+        if notification.get("detail-type") == _CREATED:
+            return [_through_event_bridge(notification)]
         if notification.get("Event") == "s3:TestEvent":
             return []
         records = notification["Records"]
@@ -34,7 +37,7 @@ def landed_objects(body: str) -> list[LandedObject]:
             raise ValueError(f"{len(records):,} records")
         return [_landed(record) for record in records]
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise _bad("an S3 event notification", body, error) from error
+        raise _bad("an event of S3's about a new object", body, error) from error
 
 
 def ended_run(body: str) -> str:
@@ -63,6 +66,10 @@ def judged_files(body: str) -> Judged | None:
 
 
 def _landed(record: dict[str, Any]) -> LandedObject:
+    """Return the object of a notification of S3's own ("Event message structure").
+
+    Keys arrive URL-encoded, with `+` for a space.
+    """
     found = record["s3"]["object"]
     etag = _text(found["eTag"]).strip('"')
     return LandedObject(
@@ -73,6 +80,24 @@ def _landed(record: dict[str, Any]) -> LandedObject:
         size=_size(found["size"]),
         sequencer=_text(found.get("sequencer", "")),
         landed_at=times.text(datetime.fromisoformat(record["eventTime"])),
+    )
+
+
+def _through_event_bridge(event: dict[str, Any]) -> LandedObject:
+    """Return the object of an EventBridge event ("EventBridge event message structure").
+
+    Keys arrive as they are, and times in whole seconds.
+    """
+    found = event["detail"]["object"]
+    etag = _text(found["etag"]).strip('"')
+    return LandedObject(
+        bucket=_name(event["detail"]["bucket"]["name"]),
+        key=_name(found["key"]),
+        version=_name(object_version(found.get("version-id"), etag)),
+        etag=etag,
+        size=_size(found["size"]),
+        sequencer=_text(found.get("sequencer", "")),
+        landed_at=times.text(datetime.fromisoformat(event["time"])),
     )
 
 

@@ -16,17 +16,19 @@ import os
 import signal
 import time
 import zipfile
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
 from typing import IO, Any
 
 import ministack_iam
+import ministack_keys
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from ministack import app as ministack
 from ministack.core import lambda_runtime, persistence
-from ministack.services import dynamodb, lambda_svc, s3, sqs, sts
+from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sqs, sts
 
 _SECONDS_BETWEEN_SAVES = 2.0
 _SHARE_OF_TIME = 0.05  # the largest part of the time that saving may take
@@ -252,6 +254,26 @@ def _cut_versions() -> None:
     s3._get_object = get_range  # noqa: SLF001
 
 
+def _tell_versions() -> None:
+    """Let S3's events through EventBridge name the version, as AWS's do in a versioned bucket."""
+    fire, dispatch = s3._fire_s3_event, eventbridge._dispatch_event  # noqa: SLF001
+    told: ContextVar[str | None] = ContextVar("version", default=None)
+
+    def fire_with_version(*event: Any, **more: Any) -> None:
+        told.set(more.get("version_id"))
+        fire(*event, **more)
+
+    def dispatch_with_version(event: dict, *more: Any) -> Any:
+        if event.get("Source") == "aws.s3" and (version := told.get()):
+            detail = json.loads(event["Detail"])
+            detail["object"]["version-id"] = version
+            event = {**event, "Detail": json.dumps(detail)}
+        return dispatch(event, *more)
+
+    s3._fire_s3_event = fire_with_version  # noqa: SLF001
+    eventbridge._dispatch_event = dispatch_with_version  # noqa: SLF001
+
+
 def _keep_versions_on_disk() -> None:
     """Hold no object in memory: a version's bytes are in its file, and are read from there."""
     entry = s3._version_entry_from_record  # noqa: SLF001
@@ -286,8 +308,10 @@ async def _run() -> None:
     state = Path(os.environ["STATE_DIR"])
     ministack_iam.note_requests(state.with_name("asked.jsonl"))  # first: what IAM is asked at last
     ministack_iam.complete()
+    ministack_keys.enforce_keys()
     _take_numbers()
     _cut_versions()
+    _tell_versions()
     _keep_versions_on_disk()
     _share_code(state.with_name("code"))
     _remember_sessions(state.with_name("sessions.jsonl"))

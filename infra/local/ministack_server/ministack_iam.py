@@ -148,7 +148,8 @@ def note_requests(file: Path) -> None:
         session = sts._sessions.get(key)  # noqa: SLF001
         if session:
             request = {"who": session["Arn"], "action": action, "allowed": refusal is None}
-            keys = context["service_context"] if action == "iam:PassRole" else {}
+            conditional = action == "iam:PassRole" or action.startswith("kms:")
+            keys = context["service_context"] if conditional else {}
             line = json.dumps(
                 request | {"resource": context.get("resource_arn", "*"), "keys": keys}
             )

@@ -259,6 +259,27 @@ def test_no_other_run_writes_the_report_of_a_compaction(ingestion: str) -> None:
     assert len(longest) < len(ingestion)  # so no id of an ingestion is in it
 
 
+def test_runs_use_keys_only_where_a_stage_has_some() -> None:
+    """With keys a run's policy lets the role use those that the role names; else it has none."""
+    plain, keyed = SETTINGS_, replace(SETTINGS_, uses_keys="true")
+    runs = (run_policy(spec(), plain), shared_run_policy(SHARED, plain))
+    assert "kms:" not in str(runs)
+    for policy in (run_policy(spec("k" * 1024), keyed), shared_run_policy(SHARED, keyed)):
+        assert '"kms:Decrypt","kms:GenerateDataKey"' in policy
+        assert len(policy) <= MOST
+
+
+def test_shared_runs_read_every_landing_bucket() -> None:
+    """A shared run reads the buckets of others as well, five of the longest names included."""
+    names = [f"{number}{'b' * 62}" for number in range(5)]
+    arns = ",".join(f"arn:aws:s3:::{name}" for name in names)
+    settings = replace(SETTINGS_, landing_bucket_arns=arns, uses_keys="true")
+    policy = shared_run_policy(SHARED, settings)
+    assert len(policy) <= MOST
+    for name in (*names, LANDING):
+        assert f"arn:aws:s3:::{name}/*" in policy
+
+
 def test_a_change_reads_its_own_text() -> None:
     """A change's landed object is its text in the lake bucket."""
     text = LandedObject(LAKE, "changes/shop.orders/abc.json", "v", "e", 10)

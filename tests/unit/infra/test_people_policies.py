@@ -79,6 +79,70 @@ def test_a_reader_reads_tables_and_its_token() -> None:
         assert not reader.may("secretsmanager:GetSecretValue", token(role)), role
 
 
+KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/ours"
+
+
+def via(service: str) -> dict[str, str]:
+    return {"kms__ViaService": f"{service}.us-east-1.amazonaws.com"}
+
+
+def test_people_use_the_stages_key_for_what_they_do() -> None:
+    """An uploader encrypts, a reader only decrypts, a deployer lets DynamoDB use the key.
+
+    Without the parameter nobody has a right on any key.
+    """
+    uploader = person("uploader", LandingPrefix="shop/", KmsKeyArn=KEY)
+    reader, deployer = person("reader", KmsKeyArn=KEY), person("deployer", KmsKeyArn=KEY)
+    for who, service, may in (
+        (uploader, "s3", ("Decrypt", "GenerateDataKey")),
+        (reader, "s3", ("Decrypt",)),
+        (reader, "secretsmanager", ("Decrypt",)),
+        (deployer, "s3", ("Decrypt", "GenerateDataKey")),
+        (deployer, "dynamodb", ("Decrypt", "GenerateDataKey")),
+        (deployer, "sqs", ()),
+    ):
+        for action in ("Decrypt", "GenerateDataKey"):
+            assert who.may(f"kms:{action}", KEY, **via(service)) is (action in may)
+            assert not who.may(f"kms:{action}", KEY)
+    grant = {"kms__GrantIsForAWSResource": "true", **via("dynamodb")}
+    assert deployer.may("kms:CreateGrant", KEY, **grant)
+    assert not deployer.may("kms:CreateGrant", KEY, **via("dynamodb"))
+    for name in ("uploader", "reader", "deployer"):
+        assert "kms:" not in str(person(name, "App", "Uploader", "Reader").policies)
+
+
+def test_people_reach_an_existing_lake() -> None:
+    """With the lake's name a reader and a deployer reach that bucket, and no longer ours."""
+    reader, deployer = (
+        person(name, LakeBucketName="their-lake") for name in ("reader", "deployer")
+    )
+    theirs = "arn:aws:s3:::their-lake"
+    assert reader.may("s3:GetObject", f"{theirs}/warehouse/a")
+    assert deployer.may("s3:PutObject", f"{theirs}/contracts/a")
+    assert not reader.may("s3:GetObject", f"{LAKE}/warehouse/a")
+    for key in ("warehouse/a", "reports/a"):
+        assert not deployer.may("s3:PutObject", f"{theirs}/{key}")
+
+
+def test_a_key_lets_the_services_use_it_that_act_for_nobody() -> None:
+    """Logs, S3, EventBridge and CloudWatch use the key; EventBridge tells KMS no account."""
+    key = compiled("key")
+    policy = key.resolve(key.resources["Key"]["Properties"]["KeyPolicy"])
+    services: dict[str, Any] = {
+        principal: statement.get("Condition")
+        for statement in statements(policy)
+        for principal in listed(statement["Principal"].get("Service", []))
+    }
+    own = {"StringEquals": {"aws:SourceAccount": ACCOUNT}}
+    (groups,) = services.pop("logs.us-east-1.amazonaws.com")["ArnLike"].values()
+    assert all(each.startswith(f"arn:aws:logs:us-east-1:{ACCOUNT}:log-group:/") for each in groups)
+    assert services == {
+        "s3.amazonaws.com": own,
+        "events.amazonaws.com": None,
+        "cloudwatch.amazonaws.com": own,
+    }
+
+
 def _anywhere(action: str, service: str, kind: str) -> Callable[[str], tuple[str, str]]:
     return lambda name: (action, arn(service, f"{kind}/{name}-1a2b"))
 
@@ -242,7 +306,8 @@ def test_a_deployer_reaches_no_data_and_passes_roles_to_no_other_service() -> No
 @pytest.mark.parametrize("name", ["uploader", "reader", "deployer"])
 def test_a_policy_is_small_enough_and_changes_only_what_it_names(name: str) -> None:
     """IAM accepts each policy with the longest stage and region; wildcards are for reading only."""
-    found = compiled(name, Stage="a" * 20, PermissionsBoundary=BOUNDARY, LandingPrefix="shop/")
+    longest = {"Stage": "a" * 20, "PermissionsBoundary": BOUNDARY, "LakeBucketName": "l" * 63}
+    found = compiled(name, **longest, LandingPrefix="shop/", KmsKeyArn=KEY)
     for resource in found.resources.values():
         document = found.resolve(resource["Properties"]["PolicyDocument"])
         text = json.dumps(document, separators=(",", ":")).replace("us-east-1", "ap-southeast-1")

@@ -298,6 +298,140 @@ def test_queues_are_reached_by_tls_alone() -> None:
         assert not ADMIN.may("sqs:SendMessage", queue, *policies, aws__SecureTransport="false")
 
 
+def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
+    """With its name no bucket is made for the lake, and each role may do there what it did."""
+    theirs = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", LakeBucketName="lake-7")
+    for name in ("LakeBucket", "LakeBucketPolicy"):
+        assert theirs.resources[name]["Condition"] == "OwnLake"
+    assert not theirs.holds("OwnLake")
+    for name, role in theirs.roles().items():
+        for path in IN_LAKE:
+            for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject"):
+                may = role.may(action, f"arn:aws:s3:::lake-7/{path}")
+                assert may is ROLES[name].may(action, lake(path)), (name, action, path)
+                assert not role.may(action, lake(path))
+        assert role.may("s3:ListBucket", "arn:aws:s3:::lake-7") is ROLES[name].may(
+            "s3:ListBucket", LAKE
+        )
+
+
+THEIR_BUCKETS = ["arn:aws:s3:::their-files", "arn:aws:s3:::till-files"]
+MORE = Compiled.of(
+    ROOT / "template.yaml", EmrApplicationId="00app", LandingBucketArns=",".join(THEIR_BUCKETS)
+)
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_landing_buckets_of_others_are_read_as_the_stages_own(name: str) -> None:
+    """A role may do in them what it may do in the own one, and reaches no other."""
+    role = MORE.roles()[name]
+    for bucket in THEIR_BUCKETS:
+        for action in ("s3:GetObject", "s3:GetObjectVersion", "s3:PutObject", "s3:DeleteObject"):
+            for path in ("/a.csv", "/batches/monday/_manifest.json"):
+                assert role.may(action, bucket + path) is role.may(action, LANDING + path)
+        for action in ("s3:ListBucketVersions", "s3:GetBucketNotification"):
+            assert role.may(action, bucket) is role.may(action, LANDING), action
+        assert not role.may("s3:PutBucketNotification", bucket)
+        assert not role.may("s3:GetObject", f"{bucket}-of-another/a.csv")
+        assert not ROLES[name].may("s3:GetObject", f"{bucket}/a.csv")
+
+
+def test_events_of_named_buckets_reach_the_queue_alone() -> None:
+    """EventBridge's rule matches new objects of the named buckets, and its queue takes no other."""
+    rule = MORE.resolve(MORE.resources["UploadRule"]["Properties"])
+    assert rule["EventPattern"]["resources"] == THEIR_BUCKETS
+    allowed = [s for s in statements(*MORE.queue_policies()) if s["Effect"] == "Allow"]
+    from_events = [s for s in allowed if s["Principal"] == {"Service": "events.amazonaws.com"}]
+    to_uploads = [s for s in from_events if s["Resource"] == MORE.arn("UploadQueue")]
+    assert [s["Condition"] for s in to_uploads] == [
+        {"ArnEquals": {"aws:SourceArn": MORE.arn("UploadRule")}}
+    ]
+    assert "UploadRule" not in str(APP.queue_policies())
+
+
+KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/ours"
+THEIRS = [f"arn:aws:kms:us-east-1:{ACCOUNT}:key/{name}" for name in ("shop", "till")]
+EVERYTHING = {
+    "EmrApplicationId": "00app",
+    "SlackTokenSecret": "lakegate/slack",
+    "AlertTopicArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:people",
+    "GlueDatabasePrefix": "lake_",
+    "SnowflakeSecret": "snowflake",
+    "LineageUrl": "https://lineage",
+    "LineageSecret": "lineage",
+}
+KEYED = Compiled.of(
+    ROOT / "template.yaml", KmsKeyArn=KEY, ProducerKeyArns=",".join(THEIRS), **EVERYTHING
+)
+# The actions of a service that take a data key, and those that take only its decryption. Sending a
+# message proves the data key by decrypting it.
+TAKING_KEYS = {
+    "s3": (("s3:PutObject",), ("s3:GetObject", "s3:GetObjectVersion")),
+    "sqs": (("sqs:SendMessage",), ("sqs:SendMessage", "sqs:ReceiveMessage")),
+    "dynamodb": (
+        (),
+        tuple(f"dynamodb:{n}" for n in ("BatchGetItem", "GetItem", "PutItem", "Query", "Scan")),
+    ),
+    "secretsmanager": (("secretsmanager:PutSecretValue",), ("secretsmanager:GetSecretValue",)),
+    "sns": (("sns:Publish",), ("sns:Publish",)),
+}
+
+
+PLATFORM = Compiled.of(ROOT / "infra/platform.yml", KmsKeyArn=KEY)
+KEYED_ROLES = PLATFORM.roles() | KEYED.roles()
+
+
+@pytest.mark.parametrize("service", TAKING_KEYS)
+@pytest.mark.parametrize("name", sorted(KEYED_ROLES))
+def test_a_role_uses_the_key_for_what_it_does(name: str, service: str) -> None:
+    """A role may use the key through a service exactly as what it may do there takes it."""
+    role, via = KEYED_ROLES[name], {"kms__ViaService": f"{service}.us-east-1.amazonaws.com"}
+    granted = [s for s in statements(*role.policies) if s["Effect"] == "Allow"]
+    actions = {action for statement in granted for action in listed(statement["Action"])}
+    for action, takers in zip(
+        ("kms:GenerateDataKey", "kms:Decrypt"), TAKING_KEYS[service], strict=True
+    ):
+        assert role.may(action, KEY, **via) is bool(actions & set(takers)), action
+        assert not role.may(action, f"{KEY}-of-another", **via)
+        assert not role.may(action, KEY), "only through a service"
+
+
+@pytest.mark.parametrize("name", sorted(ROLES))
+def test_only_who_reads_landed_bytes_uses_the_producers_keys(name: str) -> None:
+    """The job and the readers of manifests decrypt by the named keys, through S3 alone."""
+    role, via = KEYED.roles()[name], {"kms__ViaService": "s3.us-east-1.amazonaws.com"}
+    reads = role.may("s3:GetObject", f"{LANDING}/batches/monday/_manifest.json")
+    for key in THEIRS:
+        assert role.may("kms:Decrypt", key, **via) is reads
+        assert not role.may("kms:GenerateDataKey", key, **via)
+        assert not role.may("kms:Decrypt", key, kms__ViaService="sqs.us-east-1.amazonaws.com")
+
+
+def test_without_a_key_no_role_has_a_right_on_any() -> None:
+    """With the parameters empty no policy names an action of KMS."""
+    found = [file for file in FILES if "kms:" in str(Compiled.of(file, **EVERYTHING).roles())]
+    assert found == []
+
+
+def test_everything_that_stores_is_encrypted_by_the_key() -> None:
+    """Each bucket, table, queue, log group and topic names the key; without one none does."""
+    named = {
+        "AWS::S3::Bucket": "BucketEncryption",
+        "AWS::DynamoDB::Table": "SSESpecification",
+        "AWS::SQS::Queue": "KmsMasterKeyId",
+        "AWS::Logs::LogGroup": "KmsKeyId",
+        "AWS::SNS::Topic": "KmsMasterKeyId",
+        "AWS::SecretsManager::Secret": "KmsKeyId",
+    }
+    for file in FILES:
+        for given in (KEY, ""):
+            read = Compiled.of(file, **EVERYTHING, KmsKeyArn=given)
+            for name, resource in read.resources.items():
+                if by := named.get(resource["Type"]):
+                    encrypted = read.resolve(resource["Properties"]).get(by, "")
+                    assert (KEY in str(encrypted)) is bool(given), name
+
+
 def test_only_alerts_read_where_they_were_posted() -> None:
     """Only the alert function reads and writes the table of threads."""
     for name, role in ROLES.items():

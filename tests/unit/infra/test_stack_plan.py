@@ -8,7 +8,12 @@ import pytest
 from moto import mock_aws
 
 from infra.aws.site import choices, connect
-from infra.aws.stack_plan import is_production, parameters, refuse_unknown
+from infra.aws.stack_plan import (
+    is_production,
+    parameters,
+    refuse_another_key,
+    refuse_unknown,
+)
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError
 
@@ -40,6 +45,23 @@ def test_stacks_have_the_tags_of_their_stage(monkeypatch: pytest.MonkeyPatch) ->
         (stack,) = boto3.client("cloudformation").describe_stacks()["Stacks"]
         assert {tag["Key"]: tag["Value"] for tag in stack["Tags"]} == _STAGE.tags
     assert _STAGE.tags == {"project": "lakegate", "stage": "shop"}
+
+
+def test_a_stage_keeps_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another key, or none, is refused once a stage has one: what it encrypted would be lost."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        site = connect(_STAGE, boto3.client, lambda _: None)
+        refuse_another_key(site, {})
+        kept = {"Type": "String", "Default": "old"}
+        body = {"Parameters": {"KmsKeyArn": kept}, "Resources": {"One": _ONE}}
+        planned = site.stacks.plan(_STAGE.stack, {"TemplateBody": json.dumps(body)}, {})
+        assert planned
+        site.stacks.carry_out(planned)
+        refuse_another_key(site, {"KmsKeyArn": "old"})
+        for other in ({}, {"KmsKeyArn": "new"}):
+            with pytest.raises(LakegateError, match=r"KEY_IN_USE: .* encrypted by old"):
+                refuse_another_key(site, other)
 
 
 def test_facts_are_looked_up_under_the_stage() -> None:

@@ -181,6 +181,21 @@ def test_a_secret_that_is_being_deleted_is_restored() -> None:
         assert_whole(after)
 
 
+def test_secrets_come_under_the_stages_key() -> None:
+    """A stage that gets a key has its old secrets and the new ones encrypted by it."""
+    with mock_aws():
+        client = boto3.client("secretsmanager", region_name="us-east-1")
+        SecretKeyring(client, "test").write("job", "old")
+        key = boto3.client("kms", region_name="us-east-1").create_key()["KeyMetadata"]["Arn"]
+        keyring = SecretKeyring(client, "test", key)
+        keyring.write("reader", "new")
+        keyring.encrypt_by_its_key()
+        for name in ("job", "reader"):
+            found = client.describe_secret(SecretId=f"lakegate/test/nessie/{name}")
+            assert found["KmsKeyId"] == key
+        assert keyring.read() == {"job": "old", "reader": "new"}
+
+
 def test_a_keyring_that_keeps_changing_is_an_error() -> None:
     """A keyring that changes at every read ends the command with an error."""
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lakegate.errors import Transient
-from lakegate.refusals import RightMissing, unavailable
+from lakegate.refusals import RightMissing, key_refused, unavailable
 
 BEGIN = "User: arn:aws:sts::1:assumed-role/loader/i-1 is not authorized to perform: s3:GetObject"
 
@@ -49,3 +49,48 @@ def test_other_failures_are_no_missing_right(error: Exception) -> None:
     """What IAM did not refuse keeps its own code."""
     found = unavailable(error, "CODE", "message")
     assert (type(found), found.code, found.message) == (Transient, "CODE", "message")
+
+
+KMS = "User: arn:aws:sts::1:assumed-role/job/i-1 is not authorized to perform: kms:Decrypt"
+
+
+@pytest.mark.parametrize(
+    "because",
+    [
+        "because no identity-based policy allows the kms:Decrypt action",
+        "because no resource-based policy allows the kms:Decrypt action",
+        "because no session policy allows the kms:Decrypt action",
+    ],
+)
+def test_a_refused_key_is_told_with_role_and_key(because: str) -> None:
+    """The reason names file, role, key and setting, whichever policy refuses."""
+    said = f"{KMS} on resource: arn:aws:kms:us-east-1:2:key/k {because}"
+    found = key_refused(Refused("AccessDenied", said), "s3://a/b")
+    assert found
+    assert found.code == "KEY_REFUSED"
+    assert found.message.split("\n") == [
+        (
+            "s3://a/b cannot be decrypted: the role job lacks the right kms:Decrypt on its key "
+            "arn:aws:kms:us-east-1:2:key/k"
+        ),
+        (
+            "name the key in ProducerKeyArns, deploy, let the key's own policy allow the role as"
+            " well, and replay the file"
+        ),
+    ]
+
+
+def test_a_disabled_key_is_told_in_s3s_words() -> None:
+    """S3's own codes for keys that nobody can use end the file as well."""
+    error = Refused("KMS.DisabledException", "arn:aws:kms:us-east-1:2:key/k is disabled.")
+    found = key_refused(error, "s3://a/b")
+    assert found
+    assert "arn:aws:kms:us-east-1:2:key/k is disabled." in found.message
+
+
+@pytest.mark.parametrize(
+    "error", [Refused("AccessDenied", BEGIN), Refused("AccessDenied", "Access Denied"), Odd()]
+)
+def test_other_refusals_are_no_refused_key(error: Exception) -> None:
+    """A missing right of S3, or one told in other words, is not taken for a key's."""
+    assert key_refused(error, "s3://a/b") is None

@@ -135,6 +135,17 @@ def test_a_fault_hides_no_other(
     assert faults(with_(probes, **others), expected).keys() == checks
 
 
+def test_a_bucket_of_others_must_tell_event_bridge(probes: Probes) -> None:
+    """A named landing bucket whose events do not come is a fault, which names the remedy."""
+    named = replace(probes.settings, landing_bucket_arns="arn:aws:s3:::shop,arn:aws:s3:::till")
+    aws = replace(deployed(), told={"shop"})
+    aws.notified |= {"shop": [], "till": []}
+    found = examine(with_(probes, settings=named, aws=aws), Expected())
+    (wrong,) = (each for each in found if each.status is Status.FAIL)
+    assert (wrong.check, "EventBridge" in wrong.fix) == ("events of till", True)
+    assert "events of shop" in [each.check for each in found]
+
+
 def test_access_alone_is_examined(probes: Probes) -> None:
     """Whom Nessie lets in, and who may write to main, is examined without anything else."""
     found = examine_access(with_(probes, aws=NO_AWS))

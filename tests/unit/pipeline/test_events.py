@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from functions.pipeline.start.events import ended_run, landed_objects
 from lakegate.errors import Permanent
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, ingestion_id
 from tests.fakes.messages import upload
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -159,3 +160,65 @@ def test_an_invalid_time_is_refused(time: object) -> None:
     notification["Records"][0]["eventTime"] = time
     with pytest.raises(Permanent, match="BAD_EVENT"):
         landed_objects(json.dumps(notification))
+
+
+def through_event_bridge(landed: LandedObject, **changes: object) -> str:
+    """Return EventBridge's event of an object, as the S3 user guide shows it."""
+    found = {
+        "key": landed.key,
+        "size": landed.size,
+        "etag": landed.etag,
+        "version-id": landed.version,
+        "sequencer": landed.sequencer,
+    }
+    found |= {name.replace("_", "-"): value for name, value in changes.items()}
+    event = {
+        "version": "0",
+        "id": "17793124-05d4-b198-2fde-7ededc63b103",
+        "detail-type": "Object Created",
+        "source": "aws.s3",
+        "account": "123456789012",
+        "time": "2026-03-01T12:34:56Z",
+        "region": "ca-central-1",
+        "resources": [f"arn:aws:s3:::{landed.bucket}"],
+        "detail": {
+            "version": "0",
+            "bucket": {"name": landed.bucket},
+            "object": {name: value for name, value in found.items() if value is not None},
+            "request-id": "N4N7GDK58NMKJ12R",
+            "requester": "123456789012",
+            "source-ip-address": "1.2.3.4",
+            "reason": "PutObject",
+        },
+    }
+    return json.dumps(event)
+
+
+def test_both_ways_name_one_landed_object() -> None:
+    """EventBridge's event gives the same object, so that both begin one ingestion."""
+    (landed,) = landed_objects(through_event_bridge(PUT))
+    assert landed == replace(PUT, landed_at="2026-03-01T12:34:56.000+00:00")
+    assert ingestion_id(landed) == ingestion_id(PUT)
+
+
+@pytest.mark.parametrize("key", ["a+b.csv", "a%20b.csv", "Flüge (100%).csv", "a b.csv"])
+def test_a_key_of_event_bridges_is_not_decoded(key: str) -> None:
+    """EventBridge sends keys as they are: `+` and `%20` are characters of the name."""
+    (landed,) = landed_objects(through_event_bridge(replace(PUT, key=key)))
+    assert landed.key == key
+
+
+@pytest.mark.parametrize("version", [None, "null"])
+def test_without_versions_event_bridges_etag_is_the_version(version: str | None) -> None:
+    """A bucket without versions gives the etag by this way as well."""
+    (landed,) = landed_objects(through_event_bridge(PUT, version_id=version))
+    assert landed.version == PUT.etag
+
+
+@pytest.mark.parametrize(
+    "changes", [{"size": None}, {"size": "5"}, {"etag": None}, {"key": ""}, {"key": 5}]
+)
+def test_an_event_without_what_the_gate_relies_on_is_refused(changes: dict[str, object]) -> None:
+    """What lacks size, etag or key is no event of S3's about a new object."""
+    with pytest.raises(Permanent, match="BAD_EVENT"):
+        landed_objects(through_event_bridge(PUT, **changes))

@@ -204,7 +204,7 @@ def test_only_the_landing_bucket_is_taken_in() -> None:
     assert list(deployment.ledger.all()) == []
     deployment.sweep()
     assert len(deployment.alerts.posted) == 3
-    assert "it is not in the landing bucket" in str(deployment.alerts.posted)
+    assert "it is in none of the landing buckets landing" in str(deployment.alerts.posted)
     assert [each.landed.key for each in deployment.ledger.all()] == [own.key]
 
 

@@ -319,11 +319,11 @@ def test_failures_are_told(deployment: Deployment) -> None:
 )
 def test_a_source_is_a_prefix_in_s3(address: str, found: tuple[str, str]) -> None:
     """A source is a bucket and a prefix, which may have any characters."""
-    assert source_of(address, "landing") == found
+    assert source_of(address, ["landing"]) == found
 
 
 @pytest.mark.parametrize("address", ["/data/orders", "orders/", "s3:///orders", "s3://landing/a/"])
 def test_other_places_are_refused(address: str) -> None:
     """A place outside S3 is refused, as is the landing bucket, whose files come in anyway."""
     with pytest.raises(LakegateError, match="BAD_SOURCE"):
-        source_of(address, "landing")
+        source_of(address, ["landing"])
