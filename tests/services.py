@@ -19,7 +19,7 @@ from functions.adapters.iceberg.file_io import CLIENT
 from functions.adapters.nessie import Catalog
 from infra.local import processes
 from infra.local.jars import spark_jars
-from infra.local.java import java_home
+from infra.local.java import SPARK, java_home
 from infra.local.ministack import KeyFiles
 from infra.local.parts import aws_environment, choose_ports, parts
 from infra.local.settings import LAKE_BUCKET
@@ -116,6 +116,7 @@ def warm_spark(services: Services) -> SparkSession:
     for name, value in {
         "spark.jars": spark_jars(),
         "spark.driver.memory": "4g",
+        "spark.driver.extraJavaOptions": " ".join(SPARK),
         "spark.executor.killOnFatalError.depth": "0",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
