@@ -17,7 +17,7 @@ from dashboard.actions_plan import (
 )
 from dashboard.formatting import code
 from dashboard.serve import session
-from dashboard.serve.session import Opened, show_error
+from dashboard.serve.session import Opened, person, show_error
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError, Transient
@@ -105,11 +105,19 @@ def confirmed(key: str, request: ActionRequest) -> ActionRequest | None:
     verb = request.verb
     with st.form(f"confirm {key}", border=False):
         reason = ""
-        by = st.text_input("Your name", value=getpass.getuser(), max_chars=200)
+        by = _who()
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
         yes = st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=ICONS[verb])
     return replace(request, by=by, reason=reason) if yes else None
+
+
+def _who() -> str:
+    """Return the name of who decides: on a team's page the one who is logged in, and no other."""
+    if by := person():
+        st.text(visible(f"The ledger keeps your name: {by}"))
+        return by
+    return st.text_input("Your name", value=getpass.getuser(), max_chars=200)
 
 
 def _which_contract(ingestion: Ingestion) -> bool:
