@@ -29,6 +29,7 @@ ICONS = {
     Verb.PUBLISH: ":material/publish:",
     Verb.DISCARD: ":material/delete:",
 }
+_DESTROYS = (Verb.DISCARD,)
 _WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
 _NOT_NEWEST = (
     "A newer version of it is published: with both on main, rows may be there twice. "
@@ -63,7 +64,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
         for verb in Verb:
             why_not = None if verb in may else _why_not(verb, ingestion)
             asked = st.button(
-                f"{verb} …",
+                label(verb, f"{verb} …"),
                 key=f"{verb.name} {ingestion.id}",  # a press is for what was shown
                 icon=ICONS[verb],
                 disabled=verb not in may,
@@ -72,6 +73,11 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
             if asked:
                 # The dialog keeps the ingestion as the page shows it.
                 st.dialog(str(verb), width="medium")(ask)(verb, opened, ingestion)
+
+
+def label(verb: Verb, words: str) -> str:
+    """Return the label of a verb's button; what destroys is red."""
+    return f":red[{words}]" if verb in _DESTROYS else words
 
 
 def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
@@ -108,7 +114,11 @@ def confirmed(key: str, request: ActionRequest) -> ActionRequest | None:
         by = _who()
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
-        yes = st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=ICONS[verb])
+        yes = st.form_submit_button(
+            label(verb, f"Yes, {verb.lower()}"),
+            type="secondary" if verb in _DESTROYS else "primary",
+            icon=ICONS[verb],
+        )
     return replace(request, by=by, reason=reason) if yes else None
 
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 import streamlit as st
 
-from dashboard import formatting, listing
+from dashboard import formatting, group_actions, listing
 from dashboard.formatting import code
 from dashboard.overview import Window, bounds
 from dashboard.pages.inbox import EVERY_TABLE
@@ -46,7 +46,11 @@ def show(opened: Opened) -> None:
     _number(found, window)
     _by_id(text.strip())
     _keep_up(adapters.ledger, found)
-    listing.show_summaries(found, now, "ingestions")
+    group_actions.tell_last()
+    above = st.container()
+    selected = listing.show_summaries(found, "ingestions")
+    with above:
+        group_actions.show_selected(opened, [each.id for each in selected if each.is_open])
 
 
 def _number(found: list[IngestionSummary], window: Window) -> None:
@@ -66,11 +70,12 @@ def _by_id(text: str) -> None:
 
 def _keep_up(ledger: Ledger, found: list[IngestionSummary]) -> None:
     """Keep the list up to date while one of it is in flight."""
-    in_flight = {each.id: each.state for each in found[: listing.AT_ONCE] if not each.ended}
+    in_flight = {each.id: each.state for each in found[: listing.SCREEN] if not each.ended}
 
     def look() -> dict[str, State]:
         return {each.id: each.state for each in ledger.together(list(in_flight))}
 
     if in_flight:
-        st.caption(":material/sync: Files are in flight: this list keeps itself up to date.")
+        words = listing.burst(found) or "Files are in flight"
+        st.caption(f":material/sync: {words}: this list keeps itself up to date.")
         watch(in_flight, look)
