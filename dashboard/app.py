@@ -11,11 +11,11 @@ from access.deployment.choice import Choice
 from dashboard import formatting
 from dashboard.charts import BLUE
 from dashboard.compare import comparison_page
-from dashboard.pages import inbox as inbox_page
-from dashboard.pages import ingestion as ingestion_page
-from dashboard.pages import overview as overview_page
-from dashboard.pages import table as table_page
 from dashboard.serve.session import Opened, errors_shown, opened, person
+from dashboard.views import inbox as inbox_page
+from dashboard.views import ingestion as ingestion_page
+from dashboard.views import overview as overview_page
+from dashboard.views import table as table_page
 from lakegate.errors import LakegateError
 from lakegate.text import visible
 

@@ -1,6 +1,7 @@
 """Grids of ingestions: a row each, sorted by the reader, opened by a button, some selected."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
@@ -34,6 +35,12 @@ _Listed = TypeVar("_Listed", Ingestion, IngestionSummary)
 def search(label: str) -> str:
     """Show a field to search in, and return its text; it is looked for while one types."""
     return str(st.text_input(label, type="search", live=True, width=340))
+
+
+def filters() -> AbstractContextManager[Any]:
+    """Return where to put the filters, which are folded: a phone has little room."""
+    folded: AbstractContextManager[Any] = st.popover("Filters", icon=":material/filter_list:")
+    return folded
 
 
 def matches(text: str, *fields: str) -> bool:

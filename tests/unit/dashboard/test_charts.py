@@ -8,8 +8,8 @@ import pytest
 from dashboard import charts, table
 from dashboard.charts import Span
 from dashboard.overview import Window, overview
-from dashboard.pages import overview as overview_page
 from dashboard.table import Entry, Ran
+from dashboard.views import overview as overview_page
 from functions.model.ingestion import State
 from lakegate import times
 from tests.unit.dashboard.test_page_overview import brief

@@ -6,9 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.actions_plan import Verb
-from dashboard.pages import inbox as inbox_page
-from dashboard.pages import ingestion as ingestion_page
 from dashboard.serve.session import Opened
+from dashboard.views import inbox as inbox_page
+from dashboard.views import ingestion as ingestion_page
 from functions.model.ingestion import State
 from functions.operations.decisions.failed import discard, replay
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from access.tables.reader import Column, TableState
-from dashboard.pages import table as table_page
+from dashboard.views import table as table_page
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import discard
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment

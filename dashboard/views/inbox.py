@@ -25,11 +25,12 @@ def show(opened: Opened) -> None:
         text = listing.search("Search file, table, cause or owner")
         failures = list(ledger.open_failures())
         tables = sorted({table for each in failures for table in each.tables})
-        table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
-        wanted = Wanted("" if table == EVERY_TABLE else table, limit=_MOST)
-        found = still_waiting(ledger, failures, wanted)
-        owners = sorted({listing.owner(each) for each in found.ingestions})
-        who = st.selectbox("Owner", [_EVERYBODY, *owners], width=220)
+        with listing.filters():
+            table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
+            wanted = Wanted("" if table == EVERY_TABLE else table, limit=_MOST)
+            found = still_waiting(ledger, failures, wanted)
+            owners = sorted({listing.owner(each) for each in found.ingestions})
+            who = st.selectbox("Owner", [_EVERYBODY, *owners], width=220)
     meant = [
         each
         for each in found.ingestions

@@ -21,9 +21,9 @@ from dashboard.ingestion import (
     total,
     wrong_columns,
 )
-from dashboard.pages import ingestions as ingestions_page
 from dashboard.serve.session import Opened, named, watch
 from dashboard.verdict import overruled, verdict
+from dashboard.views import ingestions as ingestions_page
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
 from functions.model.shown_state import ShownState

@@ -8,8 +8,8 @@ import streamlit as st
 from dashboard import formatting, group_actions, listing
 from dashboard.formatting import code
 from dashboard.overview import Window, bounds
-from dashboard.pages.inbox import EVERY_TABLE
 from dashboard.serve.session import Opened, watch
+from dashboard.views.inbox import EVERY_TABLE
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
@@ -30,9 +30,10 @@ def show(opened: Opened) -> None:
         window = st.segmented_control(
             "Landed in the last", list(Window), default=Window.WEEK, required=True
         )
-        state = st.selectbox("State", [_ANY_STATE, *ShownState], width=160)
         tables = sorted(stored.contract.table for stored in adapters.lake.contracts(None))
-        table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
+        with listing.filters():
+            state = st.selectbox("State", [_ANY_STATE, *ShownState], width=220)
+            table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
     landed = adapters.ledger.landed(*bounds(window, now))
     meant = (
         each
