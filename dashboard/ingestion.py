@@ -201,7 +201,8 @@ def head(told: Account) -> Iterator[str]:
     if told.report and not told.report.parts:
         yield f"contract {told.report.contract_id} {told.report.contract_version}"
     if one.mends:
-        yield f"mended with {one.mends.file} by {one.mends.by}"
+        by = f" by {one.mends.by}" if one.mends.by else ""
+        yield f"mended with {one.mends.file}{by}"
 
 
 def wrong_columns(wrong: WrongColumns) -> list[dict[str, str]]:

@@ -145,7 +145,9 @@ def pick(
     A key belongs to these very rows, so that no selection passes to others.
     """
     pressed = f"open {key}"
-    button = st.column_config.ButtonColumn("", width=70, type="tertiary", key=pressed, pinned=True)
+    button = st.column_config.ButtonColumn(
+        "open", width=70, type="tertiary", key=pressed, pinned=True
+    )
     grid = st.dataframe(
         pd.DataFrame([{"open": "Open", **row} for row in rows]),
         hide_index=True,

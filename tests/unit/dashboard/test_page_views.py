@@ -12,6 +12,7 @@ from dashboard.serve.session import Opened
 from dashboard.views import inbox as inbox_page
 from dashboard.views import ingestion as ingestion_page
 from dashboard.views import overview as overview_page
+from functions.model.decisions import Mends
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
@@ -125,6 +126,16 @@ def test_the_top_of_an_ingestion_tells_where_it_is_from(deployment: Deployment) 
     landed = moment(failed.landed.landed_at)
     assert f"landed {landed} · {failed.landed.size} bytes · owner #orders · contract " in shown
     assert "shop-orders 1.0.0" in shown
+
+
+def test_a_mended_file_leads_to_what_it_mends(deployment: Deployment) -> None:
+    """Its top has the corrected rows' file and who gave them, and a link to the rejected one."""
+    rejected, other = (deployment.ledger.get(b.id) for b in deployment.ledger.open_failures())
+    deployment.ledger.save(replace(other, mends=Mends(rejected.id, "broken.csv", "Ann")))
+    app = seen(ingestion_page.show, deployment, id=other.id)
+    assert "mended with broken.csv by Ann" in everything(app)
+    labels = [link.proto.label for link in app.get("page_link")]
+    assert f"It mends the rejected ingestion `{rejected.id[:12]}`" in labels
 
 
 def test_a_file_published_anyway_says_who_overruled_the_audit(deployment: Deployment) -> None:
