@@ -1,12 +1,16 @@
 """The lists of the page: what needs a decision, and all ingestions."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
 from dashboard.actions_plan import Verb
+from dashboard.serve.serving import team_options
 from dashboard.serve.session import Opened
+from dashboard.serve.team_door import PERSON
 from dashboard.views import inbox as inbox_page
 from dashboard.views import ingestion as ingestion_page
 from functions.model.ingestion import State
@@ -150,8 +154,11 @@ def test_files_with_one_cause_have_buttons_for_all(deployment: Deployment) -> No
     assert [plain(each.label) for each in app.button] == labels
 
 
-def asked(deployment: Deployment, verb: Verb) -> AppTest:
-    """Return the dialog of a pressed button of the group, which AppTest does not support."""
+def asked(deployment: Deployment, verb: Verb, **user: str) -> AppTest:
+    """Return the dialog of a pressed button of the group, which AppTest does not support.
+
+    `user` is who is logged in.
+    """
 
     def script(opened: "Any", verb: "Any", one: "Any") -> None:
         from dashboard import group_actions
@@ -164,7 +171,36 @@ def asked(deployment: Deployment, verb: Verb) -> AppTest:
     opened = Opened(None, deployment.adapters, "the stage")  # type: ignore[arg-type]
     one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
     kwargs = {"opened": opened, "verb": verb, "one": one}
-    return AppTest.from_function(script, kwargs=kwargs, default_timeout=600).run()
+    app = AppTest.from_function(script, kwargs=kwargs, default_timeout=600)
+    app.user = dict(user)
+    return app.run()
+
+
+@pytest.fixture
+def of_a_team() -> Iterator[None]:
+    """Give the page the options of a team's page."""
+    name = "server.trustedUserHeaders"
+    before = config.get_option(name)
+    config.set_option(name, team_options("127.0.0.1", 1)[name])
+    yield
+    config.set_option(name, before)
+
+
+@pytest.mark.usefixtures("of_a_team")
+def test_on_a_teams_page_decides_who_is_logged_in() -> None:
+    """The dialog asks for no name; without a person whom the proxy named there is no button."""
+    made = Deployment()
+    landed = [made.land(f"shop/orders/{n}.csv", script=rejected) for n in range(2)]
+    made.settle()
+    for nobody in ({}, {PERSON: ""}, {"email": "eve@example.org"}):
+        app = asked(made, Verb.DISCARD, **nobody)
+        assert "NOT_NAMED" in str(app.exception[0].value)
+        assert not app.button
+    app = asked(made, Verb.DISCARD, **{PERSON: "J%C3%B6rg%40example.org"})
+    assert not app.text_input
+    yes(app)
+    by = [act.by for each in landed for act in made.ingestion(each).decisions.actions]
+    assert by == ["Jörg@example.org"] * 2
 
 
 def yes(app: AppTest) -> AppTest:
