@@ -92,12 +92,13 @@ def show_waiting(found: Sequence[Ingestion], key: str) -> list[Ingestion]:
     causes = [one_line(each.reason.message) if each.reason else "" for each in found]
     briefs = map(IngestionSummary.of, found)
     rows = [_row(b, c, owner(e)) for b, c, e in zip(briefs, causes, found, strict=True)]
-    return _grid(found, rows, key)
+    return _grid(found, rows, key, "Files that need a decision")
 
 
 def show_summaries(found: Sequence[IngestionSummary], key: str) -> list[IngestionSummary]:
     """Show ingestions of any state, in this order; return the selected ones."""
-    return _grid(found, [_row(each, _reason(each), each.channel) for each in found], key)
+    rows = [_row(each, _reason(each), each.channel) for each in found]
+    return _grid(found, rows, key, "Files that landed")
 
 
 def _reason(each: IngestionSummary) -> str:
@@ -116,13 +117,15 @@ def _row(each: IngestionSummary, cause: str, owner: str) -> dict[str, Any]:
     }
 
 
-def _grid(found: Sequence[_Listed], rows: Sequence[Mapping[str, Any]], key: str) -> list[_Listed]:
+def _grid(
+    found: Sequence[_Listed], rows: Sequence[Mapping[str, Any]], key: str, what: str
+) -> list[_Listed]:
     """Show rows as a grid, and open the one whose button was pressed."""
     if not found:
         return []
     shown = [{**row, "state": [row["state"]]} for row in harmless(rows)]
     above = st.container()
-    pressed, chosen = pick(shown, f"{key} {version(found)}", _COLUMNS, "multi-row", "Files")
+    pressed, chosen = pick(shown, f"{key} {version(found)}", _COLUMNS, "multi-row", what)
     if pressed is not None:
         query = {"id": found[pressed].id}
         st.switch_page(formatting.page(formatting.INGESTION), query_params=query)
