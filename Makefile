@@ -145,6 +145,7 @@ lock: setup ## Compile the requirements files again (UPGRADE=1: to the newest ve
 	@$(LOCK) 3.13 --group functions -c requirements/dev.txt -o requirements.txt
 	@$(LOCK) 3.11 --group job -c requirements/dev.txt -o requirements/job.txt
 	@$(LOCK) 3.11 --group build -c requirements/dev.txt -o requirements/build.txt
+	@$(LOCK) 3.11 pyproject.toml --extra page -c requirements/dev.txt -o requirements/page.txt
 	@$(LOCK) 3.11 --group bench -c requirements/dev.txt -o requirements/bench.txt
 	@$(LOCK) 3.11 pyproject.toml --extra airflow --extra dagster --group integrations \
 		-o requirements/integrations.txt

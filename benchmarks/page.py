@@ -36,7 +36,7 @@ _AIM = 2.0  # seconds
 _PICTURE: ViewportSize = {"width": 1200, "height": 900}
 _COLOURS = 128
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
-_SHOWN = dict.fromkeys(("inbox", "ingestions"), "a[href^='ingestion?id=']")
+_SHOWN = dict.fromkeys(("inbox", "ingestions"), "[data-testid=stDataFrame] canvas")
 
 
 def main() -> None:

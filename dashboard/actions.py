@@ -17,7 +17,7 @@ from dashboard.actions_plan import (
 )
 from dashboard.formatting import code
 from dashboard.serve import session
-from dashboard.serve.session import Opened, show_error
+from dashboard.serve.session import Opened, person, show_error
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError, Transient
@@ -29,6 +29,7 @@ ICONS = {
     Verb.PUBLISH: ":material/publish:",
     Verb.DISCARD: ":material/delete:",
 }
+_DESTROYS = (Verb.DISCARD,)
 _WHY_NOT = "Nothing of it can be published: it was discarded, or no row was written and judged."
 _NOT_NEWEST = (
     "A newer version of it is published: with both on main, rows may be there twice. "
@@ -63,7 +64,7 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
         for verb in Verb:
             why_not = None if verb in may else _why_not(verb, ingestion)
             asked = st.button(
-                f"{verb} …",
+                label(verb, f"{verb} …"),
                 key=f"{verb.name} {ingestion.id}",  # a press is for what was shown
                 icon=ICONS[verb],
                 disabled=verb not in may,
@@ -72,6 +73,11 @@ def show(opened: Opened, ingestion: Ingestion) -> None:
             if asked:
                 # The dialog keeps the ingestion as the page shows it.
                 st.dialog(str(verb), width="medium")(ask)(verb, opened, ingestion)
+
+
+def label(verb: Verb, words: str) -> str:
+    """Return the label of a verb's button; what destroys is red."""
+    return f":red[{words}]" if verb in _DESTROYS else words
 
 
 def _why_not(verb: Verb, ingestion: Ingestion) -> str | None:
@@ -105,11 +111,23 @@ def confirmed(key: str, request: ActionRequest) -> ActionRequest | None:
     verb = request.verb
     with st.form(f"confirm {key}", border=False):
         reason = ""
-        by = st.text_input("Your name", value=getpass.getuser(), max_chars=200)
+        by = _who()
         if verb is Verb.PUBLISH:
             reason = st.text_area("Why, although checks failed", max_chars=2_000, height=90)
-        yes = st.form_submit_button(f"Yes, {verb.lower()}", type="primary", icon=ICONS[verb])
+        yes = st.form_submit_button(
+            label(verb, f"Yes, {verb.lower()}"),
+            type="secondary" if verb in _DESTROYS else "primary",
+            icon=ICONS[verb],
+        )
     return replace(request, by=by, reason=reason) if yes else None
+
+
+def _who() -> str:
+    """Return the name of who decides: on a team's page the one who is logged in, and no other."""
+    if by := person():
+        st.text(visible(f"The ledger keeps your name: {by}"))
+        return by
+    return st.text_input("Your name", value=getpass.getuser(), max_chars=200)
 
 
 def _which_contract(ingestion: Ingestion) -> bool:

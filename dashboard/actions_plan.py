@@ -218,7 +218,14 @@ def _publish(
     if ingestion.terms.checks_whole_table:
         yield "If main has changed since, the checks of the whole table are asked once more."
     yield "Readers of main see it at once, and main's log keeps your name and reason."
-    yield "It cannot be taken back here. The branch is deleted afterwards."
+    yield f"{_undo(ingestion)} The branch is deleted afterwards."
+
+
+def _undo(ingestion: Ingestion) -> str:
+    replaces = ingestion.change or ingestion.terms.is_ordered or ingestion.replaced
+    if replaces or len(ingestion.tables) > 1:
+        return f"To undo it: {code('lakegate restore TABLE')} goes back to an earlier state."
+    return f"To undo it: {code(f'lakegate retract {ingestion.id}')} removes its rows again."
 
 
 def _rows(ingestion: Ingestion) -> str:

@@ -11,12 +11,13 @@ from access.deployment.choice import Choice
 from dashboard import formatting
 from dashboard.charts import BLUE
 from dashboard.compare import comparison_page
-from dashboard.pages import inbox as inbox_page
-from dashboard.pages import ingestion as ingestion_page
-from dashboard.pages import overview as overview_page
-from dashboard.pages import table as table_page
-from dashboard.serve.session import Opened, errors_shown, opened
+from dashboard.serve.session import Opened, errors_shown, opened, person
+from dashboard.views import inbox as inbox_page
+from dashboard.views import ingestion as ingestion_page
+from dashboard.views import overview as overview_page
+from dashboard.views import table as table_page
 from lakegate.errors import LakegateError
+from lakegate.text import visible
 
 # Streamlit shows the focus of a link by a grey that few people see.
 _FOCUS = f"""<style>
@@ -32,8 +33,9 @@ def main(choice: Choice) -> None:
     def page(show: Show, title: str, path: str, **how: Any) -> st.Page:
         def run() -> None:
             st.html(_FOCUS)
-            st.text(choice.name, width="stretch", text_alignment="right")
             with errors_shown():
+                who = visible(" · ".join(filter(None, (choice.name, person()))))
+                st.text(who, width="stretch", text_alignment="right")
                 try:
                     found = opened(choice)
                 except LakegateError:

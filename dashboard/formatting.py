@@ -38,9 +38,10 @@ def harmless(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def grid(rows: Iterable[Mapping[str, Any]], alt: str, marked: Collection[str] = ()) -> None:
     """Show foreign rows as a table of texts, without Markdown; the cells of some columns stand out.
 
-    Their names have a mark too, as a colour alone tells nothing to some people.
+    Their names have a mark too, as a colour alone tells nothing to some people. A null is
+    `(empty)`, in the colour of other values, as it may be what is wrong.
     """
-    shown = pd.DataFrame(harmless(rows))
+    shown = pd.DataFrame(harmless(rows)).map(lambda value: "(empty)" if value is None else value)
     names = {name: f"✗ {name}" for name in map(visible, marked) if name in shown}
     styled = shown.rename(columns=names).style.set_properties(
         subset=list(names.values()), **{"background-color": _MARKED, "font-weight": "bold"}

@@ -1,10 +1,11 @@
-"""Decide at once about all files with one cause: listed first, and confirmed by a person."""
+"""Decide at once about several files: listed first, and confirmed by a person."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import streamlit as st
 
-from dashboard.actions import ICONS, confirmed
+from dashboard.actions import ICONS, confirmed, label
 from dashboard.actions_plan import ActionRequest, Verb, decide, offered
 from dashboard.formatting import code
 from dashboard.serve.session import Opened
@@ -24,24 +25,42 @@ _TOLD = "told of a group"
 _DONE = {Verb.REPLAY: "Replayed", Verb.PUBLISH: "Approved", Verb.DISCARD: "Discarded"}
 _EFFECTS = {
     Verb.REPLAY: "Each runs again by the contract in force now, on a fresh branch.",
-    Verb.PUBLISH: "Rows that could not be read are left out. It cannot be taken back here.",
-    Verb.DISCARD: "Their branches are deleted; the landed files stay.",
+    Verb.PUBLISH: "Rows that could not be read are left out. `lakegate retract ID` takes a file's"
+    " rows back.",
+    Verb.DISCARD: "Their branches are deleted, for good; the landed files stay.",
 }
+Find = Callable[[], Sequence[Ingestion]]
 
 
-def show(opened: Opened, waiting: Iterable[Ingestion]) -> None:
-    """Show the buttons for each cause that several files have, and what became of the last press.
-
-    The dialog has all that wait then, also those that the list does not show.
-    """
+def tell_last() -> None:
+    """Show what became of the last press."""
     if words := st.session_state.pop(_TOLD, ""):
         with st.container(border=True):
             st.text(visible(words))
+
+
+def show_causes(opened: Opened, waiting: Iterable[Ingestion]) -> None:
+    """Show the buttons for each cause that several files have.
+
+    The dialog has all that wait then, also those that the list does not show.
+    """
     for group in several(waiting):
-        with st.container(border=True):
-            why = group[0].reason.message if group[0].reason else "no reason"
-            st.markdown(f"**{count(len(group), 'file')} with one cause**: {code(why)}")
-            _buttons(opened, group)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            one = group[0]
+            why = one.reason.message if one.reason else "no reason"
+            words = f"**{count(len(group), 'file')} with one cause**: {code(why)}"
+            st.markdown(words, width="content")
+            _buttons(opened, group, "all", partial(waiting_with, opened.adapters.ledger, one))
+
+
+def show_selected(opened: Opened, ids: Sequence[str]) -> None:
+    """Show the buttons for what may be decided about selected files."""
+
+    def find() -> list[Ingestion]:
+        return [each for each in opened.adapters.ledger.together(ids) if each.is_open]
+
+    if group := find() if ids else []:
+        _buttons(opened, group, f"{len(group):,} selected", find)
 
 
 def several(waiting: Iterable[Ingestion]) -> list[list[Ingestion]]:
@@ -52,27 +71,26 @@ def several(waiting: Iterable[Ingestion]) -> list[list[Ingestion]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _buttons(opened: Opened, group: Sequence[Ingestion]) -> None:
+def _buttons(opened: Opened, group: Sequence[Ingestion], which: str, find: Find) -> None:
     possible = {verb for each in group for verb in offered(each)}
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, width="content"):
         for verb in filter(possible.__contains__, Verb):
-            key = f"{verb.name} all {group[0].id}"
-            if st.button(f"{verb} all …", key=key, icon=ICONS[verb]):
-                st.dialog(f"{verb} all", width="medium")(ask)(verb, opened, group[0])
+            key = f"{verb.name} {which} {group[0].id}"
+            if st.button(label(verb, f"{verb} {which} …"), key=key, icon=ICONS[verb]):
+                st.dialog(f"{verb} {which}", width="medium")(ask)(verb, opened, key, find)
 
 
-def ask(verb: Verb, opened: Opened, one: Ingestion) -> None:
-    """List those that wait with the cause of one now, and decide about them on confirmation."""
-    group = waiting_with(opened.adapters.ledger, one)
+def ask(verb: Verb, opened: Opened, key: str, find: Find) -> None:
+    """List those that wait now, and decide about them on confirmation; `key` names the question."""
+    group = find()
     if not group:
-        st.text("Nothing waits with this cause any more: somebody was faster.")
+        st.text("None of them waits any more: somebody was faster.")
         return
     st.markdown(f"{code(named(group))}, of {code(opened.name)}")
-    st.text(_EFFECTS[verb])
-    key = f"{verb.name} all {one.id} was"
-    before, now = st.session_state.get(key), version(group)
-    st.session_state[key] = now
-    asked = confirmed(f"all {one.id}", ActionRequest(verb))
+    st.markdown(_EFFECTS[verb])
+    before, now = st.session_state.get(f"{key} was"), version(group)
+    st.session_state[f"{key} was"] = now
+    asked = confirmed(key, ActionRequest(verb))
     if asked and before != now:
         st.warning("Other files wait now than when you were asked: look again, and press again.")
     elif asked and verb is Verb.PUBLISH and not (asked.by.strip() and asked.reason.strip()):

@@ -12,6 +12,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.s3 import Missing
 from functions.model.ingestion import ALERTED, Ingestion, State
 from lakegate import times
+from lakegate.diagnosis import WrongColumns
 from lakegate.errors import Permanent
 from lakegate.report import AuditReport, CheckResult, Status
 from lakegate.times import moment, seconds
@@ -187,6 +188,39 @@ def facts(told: Account) -> dict[str, tuple[str, ...]]:
         "ingestion": one.id,
     }
     return {n: each if isinstance(each, tuple) else (each,) for n, each in found.items() if each}
+
+
+def head(told: Account) -> Iterator[str]:
+    """Return when it landed, of which size and by whom, and by which contract it was judged."""
+    one = told.ingestion
+    yield f"landed {moment(one.landed.landed_at)}"
+    if not one.change:
+        yield size(one.landed.size)
+    if owner := one.change.by if one.change else one.terms.owner or one.terms.channel:
+        yield f"by {owner}" if one.change else f"owner {owner}"
+    if told.report and not told.report.parts:
+        yield f"contract {told.report.contract_id} {told.report.contract_version}"
+    if one.mends:
+        by = f" by {one.mends.by}" if one.mends.by else ""
+        yield f"mended with {one.mends.file}{by}"
+
+
+def wrong_columns(wrong: WrongColumns) -> list[dict[str, str]]:
+    """Return a row for each expected column that is missing, and for each one that is unexpected.
+
+    A missing one is beside the unexpected one that it perhaps is, with how alike they are.
+    """
+    meant = {each.column: each for each in wrong.renames}
+    rows = []
+    for name in wrong.missing:
+        alike = meant.get(name)
+        perhaps = f"{alike.found} ({alike.score:.0%} alike)" if alike else ""
+        padded = f"{name} with spaces around it" if name in wrong.padded else ""
+        rows.append({"expected": name, "found": padded, "perhaps": perhaps})
+    renamed = {each.found for each in wrong.renames}
+    others = [name for name in wrong.unexpected if name not in renamed]
+    found = [*others, *(f"{name}, again" for name in wrong.repeated)]
+    return [*rows, *({"expected": "", "found": name, "perhaps": ""} for name in found)]
 
 
 def _missing(ingestion: Ingestion, code: str) -> str:

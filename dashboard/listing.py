@@ -1,35 +1,46 @@
-"""Lists of ingestions: a link and a line for each, the first ones at once."""
+"""Grids of ingestions: a row each, sorted by the reader, opened by a button, some selected."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Literal, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from dashboard import formatting
-from dashboard.formatting import ago, code, tables
+from dashboard.formatting import code, harmless, tables
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary
-from functions.model.shown_state import ShownState, state_words
-from lakegate.text import count, one_line, visible
-from lakegate.times import duration, seconds
+from functions.model.shown_state import ShownState, is_approved, state_words
+from functions.operations.decisions.cause import version
+from lakegate.text import count, one_line
+from lakegate.times import seconds
 
-AT_ONCE = 25
-_CAUSE = 160
-_ICONS = {
-    ShownState.PUBLISHED: ":material/check_circle:",
-    ShownState.REJECTED: ":material/error:",
-    ShownState.ERRORED: ":material/warning:",
-    ShownState.IGNORED: ":material/block:",
-    ShownState.DISCARDED: ":material/delete:",
-    ShownState.SUPERSEDED: ":material/update:",
+SCREEN = 25  # rows of a grid that are seen at once
+_PAUSE, _MOST = 300.0, 1_000  # seconds without a landing end a burst; files of one that are counted
+_ROW, _HEAD = 30, 38  # pixels
+_COLOURS = {
+    ShownState.PUBLISHED: "green",
+    ShownState.REJECTED: "orange",
+    ShownState.ERRORED: "red",
+    ShownState.IGNORED: "gray",
+    ShownState.DISCARDED: "gray",
+    ShownState.SUPERSEDED: "gray",
 }
-_IN_FLIGHT = ":material/sync:"
+_IN_FLIGHT = "blue"
 _Listed = TypeVar("_Listed", Ingestion, IngestionSummary)
 
 
 def search(label: str) -> str:
     """Show a field to search in, and return its text; it is looked for while one types."""
     return str(st.text_input(label, type="search", live=True, width=340))
+
+
+def filters() -> AbstractContextManager[Any]:
+    """Return where to put the filters, which are folded: a phone has little room."""
+    folded: AbstractContextManager[Any] = st.popover("Filters", icon=":material/filter_list:")
+    return folded
 
 
 def matches(text: str, *fields: str) -> bool:
@@ -56,55 +67,114 @@ def _names(each: IngestionSummary) -> tuple[str, ...]:
     return (each.id, each.name, each.batch, *each.tables, state, reason, each.channel)
 
 
-def waiting_line(each: Ingestion, now: str) -> str:
-    """Return cause, rows, age and owner of an ingestion that waits for a decision."""
-    cause = one_line(each.reason.message) if each.reason else ""
-    if len(cause) > _CAUSE:
-        cause = f"{cause[:_CAUSE]}…"
-    rows = count(each.audit.rows, "row") if each.audit.rows else ""
-    age = f"landed {duration(seconds(each.landed.landed_at, now), parts=1)} ago"
-    owner = one_line(each.terms.owner) or each.terms.channel
-    return visible(" · ".join(filter(None, (cause, rows, age, owner))))
+def burst(newest_first: Iterable[IngestionSummary]) -> str:
+    """Return how much is done of what landed lately without a pause: `178 of 200 files done`.
+
+    "" if all of it is. The files are those that landed, the newest first.
+    """
+    found: list[IngestionSummary] = []
+    for each in newest_first:
+        paused = found and seconds(each.landed_at, found[-1].landed_at) > _PAUSE
+        if paused or len(found) == _MOST:
+            break
+        found.append(each)
+    done = sum(each.ended for each in found)
+    return f"{done:,} of {count(len(found), 'file')} done" if done < len(found) else ""
 
 
-def summary_line(each: IngestionSummary, now: str) -> str:
-    """Return state, cause, rows and age of an ingestion."""
-    rows = count(each.rows, "row") if each.rows else ""
-    parts = (state_words(each), each.reason_code, rows, f"landed {ago(each.landed_at, now)}")
-    return visible(" · ".join(filter(None, parts)))
+def owner(each: Ingestion) -> str:
+    """Return its owner, or the channel of its alerts."""
+    return one_line(each.terms.owner or each.terms.channel) or "nobody named"
 
 
-def show_waiting(found: Sequence[Ingestion], now: str, key: str) -> None:
-    """Show ingestions that wait for a decision, in this order."""
-    _show(found, lambda each: waiting_line(each, now), key)
+def show_waiting(found: Sequence[Ingestion], key: str) -> list[Ingestion]:
+    """Show ingestions that wait for a decision, in this order; return the selected ones."""
+    causes = [one_line(each.reason.message) if each.reason else "" for each in found]
+    briefs = map(IngestionSummary.of, found)
+    rows = [_row(b, c, owner(e)) for b, c, e in zip(briefs, causes, found, strict=True)]
+    return _grid(found, rows, key, "Files that need a decision")
 
 
-def show_summaries(found: Sequence[IngestionSummary], now: str, key: str) -> None:
-    """Show ingestions of any state, in this order."""
-    _show(found, lambda each: summary_line(each, now), key)
+def show_summaries(found: Sequence[IngestionSummary], key: str) -> list[IngestionSummary]:
+    """Show ingestions of any state, in this order; return the selected ones."""
+    rows = [_row(each, _reason(each), each.channel) for each in found]
+    return _grid(found, rows, key, "Files that landed")
 
 
-def _show(found: Sequence[_Listed], line: Callable[[_Listed], str], key: str) -> None:
-    for each in found[: _shown(key)]:
-        with st.container(gap=None):
-            label = f"{code(tables(each.tables))} {code(each.name)}"
-            icon = _ICONS.get(ShownState.of(each), _IN_FLIGHT)
-            formatting.ingestion(each.id, label, icon)
-            st.text(line(each))
-    _more(len(found), key)
+def _reason(each: IngestionSummary) -> str:
+    return f"approved by {each.approved_by}" if is_approved(each) else each.reason_code
 
 
-def _shown(key: str) -> int:
-    """Return how many are shown now."""
-    shown: int = st.session_state.get(key, AT_ONCE)
-    return shown
+def _row(each: IngestionSummary, cause: str, owner: str) -> dict[str, Any]:
+    return {
+        "state": str(ShownState.of(each)),
+        "file": each.name,
+        "table": tables(each.tables),
+        "cause": cause,
+        "rows": each.rows or None,
+        "landed": datetime.fromisoformat(each.landed_at),
+        "owner": owner,
+    }
 
 
-def _more(every: int, key: str) -> None:
-    """Show a button for more, if there are more."""
+def _grid(
+    found: Sequence[_Listed], rows: Sequence[Mapping[str, Any]], key: str, what: str
+) -> list[_Listed]:
+    """Show rows as a grid, and open the one whose button was pressed."""
+    if not found:
+        return []
+    shown = [{**row, "state": [row["state"]]} for row in harmless(rows)]
+    above = st.container()
+    pressed, chosen = pick(shown, f"{key} {version(found)}", _COLUMNS, "multi-row", what)
+    if pressed is not None:
+        query = {"id": found[pressed].id}
+        st.switch_page(formatting.page(formatting.INGESTION), query_params=query)
+    with above:
+        for row in chosen[:1]:  # to be opened by the keyboard, or in a new tab
+            each = found[row]
+            formatting.ingestion(each.id, f"Open {code(each.name)}", ":material/open_in_full:")
+    return [found[row] for row in chosen]
 
-    def more() -> None:
-        st.session_state[key] = _shown(key) + AT_ONCE
 
-    if every > _shown(key):
-        st.button(f"Show more of {every:,}", key=f"more {key}", on_click=more)
+def pick(
+    rows: Sequence[Mapping[str, Any]],
+    key: str,
+    columns: Mapping[str, Any],
+    mode: Literal["multi-row", "single-row"],
+    what: str,
+) -> tuple[int | None, list[int]]:
+    """Show rows to choose from; return the one whose button was pressed, and the selected ones.
+
+    A key belongs to these very rows, so that no selection passes to others.
+    """
+    pressed = f"open {key}"
+    button = st.column_config.ButtonColumn(
+        "open", width=70, type="tertiary", key=pressed, pinned=True
+    )
+    grid = st.dataframe(
+        pd.DataFrame([{"open": "Open", **row} for row in rows]),
+        hide_index=True,
+        height=_ROW * min(len(rows), SCREEN) + _HEAD,
+        row_height=_ROW,
+        column_config={"open": button, **columns},
+        on_select="rerun",
+        selection_mode=mode,
+        placeholder="",
+        key=key,
+        alt=f"{what}; Shift and Space select a row",
+    )
+    click = st.session_state.get(pressed)
+    return (click["row"] if click else None), list(grid["selection"]["rows"])
+
+
+_COLUMNS: Mapping[str, Any] = {
+    "state": st.column_config.MultiselectColumn(
+        width=110,
+        options=[str(state) for state in ShownState],
+        color=[_COLOURS.get(state, _IN_FLIGHT) for state in ShownState],
+    ),
+    "file": st.column_config.TextColumn(width="medium"),
+    "cause": st.column_config.TextColumn(width=300),
+    "rows": st.column_config.NumberColumn(format="localized", width="small"),
+    "landed": st.column_config.DatetimeColumn(format="distance", timezone="UTC", width=120),
+}

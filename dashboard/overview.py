@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from functions.model.ingestion import ALERTED, State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.shown_state import ShownState
 from lakegate import times
@@ -112,6 +113,43 @@ def overview(briefs: Sequence[IngestionSummary], window: Window) -> Overview:
         by_table=Counter((t, outcome) for brief, outcome, _ in counted for t in _tables(brief)),
         pace=Pace.of(each for many in took.values() for each in many),
         paces={bar: pace for bar, many in took.items() if (pace := Pace.of(many))},
+    )
+
+
+@dataclass(frozen=True)
+class Lately:
+    """What landed for a table within a window: when the last file did, and how many a day.
+
+    `passed` of `judged` files were published, and `waiting` ones need a decision.
+    """
+
+    last: str
+    judged: int
+    passed: int
+    waiting: int
+    by_day: tuple[int, ...]
+
+
+def lately(briefs: Iterable[IngestionSummary], since: str, days: int) -> Mapping[str, Lately]:
+    """Return what landed for each table in so many days, of ingestions newest first."""
+    found: dict[str, list[IngestionSummary]] = {}
+    for brief in briefs:
+        for table in brief.tables:
+            found.setdefault(table, []).append(brief)
+    first = datetime.fromisoformat(since)
+    names = [times.text(first + timedelta(days=day))[:10] for day in range(days)]
+    return {table: _lately(many, names) for table, many in found.items()}
+
+
+def _lately(briefs: Sequence[IngestionSummary], days: Sequence[str]) -> Lately:
+    landed = Counter(brief.landed_at[:10] for brief in briefs)
+    ended = Counter(brief.state for brief in briefs)
+    return Lately(
+        last=briefs[0].landed_at,
+        judged=sum(ended[state] for state in (State.PUBLISHED, *ALERTED)),
+        passed=sum(b.state is State.PUBLISHED and not b.approved_by for b in briefs),
+        waiting=sum(brief.is_open for brief in briefs),
+        by_day=tuple(landed[day] for day in days),
     )
 
 

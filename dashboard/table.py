@@ -19,12 +19,12 @@ from functions.model.notes.upkeep_note import UpkeepNote
 from lakegate import times
 from lakegate.contract.reading.service_levels import Expected
 from lakegate.report import Status
-from lakegate.text import count
+from lakegate.text import count, one_line
 from lakegate.times import duration, seconds
 
 _CHECKS_DAYS = 30
 _BY_DAY = """
-    SELECT strftime(run_ts, '%Y-%m-%dT00:00:00+00:00') AS day, status, count(*) AS checks
+    SELECT check_id, strftime(run_ts, '%Y-%m-%dT00:00:00+00:00') AS day, status, count(*) AS runs
     FROM results WHERE check_id <> 'run' GROUP BY ALL ORDER BY ALL
 """
 
@@ -48,11 +48,12 @@ class Entry:
 
 
 class Ran(NamedTuple):
-    """The number of checks of a day's runs with a status (see `lakegate.report.Status`)."""
+    """The number of a day's runs of a check with a status (see `lakegate.report.Status`)."""
 
+    check: str
     day: str
     status: str
-    checks: int
+    runs: int
 
 
 def history(log: Iterable[Commit], table: str, rows: int, looked_at: int) -> tuple[Entry, ...]:
@@ -88,7 +89,7 @@ def checks_within(now: str) -> tuple[str, str]:
 
 
 def ran(results: duckdb.DuckDBPyConnection) -> Iterator[Ran]:
-    """Return the checks of a table's runs by day and status; `results` are `Reader.records`."""
+    """Return a table's runs by check, day and status; `results` are `Reader.records`."""
     return map(Ran._make, results.execute(_BY_DAY).fetchall())
 
 
@@ -130,6 +131,7 @@ def doubt_of(note: UpkeepNote) -> str:
 # The charts of one table.
 
 _ORDER = [status.value for status in charts.RESULT_COLOURS]
+_WORDS = [charts.RESULT_WORDS[status] for status in charts.RESULT_COLOURS]
 
 
 def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.FacetChart:
@@ -154,17 +156,36 @@ def rows_over_time(entries: Sequence[Entry], now: str) -> alt.LayerChart | alt.F
     ).properties(height=240)
 
 
-def checks_by_day(ran: Sequence[Ran], span: Span) -> alt.Chart:
-    """Return the checks of a table's runs by day and status."""
-    parts = [
-        {"begin": each.day, "result": charts.RESULT_WORDS[Status(each.status)], "many": each.checks}
-        for each in sorted(ran, key=lambda each: _ORDER.index(each.status))
+def check_history(ran: Sequence[Ran], span: Span) -> alt.Chart:
+    """Return a row for each check, with a mark for each day: its worst result, those that fail up.
+
+    A day's runs of other results are in the mark's text.
+    """
+    days: dict[tuple[str, str], dict[str, int]] = {}
+    for each in sorted(ran, key=lambda each: _ORDER.index(each.status)):
+        days.setdefault((each.check, each.day), {})[each.status] = each.runs
+    marks = [
+        {
+            "check": one_line(check),
+            "result": charts.RESULT_WORDS[Status(next(iter(found)))],
+            "runs": ", ".join(
+                f"{many:,} {charts.RESULT_WORDS[Status(s)]}" for s, many in found.items()
+            ),
+            **span.bar(day),
+        }
+        for (check, day), found in days.items()
     ]
+    worst = sorted(marks, key=lambda mark: _WORDS.index(mark["result"]))
+    names = list(dict.fromkeys(mark["check"] for mark in worst))
     return (
-        charts.bars(parts, "checks", span)
+        charts.chart(marks)
+        .mark_rect(cornerRadius=2)
         .encode(
-            color=charts.by_result({Status(each.status) for each in ran}),
-            tooltip=[charts.time(), "result:N", charts.number("many", "checks")],
+            x=span.axis("time"),
+            x2="end:T",
+            y=alt.Y("check:N", sort=names, title=None, axis=alt.Axis(labelLimit=220)),
+            color=charts.by_result({Status(next(iter(found))) for found in days.values()}),
+            tooltip=[charts.time(), "check:N", "runs:N"],
         )
-        .properties(height=200)
+        .properties(height=alt.Step(22))
     )

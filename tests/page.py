@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -43,6 +43,13 @@ def served(environment: Mapping[str, str], *options: str) -> Iterator[Served]:
     """Serve a page in a process of its own."""
     port = free_port(set())
     command = [sys.executable, "-c", _COMMAND, "page", "--port", str(port), *options]
+    with serving(command, environment, port) as found:
+        yield found
+
+
+@contextmanager
+def serving(command: Sequence[str], environment: Mapping[str, str], port: int) -> Iterator[Served]:
+    """Run a command that serves a page at a port."""
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     ) as server:

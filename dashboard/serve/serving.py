@@ -1,4 +1,4 @@
-"""Serve the page: to its user alone, without requests to any other machine."""
+"""Serve the page, to its user alone or to a team, without requests to any other machine."""
 
 import json
 import socket
@@ -21,7 +21,8 @@ from streamlit.logger import set_log_level
 
 from access.deployment.choice import Choice
 from dashboard.charts import theme
-from dashboard.serve.door import Door
+from dashboard.serve.door import OwnDoor
+from dashboard.serve.team_door import PERSON, Proxy, TeamDoor
 from lakegate.errors import LakegateError
 
 _APP = Path(__file__).parents[1] / "app.py"
@@ -30,11 +31,11 @@ _SLOW = ("dashboard.app", "functions.adapters.iceberg.tables", "access.tables.re
 _LEVEL = "error"
 _HERE = "127.0.0.1"
 _OPTIONS = {
-    "server.address": _HERE,
     "server.headless": True,
     "server.fileWatcherType": "none",
     "server.runOnSave": False,
     "server.allowRunOnSave": False,
+    "server.trustedUserHeaders": {},
     "browser.gatherUsageStats": False,
     "browser.serverAddress": _HERE,
     "client.toolbarMode": "minimal",
@@ -50,15 +51,32 @@ def serve(choice: Choice, port: int, *, open_browser: bool) -> None:
 
     Raises LakegateError PORT_NOT_FREE.
     """
-    _require_free(port)
+    _require_free(_HERE, port)
     _warm_up(choice)
     secret = token_urlsafe(24)
     address = f"http://{_HERE}:{port}/{secret}"
-    door = Middleware(Door, secret=secret, port=port)
+    door = Middleware(OwnDoor, secret=secret, port=port)
     shown = partial(_shown, address) if open_browser else None
     print(f"The quality page of {choice.name} is at {address} (Ctrl-C ends it)", flush=True)
+    _run(choice, st.App(_APP, middleware=[door], lifespan=shown), options(port))
+
+
+def serve_team(choice: Choice, proxy: Proxy, host: str, port: int) -> None:
+    """Serve the page of a deployment at an address, to whom a proxy names, until interrupted.
+
+    Raises LakegateError PORT_NOT_FREE.
+    """
+    _require_free(host, port)
+    _warm_up(choice)
+    door = Middleware(TeamDoor, proxy=proxy)
+    where = f"http://{host}:{port}"
+    print(f"The quality page of {choice.name} waits for its proxy at {where}", flush=True)
+    _run(choice, st.App(_APP, middleware=[door]), team_options(host, port))
+
+
+def _run(choice: Choice, app: st.App, config: Mapping[str, object]) -> None:
     sys.argv = [str(_APP), json.dumps(asdict(choice))]  # the script's own
-    st.App(_APP, middleware=[door], lifespan=shown).run(config=options(port))
+    app.run(config=config)
 
 
 @asynccontextmanager
@@ -72,10 +90,10 @@ async def _shown(address: str, _: st.App) -> AsyncIterator[dict[str, Any]]:
         yield {}
 
 
-def _require_free(port: int) -> None:
+def _require_free(host: str, port: int) -> None:
     """Raise PORT_NOT_FREE before the address is shown: it may be another deployment's page."""
     try:
-        socket.create_server((_HERE, port)).close()
+        socket.create_server((host, port)).close()
     except OSError as error:
         message = f"the page cannot be served at port {port} of this machine: {error.strerror}"
         todo = "perhaps another one is: name another port by `--port`"
@@ -95,4 +113,10 @@ def _warm_up(choice: Choice) -> None:
 
 def options(port: int) -> Mapping[str, object]:
     """Return Streamlit's options, which override its own files of settings."""
-    return {**_OPTIONS, **theme(), "server.port": port}
+    return {**_OPTIONS, **theme(), "server.address": _HERE, "server.port": port}
+
+
+def team_options(host: str, port: int) -> Mapping[str, object]:
+    """Return Streamlit's options of a page for a team: it binds each session to its person."""
+    trusted = {"server.address": host, "server.trustedUserHeaders": {PERSON: PERSON}}
+    return {**options(port), **trusted}

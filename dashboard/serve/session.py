@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import streamlit as st
 
 from access.deployment.choice import Choice
 from access.deployment.deployment import Deployment
 from access.ingestions.identify import identified
+from dashboard.serve.team_door import PERSON
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion
 from functions.telemetry import logger
@@ -49,6 +51,18 @@ def named(opened: Opened, wanted: str) -> Ingestion:
     except LakegateError:
         st.title("Ingestion", anchor=False)  # each view has one heading, this one too
         raise
+
+
+def person() -> str:
+    """Return who looks at a team's page, as its proxy says; "" at a page of one's own.
+
+    Raises LakegateError NOT_NAMED.
+    """
+    if not st.get_option("server.trustedUserHeaders"):
+        return ""
+    if name := unquote(str(st.user.get(PERSON) or "")):
+        return name
+    raise LakegateError("NOT_NAMED", "the proxy named nobody: open the page anew")
 
 
 _EVERY = 5.0  # seconds between two looks at what is in flight

@@ -35,7 +35,7 @@ app()
 _VIEW = """
 import sys
 from access.deployment.choice import Choice
-from dashboard.pages import table as table_page
+from dashboard.views import table as table_page
 from dashboard.serve.session import opened
 table_page.show(opened(Choice.of(sys.argv[2])))
 """

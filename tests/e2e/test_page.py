@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Position, expect
 
 from functions.model.ingestion import Ingestion, State
 from tests.browser import chromium
@@ -24,11 +24,16 @@ _HOSTILE = "page/orders/[x](http:evil) :red[a] $x$ <img src=x onerror=alert(1)>.
 _BAD = b"id,amount\n3,5\n4,-7\n"
 _PHONE = {"width": 390, "height": 844}
 _BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+_FIRST_BUTTON: Position = {
+    "x": 66,
+    "y": 53,
+}  # in a grid, of whose rows the first one is below the head
 _CHART = "[data-testid=stVegaLiteChart] :is(canvas, svg)"
 _VIEWS = {
     "inbox": "/",
     "ingestions": "/ingestion",
     "overview": "/overview",
+    "tables": "/table",
     "ingestion": "/ingestion?id={id}",
     "comparison": "/branch?id={id}",
     "table": f"/table?name={TABLE}",
@@ -130,7 +135,9 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
         keep(page, "inbox-group-light")
         page.keyboard.press("Escape")
         expect(dialog).to_have_count(0)
-        page.get_by_role("link", name=re.compile("evil")).first.click()
+        page.get_by_label("Search file").fill("evil")
+        expect(page.get_by_text(re.compile("^1 file of"))).to_be_visible()
+        _press_first(page)
         expect(page).to_have_url(re.compile(f"/ingestion\\?id={visit.rejected.id}"))
         expect(page.get_by_text(re.compile("^Main is unchanged: amount"))).to_be_in_viewport()
         expect(page.get_by_text("amount.invalidValues", exact=True).first).to_be_visible()
@@ -144,14 +151,32 @@ def test_an_alert_leads_to_the_reason(visit: Visit) -> None:
         keep(page, "ingestion-light")
 
 
+def _press_first(page: Page) -> None:
+    """Press the button of the grid's first row, which is drawn and not an element."""
+    settled(page, "inbox")
+    grid = page.get_by_test_id("stDataFrame").first
+    grid.locator("canvas").first.wait_for()
+    grid.click(position=_FIRST_BUTTON)
+
+
+def _tab_to(page: Page, where: str, key: str = "Tab") -> None:
+    """Press a key until a condition of the focused element is true."""
+    for _ in range(60):
+        page.keyboard.press(key)
+        if page.evaluate(where):
+            return
+    raise AssertionError(f"no Tab leads to {where}")
+
+
 def test_the_keyboard_alone_leads_there(visit: Visit) -> None:
-    """The link of an alert is reachable by Tab, opens by Enter, and shows its focus."""
+    """A row of the grid is selected by Shift and Space; its link opens by Enter, in focus."""
     with visit.page("/", color_scheme="dark") as page:
         settled(page, "inbox")
-        for _ in range(60):
-            page.keyboard.press("Tab")
-            if "/ingestion?id=" in (page.evaluate("document.activeElement.href || ''")):
-                break
+        _tab_to(page, "document.activeElement.tagName === 'CANVAS'")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Shift+Space")
+        page.get_by_role("link", name=re.compile("^Open ")).wait_for()
+        _tab_to(page, "/ingestion.id=/.test(document.activeElement.href || '')", "Shift+Tab")
         looks = "getComputedStyle(document.activeElement).outlineStyle"
         assert page.evaluate(looks) == "solid"
         keep(page, "inbox-dark-keyboard")

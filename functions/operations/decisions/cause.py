@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from functions.model.ingestion import Ingestion
-from functions.model.ingestion_summary import status_text
+from functions.model.ingestion_summary import IngestionSummary, status_text
 from lakegate.errors import LakegateError
 from lakegate.report import Status
 from lakegate.text import count, one_line
@@ -44,7 +44,7 @@ def waiting_with(ledger: "Ledger", ingestion: Ingestion) -> list[Ingestion]:
     return [each for each in waiting(ledger) if cause(each) == same]
 
 
-def version(group: Sequence[Ingestion]) -> str:
+def version(group: Sequence[Ingestion | IngestionSummary]) -> str:
     """Return how many ingestions these are, with a digest of which."""
     ids = " ".join(sorted(each.id for each in group))
     return f"{len(group)}:{hashlib.sha256(ids.encode()).hexdigest()[:16]}"

@@ -95,6 +95,7 @@ def test_a_publication_names_rows_and_checks() -> None:
     assert f"{seen.audit.rows:,} rows go into `shop.orders` on main" in words
     assert f"`{seen.branch}` at `{seen.audited_hash[:12]}`" in words
     assert "1 check failed, and this overrules them:\n- `id.required`: `1 row`" in words
+    assert f"To undo it: `lakegate retract {seen.id}` removes its rows again." in words
 
 
 def test_a_publication_that_cannot_be_is_not_reported_as_one() -> None:
@@ -175,4 +176,6 @@ def test_a_change_is_reported_as_one() -> None:
     deployment.settle()
     seen = deployment.ingestion(landed)
     assert told(deployment, seen, REPLAY).startswith("The statement is run once more")
-    assert "removed: the change goes into `shop.orders`" in told(deployment, seen, PUBLISH)
+    words = told(deployment, seen, PUBLISH)
+    assert "removed: the change goes into `shop.orders`" in words
+    assert "To undo it: `lakegate restore TABLE` goes back" in words

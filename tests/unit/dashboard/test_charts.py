@@ -8,8 +8,8 @@ import pytest
 from dashboard import charts, table
 from dashboard.charts import Span
 from dashboard.overview import Window, overview
-from dashboard.pages import overview as overview_page
 from dashboard.table import Entry, Ran
+from dashboard.views import overview as overview_page
 from functions.model.ingestion import State
 from lakegate import times
 from tests.unit.dashboard.test_page_overview import brief
@@ -80,12 +80,14 @@ def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None
         assert drawn["encoding"]["x"]["axis"]["format"] == shown
 
 
-def test_failed_checks_are_at_the_base() -> None:
-    """Failed checks are below passed ones each day, in the same colours as everywhere."""
+def test_each_check_has_a_row_of_days() -> None:
+    """A check's day has its worst result, and the runs in words; failing checks are at the top."""
     day = "2026-03-08T00:00:00+00:00"
-    drawn = rows(table.checks_by_day([Ran(day, "pass", 5), Ran(day, "fail", 1)], _SPAN))
-    assert [(row["result"], row["low"], row["high"]) for row in drawn] == [
-        ("failed", 0, 1),
-        ("passed", 1, 6),
+    ran = [Ran("a", day, "pass", 5), Ran("b", day, "pass", 5), Ran("b", day, "fail", 1)]
+    chart = table.check_history(ran, _SPAN)
+    assert [(row["check"], row["result"], row["runs"]) for row in rows(chart)] == [
+        ("b", "failed", "1 failed, 5 passed"),
+        ("a", "passed", "5 passed"),
     ]
+    assert chart.to_dict()["encoding"]["y"]["sort"] == ["b", "a"]
     assert len(set(charts.RESULT_COLOURS.values())) == len(charts.RESULT_WORDS)

@@ -1,20 +1,23 @@
 """The lists of the page: what needs a decision, and all ingestions."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.testing.v1 import AppTest
 
-from dashboard import listing
 from dashboard.actions_plan import Verb
-from dashboard.pages import inbox as inbox_page
-from dashboard.pages import ingestion as ingestion_page
+from dashboard.serve.serving import team_options
 from dashboard.serve.session import Opened
+from dashboard.serve.team_door import PERSON
+from dashboard.views import inbox as inbox_page
+from dashboard.views import ingestion as ingestion_page
 from functions.model.ingestion import State
 from functions.operations.decisions.failed import discard, replay
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.job import errored, passed, rejected
-from tests.unit.dashboard.test_page_views import everything, seen
+from tests.unit.dashboard.test_page_views import everything, plain, seen
 
 
 @pytest.fixture
@@ -35,14 +38,24 @@ def links(app: object) -> list[str]:
     return [link.proto.label for link in app.get("page_link")]  # type: ignore[attr-defined]
 
 
+def files(app: AppTest) -> list[tuple[str, str]]:
+    """Return table and name of the files of a view's grid."""
+    grids = [each.value for each in app.dataframe]
+    return [(row.table, row.file) for grid in grids for row in grid.itertuples()]
+
+
 def test_what_needs_a_decision_comes_first_and_the_oldest_first(deployment: Deployment) -> None:
     """Open failures of any age are listed oldest first, with cause, rows, age and owner."""
     deployment.clock.pass_(90 * 86_400)
     app = seen(inbox_page.show, deployment)
-    assert links(app) == [f"`{TABLE}` `old.csv`", f"`{TABLE}` `broken.csv`"]
-    shown = everything(app)
-    assert "2 files, oldest first." in shown
-    assert "1 of 2 checks failed: id.required · 3 rows · landed 90 d ago · #orders" in shown
+    assert files(app) == [(TABLE, "old.csv"), (TABLE, "broken.csv")]
+    assert "2 files, oldest first." in everything(app)
+    first = app.dataframe[0].value.iloc[0]
+    assert (first["cause"], first["rows"]) == ("1 of 2 checks failed: id.required", 3)
+    assert (list(first["state"]), first["owner"]) == (["rejected"], "#orders")
+    assert first["landed"].isoformat(timespec="milliseconds") == next(
+        each.landed_at for each in deployment.ledger.open_failures()
+    )
     assert len(app.title) == 1
 
 
@@ -50,7 +63,7 @@ def test_a_decision_takes_it_off_the_list(deployment: Deployment) -> None:
     """A discarded and a replayed file are no longer listed, and an empty list says so."""
     first, second = (deployment.ledger.get(b.id) for b in deployment.ledger.open_failures())
     discard(deployment.adapters, first, by="Ann")
-    assert links(seen(inbox_page.show, deployment)) == [f"`{TABLE}` `broken.csv`"]
+    assert files(seen(inbox_page.show, deployment)) == [(TABLE, "broken.csv")]
     replay(deployment.adapters, second, by="Ann")
     assert "Nothing waits for a decision" in everything(seen(inbox_page.show, deployment))
 
@@ -70,7 +83,7 @@ def test_the_inbox_is_searched(deployment: Deployment, text: str, found: list[st
     """All words of a search are found in file, table, state, cause or owner."""
     app = seen(inbox_page.show, deployment)
     app.text_input[0].set_value(text).run()
-    assert links(app) == [f"`{TABLE}` `{name}`" for name in found]
+    assert files(app) == [(TABLE, name) for name in found]
     assert f"{len(found)} file{'' if len(found) == 1 else 's'}" in everything(app)
 
 
@@ -83,21 +96,51 @@ def test_the_inbox_is_filtered(deployment: Deployment) -> None:
     assert tables.options == ["All tables", TABLE, OTHER_TABLE]
     assert "#orders" in owners.options
     tables.select(OTHER_TABLE).run()
-    assert links(app) == [f"`{OTHER_TABLE}` `batch b`"]
+    assert files(app) == [(OTHER_TABLE, "batch b")]
 
 
-def test_a_long_list_is_shown_in_parts() -> None:
-    """The first ones are shown at once, and a button shows more."""
+def selected(app: AppTest, *rows: int) -> AppTest:
+    """Select rows of the grid, and run the view again."""
+    (key,) = (each.proto.id.rpartition("-")[2] for each in app.dataframe)
+    app.session_state[key] = {"selection": {"rows": list(rows), "columns": [], "cells": []}}
+    return app.run()
+
+
+def test_selected_files_are_opened_and_decided_about(deployment: Deployment) -> None:
+    """A selected row has a link, and what may be decided about all that are selected.
+
+    When the list changes, nothing is selected: its rows are other files.
+    """
+    app = selected(seen(inbox_page.show, deployment), 1)
+    assert links(app) == ["Open `broken.csv`"]
+    labels = ["Replay 1 selected …", "Discard 1 selected …"]
+    assert [plain(each.label) for each in app.button] == labels
+    app = selected(app, 0, 1)
+    assert [plain(each.label) for each in app.button] == [
+        "Replay 2 selected …",
+        "Publish anyway 2 selected …",
+        "Discard 2 selected …",
+    ]
+    deployment.land("shop/orders/a.csv", script=rejected)
+    deployment.settle()
+    assert not [each for each in app.run().button if "selected" in each.label]
+
+
+def test_a_burst_says_how_much_is_done() -> None:
+    """It counts what landed lately without a pause, and says nothing once all of it is done."""
     made = Deployment()
-    for number in range(listing.AT_ONCE + 2):
-        made.land(f"shop/orders/{number:03}.csv", script=rejected)
+    made.land("shop/orders/earlier.csv")
     made.settle()
-    app = seen(inbox_page.show, made)
-    assert len(links(app)) == listing.AT_ONCE
-    (more,) = (each for each in app.button if each.label.startswith("Show more"))
-    more.click().run()
-    assert len(links(app)) == listing.AT_ONCE + 2
-    assert not [each for each in app.button if each.label.startswith("Show more")]
+    made.clock.pass_(3_600)
+    for number in range(4):
+        made.land(f"shop/orders/{number}.csv")
+    made.settle()
+    made.land("shop/orders/last.csv")
+    made.deliver()
+    for show in (inbox_page.show, ingestion_page.show):
+        assert "4 of 5 files done: this list" in everything(seen(show, made))
+    made.settle()
+    assert " done" not in everything(seen(ingestion_page.show, made))
 
 
 def test_files_with_one_cause_have_buttons_for_all(deployment: Deployment) -> None:
@@ -108,27 +151,61 @@ def test_files_with_one_cause_have_buttons_for_all(deployment: Deployment) -> No
     app = seen(inbox_page.show, deployment)
     assert "2 files with one cause" in everything(app)
     labels = ["Replay all …", "Publish anyway all …", "Discard all …"]
-    assert [each.label for each in app.button] == labels
+    assert [plain(each.label) for each in app.button] == labels
 
 
-def asked(deployment: Deployment, verb: Verb) -> AppTest:
-    """Return the dialog of a pressed button of the group, which AppTest does not support."""
+def asked(deployment: Deployment, verb: Verb, **user: str) -> AppTest:
+    """Return the dialog of a pressed button of the group, which AppTest does not support.
+
+    `user` is who is logged in.
+    """
 
     def script(opened: "Any", verb: "Any", one: "Any") -> None:
         from dashboard import group_actions
+        from functions.operations.decisions.cause import waiting_with
 
-        group_actions.show(opened, [])
-        group_actions.ask(verb, opened, one)
+        group_actions.tell_last()
+        ledger = opened.adapters.ledger
+        group_actions.ask(verb, opened, "all", lambda: waiting_with(ledger, one))
 
     opened = Opened(None, deployment.adapters, "the stage")  # type: ignore[arg-type]
     one = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
     kwargs = {"opened": opened, "verb": verb, "one": one}
-    return AppTest.from_function(script, kwargs=kwargs, default_timeout=600).run()
+    app = AppTest.from_function(script, kwargs=kwargs, default_timeout=600)
+    app.user = dict(user)
+    return app.run()
+
+
+@pytest.fixture
+def of_a_team() -> Iterator[None]:
+    """Give the page the options of a team's page."""
+    name = "server.trustedUserHeaders"
+    before = config.get_option(name)
+    config.set_option(name, team_options("127.0.0.1", 1)[name])
+    yield
+    config.set_option(name, before)
+
+
+@pytest.mark.usefixtures("of_a_team")
+def test_on_a_teams_page_decides_who_is_logged_in() -> None:
+    """The dialog asks for no name; without a person whom the proxy named there is no button."""
+    made = Deployment()
+    landed = [made.land(f"shop/orders/{n}.csv", script=rejected) for n in range(2)]
+    made.settle()
+    for nobody in ({}, {PERSON: ""}, {"email": "eve@example.org"}):
+        app = asked(made, Verb.DISCARD, **nobody)
+        assert "NOT_NAMED" in str(app.exception[0].value)
+        assert not app.button
+    app = asked(made, Verb.DISCARD, **{PERSON: "J%C3%B6rg%40example.org"})
+    assert not app.text_input
+    yes(app)
+    by = [act.by for each in landed for act in made.ingestion(each).decisions.actions]
+    assert by == ["Jörg@example.org"] * 2
 
 
 def yes(app: AppTest) -> AppTest:
     """Press the button that confirms."""
-    (button,) = (each for each in app.button if each.label.startswith("Yes"))
+    (button,) = (each for each in app.button if plain(each.label).startswith("Yes"))
     return button.click().run()
 
 
@@ -170,15 +247,16 @@ def test_what_is_not_decided_for_is_named() -> None:
 def test_ingestions_are_searched_and_filtered(deployment: Deployment) -> None:
     """Without an id the view lists the newest first; a search, a state and a table limit it."""
     app = seen(ingestion_page.show, deployment)
-    assert [label.split("`")[3] for label in links(app)] == ["broken.csv", "old.csv", "good.csv"]
-    assert "published · 3 rows · landed 1 h ago" in everything(app)
+    assert [name for _, name in files(app)] == ["broken.csv", "old.csv", "good.csv"]
+    last = app.dataframe[0].value.iloc[2]
+    assert (list(last["state"]), last["rows"]) == (["published"], 3)
     app.selectbox[0].select("rejected").run()
-    assert links(app) == [f"`{TABLE}` `old.csv`"]
+    assert files(app) == [(TABLE, "old.csv")]
     app.selectbox[0].select("Any state").run()
     app.text_input[0].set_value("good").run()
-    assert links(app) == [f"`{TABLE}` `good.csv`"]
+    assert files(app) == [(TABLE, "good.csv")]
     app.text_input[0].set_value("nothing like it").run()
-    assert links(app) == []
+    assert not app.dataframe
     assert "None was found" in everything(app)
 
 

@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE, eventually
 _VIEWS = ("/", "/ingestion?id=1", "/table", "/overview", "/branch", "/inbox")
 _STREAM = "/_stcore/stream"  # by which Streamlit shows everything, and learns of every press
 _BELOW = ("/_stcore/health", "/_stcore/host-config", "/media/a.png", "/index.html", "/favicon.png")
-_UPGRADE = {
+UPGRADE = {
     "Connection": "Upgrade",
     "Upgrade": "websocket",
     "Sec-WebSocket-Version": "13",
@@ -78,8 +78,8 @@ def test_nobody_sees_it_without_the_secret(page: Served) -> None:
 
 def test_nobody_acts_without_the_secret(page: Served) -> None:
     """The channel of all that is shown and pressed opens only with the cookie."""
-    assert ask(page, _STREAM, _UPGRADE).status == HTTPStatus.FORBIDDEN
-    opened = ask(page, _STREAM, _UPGRADE | cookie_of(page))
+    assert ask(page, _STREAM, UPGRADE).status == HTTPStatus.FORBIDDEN
+    opened = ask(page, _STREAM, UPGRADE | cookie_of(page))
     assert opened.status == HTTPStatus.SWITCHING_PROTOCOLS
 
 

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.pages import inbox as inbox_page
-from dashboard.pages import ingestion as ingestion_page
-from dashboard.pages import overview as overview_page
 from dashboard.serve.session import Opened
+from dashboard.views import inbox as inbox_page
+from dashboard.views import ingestion as ingestion_page
+from dashboard.views import overview as overview_page
+from functions.model.decisions import Mends
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import publish_anyway, replay
 from lakegate.errors import LakegateError, Transient
 from lakegate.report import AuditReport, Reason
+from lakegate.times import moment
 from tests.fakes.deployment import OTHER_TABLE, TABLE, Deployment
 from tests.fakes.examples import WRONG, WRONG_FILE
 from tests.fakes.faults import Fault, unavailable
@@ -56,6 +58,11 @@ def everything(app: AppTest) -> str:
     """Return all text of a view."""
     labels = [each.label for each in app.expander]
     return "\n".join([*labels, *values(app, (*_MARKUP, "text", "code"))])
+
+
+def plain(label: str) -> str:
+    """Return a button's label without its colour."""
+    return label.removeprefix(":red[").removesuffix("]")
 
 
 @pytest.fixture
@@ -106,7 +113,29 @@ def test_a_rejected_file_is_explained(deployment: Deployment) -> None:
     assert f"`{FAILED.id}`: `1 row`" in shown
     assert "Main is unchanged: 1 of 2 checks failed: id.required. Drop a corrected file" in shown
     assert "checks passed" in [metric.label for metric in app.metric]
-    assert [*app.dataframe[0].value.columns] == ["✗ id"]  # the cells that break the check
+    cells = app.dataframe[0].value  # that break the check
+    assert cells.to_dict("list") == {"✗ id": ["(empty)"] * len(cells)}
+    buttons = [each.label for each in app.button]
+    assert buttons == ["Replay …", "Publish anyway …", ":red[Discard …]"]  # red is what destroys
+
+
+def test_the_top_of_an_ingestion_tells_where_it_is_from(deployment: Deployment) -> None:
+    """When it landed, its size, its owner and the contract's version are above the verdict."""
+    failed = deployment.ledger.get(next(deployment.ledger.open_failures()).id)
+    shown = _read(deployment, failed.id)
+    landed = moment(failed.landed.landed_at)
+    assert f"landed {landed} · {failed.landed.size} bytes · owner #orders · contract " in shown
+    assert "shop-orders 1.0.0" in shown
+
+
+def test_a_mended_file_leads_to_what_it_mends(deployment: Deployment) -> None:
+    """Its top has the corrected rows' file and who gave them, and a link to the rejected one."""
+    rejected, other = (deployment.ledger.get(b.id) for b in deployment.ledger.open_failures())
+    deployment.ledger.save(replace(other, mends=Mends(rejected.id, "broken.csv", "Ann")))
+    app = seen(ingestion_page.show, deployment, id=other.id)
+    assert "mended with broken.csv by Ann" in everything(app)
+    labels = [link.proto.label for link in app.get("page_link")]
+    assert f"It mends the rejected ingestion `{rejected.id[:12]}`" in labels
 
 
 def test_a_file_published_anyway_says_who_overruled_the_audit(deployment: Deployment) -> None:
@@ -133,6 +162,10 @@ def test_a_wrong_file_is_one_sentence() -> None:
     app = seen(ingestion_page.show, made, id=made.ingestion(landed).id)
     assert WRONG.sentence.lower() in everything(app).lower()
     assert "file.columns" not in everything(app)
+    assert app.dataframe[0].value.to_dict("records") == [
+        {"expected": "carrier", "✗ found": "", "perhaps": ""},
+        {"expected": "flight", "✗ found": "", "perhaps": "flght (91% alike)"},
+    ]
 
 
 def test_rows_that_the_audit_did_not_note_can_be_found(deployment: Deployment) -> None:
@@ -190,7 +223,7 @@ def test_a_report_that_is_none_is_reported(deployment: Deployment) -> None:
 
 
 def test_a_name_injects_nothing(deployment: Deployment) -> None:
-    """A hostile name is in every view's Markdown only as code."""
+    """A hostile name is in every view, in its Markdown only as code; grids show plain texts."""
     hostile = next(b for b in deployment.ledger.open_failures() if "evil" in b.name)
     for app in (
         seen(inbox_page.show, deployment),
@@ -199,7 +232,7 @@ def test_a_name_injects_nothing(deployment: Deployment) -> None:
     ):
         labels = [link.proto.label for link in app.get("page_link")]
         errors_shown = [text for text in (*values(app, _MARKUP), *labels) if "evil" in text]
-        assert errors_shown
+        assert errors_shown or hostile.name in list(app.dataframe[0].value["file"])
         assert "evil" not in "".join(_CODE.sub("", text) for text in errors_shown)
 
 
@@ -284,7 +317,7 @@ def test_without_an_id_the_last_ones_are_offered(deployment: Deployment) -> None
     """Without an id the view lists the latest files, and has a field to search in."""
     app = seen(ingestion_page.show, deployment)
     assert app.text_input
-    assert len(app.get("page_link")) == 4
+    assert len(app.dataframe[0].value) == 4
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,6 @@ def test_checks_are_counted_by_day() -> None:
             ) results (run_ts, check_id, status)"""
         )
         assert list(ran(connection)) == [
-            Ran("2026-03-01T00:00:00+00:00", "pass", 2),
-            Ran("2026-03-02T00:00:00+00:00", "fail", 1),
+            Ran("id.nullValues", "2026-03-01T00:00:00+00:00", "pass", 2),
+            Ran("id.nullValues", "2026-03-02T00:00:00+00:00", "fail", 1),
         ]

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from access.tables.reader import TableState
-from dashboard.pages import table as table_page
+from access.tables.reader import Column, TableState
+from dashboard.views import table as table_page
 from functions.model.notes.freshness import Freshness
 from functions.operations.decisions.failed import discard
 from tests.fakes.deployment import ORDERS, OTHER_TABLE, TABLE, Deployment
@@ -19,7 +19,10 @@ class FakeReader:
     def state(self, table: str) -> TableState:
         """See Reader.state."""
         assert table == TABLE
-        return TableState((), rows=3, files=2, size=3_000, partitioned_by=(), location="s3://lake")
+        columns = (Column("id", "long", required=True, about=""),)
+        return TableState(
+            columns, rows=3, files=2, size=3_000, partitioned_by=(), location="s3://lake"
+        )
 
     def names(self) -> list[str]:
         """See Reader.names."""
@@ -52,16 +55,25 @@ def test_a_table_shows_its_failures_its_files_and_its_freshness() -> None:
     made.clock.pass_(7_200)
     app = view(made, name=TABLE)
     shown = everything(app)
-    labels = [link.proto.label for link in app.get("page_link")]
+    grids = [each.value for each in app.dataframe if "file" in each.value]
     assert [title.value for title in app.title] == [f"`{TABLE}`"]
     assert "Needs a decision" in shown
-    assert labels.count(f"`{TABLE}` `bad.csv`") == 2  # once to decide on, once of the newest
-    assert f"`{TABLE}` `good.csv`" in labels
-    assert OTHER_TABLE not in "".join(labels)
+    assert [list(grid["file"]) for grid in grids] == [["bad.csv"], ["bad.csv", "good.csv"]]
+    assert {table for grid in grids for table in grid["table"]} == {TABLE}
     assert "expected every 3,650 days; the last one came 2 h ago" in shown
     assert {each.label: each.value for each in app.metric}["mean file"] == "1.5 KB"
     discard(made.adapters, made.ingestion(bad), by="Ann")
     assert "Needs a decision" not in everything(view(made, name=TABLE))
+
+
+def test_a_column_has_the_rules_of_the_contract() -> None:
+    """The columns' tab has what the contract demands of each: required, key, and its checks."""
+    made = Deployment()
+    made.lake.put_text(f"contracts/{TABLE}.yaml", ORDERS.encode())
+    (columns,) = (g.value for g in view(made, name=TABLE).dataframe if "rules" in g.value)
+    (row,) = columns.to_dict("records")
+    assert (row["column"], row["required"], row["confidential"]) == ("id", "yes", "")
+    assert "rows without id: 0 rows" in row["rules"]
 
 
 def test_a_contract_without_service_levels_expects_nothing() -> None:
@@ -73,7 +85,14 @@ def test_a_contract_without_service_levels_expects_nothing() -> None:
 
 
 def test_without_a_name_the_tables_are_listed() -> None:
-    """Without a name in the address the view lists main's tables."""
-    app = view(Deployment())
-    assert [link.proto.label for link in app.get("page_link")] == [f"`{TABLE}`"]
+    """Without a name the view has a row for each table of main: what landed, passed and waits."""
+    made = Deployment()
+    assert view(made).dataframe[0].value.iloc[0]["passed"] is None
+    for name, script in (("a", passed), ("b", passed), ("c", rejected), ("d", passed)):
+        made.land(f"shop/orders/{name}.csv", script=script)
+    made.settle()
+    app = view(made)
+    (row,) = app.dataframe[0].value.to_dict("records")
+    assert (row["table"], row["passed"], row["need a decision"]) == (TABLE, 0.75, 1)
+    assert (len(row["files a day"]), sum(row["files a day"])) == (31, 4)
     assert [title.value for title in app.title] == ["Tables on main"]

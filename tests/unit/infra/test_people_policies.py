@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,35 @@ def test_a_key_lets_the_services_use_it_that_act_for_nobody() -> None:
         "events.amazonaws.com": None,
         "cloudwatch.amazonaws.com": own,
     }
+
+
+# What the function that publishes may, but the page needs not: a network, logs, its own queue.
+_OF_THE_FUNCTION = ("ec2:", "logs:", "sqs:ReceiveMessage", "sqs:DeleteMessage")
+
+
+def test_the_page_may_decide_and_no_more() -> None:
+    """It may what the function may that publishes and replays, reads rows, and deletes nothing."""
+    page = person("page", EmrApplicationId="00app")
+    app = Compiled.of(TEMPLATES[0], Stage="dev", EmrApplicationId="00app")
+    publisher = app.roles()["OnJobRunRole"]
+    for each in statements(*publisher.policies):
+        for action, resource in product(listed(each["Action"]), listed(each["Resource"])):
+            if each["Effect"] == "Deny" or action.startswith(_OF_THE_FUNCTION):
+                continue
+            if resource == arn("sqs", "lakegate-dev-job-runs"):
+                continue
+            on = resource.replace("role/JobRole", "role/lakegate-dev-JobRole-1a2b")
+            assert page.may(action, on, iam__PassedToService="emr-serverless.amazonaws.com"), each
+    assert page.may("s3:GetObject", f"{LAKE}/warehouse/shop/orders/data/a.parquet")
+    assert page.may("sts:AssumeRole", arn("iam", "role/lakegate-dev-CleanUpRole-1a", region=""))
+    assert page.may("dynamodb:Scan", arn("dynamodb", "table/lakegate-dev-ledger"))
+    for action in ("PutObject", "DeleteObject"):
+        assert not page.may(f"s3:{action}", f"{LAKE}/warehouse/shop/orders/data/a.parquet")
+        assert not page.may(f"s3:{action}", f"{LAKE}/contracts/shop.orders.yaml")
+    assert not page.may("s3:GetObject", f"{LANDING}/shop/orders/a.csv")
+    assert not page.may("dynamodb:DeleteItem", arn("dynamodb", "table/lakegate-dev-ledger"))
+    for role in ("uploader", "job", "reader", "signing-key"):
+        assert not page.may("secretsmanager:GetSecretValue", token(role)), role
 
 
 def _anywhere(action: str, service: str, kind: str) -> Callable[[str], tuple[str, str]]:
@@ -303,11 +333,14 @@ def test_a_deployer_reaches_no_data_and_passes_roles_to_no_other_service() -> No
     assert not deployer.may("iam:PutRolePolicy", admin)
 
 
-@pytest.mark.parametrize("name", ["uploader", "reader", "deployer"])
+@pytest.mark.parametrize("name", ["uploader", "reader", "page", "deployer"])
 def test_a_policy_is_small_enough_and_changes_only_what_it_names(name: str) -> None:
     """IAM accepts each policy with the longest stage and region; wildcards are for reading only."""
     longest = {"Stage": "a" * 20, "PermissionsBoundary": BOUNDARY, "LakeBucketName": "l" * 63}
     found = compiled(name, **longest, LandingPrefix="shop/", KmsKeyArn=KEY)
+
+    given = {"PermissionsBoundary": BOUNDARY, "LandingPrefix": "shop/", "EmrApplicationId": "00app"}
+    found = compiled(name, Stage="a" * 20, **given)
     for resource in found.resources.values():
         document = found.resolve(resource["Properties"]["PolicyDocument"])
         text = json.dumps(document, separators=(",", ":")).replace("us-east-1", "ap-southeast-1")

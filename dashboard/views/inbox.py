@@ -6,11 +6,12 @@ import streamlit as st
 
 from access.ingestions.find import Wanted, still_waiting
 from dashboard import group_actions, listing
+from dashboard.overview import Window, bounds
 from dashboard.serve.session import Opened, watch
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary
-from lakegate.text import count, one_line
+from lakegate.text import count
 
 EVERY_TABLE, _EVERYBODY = "All tables", "Everybody"
 _MOST = 200  # are read, and searched
@@ -24,27 +25,26 @@ def show(opened: Opened) -> None:
         text = listing.search("Search file, table, cause or owner")
         failures = list(ledger.open_failures())
         tables = sorted({table for each in failures for table in each.tables})
-        table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
-        wanted = Wanted("" if table == EVERY_TABLE else table, limit=_MOST)
-        found = still_waiting(ledger, failures, wanted)
-        owners = sorted({owner(each) for each in found.ingestions})
-        who = st.selectbox("Owner", [_EVERYBODY, *owners], width=220)
+        with listing.filters():
+            table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
+            wanted = Wanted("" if table == EVERY_TABLE else table, limit=_MOST)
+            found = still_waiting(ledger, failures, wanted)
+            owners = sorted({listing.owner(each) for each in found.ingestions})
+            who = st.selectbox("Owner", [_EVERYBODY, *owners], width=220)
     meant = [
         each
         for each in found.ingestions
-        if who in (_EVERYBODY, owner(each)) and listing.is_waiting_meant(text, each)
+        if who in (_EVERYBODY, listing.owner(each)) and listing.is_waiting_meant(text, each)
     ]
     _number(meant, len(found.ingestions), more=found.more)
-    group_actions.show(opened, meant)
-    news = st.container()
-    listing.show_waiting(meant, now, "inbox")
+    group_actions.tell_last()
+    group_actions.show_causes(opened, meant)
+    news, above = st.container(), st.container()
+    selected = listing.show_waiting(meant, "inbox")
+    with above:
+        group_actions.show_selected(opened, [each.id for each in selected])
     with news:  # looked up while the browser draws the list
-        _keep_up(ledger, failures)
-
-
-def owner(each: Ingestion) -> str:
-    """Return its owner, or the channel of its alerts."""
-    return one_line(each.terms.owner or each.terms.channel) or "nobody named"
+        _keep_up(ledger, failures, now)
 
 
 def _number(meant: Iterable[Ingestion], every: int, *, more: bool) -> None:
@@ -61,16 +61,19 @@ def _number(meant: Iterable[Ingestion], every: int, *, more: bool) -> None:
     st.text(words)
 
 
-def _keep_up(ledger: Ledger, failures: Iterable[IngestionSummary]) -> None:
-    """Keep the list up to date while something is in flight."""
+def _keep_up(ledger: Ledger, failures: Iterable[IngestionSummary], now: str) -> None:
+    """Keep the list up to date while something is in flight, and say how far that is."""
 
     def look() -> tuple[object, ...]:
-        return _is_in_flight(ledger), [each.id for each in ledger.open_failures()]
+        return _in_flight(ledger, now), [each.id for each in ledger.open_failures()]
 
-    if _is_in_flight(ledger):
-        st.caption(":material/sync: Files are in flight: this list keeps itself up to date.")
-        watch((True, [each.id for each in failures]), look)
+    if words := _in_flight(ledger, now):
+        st.caption(f":material/sync: {words}: this list keeps itself up to date.")
+        watch((words, [each.id for each in failures]), look)
 
 
-def _is_in_flight(ledger: Ledger) -> bool:
-    return any(True for _ in ledger.unfinished("9999"))
+def _in_flight(ledger: Ledger, now: str) -> str:
+    """Return what is in flight, "" if nothing is."""
+    if not any(True for _ in ledger.unfinished("9999")):
+        return ""
+    return listing.burst(ledger.landed(*bounds(Window.DAY, now))) or "Files are in flight"

@@ -16,12 +16,14 @@ from dashboard.ingestion import (
     Step,
     account,
     facts,
+    head,
     rows,
     total,
+    wrong_columns,
 )
-from dashboard.pages import ingestions as ingestions_page
 from dashboard.serve.session import Opened, named, watch
 from dashboard.verdict import overruled, verdict
+from dashboard.views import ingestions as ingestions_page
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
 from functions.model.shown_state import ShownState
@@ -95,6 +97,10 @@ def _head(known: Account) -> None:
             formatting.table(table, code(table), ":material/table:")
         if known.is_comparable:
             formatting.branch(one.id, "Compare with main", ":material/compare_arrows:")
+    st.text(visible(" · ".join(head(known))))
+    if one.mends:
+        label = f"It mends the rejected ingestion {code(one.mends.ingestion[:ID_PART])}"
+        formatting.ingestion(one.mends.ingestion, label, ":material/healing:")
     with st.container(border=True):
         st.text(visible(verdict(one)))
         if one.reason:
@@ -140,6 +146,8 @@ def _checks(known: Account) -> None:
     if not known.report:
         st.text(visible(known.no_report))
         return
+    if wrong := known.report.wrong_columns:
+        grid(wrong_columns(wrong), "Columns: expected, found, perhaps meant", ("found",))
     if not known.checks:
         st.text("No check was asked.")
         return

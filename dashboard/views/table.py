@@ -1,21 +1,23 @@
 """The page of one table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 
 import streamlit as st
 
 from access.ingestions.find import Wanted, waiting
+from access.tables.reader import Column as TableColumn
 from access.tables.reader import Reader, TableState
 from dashboard import charts, formatting, listing
 from dashboard.charts import Span
-from dashboard.formatting import ago, code, grid, size
-from dashboard.overview import Window, bounds
+from dashboard.formatting import ago, code, grid, harmless, size
+from dashboard.overview import Lately, Window, bounds, lately
 from dashboard.serve.session import Opened, errors_shown
 from dashboard.table import (
     Entry,
-    checks_by_day,
+    check_history,
     checks_within,
     doubt_of,
     freshness,
@@ -30,6 +32,8 @@ from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredContract
 from functions.model.commits import Commit
 from lakegate import times
+from lakegate.contract.checks import Check, Metric
+from lakegate.contract.columns import Column
 from lakegate.text import count, visible
 from lakegate.times import moment
 
@@ -44,7 +48,7 @@ def show(opened: Opened) -> None:
     st.title(code(name) if name else "Tables on main", anchor=False)
     reader = opened.reader(MAIN)
     if not name:
-        _ask(reader)
+        _every(opened.adapters, reader)
         return
     state = reader.state(name)
     adapters = opened.adapters
@@ -60,7 +64,7 @@ def show(opened: Opened) -> None:
     with recent, errors_shown():
         _recent(adapters, name)
     with columns:
-        _columns(state)
+        _columns(state, stored)
     with contract:
         _contract(stored)
     with commits:
@@ -69,12 +73,43 @@ def show(opened: Opened) -> None:
         _checks(opened, reader, name)
 
 
-def _ask(reader: Reader) -> None:
+def _every(adapters: Adapters, reader: Reader) -> None:
+    """Show all tables of main, with what landed for them in the last 30 days."""
     names = reader.names()
-    for name in names:
-        formatting.table(name, code(name), ":material/table:")
     if not names:
         st.markdown("There is none yet: the first file that is published makes one.")
+        return
+    now = adapters.now()
+    since, until = bounds(Window.MONTH, now)
+    found = lately(adapters.ledger.landed(since, until), since, Window.MONTH.span.days + 1)
+    late = adapters.ledger.freshness().since()
+    rows = [_line(name, found.get(name), late.get(name, ""), now) for name in names]
+    above = st.container()
+    pressed, chosen = listing.pick(harmless(rows), "tables", _LATELY, "single-row", "Tables")
+    if pressed is not None:
+        st.switch_page(formatting.page(formatting.TABLE), query_params={"name": names[pressed]})
+    with above:
+        for row in chosen:
+            formatting.table(names[row], f"Open {code(names[row])}", ":material/table:")
+
+
+def _line(name: str, found: Lately | None, late: str, now: str) -> dict[str, Any]:
+    return {
+        "table": name,
+        "last file": datetime.fromisoformat(found.last) if found else None,
+        "late": f"since {ago(late, now)}" if late else "",
+        "passed": found.passed / found.judged if found and found.judged else None,
+        "need a decision": found.waiting or None if found else None,
+        "files a day": list(found.by_day) if found else [],
+    }
+
+
+_LATELY: Mapping[str, Any] = {
+    "table": st.column_config.TextColumn(width="medium"),
+    "last file": st.column_config.DatetimeColumn(format="distance", timezone="UTC"),
+    "passed": st.column_config.NumberColumn(format="percent", help="Of the last 30 days' files"),
+    "files a day": st.column_config.BarChartColumn(y_min=0, help="Of the last 30 days"),
+}
 
 
 def _numbers(state: TableState) -> None:
@@ -115,7 +150,7 @@ def _open_failures(adapters: Adapters, name: str) -> None:
     found = waiting(adapters.ledger, Wanted(name, limit=_FAILURES))
     if found.ingestions:
         st.header("Needs a decision", anchor=False)
-        listing.show_waiting(found.ingestions, adapters.now(), f"open {name}")
+        listing.show_waiting(found.ingestions, f"open {name}")
     if found.more:
         st.text(f"These are the oldest {_FAILURES:,}; the inbox lists more.")
 
@@ -126,7 +161,7 @@ def _recent(adapters: Adapters, name: str) -> None:
     found = list(islice((each for each in landed if name in each.tables), _RECENT))
     if not found:
         st.text("No file landed in the last 30 days.")
-    listing.show_summaries(found, now, f"recent {name}")
+    listing.show_summaries(found, f"recent {name}")
 
 
 def _is_further(name: str) -> bool:
@@ -144,20 +179,28 @@ def _rows_over_time(log: Sequence[Commit], name: str, rows: int, now: str) -> tu
     return entries
 
 
-def _columns(state: TableState) -> None:
-    shown = [
-        {
-            "column": c.name,
-            "type": c.type,
-            "required": "yes" if c.required else "",
-            "about": c.about,
-        }
-        for c in state.columns
-    ]
-    grid(shown, "The table's columns")
+def _columns(state: TableState, stored: StoredContract | None) -> None:
+    """Show the table's columns, with what the contract in force demands of each."""
+    declared = {each.name: each for each in stored.contract.columns} if stored else {}
+    checks = stored.contract.checks if stored else ()
+    shown = [_column(c, declared.get(c.name), checks) for c in state.columns]
+    grid(shown, "The table's columns, and the contract's rules for them")
     if state.partitioned_by:
         st.text(f"Partitioned by {', '.join(state.partitioned_by)}")
     st.markdown(code(state.location))
+
+
+def _column(one: TableColumn, declared: Column | None, checks: Sequence[Check]) -> dict[str, str]:
+    asked = [check for check in checks if one.name in check.columns]
+    return {
+        "column": one.name,
+        "type": one.type,
+        "required": "yes" if one.required or (declared and declared.required) else "",
+        "key": "yes" if any(check.metric is Metric.DUPLICATE for check in asked) else "",
+        "confidential": "yes" if declared and declared.sensitive else "",
+        "rules": "; ".join(f"{check.measure}: {check.expected}" for check in asked),
+        "about": one.about,
+    }
 
 
 def _contract(stored: StoredContract | None) -> None:
@@ -209,5 +252,5 @@ def _checks(opened: Opened, reader: Reader, name: str) -> None:
     if not found:
         st.text("No run of the last 30 days is recorded on main yet.")
         return
-    charts.draw(checks_by_day(found, span), alt="Checks by day and result")
-    st.text(count(sum(each.checks for each in found), "check"))
+    charts.draw(check_history(found, span), alt="Each check by day: its worst result")
+    st.text(count(sum(each.runs for each in found), "check"))

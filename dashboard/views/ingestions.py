@@ -5,11 +5,11 @@ from itertools import islice
 
 import streamlit as st
 
-from dashboard import formatting, listing
+from dashboard import formatting, group_actions, listing
 from dashboard.formatting import code
 from dashboard.overview import Window, bounds
-from dashboard.pages.inbox import EVERY_TABLE
 from dashboard.serve.session import Opened, watch
+from dashboard.views.inbox import EVERY_TABLE
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
@@ -30,9 +30,10 @@ def show(opened: Opened) -> None:
         window = st.segmented_control(
             "Landed in the last", list(Window), default=Window.WEEK, required=True
         )
-        state = st.selectbox("State", [_ANY_STATE, *ShownState], width=160)
         tables = sorted(stored.contract.table for stored in adapters.lake.contracts(None))
-        table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
+        with listing.filters():
+            state = st.selectbox("State", [_ANY_STATE, *ShownState], width=220)
+            table = st.selectbox("Table", [EVERY_TABLE, *tables], width=220)
     landed = adapters.ledger.landed(*bounds(window, now))
     meant = (
         each
@@ -46,7 +47,11 @@ def show(opened: Opened) -> None:
     _number(found, window)
     _by_id(text.strip())
     _keep_up(adapters.ledger, found)
-    listing.show_summaries(found, now, "ingestions")
+    group_actions.tell_last()
+    above = st.container()
+    selected = listing.show_summaries(found, "ingestions")
+    with above:
+        group_actions.show_selected(opened, [each.id for each in selected if each.is_open])
 
 
 def _number(found: list[IngestionSummary], window: Window) -> None:
@@ -66,11 +71,12 @@ def _by_id(text: str) -> None:
 
 def _keep_up(ledger: Ledger, found: list[IngestionSummary]) -> None:
     """Keep the list up to date while one of it is in flight."""
-    in_flight = {each.id: each.state for each in found[: listing.AT_ONCE] if not each.ended}
+    in_flight = {each.id: each.state for each in found[: listing.SCREEN] if not each.ended}
 
     def look() -> dict[str, State]:
         return {each.id: each.state for each in ledger.together(list(in_flight))}
 
     if in_flight:
-        st.caption(":material/sync: Files are in flight: this list keeps itself up to date.")
+        words = listing.burst(found) or "Files are in flight"
+        st.caption(f":material/sync: {words}: this list keeps itself up to date.")
         watch(in_flight, look)

@@ -10,8 +10,8 @@ from dashboard import charts
 from dashboard.charts import Span
 from dashboard.formatting import ago, code
 from dashboard.overview import Outcome, Overview, Window, bounds, overview
-from dashboard.pages.inbox import EVERY_TABLE
 from dashboard.serve.session import Opened
+from dashboard.views.inbox import EVERY_TABLE
 from functions.adapters.all import Adapters
 from lakegate.times import duration
 
