@@ -9,11 +9,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from cli.contract.suggest import avro, columnar
 from cli.contract.suggest.cells import Cells, refusal
 from cli.contract.suggest.columns import ColumnProfile, Outlier, columns_of
-from cli.contract.suggest.csv import decoded, read_csv
-from cli.contract.suggest.json import read_json
+from cli.contract.suggest.readers import avro, columnar
+from cli.contract.suggest.readers.csv import decoded, read_csv
+from cli.contract.suggest.readers.json import read_json
 from lakegate.errors import LakegateError, Permanent
 from spark_jobs.files.text.sniff import check_binary, is_gzip, kind_of
 

@@ -17,9 +17,9 @@ import pyarrow.orc
 import pyarrow.parquet
 
 from access.tables.check_sql import POSITION, quoted
-from cli.contract.suggest import avro
 from cli.contract.suggest.cells import refusal
 from cli.contract.suggest.columns import text
+from cli.contract.suggest.readers import avro
 from lakegate.contract.reading.properties import name_problem
 
 _INSTANT = "TIMESTAMP WITH TIME ZONE"

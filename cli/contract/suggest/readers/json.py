@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.contract.suggest.cells import Cells, refusal, refuse_bad_rows
 from cli.contract.suggest.columns import Outlier
-from cli.contract.suggest.json_columns import Number, Row, cells
+from cli.contract.suggest.readers.json_columns import Number, Row, cells
 
 _BLANKS = " \t\r\n"
 

@@ -1,0 +1,1 @@
+"""Read samples of each format, with the profile of their columns."""
