@@ -90,11 +90,18 @@ def via(service: str) -> dict[str, str]:
 def test_people_use_the_stages_key_for_what_they_do() -> None:
     """An uploader encrypts, a reader only decrypts, a deployer lets DynamoDB use the key.
 
+    The page does as the functions do that decide.
+
     Without the parameter nobody has a right on any key.
     """
     uploader = person("uploader", LandingPrefix="shop/", KmsKeyArn=KEY)
     reader, deployer = person("reader", KmsKeyArn=KEY), person("deployer", KmsKeyArn=KEY)
+    page = person("page", EmrApplicationId="00app", KmsKeyArn=KEY)
     for who, service, may in (
+        (page, "s3", ("Decrypt", "GenerateDataKey")),
+        (page, "sqs", ("Decrypt", "GenerateDataKey")),
+        (page, "dynamodb", ("Decrypt",)),
+        (page, "secretsmanager", ("Decrypt",)),
         (uploader, "s3", ("Decrypt", "GenerateDataKey")),
         (reader, "s3", ("Decrypt",)),
         (reader, "secretsmanager", ("Decrypt",)),
@@ -113,11 +120,14 @@ def test_people_use_the_stages_key_for_what_they_do() -> None:
 
 
 def test_people_reach_an_existing_lake() -> None:
-    """With the lake's name a reader and a deployer reach that bucket, and no longer ours."""
+    """With the lake's name reader, deployer and page reach that bucket, and no longer ours."""
     reader, deployer = (
         person(name, LakeBucketName="their-lake") for name in ("reader", "deployer")
     )
+    page = person("page", EmrApplicationId="00app", LakeBucketName="their-lake")
     theirs = "arn:aws:s3:::their-lake"
+    assert page.may("s3:GetObject", f"{theirs}/reports/a")
+    assert not page.may("s3:GetObject", f"{LAKE}/reports/a")
     assert reader.may("s3:GetObject", f"{theirs}/warehouse/a")
     assert deployer.may("s3:PutObject", f"{theirs}/contracts/a")
     assert not reader.may("s3:GetObject", f"{LAKE}/warehouse/a")
