@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from functions.model import queueing
-from functions.model.ingestion import Ingestion, State
+from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.merge_commit import rows_of
 from functions.model.shown_state import state_words
 
@@ -77,8 +77,10 @@ def job_run(ingestion: Ingestion) -> str:
 
 
 def replayed(outcome: "Outcome") -> str:
-    """Describe a replay."""
-    return f"started attempt {outcome.ingestion.attempt} of {outcome.ingestion.name}"
+    """Describe a replay, which may wait for a job run."""
+    now = outcome.ingestion
+    what = "requested" if now.state in NOT_STARTED else "started"
+    return f"{what} attempt {now.attempt} of {now.name}"
 
 
 def approved(outcome: "Outcome", by: str) -> str:

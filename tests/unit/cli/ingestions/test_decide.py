@@ -10,7 +10,7 @@ from cli.console.options import confirm
 from cli.ingestions import decide
 from functions.operations.decisions.failed import Outcome
 from lakegate.errors import LakegateError
-from tests.unit.cli.cli_examples import AUDITED, PUBLISHED, REJECTED, SUBMITTED
+from tests.unit.cli.cli_examples import AUDITED, LANDED, PUBLISHED, REJECTED, SUBMITTED
 
 
 def shown(call: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -33,6 +33,7 @@ def by_ann(outcome: Outcome) -> int:
     [
         (decide.report_replay, Outcome(SUBMITTED), 0, "started attempt 1 of [red] März.csv", ""),
         (decide.report_replay, Outcome(SUBMITTED), 0, "lakegate show 0123456789ab", ""),
+        (decide.report_replay, Outcome(LANDED), 0, "requested attempt 1 of", ""),
         (by_ann, Outcome(PUBLISHED), 0, f"1,842 rows of [red] März.csv as {'d' * 64}", ""),
         (by_ann, Outcome(PUBLISHED, AWAY), 0, "published 1,842 rows", f"not deleted yet: {LEFT}"),
         (by_ann, Outcome(AUDITED, AWAY), 0, "by Ann; publishing", f"but not finished: {LEFT}"),
