@@ -262,7 +262,7 @@ def _text_options(column: ColumnProfile) -> Iterator[tuple[str, Any]]:
         yield "pattern", Quoted(f"^[0-9]{{{length}}}$")
     elif column.shape in ("digits", *_PATTERNS):
         yield "pattern", Quoted(_PATTERNS.get(column.shape, "^[0-9]+$"))
-    elif column.form:
+    elif column.form and not _is_personal(column):  # a form may spell out words of its texts
         yield "pattern", Quoted(column.form)
     elif column.longest:
         yield "maxLength", int(_wide(Decimal(column.longest)))

@@ -26,12 +26,16 @@ _FORM = f"regexp_replace(regexp_replace(v, '{_DIGITS}', '9', 'g'), '{_WORD}', 'a
 
 @dataclass(frozen=True)
 class _Token:
-    """One place of a form: its texts if they are few, the rarest's count, and the lengths."""
+    """One place of a form: its texts if they are few, the rarest's count, and the lengths.
+
+    `is_padded` says that a number begins with 0, `is_upper` that no text has small letters.
+    """
 
     texts: tuple[str, ...]
     rarest: int
     shortest: int
     longest: int
+    is_padded: bool
     is_upper: bool
 
     @property
@@ -41,7 +45,7 @@ class _Token:
         is_fixed = self.shortest == self.longest
         times = f"{{{self.longest}}}" if self.longest > 1 else ""
         if first.isdigit():
-            return f"[0-9]{times}" if is_fixed else "[0-9]+"
+            return f"[0-9]{times}" if is_fixed and self.is_padded else "[0-9]+"
         if len(self.texts) <= _MOST_WORDS and self.rarest >= OFTEN:
             words = [_SPECIAL.sub(r"\\\g<0>", each) for each in self.texts]
             return words[0] if len(words) == 1 else f"({'|'.join(words)})"
@@ -83,7 +87,8 @@ def _tokens(connection: duckdb.DuckDBPyConnection, texts: str) -> list[list[_Tok
     )
     places = (
         f"SELECT form, list(part ORDER BY part)[:{_MOST_WORDS + 1}], min(n), min(length(part)),"
-        f" max(length(part)), bool_and(part = upper(part)) FROM ({counted})"
+        " max(length(part)), bool_or(part LIKE '0_%'), bool_and(part = upper(part))"
+        f" FROM ({counted})"
         " GROUP BY form, place ORDER BY form, place"
     )
     rows = connection.sql(places).fetchall()

@@ -130,16 +130,16 @@ def test_few_words_that_come_again_are_a_set(drafted: Draft) -> None:
     ("cells", "pattern"),
     [
         (
-            [f"{n}:30 {half}.m." for n in range(13) for half in "ap"],
+            [f"{n}:0{n % 9} {half}.m." for n in range(13) for half in "ap"],
             r"^[0-9]+:[0-9]{2} (a|p)\.m\.$",
         ),
         ([*(f"{n} patients" for n in range(30)), *["none"] * 5], "^([0-9]+ patients|none)$"),
-        ([f"r{n}c{n}" for n in range(5)], "^r[0-9]c[0-9]$"),
+        ([f"r{n}c{n}" for n in range(5)], "^r[0-9]+c[0-9]+$"),
         ([f"r{n}c{n}" for n in range(4)], ""),  # each form, and each word, comes five times
         ([*(f"{n} patients" for n in range(30)), *["none"] * 4], ""),
         ([f"{n} {chr(97 + n % 26)}street" for n in range(100)], ""),  # words of an open set
-        ([f"{chr(65 + n % 26)}X 1" for n in range(100)], "^[A-Z]{2} [0-9]$"),
-        ([f"Ü-{n}" for n in range(9)], "^Ü-[0-9]$"),
+        ([f"{chr(65 + n % 26)}X 1" for n in range(100)], "^[A-Z]{2} [0-9]+$"),
+        ([f"Ü-{n}" for n in range(9)], "^Ü-[0-9]+$"),
         (["a b c", "d e"] * 9, ""),
     ],
 )
@@ -175,7 +175,9 @@ def test_a_key_is_the_first_column_that_is_named_like_one(drafted: Draft) -> Non
 def test_personal_values_are_not_in_the_draft(tmp_path: Path) -> None:
     """A personal column is confidential, and its values appear nowhere in the draft."""
     file = tmp_path / "people.csv"
-    file.write_text("name,contact,code\n" + "Ada,ada@example.org,x\nBob,bob@example.org,x\n" * 10)
+    file.write_text(
+        "name,contact,code\n" + "Ada-1,ada@example.org,x\nBob-2,bob@example.org,x\n" * 10
+    )
     text = suggested(file)
     contract = parse(text, "draft")
     assert [column.sensitive for column in contract.columns] == [True, True, False]
