@@ -7,7 +7,7 @@ from typing import Any
 from functions.adapters.all import Adapters
 from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Ingestion, State
-from functions.pipeline.start import batches, intake, submit
+from functions.pipeline.start import intake, submit
 from functions.pipeline.verdict import complete, decision
 from lakegate import batch, landing
 from lakegate.landing import ID_PART, LandedObject
@@ -18,6 +18,7 @@ from tests.fakes.jobs import FakeJobs
 from tests.fakes.ledger import FakeLedger
 from tests.fakes.openings import A_LOST_ENTRY, A_MEDDLER, BATCHES
 from tests.fakes.sabotage import Patch
+from tests.fakes.storage import FakeLanding
 
 _drawn = count()
 
@@ -57,8 +58,10 @@ def _end_but_for_lost_runs(
     return end(adapters, ingestion, state, reason)
 
 
-def _newest_files(_: Any, adapters: Adapters, prefix: str, at: str) -> dict[str, LandedObject]:
-    return adapters.landing.newest(prefix)
+def _newest_files(
+    newest: Any, self: Any, prefix: str, _: str = "", bucket: str = ""
+) -> dict[str, LandedObject]:
+    return dict(newest(self, prefix, bucket=bucket))
 
 
 AUDITING = (
@@ -152,7 +155,7 @@ AUDITING = (
     Guard(
         "a batch brings the files that were there when its manifest landed",
         "LIKELY_DUPLICATE|when the manifest landed",
-        (Patch(batches, "_files_in", _newest_files),),
+        (Patch(FakeLanding, "newest", _newest_files),),
         opening=BATCHES,
     ),
     Guard(
