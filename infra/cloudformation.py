@@ -118,15 +118,16 @@ class Stacks:
     def plan(
         self,
         stack: str,
-        template: Mapping[str, str],
+        template: Mapping[str, str | bool],
         parameters: Mapping[str, str | None],
         adopted: Sequence[Existing] = (),
     ) -> Plan | None:
         """Create a change set; return None if nothing would change.
 
-        `template` has `TemplateBody` or `TemplateURL`; a parameter that is None keeps its value. A
-        stack whose creation failed is deleted first; a busy one is waited for. With `adopted`, the
-        change set only takes these resources into the stack. Raises LakegateError.
+        `template` has `TemplateBody` or `TemplateURL`, or says `UsePreviousTemplate`; a parameter
+        that is None keeps its value. A stack whose creation failed is deleted first; a busy one is
+        waited for. With `adopted`, the change set only takes these resources into the stack. Raises
+        LakegateError.
         """
         with _translated(stack):
             kind = "UPDATE" if self._ready(stack) else "CREATE"

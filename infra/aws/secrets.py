@@ -1,6 +1,5 @@
 """Tokens for a Nessie that Lakegate did not deploy, and the key of one that it did."""
 
-import json
 from datetime import datetime
 
 from infra.cloudformation import Stacks
@@ -43,8 +42,8 @@ def give_key(stacks: Stacks, platform: str, public_key: str) -> bool:
         return False
     deployed = stacks.parameters(platform)
     if deployed.get(_PARAMETER) != public_key:
-        template = {"TemplateBody": json.dumps(stacks.template(platform), separators=(",", ":"))}
-        plan = stacks.plan(platform, template, {**dict.fromkeys(deployed), _PARAMETER: public_key})
+        same = {"UsePreviousTemplate": True}
+        plan = stacks.plan(platform, same, {**dict.fromkeys(deployed), _PARAMETER: public_key})
         if plan:
             stacks.carry_out(plan)
     return True

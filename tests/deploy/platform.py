@@ -94,11 +94,11 @@ class Platforms:
         return {each.name: each.id for each in found}
 
     def _bring(self, stage: Stage, wanted: Template, parameters: Mapping[str, str | None]) -> None:
-        stacks = Stacks(self.client("cloudformation"))
-        body = {"TemplateBody": template.body(wanted)}
-        plan = stacks.plan(stage.platform_stack, body, parameters)
+        site = connect(stage, self.client, _unheard)
+        source = site.artifacts.template(template.body(wanted))
+        plan = site.stacks.plan(stage.platform_stack, source, parameters)
         assert plan
-        stacks.carry_out(plan)
+        site.stacks.carry_out(plan)
 
     def container(self, stage: Stage) -> dict[str, str]:
         """Return the environment of Nessie's container, CloudFormation's functions resolved."""
