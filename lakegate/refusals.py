@@ -1,6 +1,8 @@
 """Rights that a role lacks, told in one sentence, whichever service refused."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from lakegate.errors import Permanent, Transient
 
@@ -42,6 +44,17 @@ def unavailable(error: Exception, code: str, message: str) -> Transient:
     role, action, resource = found.groups()
     where = f"on {resource}" if resource else f"({message.partition(': ')[0]})"
     return RightMissing(f"the role {role} lacks the right {action} {where}")
+
+
+@contextmanager
+def decrypted(uri: str) -> Iterator[None]:
+    """Raise Permanent KEY_REFUSED where the key of a landed object refuses to decrypt it."""
+    try:
+        yield
+    except Exception as error:
+        if refused := key_refused(error, uri):
+            raise refused from error
+        raise
 
 
 def key_refused(error: Exception, uri: str) -> Permanent | None:

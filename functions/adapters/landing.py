@@ -17,7 +17,7 @@ from functions.adapters.s3 import Missing, Overwritten, body_of, translated
 from lakegate import times
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject, object_version
-from lakegate.refusals import key_refused
+from lakegate.refusals import decrypted
 
 _LONGEST_MANIFEST = 64 << 10
 _PIECE = 1 << 20  # bytes
@@ -123,7 +123,7 @@ class Landing:
         An event has the time when the upload was complete, which differs from a listing's. Raises
         Missing where that version is gone, Permanent TOO_LARGE or KEY_REFUSED.
         """
-        with translated(landed.uri), _decrypted(landed.uri):
+        with translated(landed.uri), decrypted(landed.uri):
             found = self._client.get_object(Bucket=landed.bucket, **_version(landed))
             body = body_of(found, landed.key, _LONGEST_MANIFEST)
             return body, times.text(found["LastModified"])
@@ -134,7 +134,7 @@ class Landing:
         Raises Missing or Overwritten where that version is gone, Permanent KEY_REFUSED, OSError
         where the file cannot be written.
         """
-        with translated(landed.uri), _decrypted(landed.uri), file.open("wb") as copy:
+        with translated(landed.uri), decrypted(landed.uri), file.open("wb") as copy:
             found = self._client.get_object(
                 Bucket=landed.bucket, IfMatch=f'"{landed.etag}"', **_version(landed)
             )
@@ -253,17 +253,6 @@ def _known_position(position: str) -> Iterator[None]:
     except ClientError as error:
         if position and error.response["Error"]["Code"] == "InvalidArgument":
             raise LostPosition("LOST_POSITION", f"S3 does not list from there: {error}") from error
-        raise
-
-
-@contextmanager
-def _decrypted(uri: str) -> Iterator[None]:
-    """Raise Permanent KEY_REFUSED where the key of a landed object refuses to decrypt it."""
-    try:
-        yield
-    except ClientError as error:
-        if refused := key_refused(error, uri):
-            raise refused from error
         raise
 
 

@@ -14,7 +14,7 @@ from lakegate.contract.model import Contract, parse
 from lakegate.drift import Baselines, baselines_key
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
-from lakegate.refusals import key_refused, unavailable
+from lakegate.refusals import decrypted, unavailable
 from lakegate.report import AuditReport
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.aws import client
@@ -335,13 +335,8 @@ def translated(what: str) -> Iterator[None]:
 @contextmanager
 def _landed(uri: str) -> Iterator[None]:
     """Do the same for the bytes of a landed object: a key that refuses them is Permanent."""
-    with translated(uri):
-        try:
-            yield
-        except ClientError as error:
-            if refused := key_refused(error, uri):
-                raise refused from error
-            raise
+    with translated(uri), decrypted(uri):
+        yield
 
 
 def _gone(what: str) -> Permanent:
