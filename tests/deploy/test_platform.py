@@ -190,17 +190,6 @@ def test_a_production_stage_has_two_zones_alarms_and_a_year_of_logs() -> None:
     )  # whose CPU is short once credits are used up
 
 
-def test_a_restored_database_keeps_its_snapshots_user() -> None:
-    """A database is created from SnapshotIdentifier without what RDS refuses for a snapshot."""
-    database = read()["Resources"]["Database"]["Properties"]
-    assert database["DBSnapshotIdentifier"]["Fn::If"][:2] == [
-        "Restores",
-        {"Ref": "SnapshotIdentifier"},
-    ]
-    for refused in ("DBName", "MasterUsername", "MasterUserPassword"):
-        assert database[refused]["Fn::If"][:2] == ["Restores", {"Ref": "AWS::NoValue"}]
-
-
 def test_the_image_can_be_pinned() -> None:
     """With a digest Nessie's tasks run this image and no other, wherever it comes from."""
     (container,) = read()["Resources"]["NessieTask"]["Properties"]["ContainerDefinitions"]

@@ -21,7 +21,7 @@ from lakegate.errors import LakegateError
 from lakegate.nessie_tokens import Keys, keep
 from tests.deploy.account import Account
 from tests.deploy.platform import APPLICATION, ROOT, Platforms, read
-from tests.postgres import postgres
+from tests import postgres
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
@@ -88,16 +88,16 @@ def servers(
     aws: Platforms, home: Path, keys: Keys, stages: dict[str, Stage]
 ) -> Iterator[dict[str, Server]]:
     """Yield Nessie as each container runs it, with this machine's ports, store and S3."""
-    with postgres(home, free_port(set()), ROOT / ".venv-deploy") as url:
+    with postgres.running(home, ROOT / ".venv-deploy") as database:
         own = {
-            "JDBC2": _database(url),
+            "JDBC2": database_variables(database.url, postgres.PASSWORD),
             "DYNAMODB2": {"quarkus.dynamodb.endpoint-override": aws.account.endpoint},
         }
         try:
             yield started(
                 home,
                 keys.tokens,
-                {store: {**_given(aws, stage), **own[store]} for store, stage in stages.items()},
+                {store: {**storage(aws, stage), **own[store]} for store, stage in stages.items()},
             )
         finally:
             for store in stages:
@@ -232,7 +232,7 @@ def _namespace(name: str) -> dict[str, object]:
     return {"commitMeta": {"message": f"Make {name}"}, "operations": [change]}
 
 
-def _given(aws: Platforms, stage: Stage) -> dict[str, str]:
+def storage(aws: Platforms, stage: Stage) -> dict[str, str]:
     """Return the container's environment with its task role's credentials and the account's S3."""
     role = aws.credentials(aws.task(stage)["taskRoleArn"])
     s3 = {f"{S3}.endpoint": aws.account.endpoint, f"{S3}.path-style-access": "true"}
@@ -271,7 +271,11 @@ def begun(
     return servers
 
 
-def _database(url: str) -> dict[str, str]:
+def database_variables(url: str, password: str) -> dict[str, str]:
     """Return the database's variables; a container gets the secret's two values by these names."""
     source = "quarkus.datasource.postgresql"
-    return {f"{source}.jdbc.url": url, f"{source}.username": "nessie", f"{source}.password": "none"}
+    return {
+        f"{source}.jdbc.url": url,
+        f"{source}.username": postgres.USER,
+        f"{source}.password": password,
+    }

@@ -16,14 +16,14 @@ import pytest
 from functions.adapters.nessie import Catalog
 from infra.local import processes
 from infra.local.ministack import KeyFiles
-from infra.local.parts import S3, free_port
+from infra.local.parts import S3
 from infra.stage import Stage
 from lakegate.nessie_tokens import Keys, keep
 from tests.certificates import Authority, encrypted
 from tests.deploy.account import Account
 from tests.deploy.platform import ROOT, Platforms
 from tests.deploy.test_platform_deployed import Server, begun, started
-from tests.postgres import postgres
+from tests import postgres
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
@@ -77,8 +77,8 @@ def container(
     """Yield the container's environment, with a database of this machine under the same options."""
     certificate = authority.certify("localhost", home / "server.pem")
     with (
-        postgres(home, free_port(set()), ROOT / ".venv-deploy") as url,
-        encrypted(_port(url), certificate) as port,
+        postgres.running(home, ROOT / ".venv-deploy") as database,
+        encrypted(database.port, certificate) as port,
     ):
         yield {**_here(aws.container(stage), f"localhost:{port}"), **_storage(aws)}
 
@@ -165,16 +165,10 @@ def _here(container: dict[str, str], server: str) -> dict[str, str]:
     url = container[f"{source}.jdbc.url"]
     assert re.match(r"jdbc:postgresql://[^/]+/nessie\?", url)
     moved = re.sub(r"//[^/]+/nessie", f"//{server}/postgres", url)
-    user = {f"{source}.username": "nessie", f"{source}.password": "none"}
+    user = {f"{source}.username": "nessie", f"{source}.password": postgres.PASSWORD}
     return {**container, f"{source}.jdbc.url": moved, **user}
 
 
 def _storage(aws: Platforms) -> dict[str, str]:
     keys = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
     return {f"{S3}.endpoint": aws.account.endpoint, f"{S3}.path-style-access": "true", **keys}
-
-
-def _port(url: str) -> int:
-    found = re.search(r"127\.0\.0\.1:([0-9]+)/", url)
-    assert found
-    return int(found[1])
