@@ -4,13 +4,12 @@
       → EMR Serverless does not call that run a success: drop it
     start a second run, which may only read, to compare the branch's head with its base
       → that run is no success, or the rows differ: drop it, and say so
-    publish the data files that were compared (compaction_publish.py)
+    publish the data files that were compared (publish.py)
       → main cannot take them: drop it, and compact again another day
 
 The ledger's list says what is under way: only what it has is ever published. A branch's name, its
 commits and a report are never a reason, because job runs can make them. Every step can be repeated,
-by two processes at once too. docs/adr/0043-upkeep.md and 0052-begun-compactions.md have the whole
-argument.
+by two processes at once too. docs/adr/0052-begun-compactions.md has the whole argument.
 """
 
 from collections.abc import Iterator

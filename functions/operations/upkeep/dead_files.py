@@ -9,8 +9,8 @@ results until they are recorded. A key digest is alive while its data file is.
 Only data files, metadata and digests in folders that Nessie made are ever deleted. Nothing is if
 any state cannot be read, if the catalog is not the one of the last look, if that look was too long
 ago (recognition.py), or if much would go at once. S3's clock says how old files are, and S3 keeps
-each deleted object behind its delete marker for `keep_days` more. docs/adr/0043-upkeep.md and 0053
-have the whole argument.
+each deleted object behind its delete marker for `keep_days` more.
+docs/adr/0053-deletion-needs-proof.md has the whole argument.
 """
 
 import re
