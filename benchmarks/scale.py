@@ -162,10 +162,7 @@ def in_short() -> Iterator[str]:
         f"million cost [${least:,.0f} to ${most:,.0f}](#what-shared-runs-cost), if they fit their "
         f"table. The bill and the limits below are for files with a run each (`SharedRuns: 0`)."
     )
-    yield (
-        f"* Prices are list prices of {REGION} on {DATE}, never read from a bill. Workers kept "
-        f"warm cost ${run_dollars(3600):.2f} an hour for each run that they are for."
-    )
+    yield f"* Prices are list prices of {REGION} on {DATE}, never read from a bill."
 
 
 def sizes() -> Iterator[str]:
@@ -190,9 +187,8 @@ def places() -> Iterator[str]:
     runs = SETTINGS.at_once(Aws(account_vcpus=_MILLION))
     waiting = int(runs * 60 * QUEUE_MINUTES / (AWS.cold + run_seconds()))
     yield (
-        f"A queue that is too long loses its end: as shipped, of more than {waiting:,} "
-        "runs at once the last ones wait longer than `QueueTimeoutMinutes` and time out; owners "
-        "are notified, and `lakegate replay` starts them again."
+        f"As shipped, of more than {waiting:,} runs at once the last ones wait longer than "
+        "`QueueTimeoutMinutes` and time out; `lakegate replay` starts them again."
     )
 
 
