@@ -153,9 +153,8 @@ def in_short() -> Iterator[str]:
     )
     yield (
         f"* **With a run for each file, a deployment as shipped does {60 * shipped / run:.1f} a "
-        f"minute**: a run holds its vCPUs for {run:.0f} s, most of it waiting for them, and there "
-        f"is room for {shipped}. On a new account ({AWS.account_vcpus} vCPUs) it is "
-        f"{60 * new / run:.1f}."
+        f"minute**: a run holds its vCPUs for {run:.0f} s, and there is room for {shipped}. On a "
+        f"new account ({AWS.account_vcpus} vCPUs) it is {60 * new / run:.1f}."
     )
     least, most = (total(shared_bill(_MILLION, group)) for group in (MOST_TOGETHER, 1))
     yield (
