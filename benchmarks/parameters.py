@@ -118,14 +118,12 @@ class Upkeep:
 
     It makes `reads` requests to S3 (metadata file, manifest list, new manifests, of which eight
     readers at once read some twice) and takes `seconds` of a processor: 4.2 and 0.008 for each of
-    300 states of a table of 20 columns with up to a hundred manifests, from a local server. A
-    publish with a rebase writes `metadata_kilobytes`, its branches' included (330 publishes on the
-    local stack). The function has `gigabytes`, and with them one processor.
+    300 states of a table of 20 columns with up to a hundred manifests, from a local server. The
+    function has `gigabytes`, and with them one processor.
     """
 
     reads: int = 4
     seconds: float = 0.008
-    metadata_kilobytes: float = 19.0
     gigabytes: float = 2.0
 
 

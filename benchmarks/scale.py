@@ -33,6 +33,7 @@ _LAMBDA_GB = 0.5
 _SHORTEST_RUN = 60.0  # seconds that a worker is charged for at least ("EMR Serverless pricing")
 _PARTITION = 1000  # write units a second of one key ("Best practices for partition keys")
 _PUTS = 3500  # a second and prefix ("Best practices design patterns: optimizing S3 performance")
+_PLENTY = 10_000  # files a minute: what lets more through is not shown
 
 Block = Callable[[], Iterator[str]]
 
@@ -152,9 +153,8 @@ def in_short() -> Iterator[str]:
     )
     yield (
         f"* **With a run for each file, a deployment as shipped does {60 * shipped / run:.1f} a "
-        f"minute**: a run holds its vCPUs for {run:.0f} s, most of it waiting for them, and there "
-        f"is room for {shipped}. On a new account ({AWS.account_vcpus} vCPUs) it is "
-        f"{60 * new / run:.1f}."
+        f"minute**: a run holds its vCPUs for {run:.0f} s, and there is room for {shipped}. On a "
+        f"new account ({AWS.account_vcpus} vCPUs) it is {60 * new / run:.1f}."
     )
     least, most = (total(shared_bill(_MILLION, group)) for group in (MOST_TOGETHER, 1))
     yield (
@@ -162,10 +162,7 @@ def in_short() -> Iterator[str]:
         f"million cost [${least:,.0f} to ${most:,.0f}](#what-shared-runs-cost), if they fit their "
         f"table. The bill and the limits below are for files with a run each (`SharedRuns: 0`)."
     )
-    yield (
-        f"* Prices are list prices of {REGION} on {DATE}, never read from a bill. Workers kept "
-        f"warm cost ${run_dollars(3600):.2f} an hour for each run that they are for."
-    )
+    yield f"* Prices are list prices of {REGION} on {DATE}, never read from a bill."
 
 
 def sizes() -> Iterator[str]:
@@ -180,19 +177,20 @@ def sizes() -> Iterator[str]:
 
 
 def places() -> Iterator[str]:
-    """Yield how many files a minute each place lets through, the narrowest first."""
+    """Yield how many files a minute each narrow place lets through, the narrowest first."""
     columns = ("place", "why", "files a minute", "what widens it")
     found = sorted((*_job_limits(), *_function_limits(), *_store_limits()), key=lambda x: x[2])
-    rows = ((where, why, f"{a_minute:,.0f}", advice) for where, why, a_minute, advice in found)
+    narrow = [each for each in found if each[2] < _PLENTY]
+    rows = ((where, why, f"{a_minute:,.0f}", advice) for where, why, a_minute, advice in narrow)
     yield from _table(*columns, rows=rows)
     yield ""
+    yield f"All else, such as the ledger, S3 and one table, lets more than {_PLENTY:,} through."
     # As many as EMR's queue lets wait at the same time.
     runs = SETTINGS.at_once(Aws(account_vcpus=_MILLION))
     waiting = int(runs * 60 * QUEUE_MINUTES / (AWS.cold + run_seconds()))
     yield (
-        f"A queue that is too long loses its end: as shipped, of more than {waiting:,} "
-        "runs at once the last ones wait longer than `QueueTimeoutMinutes` and time out; owners "
-        "are notified, and `lakegate replay` starts them again."
+        f"As shipped, of more than {waiting:,} runs at once the last ones wait longer than "
+        "`QueueTimeoutMinutes` and time out; `lakegate replay` starts them again."
     )
 
 

@@ -6,20 +6,13 @@ from math import ceil
 from benchmarks.parameters import HOURS, PRICES, Aws, Settings, Upkeep
 from functions.operations.recovery.forgotten import PAGES
 
-SWEEPS = (
-    *("versions kept", "LIST requests a sweep", "a sweep", "everything is found within"),
-    *("a month of sweeps", "when all were listed each time"),
-)
-UPKEEP = (
-    *("commits in `KeepDays` (30)", "S3 reads a day", "the daily function takes"),
-    *("a month of it", "metadata kept, and a month's storage"),
-)
+SWEEPS = ("versions kept", "a sweep", "everything is found within", "a month of sweeps")
+UPKEEP = ("commits in `KeepDays` (30)", "the daily function takes", "a month of it")
 VERSIONS_A_PAGE = 1000  # at most (API reference, "ListObjectVersions")
 _AWS, _SETTINGS, _UPKEEP = Aws.known(), Settings(), Upkeep()
 _LOOKUP = 0.5  # read units of an item, as BatchGetItem reads it for the sweep
 _LONGEST = 900  # seconds of a Lambda
 _DAYS = HOURS / 24
-_KEPT = 2  # in use, then as long behind delete markers
 _MILLION = 1_000_000
 
 
@@ -42,10 +35,7 @@ def sweeps() -> Iterator[tuple[str, ...]]:
         a_month = HOURS * 3600 / _SETTINGS.sweep
         thorough = weeks * kept * _LOOKUP * PRICES.dynamodb_read_m
         dollars = (a_month * pages * PRICES.s3_put_m + thorough) / _MILLION
-        all_listed = ceil(kept / VERSIONS_A_PAGE) * PRICES.s3_put_m
-        before = a_month * (all_listed + kept * _LOOKUP * PRICES.dynamodb_read_m) / _MILLION
-        time, costs = f"{seconds:,.1f} s at most", (f"${dollars:,.2f}", f"${before:,.2f}")
-        yield f"{kept:,}", f"{pages}", time, _minutes(found), *costs
+        yield f"{kept:,}", f"{seconds:,.1f} s at most", _minutes(found), f"${dollars:,.2f}"
 
 
 def _minutes(found: float) -> str:
@@ -53,13 +43,10 @@ def _minutes(found: float) -> str:
 
 
 def upkeep() -> Iterator[tuple[str, ...]]:
-    """Yield the cost of the daily function, and of the metadata that it has yet to delete."""
+    """Yield the cost of the daily function, by the commits that it reads."""
     for commits in (1_000, 10_000, 100_000):
-        reads = commits * _UPKEEP.reads
         seconds = commits * _UPKEEP.seconds
-        a_day = reads * PRICES.s3_get_m / _MILLION
+        a_day = commits * _UPKEEP.reads * PRICES.s3_get_m / _MILLION
         a_day += seconds * _UPKEEP.gigabytes * PRICES.lambda_gb_second
-        kept = commits * _UPKEEP.metadata_kilobytes * _KEPT / 1e6
         takes = f"{seconds:,.0f} s" if seconds < _LONGEST else f"{seconds:,.0f} s: **too long**"
-        storage = f"{kept:,.1f} GB, ${kept * PRICES.s3_gb_month:,.2f}"
-        yield f"{commits:,}", f"{reads:,}", takes, f"${a_day * _DAYS:,.2f}", storage
+        yield f"{commits:,}", takes, f"${a_day * _DAYS:,.2f}"

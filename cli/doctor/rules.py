@@ -151,7 +151,7 @@ def of_contracts(here: Mapping[str, str], in_force: Mapping[str, str]) -> list[F
 
 def of_alarms(ringing: Mapping[str, str]) -> list[Finding]:
     """Check that no alarm is active."""
-    fix = "see `When an alarm comes` in docs/troubleshooting.md"
+    fix = "see its entry in docs/alarms.md"
     return [fail(f"{name} is in alarm. {says}".strip(), fix) for name, says in ringing.items()] or [
         ok("none in alarm")
     ]
