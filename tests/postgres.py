@@ -30,11 +30,16 @@ class Postgres:
     folder: Path
     programs: Path
 
-    def run(self, program: str, *arguments: str, told: str = "") -> None:
+    def run(self, program: str, *arguments: str, told: str = "", password: str = "") -> None:
         """Run a program to its end, with this input. Raises CalledProcessError."""
-        command = self.command(program, *arguments)
         subprocess.run(
-            command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, input=told, text=True
+            self.command(program, *arguments),
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=self.folder,
+            env={**os.environ, "PGPASSWORD": password},
+            input=told,
+            text=True,
         )
 
     def command(self, program: str, *arguments: str) -> tuple[str, ...]:
@@ -52,10 +57,10 @@ class Postgres:
         self.run("initdb", "-D", str(made.data), "-U", USER, *options)
         return made
 
-    def copy(self, data: Path, name: str) -> "Server":
-        """Return a server with a copy of the files of another one that is stopped."""
+    def of_backup(self, backup: Path, name: str) -> "Server":
+        """Return a server with a copy of a backup."""
         made = Server(self, name, free_port(set()))
-        subprocess.run(["cp", "-a", str(data), str(made.data)], check=True)
+        subprocess.run(["cp", "-a", str(backup), str(made.data)], check=True)
         return made
 
 
@@ -93,6 +98,11 @@ class Server:
     def stop(self) -> None:
         """Stop it in order."""
         processes.stop(self.postgres.home, self._part)
+
+    def back_up(self, password: str, folder: Path) -> None:
+        """Write a backup of it into a folder, while it runs."""
+        place = ("-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-D", str(folder))
+        self.postgres.run("pg_basebackup", *place, password=password)
 
     def change_password(self, password: str) -> None:
         """Give its user another password while it is stopped."""

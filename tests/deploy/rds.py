@@ -61,12 +61,10 @@ class Rds:
         server.start()
         self._instances.append(Instance(name, server, is_made=True))
 
-    def snapshot(self, name: str, snapshot: str) -> None:
-        """Copy an instance's files as they are, as the automatic backup does."""
-        server = self.server(name)
-        server.stop()
-        self._snapshots[snapshot] = self._postgres.copy(server.data, f"of-{snapshot}").data
-        server.start()
+    def snapshot(self, name: str, snapshot: str, password: str) -> None:
+        """Back an instance up while it runs, as RDS does each day."""
+        self._snapshots[snapshot] = backup = self._postgres.folder / f"of-{snapshot}"
+        self.server(name).back_up(password, backup)
 
     def server(self, name: str) -> Server:
         """Return the server to which an instance's address leads."""
@@ -121,7 +119,7 @@ class Rds:
         if asked["DBSnapshotIdentifier"] not in self._snapshots:
             raise Refused("DBSnapshotNotFound")
         kept = self._snapshots[asked["DBSnapshotIdentifier"]]
-        server = self._postgres.copy(kept, name)
+        server = self._postgres.of_backup(kept, name)
         server.start()
         self._instances.append(made := Instance(name, server))
         return made

@@ -21,7 +21,7 @@ from tests.deploy.platform import ROOT, Platforms
 from tests.deploy.rds import Rds, served
 from tests.deploy.test_platform_deployed import database_variables, started, storage
 from tests.postgres import installed
-from tests.waiting import PATIENCE, eventually
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.stack
 
@@ -131,10 +131,10 @@ def test_the_runbook_brings_the_snapshots_state_back(platform: Restorable) -> No
     catalog = platform.start_nessie()
     catalog.begin("ops")
     catalog.create_branch("ingest/t/kept-1")
-    platform.rds.snapshot(platform.database, "rds:daily")
-    eventually(lambda: catalog.create_branch("ingest/t/lost-1"), message="it stays away")
-    platform.stop_nessie()
     old, database = platform.password, platform.database
+    platform.rds.snapshot(database, "rds:daily", old)
+    catalog.create_branch("ingest/t/lost-1")
+    platform.stop_nessie()
     platform.follow("platform.md", STAGE=platform.stage.name)
     assert platform.password != old
 
