@@ -19,9 +19,9 @@ from infra.local.parts import S3, free_port, options
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from lakegate.nessie_tokens import Keys, keep
+from tests import postgres
 from tests.deploy.account import Account
 from tests.deploy.platform import APPLICATION, ROOT, Platforms, read
-from tests import postgres
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack

@@ -93,9 +93,7 @@ class Restorable:
 
 
 @pytest.fixture
-def platform(
-    account: Account, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Restorable]:
+def platform(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restorable]:
     """Yield a platform whose database runs."""
     home, aws = tmp_path_factory.mktemp("restored"), Platforms(account)
     keys = keep(KeyFiles(home / "keys"), datetime.now(UTC))

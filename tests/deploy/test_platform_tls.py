@@ -19,11 +19,11 @@ from infra.local.ministack import KeyFiles
 from infra.local.parts import S3
 from infra.stage import Stage
 from lakegate.nessie_tokens import Keys, keep
+from tests import postgres
 from tests.certificates import Authority, encrypted
 from tests.deploy.account import Account
 from tests.deploy.platform import ROOT, Platforms
 from tests.deploy.test_platform_deployed import Server, begun, started
-from tests import postgres
 from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
