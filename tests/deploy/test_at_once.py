@@ -30,7 +30,7 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
-_FILES = 64 if WHOLE_MATRIX else 16
+_FILES = 64 if WHOLE_MATRIX else 8
 _ROWS = 1000
 _TABLE, _NEW_TABLE = "many.orders", "new.orders"
 _SMALL = 10.0  # amounts below it are deleted from main

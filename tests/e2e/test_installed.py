@@ -31,8 +31,22 @@ print(gate.query("SELECT DISTINCT id FROM {_TABLE} WHERE id = 7").to_pylist())
 """
 
 
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the package, as `make wheel` builds it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    (build,) = re.findall(
+        r"^\t@\S+uv (build .* build/wheel)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    _uv(*build.replace("build/wheel", str(folder)).split())
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
 @pytest.fixture(scope="module", params=["3.11", "3.12", "3.13"])
-def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, wheel: Path
+) -> Path:
     """Return the `lakegate` of a new environment, for each Python that the package supports."""
     home = tmp_path_factory.mktemp("installed")
     find = [uv.find_uv_bin(), "python", "find", "--no-project", "--no-python-downloads"]
@@ -45,12 +59,7 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     )
     if found.returncode:
         pytest.skip(f"no Python {request.param} is here")
-    (build,) = re.findall(
-        r"^\t@\S+uv (build .* build/wheel)$", (ROOT / "Makefile").read_text(), re.MULTILINE
-    )
-    _uv(*build.replace("build/wheel", str(home)).split())
     _uv("venv", "--python", found.stdout.strip(), str(home / "venv"))
-    (wheel,) = home.glob("*.whl")
     python, pins = str(home / "venv/bin/python"), str(ROOT / "requirements/dev.txt")
     _uv("pip", "install", "--python", python, "-c", pins, str(wheel))
     return home / "venv/bin/lakegate"

@@ -7,16 +7,24 @@ from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
 from lakegate.upkeep import FEWEST
 from tests.e2e.conftest import Gate, contract, run
+from tests.e2e.killing import sweep
 from tests.e2e.test_bad_input import parquet
-from tests.waiting import eventually
+from tests.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.stack
 TABLE = "upkeep.small"
+_BETWEEN_SWEEPS = 2.0  # seconds
+
+
+def _is_over(gate: Gate) -> bool:
+    """Sweep, and return whether the compaction's branch is gone."""
+    sweep(gate)
+    return not gate.adapters.catalog.branches(f"upkeep/{TABLE}/")
 
 
 def test_a_table_of_small_files_is_compacted(gate: Gate) -> None:
     """The command starts a job, the sweep publishes its branch, and reconcile finds no fault."""
-    gate.put_contract(contract(TABLE, "parquet"))
+    gate.put_contract(contract(TABLE, "parquet", "shared"))
     files = [parquet(id=[n], amount=[float(n)]) for n in range(1, FEWEST + 1)]
     landed = [gate.drop(f"upkeep/small/{n}.parquet", body) for n, body in enumerate(files)]
     assert {gate.end(each).state for each in landed} == {State.PUBLISHED}
@@ -24,7 +32,7 @@ def test_a_table_of_small_files_is_compacted(gate: Gate) -> None:
     assert f"{FEWEST} files" in " ".join(run("upkeep", TABLE, "--dry-run").split())
     assert "compaction started" in run("upkeep", TABLE)
     adapters = gate.adapters
-    eventually(lambda: not adapters.catalog.branches(f"upkeep/{TABLE}/"), 300)
+    eventually(lambda: _is_over(gate), PATIENCE, "the branch is still there", _BETWEEN_SWEEPS)
     size = adapters.tables().size(TABLE, MAIN)
     assert size.files == 1
     assert gate.rows(TABLE) == rows
