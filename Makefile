@@ -4,7 +4,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export LC_ALL = C.UTF-8
 
 .DEFAULT_GOAL := help
-.PHONY: help setup archives deploy-tools demo test test-unit test-integrations test-long check check-deploy audit scan format browser bench-append bench-audit bench-keys bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package wheel release lock clean
+.PHONY: help setup archives deploy-tools demo test test-unit test-integrations test-rights test-long check check-deploy audit scan format browser bench-append bench-audit bench-keys bench-page bench-publish bench-runs bench-steps bench-text bench-upkeep fuzz-files package wheel release lock clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
@@ -52,6 +52,9 @@ test-integrations: setup ## Run the sensors in the real Airflow and Dagster, ins
 	@.venv/bin/uv pip sync --quiet --python .venv-integrations/bin/python requirements/integrations.txt
 	@AIRFLOW_HOME="$(CURDIR)/.venv-integrations/airflow" .venv-integrations/bin/python -m pytest \
 		--confcutdir tests/integrations tests/integrations
+
+test-rights: setup ## List the rights that no call of the last `make test` needed
+	@.venv/bin/python -m tests.rights_report
 
 test-long: export LAKEGATE_SEED := $(or $(LAKEGATE_SEED),$(shell date +%s))
 test-long: export LAKEGATE_RUNS := 50000

@@ -48,8 +48,8 @@ def show_causes(opened: Opened, waiting: Iterable[Ingestion]) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             one = group[0]
             why = one.reason.message if one.reason else "no reason"
-            words = f"**{count(len(group), 'file')} with one cause**: {code(why)}"
-            st.markdown(words, width="content")
+            words = f"**{count(len(group), 'file')} with one cause**"
+            st.markdown(f"{words} in {code(one.table)}: {code(why)}", width="content")
             _buttons(opened, group, "all", partial(waiting_with, opened.adapters.ledger, one))
 
 
