@@ -80,7 +80,7 @@ def _run_spark(options: tuple[str, ...]) -> None:
     settings = {
         **SPARK_SETTINGS,
         "spark.app.name": "class-archive",
-        "spark.driver.extraJavaOptions": " ".join((*SPARK, *options)),
+        "spark.driver.extraJavaOptions": " ".join(f'"{each}"' for each in (*SPARK, *options)),
         "spark.jars": spark_jars(),
         "spark.master": "local[*]",
         catalog: "org.apache.iceberg.spark.SparkCatalog",
