@@ -18,11 +18,6 @@ from tests.policies import Identity
 _DATA = {"Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
 _DATA |= {"FlowLogGroup", "NessieLogs"}
 _KEPT = "RetainExceptOnCreate"
-_CONNECTIONS = {
-    "LAKEGATE_DATABASE_CA",
-    "quarkus.http.proxy.proxy-address-forwarding",
-    "quarkus.http.proxy.trusted-proxies",
-}
 _HTTPS = "https://${NessieName}:19120"
 _SAFE = {"Profile": "production", "AlarmEmail": "a@example.com", "LogRetentionDays": "365"}
 _SAFE |= {"EndpointZones": "2", "DatabaseZones": "2"}

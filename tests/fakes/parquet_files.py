@@ -53,14 +53,6 @@ SPARK_TYPES = {
     "prices": "map<string,decimal(9,2)>",
     "grid": "array<array<int>>",
 }
-# What has a field id, in the order of the schema.
-PATHS = (
-    *list(_TYPES)[:13],
-    *("pair", "pair.a", "pair.b", "pair.inner", "pair.inner.day"),
-    *("items", "items.list.element", "items.list.element.sku", "items.list.element.count"),
-    *("prices", "prices.key_value.key", "prices.key_value.value"),
-    *("grid", "grid.list.element", "grid.list.element.list.element"),
-)
 _LOGICAL = {"string": "string", "binary": "string", "int": "integer", "bigint": "integer"}
 _LOGICAL |= {name: name for name in ("boolean", "date", "timestamp")}
 _LOGICAL |= {"timestamp_ntz": "timestamp"}

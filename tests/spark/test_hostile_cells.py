@@ -12,7 +12,6 @@ from tests.spark.hostile_cells import BAD, CELLS, COLUMNS, LINE_ENDS, Cell, same
 pytestmark = pytest.mark.spark
 Reading = Callable[..., Read]
 NAMES = [column[0] for column in COLUMNS]
-BROKEN_ROW = "the last row, which is broken"
 
 
 def assert_read(found: Read, cells: list[Cell], wanted: list[Any]) -> None:

@@ -3,7 +3,7 @@
 Spark's count of distinct keys leaves out keys with a null, as `counts.keys_of` does.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -62,5 +62,10 @@ def unique_part(check: Check, before: Sequence[Check]) -> str:
     for each in before:
         smaller = each.basis.metric is Metric.DUPLICATE and frozenset(each.columns) <= own
         if smaller and each.where in ("", check.where):
-            return f"{', '.join(sorted(each.columns))} alone is unique"
+            return told_part(each.columns)
     return ""
+
+
+def told_part(columns: Iterable[str]) -> str:
+    """Return the note on a key of which these columns alone are unique."""
+    return f"{', '.join(sorted(columns))} alone is unique"

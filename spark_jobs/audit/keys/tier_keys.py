@@ -21,6 +21,7 @@ from spark_jobs.audit import check_sql, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys
+from spark_jobs.audit.keys.of_files import told_part
 from spark_jobs.audit.main_table import Condition, FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.lake.storage import Storage
@@ -120,8 +121,7 @@ def _duplicates(audit: _KeyAudit, check: Check) -> Measured:
     run, columns = audit.run, frozenset(check.columns)
     rows = _row_count(run, check)
     if part := next(_unique_parts(audit, check), None):
-        note = f"{', '.join(sorted(part))} alone is unique"
-        return Measured(0, rows, Tier.KEYS, note=note)
+        return Measured(0, rows, Tier.KEYS, note=told_part(part))
     found = _counted(audit, check)
     compared = check.checks_whole_table and found.distinct
     known = _repeated_in_table(audit, check, found) if compared else 0
