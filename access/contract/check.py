@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from access.contract.fault import Fault
 from access.contract.hints import hints
 from access.contract.sql import sql_problems
-from access.contract.standard_schema import Fault, faults
+from access.contract.standard_schema import faults
 from access.contract.tables import by_table
 from lakegate.contract.claims import refuse_clashes
 from lakegate.contract.model import Contract, ContractInvalid, read

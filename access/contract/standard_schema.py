@@ -6,77 +6,20 @@ Of JSON Schema (draft 2019-09) this knows the words that the standard uses, and 
 """
 
 import json
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from typing import Any
 
+from access.contract.fault import ROOT, Fault, Place
+from access.contract.value_tests import TESTS
 from lakegate.contract.text.yaml import Node
 
-_Place = tuple[Any, str]  # the place around it, and the step from there
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What breaks the schema at a place; `names` are keys or choices, `known` the keys there.
-
-    `rule` is "missing", "unknown", "choice" or "" for what `reason` says. Of alternatives none of
-    which holds, `of` are all faults.
-    """
-
-    node: Node
-    place: _Place
-    rule: str = ""
-    reason: str = ""
-    names: tuple[str, ...] = ()
-    known: Collection[str] = ()
-    of: tuple["Fault", ...] = ()
-
-    @property
-    def path(self) -> str:
-        """Return the place as the path of a contract's field."""
-        return "".join(self._steps()).removeprefix(".")
-
-    @property
-    def field(self) -> str:
-        """Return the path of the key that is missing or unknown, else of the place."""
-        keys = self.names if self.rule in ("missing", "unknown") else ()
-        return ".".join(filter(None, (self.path, *keys)))
-
-    @property
-    def around(self) -> Iterator[str]:
-        """Yield the paths to the place and to all that is around it."""
-        steps = self._steps()
-        for count in range(len(steps) + 1):
-            yield "".join(steps[:count]).removeprefix(".")
-
-    @property
-    def depth(self) -> int:
-        """Return how many steps lead to the place."""
-        return len(self._steps())
-
-    @property
-    def telling(self) -> "Fault":
-        """Return, of alternatives, the fault that is deepest in the value."""
-        if not self.of:
-            return self
-        return max((each.telling for each in self.of), key=lambda each: each.depth)
-
-    def _steps(self) -> list[str]:
-        place, steps = self.place, []
-        while place[1]:
-            place, step = place
-            steps.append(step)
-        return steps[::-1]
-
-
-_Judge = Callable[[Node, _Place, list[Fault]], None]
+_Judge = Callable[[Node, Place, list[Fault]], None]
 _Own = Callable[[], frozenset[str]]
 _Keys = Callable[[Node], frozenset[str]]
 _Refer = Callable[[str], "_Rules"]
-_ROOT: _Place = (None, "")
 
 
 @dataclass(frozen=True)
@@ -90,12 +33,12 @@ class _Rules:
     own: _Own
     keys: _Keys
 
-    def judge(self, node: Node, place: _Place, found: list[Fault]) -> None:
+    def judge(self, node: Node, place: Place, found: list[Fault]) -> None:
         """Add the faults of a value."""
         for judge in self.judges:
             judge(node, place, found)
 
-    def faults(self, node: Node, place: _Place = _ROOT) -> list[Fault]:
+    def faults(self, node: Node, place: Place = ROOT) -> list[Fault]:
         """Return the faults of a value."""
         found: list[Fault] = []
         self.judge(node, place, found)
@@ -158,8 +101,8 @@ class _Compiler:
 
     def _judges(self, schema: Mapping[str, Any], made: _Rules) -> Iterator[_Judge]:
         for word, value in schema.items():
-            if word in _TESTS:
-                yield _test(*_TESTS[word](value))
+            if word in TESTS:
+                yield _test(*TESTS[word](value))
             elif word in _JUDGES:
                 yield _JUDGES[word](self, value)
             elif word == "additionalProperties" and value is False:
@@ -201,115 +144,41 @@ _SILENT = (
     *("$schema", "$defs", "title", "description", "examples", "default", "deprecated", "format"),
     "then",  # judged with its `if`
 )
-_NAMES = {
-    "object": "a mapping of keys to values",
-    "array": "a list",
-    "string": "text, in quotes if it looks like a number, true or null",
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "null": "null",
-}
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (tuple,),
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
-
-
-def _is(name: str, value: object) -> bool:
-    """Return if a value has a type of JSON Schema, in which 1.0 is a whole number."""
-    if isinstance(value, bool):
-        return name == "boolean"
-    has_part = isinstance(value, float) and not value.is_integer()
-    return isinstance(value, _TYPES[name]) and not (name == "integer" and has_part)
-
-
-_is_number = partial(_is, "number")
-
-
-def _type_test(named: str | Sequence[str]) -> tuple[Callable[[Any], bool], str]:
-    """Return the test of a type, or of one of several types."""
-    names = [named] if isinstance(named, str) else named
-    expected = " or ".join(_NAMES[name] for name in names)
-    return lambda value: any(_is(name, value) for name in names), f"must be {expected}"
-
-
-def _are_different(items: tuple[Node, ...]) -> bool:
-    written = [json.dumps(each.plain(), sort_keys=True) for each in items]
-    return len({*written}) == len(written)
-
-
-# What holds for a value, and what to say if it does not.
-_TESTS: Mapping[str, Callable[[Any], tuple[Callable[[Any], bool], str]]] = {
-    "type": _type_test,
-    "const": lambda one: (lambda v: type(v) is type(one) and v == one, f"must be {one}"),
-    "pattern": lambda form: (
-        lambda v: not isinstance(v, str) or bool(re.search(form, v)),
-        f"must have the form {form}",
-    ),
-    "minimum": lambda least: (
-        lambda v: not _is_number(v) or v >= least,
-        f"must be at least {least}",
-    ),
-    "exclusiveMinimum": lambda least: (
-        lambda v: not _is_number(v) or v > least,
-        f"must be above {least}",
-    ),
-    "minItems": lambda least: (
-        lambda v: not isinstance(v, tuple) or len(v) >= least,
-        f"must have at least {least} items",
-    ),
-    "maxItems": lambda most: (
-        lambda v: not isinstance(v, tuple) or len(v) <= most,
-        f"must have at most {most} items",
-    ),
-    "uniqueItems": lambda wanted: (
-        lambda v: not (wanted and isinstance(v, tuple)) or _are_different(v),
-        "must not have an item twice",
-    ),
-}
 
 
 def _test(holds: Callable[[Any], bool], reason: str) -> _Judge:
-    def judge(node: Node, place: _Place, found: list[Fault]) -> None:
+    def judge(node: Node, place: Place, found: list[Fault]) -> None:
         if not holds(node.value):
             found.append(Fault(node, place, reason=reason))
 
     return judge
 
 
-def _one_of(choices: Sequence[str], node: Node, place: _Place, found: list[Fault]) -> None:
+def _one_of(choices: Sequence[str], node: Node, place: Place, found: list[Fault]) -> None:
     if node.value not in choices:
         found.append(Fault(node, place, "choice", names=tuple(choices)))
 
 
-def _having(keys: Sequence[str], node: Node, place: _Place, found: list[Fault]) -> None:
+def _having(keys: Sequence[str], node: Node, place: Place, found: list[Fault]) -> None:
     if isinstance(node.value, dict):
         missing = [key for key in keys if key not in node.value]
         found += [Fault(node, place, "missing", names=(key,)) for key in missing]
 
 
-def _parts(rules: Mapping[str, _Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+def _parts(rules: Mapping[str, _Rules], node: Node, place: Place, found: list[Fault]) -> None:
     if isinstance(node.value, dict):
         for key, value in node.value.items():
             if key in rules:
                 rules[key].judge(value, (place, f".{key}"), found)
 
 
-def _each(rules: _Rules, node: Node, place: _Place, found: list[Fault]) -> None:
+def _each(rules: _Rules, node: Node, place: Place, found: list[Fault]) -> None:
     if isinstance(node.value, tuple):
         for number, item in enumerate(node.value):
             rules.judge(item, (place, f"[{number}]"), found)
 
 
-def _closed(own: _Own, more: _Keys, node: Node, place: _Place, found: list[Fault]) -> None:
+def _closed(own: _Own, more: _Keys, node: Node, place: Place, found: list[Fault]) -> None:
     if not isinstance(node.value, dict) or not node.value.keys() - own():
         return
     known = own() | more(node)
@@ -317,16 +186,16 @@ def _closed(own: _Own, more: _Keys, node: Node, place: _Place, found: list[Fault
     found += [Fault(node, place, "unknown", names=(key,), known=known) for key in unknown]
 
 
-def _referred(named: _Refer, name: str, node: Node, place: _Place, found: list[Fault]) -> None:
+def _referred(named: _Refer, name: str, node: Node, place: Place, found: list[Fault]) -> None:
     named(name).judge(node, place, found)
 
 
-def _every(rules: Sequence[_Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+def _every(rules: Sequence[_Rules], node: Node, place: Place, found: list[Fault]) -> None:
     for each in rules:
         each.judge(node, place, found)
 
 
-def _any(rules: Sequence[_Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+def _any(rules: Sequence[_Rules], node: Node, place: Place, found: list[Fault]) -> None:
     broken: list[Fault] = []
     for each in rules:
         faults_of_it = each.faults(node, place)
@@ -336,21 +205,21 @@ def _any(rules: Sequence[_Rules], node: Node, place: _Place, found: list[Fault])
     found.append(Fault(node, place, of=tuple(broken)))
 
 
-def _just_one(rules: Sequence[_Rules], node: Node, place: _Place, found: list[Fault]) -> None:
+def _just_one(rules: Sequence[_Rules], node: Node, place: Place, found: list[Fault]) -> None:
     _any(rules, node, place, found)
     if sum(not each.faults(node, place) for each in rules) > 1:
         reason = "fits several alternatives of the standard, and must fit one"
         found.append(Fault(node, place, reason=reason))
 
 
-def _unlike(rules: _Rules, node: Node, place: _Place, found: list[Fault]) -> None:
+def _unlike(rules: _Rules, node: Node, place: Place, found: list[Fault]) -> None:
     if not rules.faults(node):
         reason = "has what the standard excludes here"
         found.append(Fault(node, place, reason=reason))
 
 
 def _conditional(
-    condition: _Rules, then: _Rules, node: Node, place: _Place, found: list[Fault]
+    condition: _Rules, then: _Rules, node: Node, place: Place, found: list[Fault]
 ) -> None:
     if not condition.faults(node):
         then.judge(node, place, found)
