@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.metadata import new_table_metadata
@@ -29,11 +29,17 @@ class _Kept(NoopCatalog):
         return CommitTableResponse.model_validate(response)
 
 
-def iceberg_table(folder: Path, schema: Schema, *files: pa.Table, **properties: str) -> Table:
+def iceberg_table(
+    folder: Path,
+    schema: Schema,
+    *files: pa.Table,
+    partitions: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
+    **properties: str,
+) -> Table:
     """Return a table with one data file for each of `files`."""
     metadata = new_table_metadata(
         schema,
-        UNPARTITIONED_PARTITION_SPEC,
+        partitions,
         UNSORTED_SORT_ORDER,
         location=str(folder),
         properties={"format-version": "2", **properties},

@@ -25,13 +25,9 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
-from pyiceberg.table import Table, Transaction
-from pyiceberg.table.update import (
-    SetDefaultSpecUpdate,
-    UpdatesAndRequirements,
-    UpdateTableMetadata,
-)
+from pyiceberg.table import Table
 
+from functions.adapters.iceberg.exchange import append, exchange
 from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
 from functions.adapters.iceberg.files import (
     DoubledFile,
@@ -106,7 +102,7 @@ class Tables:
         files = [file for each in written for file in each.added]
         if files:
             with self._translated(), current.transaction() as change:
-                _append(change, files)
+                append(change, files)
         return {s: each for s, each in fitting.items() if isinstance(each, LakegateError)}
 
     def replace(self, table: str, source: Intent, removed: Collection[str], target: str) -> None:
@@ -123,7 +119,7 @@ class Tables:
             found = [each for each in data_files(current) if each.file_path in removed]
             if gone := set(removed) - {file.file_path for file in found}:
                 raise FilesGone(gone)
-            _exchange(current, found, written.added)
+            exchange(current, found, written.added)
 
     def enter(self, entries: Sequence[Entry], lake_bucket: str, target: str) -> None:
         """Register data files in the history tables on `target`; create missing tables.
@@ -296,7 +292,7 @@ def _of_one_spec(
 ) -> dict[Intent, _Written | LakegateError]:
     """Return the same, with an error for sources whose files are of another spec than the first's.
 
-    One snapshot gets all files, and `_append` takes those of one partition spec.
+    One snapshot gets all files, and `append` takes those of one partition spec.
     """
     fine = [each for each in fitting.values() if isinstance(each, _Written)]
     first = set([file.spec_id for each in fine for file in each.added][:1])
@@ -313,42 +309,4 @@ def _register(current: Table, entries: Sequence[Entry]) -> None:
     old = [file for file in data_files(current) if file.file_path in again] if again else []
     there = {file.file_path for file in old}
     due = [entry for entry in entries if not entry.again or entry.file.path in there]
-    _exchange(current, old, [data_file(current, entry) for entry in due])
-
-
-def _exchange(table: Table, old: Sequence[DataFile], new: Sequence[DataFile]) -> None:
-    """Remove data files from the table and register others, in one transaction."""
-    with table.transaction() as change:
-        if old:
-            with change.update_snapshot().overwrite() as removal:
-                for file in old:
-                    removal.delete_data_file(file)
-        # A separate snapshot also drops the manifests that the removal emptied.
-        _append(change, new)
-
-
-def _append(change: Transaction, files: Sequence[DataFile]) -> None:
-    """Append data files of one partition spec, which need not be the table's newest.
-
-    pyiceberg enters all new files under the table's default spec (apache/iceberg-python, 0.12.0),
-    so theirs is the default meanwhile.
-    """
-    default = change.table_metadata.default_spec_id
-    _DefaultSpec(change, next((file.spec_id for file in files), default)).commit()
-    with change.update_snapshot().merge_append() as append:
-        for file in files:
-            append.append_data_file(file)
-    _DefaultSpec(change, default).commit()
-
-
-class _DefaultSpec(UpdateTableMetadata["_DefaultSpec"]):
-    """Makes a partition spec that the table has the one for new files."""
-
-    def __init__(self, change: Transaction, spec_id: int) -> None:
-        super().__init__(change)
-        self._spec_id = spec_id
-
-    def _commit(self) -> UpdatesAndRequirements:
-        if self._spec_id == self._transaction.table_metadata.default_spec_id:
-            return (), ()
-        return (SetDefaultSpecUpdate.model_validate({"spec-id": self._spec_id}),), ()
+    exchange(current, old, [data_file(current, entry) for entry in due])
