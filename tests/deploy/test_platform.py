@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from functions.adapters.emr import SMALL
 from infra import template
 from infra.aws.site import choices
 from infra.aws.stack_plan import platform
@@ -183,6 +184,16 @@ def test_a_production_stage_has_two_zones_alarms_and_a_year_of_logs() -> None:
     assert not prod["DatabaseClass"].startswith(
         "db.t"
     )  # whose CPU is short once credits are used up
+
+
+def test_a_warm_driver_has_the_size_of_a_small_runs() -> None:
+    """EMR takes a warm worker only for a run that asks for its size."""
+    _, warm, _ = read()["Resources"]["EmrApplication"]["Properties"]["InitialCapacity"]["Fn::If"]
+    ((kind, size),) = [(each["Key"], each["Value"]["WorkerConfiguration"]) for each in warm]
+    hour = SMALL.use(hours=1)
+    assert kind == "Driver"
+    assert size["Cpu"] == f"{SMALL.cores}vCPU"
+    assert size["Memory"] == f"{hour.memory_gb_hours / (1 + SMALL.executors):.0f}GB"
 
 
 def test_the_image_can_be_pinned() -> None:
