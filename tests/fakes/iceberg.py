@@ -1,6 +1,8 @@
 """Iceberg tables on the local disk without a catalog, written by pyiceberg."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +36,7 @@ def iceberg_table(
     schema: Schema,
     *files: pa.Table,
     partitions: PartitionSpec = UNPARTITIONED_PARTITION_SPEC,
-    **properties: str,
+    properties: Mapping[str, str] = MappingProxyType({}),
 ) -> Table:
     """Return a table with one data file for each of `files`."""
     metadata = new_table_metadata(

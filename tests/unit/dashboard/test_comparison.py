@@ -42,7 +42,7 @@ def table(folder: Path, type_: IcebergType, *files: Sequence[Any], **properties:
     schema = Schema(NestedField(1, "v", type_))
     arrow = schema.as_arrow()
     rows = (pa.table([pa.array(values, arrow.types[0])], schema=arrow) for values in files)
-    return iceberg_table(folder, schema, *rows, **properties)
+    return iceberg_table(folder, schema, *rows, properties=properties)
 
 
 def column(
