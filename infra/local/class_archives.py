@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,12 +23,14 @@ from infra.local.jars import nessie_jar, spark_jars
 from infra.local.java import (
     SPARK,
     SPARK_SETTINGS,
+    WARM_UP_SETTINGS,
     archive_of,
     java_home,
     mapped,
     spark_archive,
 )
 from infra.local.parts import free_port, java_command
+from infra.local.processes import Command
 from infra.local.spark import warm_up
 
 _SECONDS = 300.0
@@ -63,35 +64,31 @@ def _run_nessie(options: tuple[str, ...]) -> None:
     port = free_port(set())
     java, *more = java_command(Path(tempfile.gettempdir()))
     environment = {
-        **os.environ,
         "quarkus.http.host": "127.0.0.1",
         "quarkus.http.port": str(port),
         "quarkus.management.port": str(free_port({port})),
         "nessie.version.store.type": "IN_MEMORY",
     }
-    server = subprocess.Popen([java, *options, *more], env=environment, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + _SECONDS
-    while server.poll() is None and time.monotonic() < deadline:
-        if processes.answers(f"http://127.0.0.1:{port}/api/v2/trees/main"):
-            break
-        time.sleep(0.1)
-    server.terminate()
-    server.wait(_SECONDS)
+    main = f"http://127.0.0.1:{port}/api/v2/trees/main"
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        processes.start(home, Command("nessie", (java, *options, *more), home, environment))
+        try:
+            processes.wait_until(home, "nessie", lambda: processes.answers(main), _SECONDS)
+        finally:
+            processes.stop(home, "nessie", grace=_SECONDS)
 
 
 def _run_spark(options: tuple[str, ...]) -> None:
     """Do in a Spark what each local driver does first."""
     os.environ |= {"JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
-    catalog = "spark.sql.catalog.warm"
     settings = {
         **SPARK_SETTINGS,
+        **WARM_UP_SETTINGS,
         "spark.app.name": "class-archive",
         "spark.driver.extraJavaOptions": " ".join(f'"{each}"' for each in (*SPARK, *options)),
         "spark.jars": spark_jars(),
         "spark.master": "local[*]",
-        catalog: "org.apache.iceberg.spark.SparkCatalog",
-        f"{catalog}.type": "hadoop",
-        f"{catalog}.warehouse": "warm-up",
     }
     conf = SparkConf(loadDefaults=False).setAll([*settings.items()])
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

@@ -30,6 +30,12 @@ SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+# The settings of the first job of a local Spark (infra/local/spark/warm_up.py).
+WARM_UP_SETTINGS = {
+    "spark.sql.catalog.warm": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.warm.type": "hadoop",
+    "spark.sql.catalog.warm.warehouse": "warm-up",
+}
 # Spark's launcher always adds this module. Only MLlib uses it; the packaged runtime lacks it and
 # refuses to start with it.
 _ABSENT_MODULE = "jdk.incubator.vector"

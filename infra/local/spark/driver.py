@@ -30,7 +30,7 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
-from infra.local.java import SPARK_SETTINGS
+from infra.local.java import SPARK_SETTINGS, WARM_UP_SETTINGS
 from infra.local.spark.run import Order, execute
 
 _SETTINGS = {
@@ -58,11 +58,7 @@ _WARM_UP = {
     "arguments": [],
     "py_files": [],
     "environment": {},
-    "conf": {
-        "spark.sql.catalog.warm": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.warm.type": "hadoop",
-        "spark.sql.catalog.warm.warehouse": "warm-up",
-    },
+    "conf": WARM_UP_SETTINGS,
     "stdout": os.devnull,
     "stderr": "/dev/fd/2",
 }
