@@ -6,15 +6,14 @@ needed: tests lack the call, or the role has a right too many.
 """
 
 import argparse
-import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from getpass import getuser
 from pathlib import Path
 from typing import Any
 
+from tests.asked import asked
 from tests.compiled import Compiled
 from tests.policies import Identity, listed, matches, statements
 
@@ -37,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.rights_report")
     runs = Path(tempfile.gettempdir()) / f"pytest-of-{getuser()}"
     parser.add_argument("folder", type=Path, nargs="?", default=runs)
-    used = called(asked(parser.parse_args().folder))
+    used = called(of_every_stack(parser.parse_args().folder))
     for template in _TEMPLATES:
         roles = Compiled.of(template, Stage="local").roles()
         for name, unused in unneeded(roles, used).items():
@@ -45,18 +44,16 @@ def main() -> None:
             print(f"{template.name} {name}: {told}")
 
 
-def asked(folder: Path) -> Iterator[Mapping[str, Any]]:
+def of_every_stack(folder: Path) -> Iterator[Mapping[str, Any]]:
     """Yield what the IAM of each stack under a folder was asked."""
     for file in folder.rglob("ministack/asked.jsonl"):
-        for line in file.read_text().splitlines():
-            with suppress(ValueError):  # a kill can cut a line
-                yield json.loads(line)
+        yield from asked(file.parents[1])
 
 
-def called(asked: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+def called(calls: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     """Return the actions that were allowed, by the template's name of the caller's role."""
     found: dict[str, set[str]] = defaultdict(set)
-    for each in asked:
+    for each in calls:
         if each["allowed"] and ":assumed-role/" in each["who"]:
             found[_logical(each["who"].split("/")[1])].add(each["action"])
     return found

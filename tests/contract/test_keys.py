@@ -15,6 +15,7 @@ from infra.local.ministack import ACCOUNT, REGION
 from lakegate.errors import Permanent
 from lakegate.landing import LandedObject
 from spark_jobs.lake.storage import Storage
+from tests.asked import asked
 from tests.deploy.account import Account, running
 from tests.unit.lakegate.test_jobspec import SPEC
 
@@ -141,8 +142,7 @@ def test_messages_items_and_secrets_need_the_key_too(aws: Account, caller: As) -
     refusal(vault.get_secret_value, SecretId="keyed")
     refusal(dynamodb.get_item, **item)
     assert sqs.receive_message(QueueUrl=queue).get("Messages", []) == []
-    asked = map(json.loads, (aws.home / "ministack" / "asked.jsonl").read_text().splitlines())
-    about = [each for each in asked if each["resource"] == KEY][-4:]
+    about = [each for each in asked(aws.home) if each["resource"] == KEY][-4:]
     via = [each["keys"]["kms:ViaService"].split(".")[0] for each in about]
     assert [(a["action"], of, a["allowed"]) for a, of in zip(about, via, strict=True)] == [
         ("kms:GenerateDataKey", "sqs", False),

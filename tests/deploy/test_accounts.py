@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from infra import package
 from infra.local.settings import facts, parameters
 from infra.local.stack import deploy_stage
 from lakegate.landing import LandedObject, ingestion_id
+from tests.asked import asked
 from tests.deploy.account import Account, running
 from tests.waiting import eventually
 
@@ -58,10 +59,10 @@ class Shared:
         bodies = (item["body"]["S"] for item in items)
         return [landed for body in bodies for landed in landed_objects(body)]
 
-    def asked(self) -> list[dict[str, Any]]:
+    def asked(self) -> list[Mapping[str, Any]]:
         """Return what roles asked of keys."""
-        lines = (self.account.home / "ministack" / "asked.jsonl").read_text().splitlines()
-        return [each for each in map(json.loads, lines) if each["action"].startswith("kms:")]
+        every = asked(self.account.home)
+        return [each for each in every if each["action"].startswith("kms:")]
 
 
 def bucket(account: Account, name: str, **notifications: Any) -> None:

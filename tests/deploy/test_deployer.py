@@ -13,6 +13,7 @@ from unittest import mock
 import pytest
 
 from infra.local import ministack
+from tests.asked import asked
 from tests.compiled import Compiled
 from tests.deploy.account import running
 from tests.deploy.bare import ROOT, STAGE, Cloud, cloud
@@ -67,8 +68,7 @@ def test_every_command_works_with_the_policies_and_its_calls_are_known(
         checkout = Checkout.of(bare, tmp_path / "checkout")
         for command in _COMMANDS:
             checkout.run(command)
-    lines = (bare.home / "ministack" / "asked.jsonl").read_text().splitlines()
-    asked = [each for each in map(json.loads, lines) if f":assumed-role/{_ROLE}/" in each["who"]]
-    assert [(e["action"], e["resource"]) for e in asked if not e["allowed"]] == []
+    calls = [each for each in asked(bare.home) if f":assumed-role/{_ROLE}/" in each["who"]]
+    assert [(e["action"], e["resource"]) for e in calls if not e["allowed"]] == []
     listed = {call.action for call in recorded() if call.platform == "given"} | {_NEVER_REFUSED}
-    assert {each["action"] for each in asked} <= listed, f"add them to {RECORD}"
+    assert {each["action"] for each in calls} <= listed, f"add them to {RECORD}"

@@ -3,7 +3,6 @@
 tests/deploy/test_descriptors.py proves that osls and SAM make the same stack.
 """
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
@@ -17,8 +16,8 @@ from infra.aws.stack_plan import HOLDS
 from infra.local import ministack
 from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
-from tests.deploy.bare import ROOT, STAGE, Cloud
-from tests.deploy.tools import Checkout
+from tests.deploy.bare import STAGE, Cloud
+from tests.deploy.tools import Checkout, commands
 from tests.e2e.conftest import Gate, contract
 from tests.waiting import PATIENCE, eventually
 
@@ -26,7 +25,6 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]  # on a busy machine
 
 _TABLE = "shop.orders"
 _ids = count(1000)
-_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,8 +59,7 @@ def test_every_command_in_the_guide_works(cloud: Cloud, checkout: Checkout) -> N
     osls deploys a change of the job alone, and a function alone, which keeps its settings.
     """
     before, rows, known = holding(cloud), cloud.gate().rows(_TABLE), ledger(cloud)
-    guide = (ROOT / "docs" / "aws.md").read_text()
-    for script in _COMMANDS.findall(guide):
+    for script in commands("aws.md"):
         follow(cloud, checkout, script.replace("dev", STAGE.name))
         if "destroy" in script:
             every = cloud.stacks.resources(STAGE.stack)

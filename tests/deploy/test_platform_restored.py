@@ -20,13 +20,13 @@ from tests.deploy.account import Account
 from tests.deploy.platform import ROOT, Platforms
 from tests.deploy.rds import Rds, served
 from tests.deploy.test_platform_deployed import database_variables, started, storage
+from tests.deploy.tools import commands
 from tests.postgres import installed
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.stack
 
 _TOOLS = ROOT / ".venv-deploy"
-_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NESSIE = "restored-nessie"
 _AWS = """#!/bin/sh
 [ "$1" != rds ] || set -- --endpoint-url {rds} "$@"
@@ -76,7 +76,7 @@ class Restorable:
 
     def follow(self, page: str, **values: str) -> None:
         """Run a page's one block of commands, with these values in place of its examples."""
-        (block,) = _BLOCK.findall((ROOT / "docs" / page).read_text())
+        (block,) = commands(page)
         for name, value in values.items():
             block, count = re.subn(rf"\b{name}=\S+", f"{name}={value}", block)
             assert count == 1, name

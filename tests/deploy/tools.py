@@ -1,6 +1,7 @@
 """A checkout to deploy from, and the three tools that deploy it, used as docs/aws.md says."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from infra.lambda_python import ENVIRONMENT
 from infra.template import read
 from tests.deploy.bare import ROOT, STAGE, Cloud
 
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FIRST = "npm run deploy -- --stage local --own-platform"
 _FILES = ("template.yaml", "serverless.yml", "package.json", "requirements.txt")
 # These disable telemetry and update checks, and make osls poll more often than every 5 s.
@@ -27,6 +29,11 @@ _ENVIRONMENT = {
 _LAKEGATE = """#!/bin/sh
 HOME={home} PYTHONPATH={root} exec {python} -c 'from cli.main import app; app()' "$@"
 """
+
+
+def commands(page: str) -> list[str]:
+    """Return the blocks of shell commands in a page of docs/."""
+    return _SHELL.findall((ROOT / "docs" / page).read_text())
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from infra.local.settings import APPLICATION, EVENT_SOURCE
 from infra.local.stack_file import Stack
 from lakegate.contract.model import parse
 from lakegate.landing import LandedObject, ingestion_id
+from tests.asked import asked
 from tests.waiting import PATIENCE, eventually
 
 # The pause between two reads of something that takes seconds: reads use the same few cores.
@@ -139,12 +140,8 @@ class Gate:
 
     def refusals(self) -> list[Refusal]:
         """Return what IAM refused so far, each time that it did."""
-        found = []
-        for line in (self.home / "ministack" / "asked.jsonl").read_text().splitlines():
-            with suppress(ValueError):  # a kill can cut a line
-                if not (each := json.loads(line))["allowed"]:
-                    found.append(Refusal(each["who"], each["action"], each["resource"]))
-        return found
+        refused = (each for each in asked(self.home) if not each["allowed"])
+        return [Refusal(each["who"], each["action"], each["resource"]) for each in refused]
 
     @contextmanager
     def refusing(self, who: str) -> Iterator[None]:

@@ -21,6 +21,7 @@ from infra.local.settings import GLUE_PREFIX
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, run_name
 from lakegate.shared_run import SharedRun
+from tests.asked import asked
 from tests.compiled import Compiled
 from tests.e2e.conftest import Gate, contract, unexpected
 from tests.policies import Identity
@@ -249,14 +250,13 @@ def assert_told_as_allowed(
     gate: Gate, roles: Mapping[str, Identity]
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """Assert that the templates allow what IAM allowed; return it with the roles' names."""
-    lines = (gate.home / "ministack" / "asked.jsonl").read_text().splitlines()
     wanted = {(each.who, each.action, each.resource) for each in gate.expected}
-    asked = [
+    calls = [
         each
-        for each in map(json.loads, lines)
+        for each in asked(gate.home)
         if each["allowed"] or (each["who"], each["action"], each["resource"]) not in wanted
     ]
-    ours = [(name, each) for each in asked if (name := role(each, roles))]
+    ours = [(name, each) for each in calls if (name := role(each, roles))]
     for name, each in ours:
         keys = {name.replace(":", "__"): value for name, value in each["keys"].items()}
         told = roles[name].may(each["action"], _PHYSICAL.sub(r"\1", each["resource"]), **keys)
@@ -312,7 +312,7 @@ def parameters(gate: Gate) -> dict[str, str]:
     }
 
 
-def role(asked: Mapping[str, Any], roles: Mapping[str, Identity]) -> str:
+def role(call: Mapping[str, Any], roles: Mapping[str, Identity]) -> str:
     """Return the template's name of the caller's role, or "" if it is not in the template."""
-    physical = asked["who"].split("/")[1]
+    physical = call["who"].split("/")[1]
     return next((name for name in roles if f"-{name}-" in f"{physical}-"), "")

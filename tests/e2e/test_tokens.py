@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import chain
@@ -25,6 +25,7 @@ from infra.local.parts import known_ports, parts
 from lakegate import nessie_tokens
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.nessie_tokens import ROLES, Keys
+from tests.asked import asked
 from tests.compiled import Compiled
 from tests.e2e.conftest import PAUSE, Gate, contract
 from tests.e2e.killing import sweep_grace, sweeping
@@ -141,18 +142,17 @@ def test_the_function_renews_tokens_while_files_are_ingested(story: Story) -> No
     assert not set(new.tokens.values()) & set(old.tokens.values())
     assert story.ends(first, story.drop(4)) == [State.PUBLISHED] * 2
     assert statuses(gate, old) == statuses(gate, new) == {200}
-    asked = list(_asked(gate, "RotateRole"))[earlier:]
+    calls = list(_asked(gate, "RotateRole"))[earlier:]
     role = Compiled.of(ROOT / "template.yaml", Stage="local").roles()["RotateRole"]
-    assert "secretsmanager:PutSecretValue" in {each["action"] for each in asked}
-    for each in asked:
+    assert "secretsmanager:PutSecretValue" in {each["action"] for each in calls}
+    for each in calls:
         assert each["allowed"], each
         assert role.may(each["action"], each["resource"]), each
 
 
-def _asked(gate: Gate, role: str) -> Iterator[dict[str, Any]]:
+def _asked(gate: Gate, role: str) -> Iterator[Mapping[str, Any]]:
     """Yield the requests that a role made of AWS, with IAM's answers."""
-    for line in (gate.home / "ministack" / "asked.jsonl").read_text().splitlines():
-        each = json.loads(line)
+    for each in asked(gate.home):
         if f"-{role}-" in f"{each['who'].split('/')[1]}-":
             yield each
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.policies import Identity
-from tests.rights_report import asked, called, unneeded
+from tests.rights_report import called, of_every_stack, unneeded
 
 
 def _asked(role: str, action: str, allowed: bool = True) -> dict[str, Any]:
@@ -45,5 +45,5 @@ def test_the_calls_of_every_stack_count(tmp_path: Path) -> None:
         folder = tmp_path / f"stack{number}" / "ministack"
         folder.mkdir(parents=True)
         (folder / "asked.jsonl").write_text(json.dumps(each) + '\n{"who": "arn')
-    found = sorted(asked(tmp_path), key=lambda each: str(each["action"]))
+    found = sorted(of_every_stack(tmp_path), key=lambda each: str(each["action"]))
     assert found == wanted
