@@ -12,9 +12,7 @@ from infra.aws.site import choices
 from infra.aws.stack_plan import platform
 from infra.stage import Stage
 from lakegate.errors import LakegateError
-from tests.compiled import ACCOUNT, Compiled
 from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read
-from tests.policies import Identity
 
 _DATA = {"Database", "DatabaseSecret", "NessieRefsTable", "NessieObjectsTable"}
 _DATA |= {"FlowLogGroup", "NessieLogs"}
@@ -204,47 +202,6 @@ def test_the_image_can_be_pinned() -> None:
         ["PinsImage", {"Fn::Sub": f"${{{source}}}@${{NessieDigest}}"}]
         for source in ("ImageCache.RepositoryUri", "NessieImage")
     ]
-
-
-def gateway(name: str, **parameters: str) -> Identity:
-    """Return what an endpoint lets through, as if it were an identity that may do no more."""
-    compiled = Compiled.of(PLATFORM, Stage="dev", **parameters)
-    policy = compiled.resolve(compiled.resources[name]["Properties"]["PolicyDocument"])
-    return Identity("a job", [policy])
-
-
-def test_no_job_carries_data_to_a_foreign_bucket_or_table() -> None:
-    """The private subnets reach the stage's buckets and tables alone, whatever keys are used."""
-    s3, tables = gateway("S3Endpoint"), gateway("DynamoDbEndpoint")
-    for kind in ("landing", "lake"):
-        mine = f"arn:aws:s3:::lakegate-dev-{kind}-{ACCOUNT}"
-        assert s3.may("s3:PutObject", f"{mine}/a.csv")
-        assert s3.may("s3:ListBucket", mine)
-        assert not s3.may("s3:PutObject", f"{mine}-2/a.csv")
-    for foreign in ("theirs", f"lakegate-dev-evil-{ACCOUNT}", "prod.us-east-1.appinfo.src"):
-        for action in ("PutObject", "GetObject"):
-            assert not s3.may(f"s3:{action}", f"arn:aws:s3:::{foreign}/a.csv"), foreign
-    table = "arn:aws:dynamodb:us-east-1:%s:table/lakegate-dev-ledger"
-    assert tables.may("dynamodb:PutItem", table % ACCOUNT)
-    assert tables.may("dynamodb:Query", f"{table % ACCOUNT}/index/due")
-    assert not tables.may("dynamodb:PutItem", table % "999999999999")
-
-
-def test_emr_itself_may_keep_the_logs_of_jobs() -> None:
-    """The service writes to its own bucket from this network, as it documents, and a job cannot."""
-    s3, logs = gateway("S3Endpoint"), "arn:aws:s3:::prod.us-east-1.appinfo.src/logs"
-    service = {"aws__PrincipalServiceName": "emr-serverless.amazonaws.com"}
-    assert s3.may("s3:PutObject", logs, **service, aws__SourceVpc="Vpc")
-    assert not s3.may("s3:PutObject", logs, aws__SourceVpc="Vpc")
-
-
-def test_a_stage_can_open_its_gateways() -> None:
-    """GatewayReach opens both gateways, for jars or readers that need other buckets or tables."""
-    compiled = Compiled.of(PLATFORM, Stage="dev", GatewayReach="any")
-    for name in ("S3Endpoint", "DynamoDbEndpoint"):
-        properties = compiled.resolve(compiled.resources[name]["Properties"])
-        assert "PolicyDocument" not in properties
-        assert "PrivateRoutes" in properties["RouteTableIds"]
 
 
 def test_a_production_stage_logs_its_connections() -> None:
