@@ -9,6 +9,7 @@ from functions.pipeline.outcome.versions import SUPERSEDED, newest_newer
 from functions.pipeline.start.contracts import outdated
 from functions.pipeline.verdict.duplicates import LIKELY_DUPLICATE, brought_besides
 from lakegate.errors import LakegateError
+from lakegate.landing import LandedObject
 
 
 def require_failed(now: Ingestion, done: str) -> None:
@@ -128,12 +129,26 @@ def require_unmended(adapters: Adapters, ingestion: Ingestion) -> None:
 
     Once the ledger has it, the decision gives way to it as to any newer version.
     """
-    if ingestion.decisions.mending and newest_newer(adapters, ingestion, tuple(State)) is None:
+    asked = "mending" in ingestion.times
+    if not asked or newest_newer(adapters, ingestion, tuple(State)) is not None:
+        return
+    if ingestion.decisions.mending:
         message = (
             f"rows of {ingestion.name} are being mended, and the mended file has not landed yet\n"
             f"To finish, repeat `lakegate mend`; to give it up, `lakegate discard {ingestion.id}`."
         )
         raise LakegateError("MENDED", message)
+    if _has_newer_version(adapters, ingestion.landed):
+        message = (
+            f"a newer version of {ingestion.name} has landed, though its mending was given up\n"
+            "Wait some minutes until `lakegate runs` lists it, then decide again."
+        )
+        raise LakegateError("MENDED", message)
+
+
+def _has_newer_version(adapters: Adapters, landed: LandedObject) -> bool:
+    newest = adapters.landing.newest(landed.key, bucket=landed.bucket).get(landed.key)
+    return newest is not None and newest.version != landed.version
 
 
 def require_original(adapters: Adapters, ingestion: Ingestion) -> None:

@@ -181,6 +181,19 @@ def test_an_interrupted_mend_is_given_up_by_a_discard(file: Rejected) -> None:
     assert on_main(file) == ["v1"]
 
 
+def test_a_mended_file_that_landed_is_not_given_up(file: Rejected) -> None:
+    """After a discard the file waits for a version that S3 has and the ledger has not yet."""
+    file.deployment.journal.strike("landing.put_over", Fault(die, "after"))
+    with pytest.raises(ProcessDied):
+        file.mend(FIXED)
+    file.deployment.discard(file.landed)
+    file.deployment.script(file.landed, passed)
+    with pytest.raises(LakegateError, match=r"MENDED.*has landed.*\nWait"):
+        file.deployment.replay(file.landed)
+    file.deployment.settle()
+    assert on_main(file) == ["v2"]
+
+
 def test_without_the_right_to_put_nothing_is_held_up(file: Rejected) -> None:
     """A mend that surely put nothing leaves the file to other decisions."""
 
