@@ -289,7 +289,8 @@ def _of_contract(
     places: Mapping[tuple[str, int], str],
 ) -> Finding:
     if check.checks_whole_table:
-        return Finding(result, notes=(_ABOUT_WHOLE_TABLE,))
+        rows = _samples(result, limit, hidden)
+        return Finding(result, rows=rows, notes=(_ABOUT_WHOLE_TABLE,))
     if check.metric is Metric.ROWS:
         there = check.expect.found(evidence.count, evidence.count)
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))

@@ -59,9 +59,9 @@ def _cause(check: CheckResult, rule: "Check | None") -> str:
     """Return what a check found, with the values at fault where these may be shown."""
     if rule is None or check.metric in (_OF_FILE, _ROW_COUNT) or not check.counted:
         return finding(vars(check))
-    if any(TIMES in row for row in check.samples):
+    if check.samples and all(TIMES in row for row in check.samples):
         return _keys(check)
-    allowed = "" if check.expected == _NO_ROWS else f" (allowed: {check.expected})"
+    allowed = "" if rule.expect.wording == _NO_ROWS else f" (allowed: {check.expected})"
     if check.metric == "invalidValues" and not rule.where:
         return f"{_values(check, rule)}{allowed}"
     if not rule.measure.startswith("rows ") or check.found == HIDDEN:
@@ -69,7 +69,17 @@ def _cause(check: CheckResult, rule: "Check | None") -> str:
     words = _agreeing(rule.measure.removeprefix("rows "), check.counted)
     if rule.description and check.metric == "brokenRows":
         words = f"against “{rule.description}”"
-    return f"{count(check.counted, 'row')} {words}{allowed}"
+    return f"{count(check.counted, 'row')} {words}{_keys_at_fault(check)}{allowed}"
+
+
+def _keys_at_fault(check: CheckResult) -> str:
+    """Return the keys that another table lacks, or the table has already, where they are shown."""
+    values = list(dict.fromkeys(_single_values(check)))
+    is_key = check.metric in ("missingReferences", "duplicateValues") and len(check.columns) == 1
+    if not is_key or not values or HIDDEN in values:
+        return ""
+    are_all = len(values) <= _MOST_VALUES and len(check.samples) == check.counted
+    return f": {', '.join(values[:_MOST_VALUES])}{'' if are_all else ', …'}"
 
 
 def _agreeing(words: str, many: int | None) -> str:

@@ -20,9 +20,8 @@ _Row = Mapping[str, Any]
 def told(check: CheckResult) -> list[str]:
     """Return a line for each sample row of a check; those of one key are told together."""
     keys = [": ".join(filter(None, each)) for each in repeated(check)]
-    return keys or [
-        one_line(cell_told(row) or _row_told(row, check.columns)) for row in check.samples
-    ]
+    single = [row for row in check.samples if TIMES not in row]
+    return keys + [one_line(cell_told(row) or _row_told(row, check.columns)) for row in single]
 
 
 def repeated(check: CheckResult) -> list[tuple[str, str]]:

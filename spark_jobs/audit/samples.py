@@ -11,11 +11,13 @@ from pyspark.sql import functions as F
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from lakegate.contract.rules import Reference
 from lakegate.diagnosis import HIDDEN
 from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, CheckResult, Status
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.bad_cells import bad_cells
 from spark_jobs.audit.keys import counts as keys
+from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.places import FindPlaces, Stored, hash_of, nowhere
 from spark_jobs.audit.run import Run
 from spark_jobs.files import source
@@ -97,8 +99,8 @@ def _sample(row: _Sampled, place: str) -> dict[str, str | None]:
 def _sampled(check: Check, run: Run, read: Source) -> list[_Sampled]:
     """Return a few rows that break a check: those in the table, or those that it quarantines."""
     names = _shown_columns(check, run.contract)
-    if check.metric is Metric.DUPLICATE:
-        found: Iterable[Row] = _repeated(check, run, names)
+    if check.metric in (Metric.DUPLICATE, Metric.ORPHAN):
+        found: Iterable[Row] = _of_keys(check, run, names)
     elif check.metric in OF_ROWS:
         rows = read.rows if check.quarantine else run.rows
         broken = rows.where(F.expr(check_sql.counts_row(check, run.contract)))
@@ -106,7 +108,10 @@ def _sampled(check: Check, run: Run, read: Source) -> list[_Sampled]:
         found = broken.select(*columns).limit(_ROWS).collect()
     else:
         return []
-    return list(_numbered(_read(row, names, run.contract) for row in found))
+    sampled: dict[Stored, _Sampled] = {}
+    for row in _numbered(_read(row, names, run.contract) for row in found):
+        sampled.setdefault(row.stored, row)  # a row may have a key that is in the table as well
+    return list(sampled.values())
 
 
 def _numbered(rows: Iterable[_Sampled]) -> Iterator[_Sampled]:
@@ -149,19 +154,38 @@ def _columns(
     ]
 
 
-def _repeated(check: Check, run: Run, names: Sequence[str]) -> list[Row]:
-    """Return the first rows of a few keys that the file has more than once."""
-    rows = run.rows.where(check_sql.checks_row(check))
-    key = [part.alias(f"k{n}") for n, part in enumerate(keys.of_check(check.columns, run.contract))]
-    parts = [f"k{n}" for n in range(len(key))]
-    keyed = rows.select(*_columns(rows, names, run.contract, in_table=True), *key)
-    keyed = keyed.where(" AND ".join(f"{part} IS NOT NULL" for part in parts))
-    several = keyed.groupBy(*parts).agg(F.count(F.lit(1)).alias(TIMES))
-    several = several.where(F.col(TIMES) > 1).limit(_KEYS)
+def _of_keys(check: Check, run: Run, names: Sequence[str]) -> Iterator[Row]:
+    """Yield the first rows of each of a few keys that break a check."""
+    rows = _filtered(run, check)
+    key = keys.of_check(check.columns, run.contract)
+    parts = [f"key{n}" for n in range(len(key))]
+    columns = _columns(rows, names, run.contract, in_table=True)
+    keyed = rows.select(
+        *columns, *(part.alias(name) for part, name in zip(key, parts, strict=True))
+    )
     nth = F.row_number().over(Window.partitionBy(*parts).orderBy(_FILE, _POSITION))
-    first = keyed.join(F.broadcast(several), parts).withColumn("nth", nth)
-    first = first.where(F.col("nth") <= _OF_KEY).withColumn(_KEY, F.xxhash64(*parts))
-    return first.drop(*parts, "nth").collect()
+    for broken in _broken_keys(check, run):
+        found = keyed.join(F.broadcast(broken), parts).withColumn("nth", nth)
+        found = found.where(F.col("nth") <= _OF_KEY).withColumn(_KEY, F.xxhash64(*parts))
+        yield from found.drop(*parts, "nth").limit(_ROWS).collect()
+
+
+def _broken_keys(check: Check, run: Run) -> Iterator[DataFrame]:
+    """Yield a few keys that break a check: repeated, in the table already, or without a match."""
+    rows = _filtered(run, check)
+    if isinstance(check.rule, Reference):
+        yield keys.some_missing(run, check, check.rule, rows)
+        return
+    own = keys.keys_of(rows, keys.of_check(check.columns, run.contract))
+    times = own.groupBy(*own.columns).agg(F.count(F.lit(1)).alias(TIMES))
+    yield times.where(F.col(TIMES) > 1).limit(_KEYS)
+    if check.checks_whole_table:
+        in_table = tier_keys.some_in_table(run, check)
+        yield from () if in_table is None else (in_table,)
+
+
+def _filtered(run: Run, check: Check) -> DataFrame:
+    return run.rows.where(check_sql.checks_row(check)) if check.where else run.rows
 
 
 def _read(row: Row, names: Sequence[str], contract: Contract) -> _Sampled:

@@ -12,6 +12,7 @@ import pytest
 from lakegate.contract.model import parse
 from lakegate.contract.rules import Control
 from lakegate.errors import Permanent
+from lakegate.findings.failing_rows import told
 from lakegate.report import AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit.external import control_differences
 from tests.spark.conftest import Job, new_table, parquet
@@ -178,6 +179,17 @@ def test_rows_that_refer_to_nothing_are_counted(
     found = result(report, f"{column}.missingReferences")
     assert found.counted == missing
     assert (found.status is Status.FAIL) == (missing > 0)
+    assert len(found.samples) == missing
+
+
+def test_rows_that_refer_to_nothing_are_told(report: AuditReport) -> None:
+    """The first such rows have their place in the file, and the key that is missing."""
+    assert [each.partition(", id ")[0] for each in told(result(report, "b.missingReferences"))] == [
+        "row 2: b 3",
+        "row 3: b 3",
+    ]
+    pair = told(result(report, "a+sku.missingReferences"))
+    assert [each.partition(", id ")[0] for each in pair] == ["row 2: a 2, sku a"]
 
 
 def test_two_columns_refer_together(report: AuditReport) -> None:

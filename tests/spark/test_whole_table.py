@@ -11,6 +11,7 @@ import pytest
 from functions.adapters.iceberg.tables import Tables
 from functions.model.intent import Intent
 from infra.local.settings import LAKE_BUCKET
+from lakegate.findings.failing_rows import told
 from lakegate.jobspec import JobSpec
 from lakegate.landing import report_key
 from lakegate.report import AuditReport, Verdict
@@ -128,6 +129,18 @@ def test_each_row_that_repeats_a_key_counts_once(gate: Gate) -> None:
     assert gate.failed([1, 1]) == repeated(1)
     gate.publish([1, 2])
     assert gate.failed([2, 2, 7, 7, 7, None, None, 8]) == repeated(4)
+
+
+def test_rows_whose_key_is_known_are_told(gate: Gate) -> None:
+    """A failed file names its rows whose key the table has, beside keys that come twice in it."""
+    gate.publish([1, 2, 3])
+    _, report = gate.audit([4, 2, 5, 5, 3, None])
+    (check,) = report.failed
+    assert told(check) == [
+        "id 5 twice: rows 3, 4",
+        "row 2: id 2, rest x",
+        "row 5: id 3, rest x",
+    ]
 
 
 def test_only_keys_of_live_rows_are_known(gate: Gate) -> None:

@@ -5,7 +5,8 @@ as in Spark's GROUP BY: 0.0 equals -0.0, NaN equals NaN, and text differs by cas
 spaces. Only the columns of the key are read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 
@@ -25,6 +26,7 @@ from spark_jobs.audit.run import Run
 _NARROW = (IntegralType, DateType, TimestampType, TimestampNTZType)
 _FEW = 1000  # hashes that are filtered one by one
 _BROADCAST = 1_000_000  # keys that every core may hold
+SOME = 10  # keys that people are shown
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,23 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
     was created; a table that refers to itself includes the file's rows. Raises Permanent
     NO_REFERENCE where the other table or its columns cannot be compared.
     """
+    with _missing_keys(run, check, reference, rows) as (lost, distinct):
+        gone, count = lost.agg(F.count(F.lit(1)), F.coalesce(F.sum("n"), F.lit(0))).collect()[0]
+    return int(count), f"{gone:,} of {distinct:,} different keys" if gone else ""
+
+
+def some_missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> DataFrame:
+    """Return a few keys of `rows` that the other table lacks. Raises as `missing`."""
+    with _missing_keys(run, check, reference, rows) as (lost, _):
+        few = lost.drop("n").limit(SOME)
+        return run.spark.createDataFrame(few.collect(), few.schema)
+
+
+@contextmanager
+def _missing_keys(
+    run: Run, check: Check, reference: Reference, rows: DataFrame
+) -> Iterator[tuple[DataFrame, int]]:
+    """Yield the missing keys, each with its `n` rows, and the number of different keys."""
     of_rows = keys_of(rows, of_check(check.columns, run.contract))
     groups = of_rows.groupBy(*of_rows.columns).agg(F.count(F.lit(1)).alias("n")).persist()
     try:
@@ -142,16 +161,13 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
             if distinct
             else None
         )
-        if others is None:
-            lost = groups
-        else:
-            known = groups.select(*of_rows.columns)
-            met = found_in(known, Keys(distinct, 0, 0), others)
+        lost = groups
+        if others is not None:
+            met = found_in(groups.select(*of_rows.columns), Keys(distinct, 0, 0), others)
             lost = groups.join(met, of_rows.columns, "left_anti")
-        gone, count = lost.agg(F.count(F.lit(1)), F.coalesce(F.sum("n"), F.lit(0))).collect()[0]
+        yield lost, distinct
     finally:
         groups.unpersist()
-    return int(count), f"{gone:,} of {distinct:,} different keys" if gone else ""
 
 
 def _target_keys(

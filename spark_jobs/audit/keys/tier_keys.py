@@ -186,18 +186,40 @@ def _put_digests(audit: _KeyAudit, check: Check) -> None:
 
 def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int:
     """Return how many of the file's keys the table has; nothing is read if statistics say none."""
-    run = audit.run
-    columns = [run.contract.column(name) for name in check.columns]
-    dated = [check.scope.column] if isinstance(check.scope, Window) else []
-    if audit.main.lacks_columns([*(column.top for column in columns), *dated]):
+    condition = _may_have_keys(audit.run, audit.main, check)
+    if condition is None:
         return 0
-    window = [main_table.within_window(run, check.scope)] if isinstance(check.scope, Window) else []
-    condition = main_table.key_range(run, columns, [c.name for c in columns])
-    if window:
-        condition = Condition(" AND ".join(filter(None, [condition.sql, *window])))
     find_scans = audit.find_scans(check) if audit.find_scans else audit.main.find_scans
     scans = find_scans(condition)
     return _repeated_in(audit, check, counted, scans, condition) if scans else 0
+
+
+def some_in_table(run: Run, check: Check) -> DataFrame | None:
+    """Return a few of the file's keys that main's table has in the check's scope.
+
+    None where its statistics say that it has none.
+    """
+    main = main_table.open_table(run)
+    condition = _may_have_keys(run, main, check)
+    there = None if condition is None else main.find_rows(condition.sql)
+    if there is None:
+        return None
+    counted = keys.Keys(distinct=run.written, repeated=0, rows=0)
+    others = _keys(run, check, _filtered(there, check))
+    return keys.found_in(_keys_of_file(run, check), counted, others).limit(keys.SOME)
+
+
+def _may_have_keys(run: Run, main: MainTable, check: Check) -> Condition | None:
+    """Return the condition on rows of main that may have the file's keys; None if none can."""
+    columns = [run.contract.column(name) for name in check.columns]
+    dated = [check.scope.column] if isinstance(check.scope, Window) else []
+    if main.lacks_columns([*(column.top for column in columns), *dated]):
+        return None
+    window = [main_table.within_window(run, check.scope)] if isinstance(check.scope, Window) else []
+    condition = main_table.key_range(run, columns, [c.name for c in columns])
+    if window:
+        return Condition(" AND ".join(filter(None, [condition.sql, *window])))
+    return condition
 
 
 def _repeated_in(

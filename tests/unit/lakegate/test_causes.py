@@ -32,6 +32,13 @@ schema:
       - {name: nights, logicalType: integer, logicalTypeOptions: {minimum: 0}}
       - {name: guests, logicalType: integer, logicalTypeOptions: {minimum: 1, maximum: 9}}
       - {name: status, logicalType: string, enum: [{value: booked}, {value: gone}]}
+      - name: agency
+        logicalType: integer
+        relationships: [{to: travel.agencies.id}]
+        quality:
+          - metric: duplicateValues
+            mustBe: 0
+            customProperties: [{property: scope, value: table}]
 """,
     "bookings",
 )
@@ -70,6 +77,22 @@ def failed(
         (
             failed("booking_id.duplicateValues", 1, "2750", "2750", times="2"),
             "booking_id 2750 twice (lines 2, 3)",
+        ),
+        (
+            failed("agency.missingReferences", 2, "9", "10"),
+            "2 rows whose agency is not in id of travel.agencies: 9, 10",
+        ),
+        (
+            failed("agency.missingReferences", 30, "9", "9"),
+            "30 rows whose agency is not in id of travel.agencies: 9, …",
+        ),
+        (
+            failed("agency.missingReferences", 1, "(hidden)"),
+            "1 row whose agency is not in id of travel.agencies",
+        ),
+        (
+            failed("agency.duplicateValuesInTable", 1, "9"),
+            "1 row that repeats another row's agency in the whole table: 9",
         ),
         (failed("order", 3), "3 rows against “leaves after it comes”"),
         (failed("few", 200_000), "200,000 rows (the contract allows between 50 and 5,000)"),
