@@ -127,7 +127,7 @@ def _in_turns(
     browser: Browser, site: Served, paths: Mapping[str, str], plain: Served, turns: int
 ) -> dict[str, list[float]]:
     """Return each view's seconds, and those of the plain page, one of each by turn."""
-    taken: dict[str, list[float]] = {"plain": []} | {name: [] for name in paths}
+    taken: dict[str, list[float]] = {name: [] for name in ("plain", *paths)}
     for _ in range(turns):
         taken["plain"].append(_seconds(browser, plain, "plain", {"plain": "/"}))
         for name in paths:
