@@ -1,8 +1,10 @@
 """What the account gives to EMR Serverless: zones and vCPUs; and how its application is stopped."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from infra.aws.site import Site
@@ -20,6 +22,7 @@ _ZONES = {
 }
 _QUOTA = "L-D05C8A75"  # "Max concurrent vCPUs per account"; 16 in a new account
 _GB_OF_A_CPU = 4
+_OF_A_STAGE = "lakegate-"  # how the name of a stage's application begins
 _PAUSE = 1.0
 _RESTS = ("CREATED", "STOPPED", "TERMINATED")
 
@@ -47,7 +50,8 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     """Return the parameters MaximumCpu, MaximumMemory and ConcurrentRuns, within the quota.
 
     EMR Serverless starts a run when its driver fits, so runs without room for an executor would
-    wait for each other for ever. A run takes two workers at least, and full size is assumed.
+    wait for each other for ever. A run takes two workers at least, and full size is assumed. What
+    other stages of the account may take is left to them.
 
     Raises LakegateError BAD_SETTING if the settings allow too many runs, NO_CAPACITY if not even
     one run fits into the quota.
@@ -55,11 +59,10 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     known = {**defaults, **chosen}
     wanted, cores = int(known["MaximumCpu"]), int(known["JobWorkerCores"])
     quota = _quota(site)
-    cpus = min(wanted, quota)
+    cpus = min(wanted, quota.left)
     runs = cpus // (2 * cores)
-    if runs == 0:
-        message = f"a run takes {2 * cores} vCPUs, and the account may use {quota} at a time"
-        raise LakegateError("NO_CAPACITY", f"{message}: {_request(2 * cores)}")
+    if runs <= 0:
+        raise _no_capacity(quota, 2 * cores)
     if int(chosen.get("ConcurrentRuns", runs)) > runs:
         message = (
             f"ConcurrentRuns is {chosen['ConcurrentRuns']}, and {cpus} vCPUs are enough for {runs}"
@@ -68,9 +71,8 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
         )
         raise LakegateError("BAD_SETTING", message)
     if cpus < wanted:
-        site.tell(
-            f"the account may use {quota} vCPUs at a time, so {runs} runs: {_request(wanted)}"
-        )
+        request = _request(wanted + quota.taken)
+        site.tell(f"{quota.told}: this one gets {cpus}, so {runs} runs; {request}")
     return {
         "MaximumCpu": str(cpus),
         "MaximumMemory": chosen.get("MaximumMemory", str(_GB_OF_A_CPU * cpus)),
@@ -78,12 +80,63 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
     }
 
 
-def _quota(site: Site) -> int:
+@dataclass(frozen=True)
+class _Quota:
+    """The vCPUs that an account may use at a time, and the most that its other stages take."""
+
+    cpus: int
+    others: Mapping[str, int]
+
+    @property
+    def taken(self) -> int:
+        """Return the most that all other stages take together."""
+        return sum(self.others.values())
+
+    @property
+    def left(self) -> int:
+        """Return what is left for this stage."""
+        return self.cpus - self.taken
+
+    @property
+    def told(self) -> str:
+        """Return it in words."""
+        found = f"the account may use {self.cpus} vCPUs at a time"
+        stages = ", ".join(f"{name} {cpus}" for name, cpus in sorted(self.others.items()))
+        return f"{found}, other stages up to {self.taken} of them ({stages})" if stages else found
+
+
+def _no_capacity(quota: _Quota, least: int) -> LakegateError:
+    lower = "lower MaximumCpu of another stage and deploy it, or " if quota.others else ""
+    message = f"a run takes {least} vCPUs, and {quota.told}\n"
+    remedy = f"{lower}{_request(least + quota.taken)}"
+    return LakegateError("NO_CAPACITY", message + remedy[0].upper() + remedy[1:])
+
+
+def _quota(site: Site) -> _Quota:
     with _translated("the quota of EMR Serverless", "servicequotas:GetServiceQuota"):
         found = site.client("service-quotas").get_service_quota(
             ServiceCode="emr-serverless", QuotaCode=_QUOTA
         )
-    return int(found["Quota"]["Value"])
+    return _Quota(int(found["Quota"]["Value"]), _others(site))
+
+
+def _others(site: Site) -> dict[str, int]:
+    """Return the most vCPUs that the account's other stages take, by the stage's name."""
+    with _translated("the EMR Serverless applications", "emr-serverless:ListApplications"):
+        pages = site.client("emr-serverless").get_paginator("list_applications").paginate()
+        every = [each for page in pages for each in page["applications"]]
+    found = {each.get("name", ""): each["id"] for each in every if each["state"] != "TERMINATED"}
+    found.pop(f"{_OF_A_STAGE}{site.stage.name}", None)
+    return {
+        name.removeprefix(_OF_A_STAGE): _most_cpus(_described(site, id_))
+        for name, id_ in found.items()
+        if name.startswith(_OF_A_STAGE)
+    }
+
+
+def _most_cpus(application: Mapping[str, Any]) -> int:
+    found = re.match(r"\d+", application.get("maximumCapacity", {}).get("cpu", ""))
+    return int(found[0]) if found else 0
 
 
 def _request(cpus: int) -> str:
@@ -95,9 +148,13 @@ def _request(cpus: int) -> str:
 
 def release(site: Site, application: str) -> str:
     """Return the release label of an application. Raises LakegateError EMR_UNAVAILABLE."""
+    return str(_described(site, application)["releaseLabel"])
+
+
+def _described(site: Site, application: str) -> dict[str, Any]:
     with _translated("the EMR Serverless application", "emr-serverless:GetApplication"):
         found = site.client("emr-serverless").get_application(applicationId=application)
-    return str(found["application"]["releaseLabel"])
+    return dict(found["application"])
 
 
 def stop_for(site: Site, changes: Iterable[Change], seconds: float) -> None:

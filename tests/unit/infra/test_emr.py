@@ -1,5 +1,6 @@
 """Zones and vCPUs of EMR Serverless, as the account has them."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,22 @@ class Account:
     def site(self) -> Site:
         return connect(Stage("dev", "000000000000", self._region), self.client, self.told.append)
 
-    def allows(self, vcpus: int) -> "Account":
-        """Set the quota of vCPUs."""
+    def allows(self, vcpus: int, **applications: str) -> "Account":
+        """Set the quota of vCPUs; `applications` are there, by name, with the most that they take.
+
+        They are listed in this order, and asked for in it.
+        """
         answer = {"Quota": {"QuotaCode": "L-D05C8A75", "Value": float(vcpus)}}
         self.answers("service-quotas", "get_service_quota", answer)
+        stubber = Stubber(self.client("emr-serverless"))
+        listed = [_application(name, id=name) for name in applications]
+        stubber.add_response("list_applications", {"applications": listed})
+        for name, most in applications.items():
+            if name not in ("lakegate-dev", "theirs"):
+                shown = {"maximumCapacity": {"cpu": most, "memory": "64 GB"}}
+                described = {"application": _application(name, applicationId=name, **shown)}
+                stubber.add_response("get_application", described, {"applicationId": name})
+        stubber.activate()
         return self
 
     def has_zones(self, zones: dict[str, str]) -> "Account":
@@ -57,6 +70,16 @@ class Account:
         stubber.add_client_error("describe_stacks", "ValidationError", missing)
         stubber.activate()
         return self
+
+
+def _application(name: str, **more: Any) -> dict[str, Any]:
+    now, arn = (
+        datetime.now(UTC),
+        f"arn:aws:emr-serverless:us-east-1:000000000000:/applications/{name}",
+    )
+    fixed = {"arn": arn, "name": name, "releaseLabel": "label", "type": "SPARK", "state": "STARTED"}
+    now = datetime.now(UTC)
+    return {**fixed, "createdAt": now, "updatedAt": now, **more}
 
 
 def test_as_many_runs_are_allowed_as_have_room_for_an_executor() -> None:
@@ -83,8 +106,26 @@ def test_more_runs_than_fit_are_refused() -> None:
 
 def test_a_quota_below_one_run_is_refused() -> None:
     """An account in which no run could ever start gets no deployment."""
-    with pytest.raises(LakegateError, match=r"NO_CAPACITY.*8 vCPUs.*4 at a time"):
+    with pytest.raises(LakegateError, match=r"NO_CAPACITY.*8 vCPUs.*4 vCPUs at a time"):
         capacity(Account().allows(4).site, DEFAULTS, {})
+
+
+def test_what_other_stages_may_take_is_left_to_them() -> None:
+    """Drivers of several stages cannot fill the quota together; the stage itself is no other."""
+    others = {"lakegate-prod": "40 vCPU", "lakegate-dev": "64vCPU", "theirs": "99 vCPU"}
+    account = Account().allows(64, **others)
+    found = capacity(account.site, DEFAULTS, {})
+    assert (found["MaximumCpu"], found["ConcurrentRuns"]) == ("24", "3")
+    (told,) = account.told
+    assert "up to 40 of them (prod 40): this one gets 24" in told
+    assert "--desired-value 104" in told
+
+
+def test_a_quota_that_other_stages_may_fill_is_refused() -> None:
+    """The message names the stages, and both ways out."""
+    message = r"NO_CAPACITY.*prod 16\)\nLower MaximumCpu of another stage .*--desired-value 24"
+    with pytest.raises(LakegateError, match=message):
+        capacity(Account().allows(16, **{"lakegate-prod": "16 vCPU"}).site, DEFAULTS, {})
 
 
 def test_zones_are_chosen_by_their_ids() -> None:
