@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from functions.adapters.all import Adapters
+from functions.model import merge_commit
 from functions.model.commits import MAIN, NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
 from functions.model.merge_commit import commit_of, may_remove_files
@@ -16,7 +17,7 @@ from functions.pipeline.outcome.restorations import undoing
 from functions.telemetry import logger
 from lakegate import times
 from lakegate.change import retraction
-from lakegate.errors import LakegateError
+from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ingestion_id
 
 SUPERSEDED = "SUPERSEDED"
@@ -98,6 +99,23 @@ def older_failures(adapters: Adapters, published: Ingestion) -> list[Ingestion]:
     """Return the failed older versions of its key that wait for a decision."""
     others = _others(adapters, published)
     return [each for each in others if each.is_open and is_newer(published, each)]
+
+
+def require_recorded(adapters: Adapters, ingestion: Ingestion) -> None:
+    """Raise Transient LEDGER_INCOMPLETE where the ledger lost a version that is on main.
+
+    Main's log is read back to the commit at which the ingestion's branch was created. The sweep
+    restores what was lost.
+    """
+    ids: set[str] = set()
+    for commit in adapters.catalog.log():
+        if commit.hash == ingestion.base_hash:
+            break
+        named = merge_commit.published(commit)
+        ids |= {each.id for each in named if each.object == ingestion.landed.uri}
+    if lost := ids - adapters.ledger.known(sorted(ids), consistent=True):
+        message = f"main has {', '.join(sorted(lost))}, versions of its key that the ledger lacks"
+        raise Transient("LEDGER_INCOMPLETE", f"{message}: the sweep restores them first")
 
 
 def _others(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingestion]:

@@ -28,6 +28,7 @@ from functions.model import merge_commit, queueing
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, end_published, finish, finish_published
+from functions.pipeline.outcome.versions import require_recorded
 from functions.pipeline.publication.fresh_branch import (
     FreshBranch,
     on_fresh_branch,
@@ -199,6 +200,8 @@ def _require_audited(adapters: Adapters, unit: Unit) -> None:
 def _next_intent(adapters: Adapters, refused: Unit, elsewhere: set[str]) -> Ingestion:
     """Take the first step towards another intent for a unit that main refused."""
     first = refused.members[0]
+    if first.terms.replaces or first.is_decided:
+        require_recorded(adapters, first)
     if first.terms.replaces:
         return first  # which `prepare` will see to
     # What these change, or look at, is another table now.

@@ -108,6 +108,20 @@ def test_an_older_version_that_comes_late_is_ignored(deployment: Scenario) -> No
     assert left_behind(deployment) == []
 
 
+def test_an_older_version_waits_for_a_newer_one_that_the_ledger_lost(deployment: Scenario) -> None:
+    """It does not come beside a version that main has, until the sweep has restored that one."""
+    older, newer = deployment.submit(), deployment.submit()
+    deployment.run_one_job(1)
+    deployment.deliver()
+    assert deployment.ingestion(newer).state is State.PUBLISHED
+    deployment.ledger.lose(newer.id)
+    deployment.run_one_job(0)
+    deployment.deliver()
+    deployment.settle()
+    assert deployment.states(older, newer) == [State.IGNORED, State.PUBLISHED]
+    assert on_main(deployment) == ["v2"]
+
+
 def test_a_rejected_version_replaces_nothing(deployment: Scenario) -> None:
     """A version that was rejected leaves the earlier version's rows where they are."""
     deployment.ended()

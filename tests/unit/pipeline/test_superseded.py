@@ -55,6 +55,24 @@ def failed(deployment: Scenario, script: Script = rejected) -> LandedObject:
     return deployment.ended(script=script).landed
 
 
+def test_a_decision_waits_for_a_newer_version_that_the_ledger_lost(deployment: Scenario) -> None:
+    """An approved file is not published beside a newer version that is on main already."""
+    old = failed(deployment)
+    deployment.kill("catalog.merge")
+    with pytest.raises(ProcessDied):
+        published(deployment, old)
+    new = deployment.submit()
+    deployment.run_one_job(0)
+    deployment.deliver()
+    assert deployment.ingestion(new).state is State.PUBLISHED
+    deployment.ledger.lose(new.id)
+    deployment.send_job_run(deployment.ingestion(old).job_run)
+    deployment.deliver()
+    deployment.settle()
+    assert deployment.states(old, new) == [State.REJECTED, State.PUBLISHED]
+    assert deployment.end(old) == "rejected SUPERSEDED"
+
+
 def corrected(deployment: Scenario, script: Script = rejected) -> tuple[LandedObject, LandedObject]:
     """Return a failed file, and the corrected one under its key, which was published."""
     old = failed(deployment, script)
