@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from lakegate import times
 from lakegate.errors import LakegateError, Permanent
 
 MAIN = "main"  # the branch that consumers read
@@ -45,6 +46,16 @@ class Commit:
             author=", ".join(meta.get("authors", [])),
             time=meta["commitTime"],
         )
+
+    @property
+    def moment(self) -> datetime:
+        """Return when it was made."""
+        return datetime.fromisoformat(self.time)
+
+    @property
+    def at(self) -> str:
+        """Return when it was made, as the ledger's times are written."""
+        return times.text(self.moment)
 
 
 @dataclass(frozen=True)

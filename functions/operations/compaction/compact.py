@@ -195,7 +195,7 @@ def settle(adapters: Adapters, begun: Compaction) -> Progress:
     if done.step is not Step.WAITS:
         refresh_consumers(adapters, begun.table)  # first: a crash between may have left it out
         _drop(adapters, begun)
-        how = {"branch": begun.branch, "how": done.step, "y": done.why}
+        how = {"branch": begun.branch, "how": done.step, "why": done.why}
         logger.info("compaction settled", extra=how)
         metrics.add_metric(f"Compactions{done.step.title()}", "Count", 1)
     return done

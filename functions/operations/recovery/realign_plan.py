@@ -180,7 +180,7 @@ def decide(ingestions: Sequence[Ingestion], facts: Facts) -> list[Decision]:
         for each in ingestions
         if is_lost(each, facts.main) and each.id not in facts.unclear
     }
-    versions: defaultdict[tuple[str, ...], list[Ingestion]] = defaultdict(list)
+    versions: defaultdict[tuple[str, str], list[Ingestion]] = defaultdict(list)
     for each in lost.values():
         versions[_key(each)].append(each)
     found = []
@@ -244,13 +244,12 @@ def _stale(ingestion: Ingestion, facts: Facts) -> tuple[str, ...]:
 
 
 def _was_superseded(ingestion: Ingestion) -> bool:
-    code = ingestion.reason.code if ingestion.reason else ""
-    is_ignored = ingestion.state is State.IGNORED and code == SUPERSEDED
+    is_ignored = ingestion.state is State.IGNORED and ingestion.reason_code == SUPERSEDED
     return bool(ingestion.superseded_by) or is_ignored
 
 
-def _key(ingestion: Ingestion) -> tuple[str, ...]:
-    return ingestion.landed.bucket, ingestion.landed.key, ingestion.table
+def _key(ingestion: Ingestion) -> tuple[str, str]:
+    return ingestion.landed.uri, ingestion.table
 
 
 def _order(decision: Decision) -> tuple[bool, str, str]:

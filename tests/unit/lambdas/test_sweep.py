@@ -304,4 +304,4 @@ def test_runs_are_started_before_what_may_take_long() -> None:
     before = len(deployment.journal.calls)
     deployment.sweep()
     calls = deployment.journal.calls[before:]
-    assert calls.index("jobs.start_shared") < calls.index("catalog.merge")
+    assert calls.index("jobs.start") < calls.index("catalog.merge")
