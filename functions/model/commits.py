@@ -115,6 +115,15 @@ def changed(entry: dict[str, Any]) -> frozenset[str]:
     return frozenset(".".join(each["key"]["elements"]) for each in entry.get("operations") or ())
 
 
+def differing_tables(differences: Iterable[dict[str, Any]]) -> frozenset[str]:
+    """Return the names of the tables and views among differences of two hashes."""
+    return frozenset(
+        ".".join(each["key"]["elements"])
+        for each in differences
+        if "NAMESPACE" not in {(each[side] or {}).get("type") for side in ("from", "to")}
+    )
+
+
 def contents_in(entries: Iterable[dict[str, Any]]) -> Iterator[Content]:
     """Yield the metadata files among contents, or among a commit's operations.
 

@@ -27,6 +27,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Table
 
+from functions.adapters.iceberg.errors import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.iceberg.exchange import append, exchange
 from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
 from functions.adapters.iceberg.files import (
@@ -46,7 +47,6 @@ from functions.adapters.iceberg.files import (
     totals,
 )
 from functions.adapters.iceberg.fit import require_fit, specs_of
-from functions.adapters.nessie import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.secrets import Bearer, Secret
 from functions.model.intent import Intent
 from lakegate.audit_tables import Entry, HistoryTable

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
+from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.ledger.notes import Moved
-from functions.adapters.nessie import MAIN, CannotRebase, SetBack, UnknownBranch
+from functions.adapters.nessie import MAIN, SetBack, UnknownBranch
 from functions.model.ingestion import Ingestion
 from functions.model.messages.announcement import Refresh
 from functions.model.notes.compactions import Compaction, begin

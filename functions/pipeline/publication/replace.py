@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import CannotRebase, FilesGone, UnknownBranch
+from functions.adapters.iceberg.errors import CannotRebase, FilesGone
+from functions.adapters.nessie import UnknownBranch
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent
 from functions.pipeline.outcome.finish import delete_replaced, end, end_if_merged
