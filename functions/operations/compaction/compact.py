@@ -28,7 +28,7 @@ from functions.adapters.nessie import MAIN, SetBack, UnknownBranch
 from functions.model.ingestion import Ingestion
 from functions.model.messages.announcement import Refresh
 from functions.model.notes.compactions import Compaction, begin
-from functions.operations.compaction.begun import advance, end
+from functions.operations.compaction.begun import advance
 from functions.operations.compaction.publish import Unsound, publish
 from functions.pipeline.start.spending import look, start_within_budget, why_wait
 from functions.telemetry import logger, metrics
@@ -154,7 +154,7 @@ def _drop(adapters: Adapters, begun: Compaction) -> None:
     """Delete its branch and forget it; what another process has made of it stays."""
     adapters.catalog.delete_branch(begun.branch)
     with suppress(Moved):
-        end(adapters, begun)
+        advance(adapters, begun, None)
 
 
 def _spec(adapters: Adapters, begun: Compaction, attempt: int) -> JobSpec:
