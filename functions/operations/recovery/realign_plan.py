@@ -21,7 +21,7 @@ from functions.operations.decisions.withdrawal import WITHDRAWN, without_rows
 from functions.pipeline.outcome.audit_history import RUNS
 from functions.pipeline.outcome.versions import SUPERSEDED, is_newer
 from lakegate.audit_tables import RESULTS
-from lakegate.landing import ID_PART, ingestion_id, is_fresh, parse_branch_name
+from lakegate.landing import ID_PART, id_part, ingestion_id
 from lakegate.report import Reason
 
 
@@ -122,13 +122,7 @@ class Branches:
 
 def _id_part(branch: str) -> str:
     """Return the part of an ingestion's id in the name of its branch, "" without one."""
-    if is_fresh(branch):
-        _, table, last = branch.split("/")
-        return "" if table == RESULTS.name else last.partition("-")[0]
-    try:
-        return parse_branch_name(branch)[1]
-    except ValueError:
-        return ""
+    return "" if branch.startswith(f"publish/{RESULTS.name}/") else id_part(branch)
 
 
 @dataclass(frozen=True)

@@ -256,13 +256,16 @@ def test_a_member_that_moved_makes_the_others_run_again(deployment: Scenario) ->
     check_promises(deployment)
 
 
-def test_one_sweep_queues_all_files_again_whose_messages_were_lost(deployment: Scenario) -> None:
+@pytest.mark.parametrize(("files", "again"), [(MANY, MANY), (MOST_AGAIN + 1, MOST_AGAIN)])
+def test_one_sweep_queues_all_files_again_that_it_has_time_for(
+    deployment: Scenario, files: int, again: int
+) -> None:
     """No file waits for another sweep because one before it was queued again."""
-    land(deployment)
+    land(deployment, files)
     deployment.deliver()
     deployment.work.lose()
     deployment.sweep()
-    assert deployment.work.size() == MANY
+    assert deployment.work.size() == again
 
 
 @pytest.mark.usefixtures("quiet")
@@ -294,15 +297,6 @@ def test_a_lost_message_is_replaced_although_others_wait(deployment: Scenario) -
     sweep(deployment.adapters)
     assert deployment.work.size() == 5
     assert first.key in deployment.queues.take(0)[-1].body
-
-
-def test_one_sweep_queues_no_more_files_again_than_it_has_time_for(deployment: Scenario) -> None:
-    """The next sweep goes on with the others."""
-    land(deployment, MOST_AGAIN + 1)
-    deployment.deliver()
-    deployment.work.lose()
-    deployment.sweep()
-    assert deployment.work.size() == MOST_AGAIN
 
 
 @pytest.mark.usefixtures("quiet")
