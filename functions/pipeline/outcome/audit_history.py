@@ -30,6 +30,7 @@ from lakegate.audit_tables import RESULTS, Entry, entries, run_id
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch, parse_report_key, report_key
 from lakegate.report import AuditReport
+from lakegate.text import count
 
 RUNS = "lakegate.runs"
 BATCH = 100  # what the ledger reads and saves at once
@@ -152,7 +153,7 @@ def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -
     if found:
         adapters.tables().enter(found, adapters.settings.lake_bucket, branch)
         head = adapters.catalog.head(branch)
-        message = f"Record {len(new):,} {'run' if len(new) == 1 else 'runs'}"
+        message = f"Record {count(len(new), 'run')}"
         adapters.catalog.merge(branch, head, base, message, {RUNS: json.dumps(new)})
 
 

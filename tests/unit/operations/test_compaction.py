@@ -343,8 +343,7 @@ def test_a_file_that_would_run_again_comes_first(
     before = lake.main_table
     assert "late.parquet" in lake.settle_it().why
     assert lake.main_table == before
-    lake.settle()
-    assert lake.ingestion(landed).attempt == 1
+    assert lake.end_of(landed).attempt == 1
 
 
 @pytest.mark.parametrize(
