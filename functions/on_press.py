@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from functions.adapters.all import Adapters
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion
 from functions.model.ingestion_summary import status_text
-from functions.model.messages.alert import Alert, Kind
-from functions.notifications.alert_text import state_token
-from functions.notifications.blocks import code, escaped, section
+from functions.model.messages.alert import Alert
+from functions.notifications.alert_text import answer, state_token
+from functions.notifications.blocks import code
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.missing_rights import telling
 from functions.notifications.slack_buttons import Seen, Verb
@@ -55,9 +55,9 @@ def act(adapters: Adapters, body: str) -> None:
 def _advance_group(adapters: Adapters, request: ActionRequest) -> None:
     """Ask about a group, or decide about its next files. Raises Transient."""
     how = _HOW[request.what]
-    if answer := advance(adapters, request, lambda each: how(adapters, each, request)):
-        channel = adapters.ledger.get(answer.ingestion).terms.channel
-        adapters.alerts.post(channel, answer)
+    if done := advance(adapters, request, lambda each: how(adapters, each, request)):
+        channel = adapters.ledger.get(done.ingestion).terms.channel
+        adapters.alerts.post(channel, done)
 
 
 def _is_done(now: Ingestion, request: ActionRequest) -> bool:
@@ -116,18 +116,12 @@ def _refusal(now: Ingestion, request: ActionRequest, why: str) -> str:
 
 
 def _answer(now: Ingestion, request: ActionRequest, words: str, ending: str) -> Alert:
-    """Return the answer as an alert; its token is "" once no action is left.
+    """Return the answer as an alert.
 
     `ending` distinguishes a refused request from the same one executed later.
     """
-    return Alert(
-        text=escaped(words),
-        blocks=(section(f"{escaped(words)}\n*Ingestion* {code(now.id)}"),),
-        about=f"{now.id} {request.seen.token} {request.what} {request.by} {ending}",
-        kind=Kind.ANSWER,
-        ingestion=now.id,
-        token="" if now.is_settled else state_token(now),
-    )
+    about = f"{request.seen.token} {request.what} {request.by} {ending}"
+    return answer(now, words, about, f"\n*Ingestion* {code(now.id)}")
 
 
 handler = sqs_handler(act, adapters)

@@ -65,8 +65,8 @@ def sweep(adapters: Adapters, pages: int = PAGES, *, everything: bool = False) -
     counted, and retried by a later sweep. `pages` of the landing bucket are searched for objects
     without an ingestion, all of it with `everything`.
     """
-    now = datetime.fromisoformat(adapters.now())
-    before = times.text(now - timedelta(seconds=adapters.settings.grace_seconds))
+    grace = timedelta(seconds=adapters.settings.grace_seconds)
+    before = times.earlier(adapters.now(), grace)
     uploads, job_runs = adapters.upload_dead_letters, adapters.job_run_dead_letters
     alerts = adapters.alert_dead_letters
     missed = _missed(adapters, before, pages, everything=everything)
@@ -127,8 +127,7 @@ def _missed(
     only compete with on_upload.
     """
     if not everything and adapters.uploads.size() > _FEW:
-        now = datetime.fromisoformat(adapters.now())
-        before = min(before, times.text(now - _LONGEST_WAIT))
+        before = min(before, times.earlier(adapters.now(), _LONGEST_WAIT))
     yield from forgotten(adapters, before, pages, everything=everything)
 
 

@@ -7,7 +7,7 @@ that one unusual run hardly moves it.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import inf
 from statistics import median
@@ -186,7 +186,8 @@ def baseline(check: Check, measured: float, known: Baselines) -> Baseline:
     if not values:
         return Baseline(rule, measured, 0)
     middle = median(values)
-    return Baseline(rule, measured, len(values), middle, median(_distances(values, middle)))
+    distance = median(abs(value - middle) for value in values)
+    return Baseline(rule, measured, len(values), middle, distance)
 
 
 def deviation(check: Check, found: Baseline, rows: int) -> float:
@@ -206,7 +207,3 @@ def _one_row(check: Check, rows: int) -> float:
     if metric is Metric.ROWS:
         return 1.0
     return 100 / rows if metric in OF_ROWS and rows else 0.0
-
-
-def _distances(values: Sequence[float], middle: float) -> list[float]:
-    return [abs(value - middle) for value in values]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakegate.batch import BatchFile
-from lakegate.landing import LandedObject
+from lakegate.landing import LandedObject, run_name
 from lakegate.limits import DEFAULTS, Limits
 from lakegate.text import load_json
 
@@ -70,6 +70,11 @@ class JobSpec:
     timeout_minutes: int = 0
     limits: Limits = DEFAULTS
     parts: tuple[BatchFile, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Return the name of its job run, which no other run has."""
+        return run_name(self.ingestion, self.attempt)
 
     @property
     def kind(self) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ WRITTEN_BY_JOBS = "ingest/"  # how the names of the branches begin that a job ma
 ID_PART = 12  # digits of the id in a branch's name
 _FRESH = "publish/"
 OWN_BRANCHES = (WRITTEN_BY_JOBS, _FRESH)  # how those of ingestions begin
+_OF_ONE = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12})-[^/]*")
 # Stands in a table's place for several tables: a table's name always has a dot.
 BATCH = "batch"
 BATCHES, MANIFEST = "batches/", "_manifest.json"
@@ -140,6 +141,12 @@ def parse_branch_name(name: str) -> tuple[str, str, int]:
     if not match:
         raise ValueError(f"not the name of one of our branches: {name!r}")
     return match[1], match[2], int(match[3] or 1)
+
+
+def id_part(branch: str) -> str:
+    """Return the id part in the name of a branch for one ingestion, "" in any other name."""
+    found = _OF_ONE.fullmatch(branch)
+    return found[1] or found[2] if found else ""
 
 
 def run_name(ingestion: str, attempt: int) -> str:

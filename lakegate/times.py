@@ -11,6 +11,11 @@ def text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds")
 
 
+def earlier(time: str, by: timedelta) -> str:
+    """Return the time so much earlier, both as `text` writes them."""
+    return text(datetime.fromisoformat(time) - by)
+
+
 def moment(time: str) -> str:
     """Return a time of the ledger: `22 Nov 2026, 01:40:12 UTC`; "" for none."""
     return f"{datetime.fromisoformat(time):%-d %b %Y, %H:%M:%S} UTC" if time else ""

@@ -1,10 +1,11 @@
 """Nessie's bearer tokens."""
 
 import base64
-import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from lakegate.errors import Transient
+from lakegate.text import load_json
 
 _MEND = "`lakegate rotate` makes new tokens, and `lakegate doctor` tells what is wrong with them"
 
@@ -26,11 +27,19 @@ def check_lasts(token: str, now: datetime, minutes: int) -> None:
         raise Transient("TOKEN_ENDS", f"{message} has had its {minutes} minutes. {_MEND}")
 
 
-def end(token: str) -> datetime | None:
-    """Return the time at which the token ends (RFC 7519, section 4.1.4); None if it names none."""
+def claims(token: str) -> dict[str, Any]:
+    """Return a token's claims, unverified (RFC 7519); none of another kind of text."""
     payload = token.partition(".")[2].partition(".")[0]
     try:
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        return datetime.fromtimestamp(claims["exp"], UTC)
+        found = load_json(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def end(token: str) -> datetime | None:
+    """Return the time at which the token ends (RFC 7519, section 4.1.4); None if it names none."""
+    try:
+        return datetime.fromtimestamp(claims(token)["exp"], UTC)
     except (ValueError, KeyError, TypeError, OverflowError, OSError):
         return None

@@ -15,7 +15,6 @@ from functions.model.budget import Use
 from functions.settings import Settings
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES, JobSpec
-from lakegate.landing import run_name
 from lakegate.refusals import unavailable
 from lakegate.shared_run import SharedRun
 
@@ -66,33 +65,21 @@ _UNPACKED = "libraries"
 _STREAMS = {"SPARK_DRIVER": ["STDERR", "STDOUT"], "SPARK_EXECUTOR": ["STDERR", "STDOUT"]}
 
 
-def spark_submit(spec: JobSpec, settings: Settings) -> dict[str, Any]:
-    """Return the job driver of StartJobRun for an attempt: entry point, job spec, Spark's settings.
-
-    Small workers are enough for a small spec; others get workers of full size.
-    """
-    return _spark_submit(spec.to_argument(), _size(spec, settings), settings)
-
-
-def shared_spark_submit(run: SharedRun, settings: Settings) -> dict[str, Any]:
-    """Return the job driver of StartJobRun for a shared run."""
-    return _spark_submit(run.to_argument(), _size(run, settings), settings)
+def spark_submit(told: JobSpec | SharedRun, settings: Settings) -> dict[str, Any]:
+    """Return the job driver of StartJobRun: entry point, the run's input, Spark's settings."""
+    code, size = settings.job_code, _size(told, settings)
+    flags = [f"--py-files {code}/{PACKAGES}"]
+    flags += [f"--conf {name}={value}" for name, value in _spark_settings(size, settings).items()]
+    return {
+        "entryPoint": f"{code}/{MAIN}",
+        "entryPointArguments": [told.to_argument()],
+        "sparkSubmitParameters": " ".join(flags),
+    }
 
 
 def most_use(told: JobSpec | SharedRun, settings: Settings) -> Use:
     """Return the most that a job run can use: all of its workers up to its timeout."""
     return _size(told, settings).use(settings.job_timeout_minutes / 60)
-
-
-def _spark_submit(argument: str, size: "WorkerSize", settings: Settings) -> dict[str, Any]:
-    code = settings.job_code
-    flags = [f"--py-files {code}/{PACKAGES}"]
-    flags += [f"--conf {name}={value}" for name, value in _spark_settings(size, settings).items()]
-    return {
-        "entryPoint": f"{code}/{MAIN}",
-        "entryPointArguments": [argument],
-        "sparkSubmitParameters": " ".join(flags),
-    }
 
 
 def _spark_settings(size: "WorkerSize", settings: Settings) -> dict[str, str]:
@@ -170,23 +157,20 @@ _SHARED_EXECUTORS = 4
 
 
 def _size(told: JobSpec | SharedRun, settings: Settings) -> WorkerSize:
+    """Return the size of a run's workers; small ones are enough for a small spec.
+
+    A file of a group is one task of seconds, so a group of 100 keeps a few small executors busy.
+    More of them would idle while Nessie commits, and each is charged for at least a minute. Spark
+    releases idle ones after a minute, so a run that waits is charged for its driver alone. Large
+    files, which need more memory, have runs of their own.
+    """
     if isinstance(told, SharedRun):
-        return _shared_size(settings)
-    return SMALL if told.small else _full_size(settings)
-
-
-def _full_size(settings: Settings) -> WorkerSize:
+        return replace(SMALL, executors=min(_SHARED_EXECUTORS, settings.job_max_executors))
+    if told.small:
+        return SMALL
     return WorkerSize(
         settings.job_worker_cores, settings.job_worker_memory, settings.job_max_executors
     )
-
-
-def _shared_size(settings: Settings) -> WorkerSize:
-    # A file of a group is one task of seconds, so a group of 100 keeps a few small executors busy.
-    # More of them would idle while Nessie commits, and each is charged for at least a minute.
-    # Spark releases idle ones after a minute, so a run that waits is charged for its driver alone.
-    # Large files, which need more memory, have runs of their own.
-    return replace(SMALL, executors=min(_SHARED_EXECUTORS, settings.job_max_executors))
 
 
 def _workers(size: WorkerSize) -> dict[str, str]:
@@ -229,55 +213,23 @@ class Jobs:
         self._client = client
         self._settings = settings
 
-    def start(self, spec: JobSpec) -> str:
-        """Start the job run of one attempt and return its id; return the existing one if started.
+    def start(self, told: JobSpec | SharedRun) -> str:
+        """Start a job run and return its id; return the existing one of its name if started.
 
-        Raises Permanent when EMR refuses the request itself, Transient otherwise. A missing
-        application or right is Transient: the deployment is at fault, not the file.
+        The policy of a shared run must have room for the tables that it is kept apart from
+        (`widened`). Raises Permanent when EMR refuses the request itself, Transient otherwise. A
+        missing application or right is Transient: the deployment is at fault, not the file.
         """
-        return self._start(
-            run_name(spec.ingestion, spec.attempt),
-            policy=run_policy(spec, self._settings),
-            driver=spark_submit(spec, self._settings),
-            minutes=self._settings.job_timeout_minutes,
-            tags={"lakegate:table": spec.table},
-        )
-
-    def start_shared(self, run: SharedRun) -> str:
-        """Start a shared run and return its id; return the existing one of this name if started.
-
-        Its policy keeps it apart from the tables that it names, for which it must have room
-        (`widened`). Raises as `start`.
-        """
-        return self._start(
-            run.name,
-            policy=shared_run_policy(run, self._settings),
-            driver=shared_spark_submit(run, self._settings),
-            minutes=run.timeout_minutes,
-            tags={"lakegate:shared": "yes"},
-        )
-
-    def _start(
-        self,
-        name: str,
-        *,
-        policy: str,
-        driver: Mapping[str, Any],
-        minutes: int,
-        tags: Mapping[str, str],
-    ) -> str:
         with _translated():
             run = self._client.start_job_run(
                 applicationId=self._settings.emr_application_id,
                 executionRoleArn=self._settings.emr_role_arn,
-                clientToken=name,
-                name=name,
-                executionIamPolicy={"policy": policy},
-                jobDriver={"sparkSubmit": driver},
+                clientToken=told.name,
+                name=told.name,
+                jobDriver={"sparkSubmit": spark_submit(told, self._settings)},
                 configurationOverrides={"monitoringConfiguration": monitoring(self._settings)},
-                executionTimeoutMinutes=minutes,
                 retryPolicy={"maxAttempts": self._settings.emr_attempts},
-                tags=tags,
+                **_bounds(told, self._settings),
             )
         return str(run["jobRunId"])
 
@@ -315,6 +267,21 @@ class Jobs:
             except self._client.exceptions.ResourceNotFoundException as error:
                 raise UnknownRun("UNKNOWN_JOB_RUN", str(error)) from error
         return dict(found["jobRun"])
+
+
+def _bounds(told: JobSpec | SharedRun, settings: Settings) -> dict[str, Any]:
+    """Return what a job run may do and for how long, and the tag by which its cost is told."""
+    if isinstance(told, SharedRun):
+        policy, minutes = shared_run_policy(told, settings), told.timeout_minutes
+        tags = {"lakegate:shared": "yes"}
+    else:
+        policy, minutes = run_policy(told, settings), settings.job_timeout_minutes
+        tags = {"lakegate:table": told.table}
+    return {
+        "executionIamPolicy": {"policy": policy},
+        "executionTimeoutMinutes": minutes,
+        "tags": tags,
+    }
 
 
 def _run(run: str, found: Mapping[str, Any]) -> JobRun:

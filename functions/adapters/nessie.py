@@ -4,7 +4,7 @@ pynessie serves branches and contents. It uses API v1, whose merge takes neither
 properties, so the merge call goes to REST v2 (Nessie documentation, "REST API").
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -24,7 +24,15 @@ from pynessie.error import (
 
 from functions.adapters.secrets import Bearer, Secret
 from functions.model import commits
-from functions.model.commits import Change, Commit, Content, Tip, changed, contents_in
+from functions.model.commits import (
+    Change,
+    Commit,
+    Content,
+    Tip,
+    changed,
+    contents_in,
+    differing_tables,
+)
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import is_fresh
 from lakegate.refusals import forbidden
@@ -37,23 +45,6 @@ _PAGE = 100
 
 class MergeConflict(LakegateError):
     """Main changed the table since the branch was created: this branch can never be merged."""
-
-
-class CannotRebase(LakegateError):
-    """The table on main cannot take the branch's files as they are: the job must run again."""
-
-
-class FilesGone(LakegateError):
-    """The table lacks some of the named data files; `paths` are those it lacks."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        self.paths = frozenset(paths)
-        names = ", ".join(sorted(self.paths))
-        super().__init__("FILES_GONE", f"the table no longer lists these data files: {names}")
-
-
-class MetadataGone(Transient):
-    """The metadata of a table's state was deleted, with the branch or the commits that had it."""
 
 
 class UnknownBranch(LakegateError):
@@ -138,12 +129,12 @@ class Catalog:
         """Return the names of all branches that begin with one of `prefixes`, sorted."""
         begins = " || ".join(f"ref.name.startsWith('{prefix}')" for prefix in prefixes)
         wanted = f"refType == 'BRANCH' && ({begins})"
-        query: dict[str, str | int] = {"filter": wanted, "max-records": self._page}
+        query = {"filter": wanted, "max-records": str(self._page)}
         return sorted(str(each["name"]) for each in self._pages("/trees", "references", query))
 
     def references(self) -> dict[str, str]:
         """Return every branch and every tag with its hash."""
-        found = self._pages("/trees", "references", {"max-records": _PAGE})
+        found = self._pages("/trees", "references", {"max-records": str(_PAGE)})
         return {str(each["name"]): str(each["hash"]) for each in found}
 
     def delete_branch(self, branch: str) -> None:
@@ -184,20 +175,18 @@ class Catalog:
     def changed_tables(self, base: str, at: str) -> frozenset[str]:
         """Return the names of the tables (and views) that differ between two hashes."""
         found = self._pages(f"{self._path}@{base}/diff/{self._quoted}@{at}", "diffs", {})
-        return frozenset(
-            ".".join(each["key"]["elements"]) for each in found if not _is_namespace(each)
-        )
+        return differing_tables(found)
 
     def log(self) -> Iterator[Commit]:
         """Yield main's commits, newest first, reading pages on demand."""
-        yield from map(Commit.of, self._history({"max-records": self._page}))
+        yield from map(Commit.of, self._history(self._quoted))
 
     def history(self) -> Iterator[tuple[Commit, frozenset[str]]]:
         """Yield main's commits, newest first, each with the names of what it put or dropped.
 
         These are tables and namespaces. Pages are read on demand.
         """
-        for entry in self._history({"fetch": "ALL", "max-records": self._page}):
+        for entry in self._history(self._quoted, fetch="ALL"):
             yield Commit.of(entry), changed(entry)
 
     def changes(self, at: str, table: str) -> Iterator[Change]:
@@ -206,8 +195,7 @@ class Catalog:
         The hash may be one that no branch reaches any more. Raises UnknownBranch for an unknown
         hash.
         """
-        query: dict[str, str | int] = {"fetch": "ALL", "max-records": self._page}
-        for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
+        for entry in self._history(f"@{at}", fetch="ALL"):
             yield Change.of(entry, table)
 
     def states(self, at: str, since: datetime, known: set[str]) -> Iterator[Content]:
@@ -219,9 +207,8 @@ class Catalog:
         UnknownContent for what may have files that are not found so.
         """
         yield from self._contents(at)
-        query: dict[str, str | int] = {"fetch": "ALL", "max-records": self._page}
         hash_ = at
-        for entry in self._pages(f"/trees/@{at}/history", "logEntries", query):
+        for entry in self._history(f"@{at}", fetch="ALL"):
             hash_ = str(entry["commitMeta"]["hash"])
             if hash_ in known:
                 return
@@ -247,12 +234,12 @@ class Catalog:
             return ""
         return str(found["content"].get("metadataLocation", ""))
 
-    def _history(self, query: Mapping[str, str | int]) -> Iterator[dict[str, Any]]:
-        return self._pages(f"{self._path}/history", "logEntries", query)
+    def _history(self, reference: str, **query: str) -> Iterator[dict[str, Any]]:
+        """Yield the entries of a log, newest first; with `fetch="ALL"` what each changed, too."""
+        pages = {**query, "max-records": str(self._page)}
+        return self._pages(f"/trees/{reference}/history", "logEntries", pages)
 
-    def _pages(
-        self, path: str, name: str, query: Mapping[str, str | int]
-    ) -> Iterator[dict[str, Any]]:
+    def _pages(self, path: str, name: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         """Yield the entries under `name` in an answer's pages, each read on demand."""
         page: dict[str, str] = {}
         while True:
@@ -336,10 +323,6 @@ def _require_base(tried: dict[str, Any], base: str, at: str) -> None:
     if tried["commonAncestor"] not in (base, at):
         message = f"main lost the commit {base} that the branch was created at: was main set back?"
         raise SetBack("MAIN_SET_BACK", message)
-
-
-def _is_namespace(difference: dict[str, Any]) -> bool:
-    return "NAMESPACE" in {(difference[side] or {}).get("type") for side in ("from", "to")}
 
 
 def _conflicts(merged: dict[str, Any]) -> str:

@@ -166,7 +166,8 @@ class Lake:
 
         Raises Missing when that version is gone, ContractInvalid.
         """
-        return self._contract(key, version)
+        body, found = self._read(key, version, self.limits.largest_contract)
+        return StoredContract.read(body, key, version or found, self.limits)
 
     def put_contract(self, contract: Contract, text: str) -> str:
         """Put a contract in force and return its key."""
@@ -219,40 +220,39 @@ class Lake:
 
         Raises Permanent BAD_BASELINES.
         """
-        key = baselines_key(table)
-        try:
-            with translated(key):
-                found = self._client.get_object(Bucket=self.bucket, Key=key)
-                return Baselines.from_json(found["Body"].read()), str(found["ETag"])
-        except Missing:
-            return Baselines(table), ""
+        body, etag = self._with_etag(baselines_key(table))
+        return Baselines.from_json(body) if etag else Baselines(table), etag
 
     def put_baselines(self, baselines: Baselines, etag: str) -> None:
         """Replace the baselines that have this etag. Raises Overwritten if they changed."""
-        condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
-        key = baselines_key(baselines.table)
-        with translated(key):
-            body = baselines.to_json().encode()
-            self._client.put_object(Bucket=self.bucket, Key=key, Body=body, **condition)
+        self._replace(baselines_key(baselines.table), baselines.to_json(), etag)
 
     def checkpoint(self) -> tuple[Checkpoint | None, str]:
         """Return the checkpoint of the last reconcile run and its etag; None and "" without one.
 
         Raises Permanent BAD_CHECKPOINT.
         """
-        try:
-            with translated(CHECKPOINT):
-                found = self._client.get_object(Bucket=self.bucket, Key=CHECKPOINT)
-                return Checkpoint.from_json(found["Body"].read()), str(found["ETag"])
-        except Missing:
-            return None, ""
+        body, etag = self._with_etag(CHECKPOINT)
+        return Checkpoint.from_json(body) if etag else None, etag
 
     def put_checkpoint(self, checkpoint: Checkpoint, etag: str) -> None:
         """Replace the checkpoint that has this etag. Raises Overwritten if it changed."""
+        self._replace(CHECKPOINT, checkpoint.to_json(), etag)
+
+    def _with_etag(self, key: str) -> tuple[bytes, str]:
+        """Return an object's bytes and its etag, "" without an object."""
+        try:
+            with translated(key):
+                found = self._client.get_object(Bucket=self.bucket, Key=key)
+                return found["Body"].read(), str(found["ETag"])
+        except Missing:
+            return b"", ""
+
+    def _replace(self, key: str, text: str, etag: str) -> None:
+        """Replace the object that has this etag, "" for none. Raises Overwritten."""
         condition = {"IfMatch": etag} if etag else {"IfNoneMatch": "*"}
-        body = checkpoint.to_json().encode()
-        with translated(CHECKPOINT):
-            self._client.put_object(Bucket=self.bucket, Key=CHECKPOINT, Body=body, **condition)
+        with translated(key):
+            self._client.put_object(Bucket=self.bucket, Key=key, Body=text.encode(), **condition)
 
     def is_gone(self, address: str) -> bool:
         """Return whether no data file exists at an address (`s3://…`)."""
@@ -322,10 +322,6 @@ class Lake:
             if landed is not None and could_claim(body, landed):
                 raise
             return None
-
-    def _contract(self, key: str, wanted: str = "") -> StoredContract:
-        body, version = self._read(key, wanted, self.limits.largest_contract)
-        return StoredContract.read(body, key, wanted or version, self.limits)
 
     def _read(self, key: str, version: str = "", most: int = _LONGEST) -> tuple[bytes, str]:
         """Return an object's bytes, at most `most`, and its version."""

@@ -26,6 +26,22 @@ _MOST_AT_ONCE = 10
 _TEXTS = tuple(f.name for f in fields(Alert) if f.type is str)
 
 
+class Queue:
+    """One queue of SQS."""
+
+    def __init__(self, client: Any, url: str) -> None:
+        """Use boto3's `sqs` client."""
+        self._client = client
+        self._url = url
+        self.name = url.rsplit("/", 1)[-1]
+
+    def _send(self, body: str, called: str = "", **ids: str) -> None:
+        """Send a body; `called` names the queue in errors. `ids` of FIFO queues have any length."""
+        short = {name: _digest(text) for name, text in ids.items()}
+        with translated(called or self.name):
+            self._client.send_message(QueueUrl=self._url, MessageBody=body, **short)
+
+
 @dataclass(frozen=True)
 class DeadLetter:
     """A message of a dead-letter queue; `receipt` deletes it."""
@@ -34,14 +50,8 @@ class DeadLetter:
     receipt: str
 
 
-class DeadLetters:
-    """One dead-letter queue on SQS."""
-
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
-        self.name = url.rsplit("/", 1)[-1]
+class DeadLetters(Queue):
+    """One dead-letter queue."""
 
     def read(self) -> Iterator[DeadLetter]:
         """Yield the waiting messages, each once; a message stays until `delete`.
@@ -110,7 +120,7 @@ class QueuedAlert:
             raise Permanent("BAD_ALERT", message) from error
 
 
-class AlertQueue:
+class AlertQueue(Queue):
     """The alerts that `on_alert` posts, however long Slack is unavailable.
 
     A FIFO queue: a channel's alerts keep their order, and the same alert sent twice within five
@@ -121,29 +131,23 @@ class AlertQueue:
 
     def __init__(self, client: Any, url: str, *, has_topic: bool = False) -> None:
         """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
+        super().__init__(client, url)
         self._has_topic = has_topic
 
     def post(self, channel: str, alert: Alert) -> None:
         """Queue an alert for a channel ("" for the default one). Raises Transient."""
         if self._has_topic:
-            self._send(QueuedAlert(channel, alert, to_topic=True))
-        self._send(QueuedAlert(channel, alert))
+            self._queue(QueuedAlert(channel, alert, to_topic=True))
+        self._queue(QueuedAlert(channel, alert))
 
-    def _send(self, queued: QueuedAlert) -> None:
+    def _queue(self, queued: QueuedAlert) -> None:
         kind = " warnings" if queued.alert.kind is Kind.WARNING else ""
         group = queued.about if queued.to_topic else f"{queued.channel}{kind}"
-        with translated("alerts"):
-            self._client.send_message(
-                QueueUrl=self._url,
-                MessageBody=queued.to_json(),
-                MessageGroupId=digest(group),
-                MessageDeduplicationId=digest(queued.about),
-            )
+        ids = {"MessageGroupId": group, "MessageDeduplicationId": queued.about}
+        self._send(queued.to_json(), "alerts", **ids)
 
 
-class ActionQueue:
+class ActionQueue(Queue):
     """The queue of requested actions.
 
     A FIFO queue: the actions on one ingestion, and the parts of one on a group, are executed one
@@ -151,29 +155,14 @@ class ActionQueue:
     SQS, "Exactly-once processing").
     """
 
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
-
     def send(self, request: "ActionRequest") -> None:
         """Queue a request. Raises Transient QUEUE_UNAVAILABLE."""
-        with translated("actions"):
-            self._client.send_message(
-                QueueUrl=self._url,
-                MessageBody=request.text(),
-                MessageGroupId=digest(request.seen.ingestion),
-                MessageDeduplicationId=digest(request.same),
-            )
+        ids = {"MessageGroupId": request.seen.ingestion, "MessageDeduplicationId": request.same}
+        self._send(request.text(), "actions", **ids)
 
 
-class AnnouncementQueue:
+class AnnouncementQueue(Queue):
     """The announcements that `on_announcement` sends to consumers."""
-
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
 
     def send(self, announcements: "Iterable[Announcement | Refresh]") -> None:
         """Queue announcements, and refreshes alone. Raises Transient QUEUE_UNAVAILABLE.
@@ -190,13 +179,8 @@ class AnnouncementQueue:
                 raise Transient("QUEUE_UNAVAILABLE", message)
 
 
-class Backlog:
+class Backlog(Queue):
     """A queue that other processes empty."""
-
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
 
     def size(self) -> int:
         """Return about how many messages wait, those in hand included.
@@ -204,7 +188,7 @@ class Backlog:
         Raises Transient QUEUE_UNAVAILABLE.
         """
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        with translated(self._url.rsplit("/", 1)[-1]):
+        with translated(self.name):
             found = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=names)
         return sum(int(found["Attributes"][name]) for name in names)
 
@@ -214,11 +198,10 @@ class WorkQueue(Backlog):
 
     def send(self, message: JobSpec | Turn) -> None:
         """Queue an attempt's job spec, or a turn of them. Raises Transient QUEUE_UNAVAILABLE."""
-        with translated("work"):
-            self._client.send_message(QueueUrl=self._url, MessageBody=message.to_argument())
+        self._send(message.to_argument(), "work")
 
 
-def digest(text: str) -> str:
+def _digest(text: str) -> str:
     """Return a text of any length as an id that SQS accepts."""
     return hashlib.sha256(text.encode()).hexdigest()
 

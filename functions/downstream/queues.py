@@ -1,72 +1,44 @@
 """Queue the refreshes of consumers."""
 
 import uuid
-from typing import Any
 
-from functions.adapters.sqs import digest, translated
+from functions.adapters.sqs import Queue
 from functions.model.messages.announcement import Refresh
 from lakegate.errors import Permanent
 
 
-class RefreshQueue:
+class RefreshQueue(Queue):
     """The queued refreshes of one consumer.
 
     A FIFO queue: it never hands out two refreshes of one table at once, and equal ones sent within
     five minutes are queued once (Amazon SQS, "Exactly-once processing").
     """
 
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
-
     def send(self, refresh: Refresh) -> None:
         """Queue a refresh. Raises Transient QUEUE_UNAVAILABLE."""
-        with translated(self._url.rsplit("/", 1)[-1]):
-            self._client.send_message(
-                QueueUrl=self._url,
-                MessageBody=refresh.text(),
-                MessageGroupId=digest(refresh.table),
-                MessageDeduplicationId=digest(f"{refresh.table} {refresh.position}"),
-            )
+        same = f"{refresh.table} {refresh.position}"
+        self._send(refresh.text(), MessageGroupId=refresh.table, MessageDeduplicationId=same)
 
 
-class BodyQueue:
+class BodyQueue(Queue):
     """A queue of bodies in no order: announcements for OpenLineage, or its dead letters."""
-
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
 
     def send(self, body: str) -> None:
         """Queue a body. Raises Transient QUEUE_UNAVAILABLE."""
-        with translated(self._url.rsplit("/", 1)[-1]):
-            self._client.send_message(QueueUrl=self._url, MessageBody=body)
+        self._send(body)
 
 
-class RefreshDeadLetters:
+class RefreshDeadLetters(Queue):
     """The dead-letter queue for the refreshes that a consumer refuses permanently.
 
     An administrator can retry them from there (Amazon SQS, "Dead-letter queue redrive"). They stay
     in their group, so two refreshes of one table are never handed out at once.
     """
 
-    def __init__(self, client: Any, url: str) -> None:
-        """Use boto3's `sqs` client."""
-        self._client = client
-        self._url = url
-
     def keep(self, body: str) -> None:
         """Keep a message's body, even if it is kept already. Raises Transient QUEUE_UNAVAILABLE."""
-        with translated(self._url.rsplit("/", 1)[-1]):
-            self._client.send_message(
-                QueueUrl=self._url,
-                MessageBody=body,
-                MessageGroupId=digest(_table(body)),
-                # SQS remembers ids for five minutes, even those of deleted messages.
-                MessageDeduplicationId=uuid.uuid4().hex,
-            )
+        other = uuid.uuid4().hex  # SQS remembers ids for five minutes, even of deleted messages
+        self._send(body, MessageGroupId=_table(body), MessageDeduplicationId=other)
 
 
 def _table(body: str) -> str:

@@ -1,14 +1,12 @@
 """Define findings of an examination, and the observed values that they are based on."""
 
-import base64
-import binascii
-import json
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
+from lakegate import tokens
 from lakegate.errors import LakegateError
 
 
@@ -120,16 +118,7 @@ class Claims:
     @classmethod
     def of(cls, token: str) -> "Claims":
         """Return the claims of a JWT (RFC 7519); none for any other kind of token."""
-        try:
-            payload = token.split(".")[1]
-            claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-            expires = claims.get("exp")
-            return cls(
-                str(claims.get("upn", "")),
-                datetime.fromtimestamp(expires, UTC) if expires else None,
-            )
-        except (IndexError, binascii.Error, ValueError, AttributeError, TypeError, OverflowError):
-            return cls()
+        return cls(str(tokens.claims(token).get("upn", "")), tokens.end(token))
 
 
 @dataclass(frozen=True)

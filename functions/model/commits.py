@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from lakegate import times
 from lakegate.errors import LakegateError, Permanent
 
 MAIN = "main"  # the branch that consumers read
@@ -45,6 +46,16 @@ class Commit:
             author=", ".join(meta.get("authors", [])),
             time=meta["commitTime"],
         )
+
+    @property
+    def moment(self) -> datetime:
+        """Return when it was made."""
+        return datetime.fromisoformat(self.time)
+
+    @property
+    def at(self) -> str:
+        """Return when it was made, as the ledger's times are written."""
+        return times.text(self.moment)
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,15 @@ class Change:
 def changed(entry: dict[str, Any]) -> frozenset[str]:
     """Return the names of the tables and namespaces that an entry of a log changed."""
     return frozenset(".".join(each["key"]["elements"]) for each in entry.get("operations") or ())
+
+
+def differing_tables(differences: Iterable[dict[str, Any]]) -> frozenset[str]:
+    """Return the names of the tables and views among differences of two hashes."""
+    return frozenset(
+        ".".join(each["key"]["elements"])
+        for each in differences
+        if "NAMESPACE" not in {(each[side] or {}).get("type") for side in ("from", "to")}
+    )
 
 
 def contents_in(entries: Iterable[dict[str, Any]]) -> Iterator[Content]:

@@ -196,6 +196,15 @@ class Ingestion:
         return max(self.times.get("audited", ""), self.times.get("approved", ""))
 
     @property
+    def reason_code(self) -> str:
+        """Return the code of the reason for its final state, "" without one."""
+        return self.reason.code if self.reason else ""
+
+    def is_approved_despite(self, code: str) -> bool:
+        """Return whether a person approved its publishing, which was refused for this reason."""
+        return self.decisions.approval is not None and self.reason_code == code
+
+    @property
     def has_failed(self) -> bool:
         """Return whether it was ever rejected or errored."""
         return any(state.value in self.times for state in ALERTED)

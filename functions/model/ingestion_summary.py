@@ -50,7 +50,7 @@ class IngestionSummary:
             rows=ingestion.audit.rows,
             landed_at=ingestion.landed.landed_at,
             ended_at=ingestion.ended_at,
-            reason_code=ingestion.reason.code if ingestion.reason else "",
+            reason_code=ingestion.reason_code,
             branch=ingestion.branch,
             channel=ingestion.terms.channel,
             batch=batch_of(ingestion.landed.key),

@@ -41,5 +41,4 @@ def needs_recording(one: Ingestion) -> bool:
 
 def is_silent(one: Ingestion) -> bool:
     """Return whether its last run is over, as far as is known, and left no report."""
-    code = one.reason.code if one.reason else ""
-    return one.state is State.ERRORED and code in WITHOUT_REPORT
+    return one.state is State.ERRORED and one.reason_code in WITHOUT_REPORT

@@ -11,7 +11,7 @@ from functions.model.merge_commit import rows_of
 from functions.model.messages.alert import Alert, Block, Kind
 from functions.notifications import unreadable
 from functions.notifications.blocks import SECTION as _SECTION
-from functions.notifications.blocks import code, cut, escaped, header, link, plain, section
+from functions.notifications.blocks import code, cut, escaped, header, link, notice, plain, section
 from functions.notifications.failure_text import (
     failure_advice,
     failure_commands,
@@ -180,18 +180,30 @@ def unreadable_event(queue: str, body: str, reason: str) -> Alert:
     """Return the alert for a message that no handler could process."""
     title = "Errored: an event could not be processed"
     lines = [f"*Queue* {code(queue)}", f"*Reason* {escaped(reason)}", f"```{plain(body)}```"]
-    blocks = (section("\n".join([f"*{title}*", *lines])),)
-    about, cause = f"{queue} {digest(visible(body))}", f"UNREADABLE_EVENT {queue}"
-    return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
+    about = f"{queue} {digest(visible(body))}"
+    return notice(title, "\n".join(lines), about, f"UNREADABLE_EVENT {queue}")
 
 
 def upkeep_in_doubt(code_: str, reason: str) -> Alert:
     """Return the alert that upkeep deletes nothing until somebody has looked."""
     title = "Upkeep: nothing was deleted, as it may still be needed"
-    lines = [f"*{title}*", f"*Reason* {code(code_)}: {escaped(reason)}"]
-    about, cause = f"upkeep {digest(reason)}", f"UPKEEP {code_}"
-    blocks = (section("\n".join(lines)),)
-    return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
+    words = f"*Reason* {code(code_)}: {escaped(reason)}"
+    return notice(title, words, f"upkeep {digest(reason)}", f"UPKEEP {code_}")
+
+
+def answer(now: Ingestion, words: str, about: str, more: str = "") -> Alert:
+    """Return the answer to an action; its token is "" once no action is left.
+
+    `more` are lines in Slack's markup behind the words.
+    """
+    return Alert(
+        text=escaped(words),
+        blocks=(section(f"{escaped(words)}{more}"),),
+        about=f"{now.id} {about}",
+        kind=Kind.ANSWER,
+        ingestion=now.id,
+        token="" if now.is_settled else state_token(now),
+    )
 
 
 def state_token(ingestion: Ingestion) -> str:

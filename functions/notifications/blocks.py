@@ -5,7 +5,7 @@ keys and contracts is escaped, so that it neither links nor pings (Slack, "Forma
 surfaces").
 """
 
-from functions.model.messages.alert import Block
+from functions.model.messages.alert import Alert, Block, Kind
 from lakegate.text import one_line, visible
 
 MOST_BLOCKS, SECTION, HEADER = 50, 3000, 150
@@ -54,6 +54,12 @@ def cut(text: str, limit: int) -> str:
         return text
     kept = text[: limit - 4]
     return kept + "…" + ("```" if kept.count("```") % 2 else "")
+
+
+def notice(title: str, words: str, about: str, cause: str) -> Alert:
+    """Return an alert about no ingestion: a title above escaped words, or our own markup."""
+    blocks = (section(f"*{title}*\n{words}"),)
+    return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause=cause)
 
 
 def _words(text: str) -> Block:

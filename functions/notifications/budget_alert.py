@@ -2,8 +2,8 @@
 
 from functions.adapters.all import Adapters
 from functions.model.budget import Spending
-from functions.model.messages.alert import Alert, Kind
-from functions.notifications.blocks import section
+from functions.model.messages.alert import Alert
+from functions.notifications.blocks import notice
 
 _REMEDY = (
     "They stay in their queues and go on by themselves after 00:00 UTC. To start them now, raise "
@@ -23,7 +23,6 @@ def budget_used_up(spending: Spending, budget: int, files: int, stage: str) -> A
     """Return the alert, which is shown once a day for each amount."""
     wait = "file waits" if files == 1 else "files wait"
     title = f"The day's budget is used up: {files:,} {wait} for a job run"
-    words = f"EMR Serverless, {spending.day}: {spending.amounts(budget)}."
-    blocks = (section(f"*{title}*\n{words} {_REMEDY.format(stage=stage or 'S')}"),)
-    about = f"{spending.day} budget {budget}"
-    return Alert(title, blocks, about=about, kind=Kind.NOTICE, cause="DAILY_BUDGET")
+    amounts = f"EMR Serverless, {spending.day}: {spending.amounts(budget)}."
+    words = f"{amounts} {_REMEDY.format(stage=stage or 'S')}"
+    return notice(title, words, f"{spending.day} budget {budget}", "DAILY_BUDGET")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from functions.adapters.all import Adapters
-from functions.model.messages.alert import Alert, Kind
-from functions.notifications.blocks import escaped, section
+from functions.model.messages.alert import Alert
+from functions.notifications.blocks import escaped, notice
 from lakegate.refusals import RIGHT_MISSING, RightMissing
 
 
@@ -22,8 +22,5 @@ def telling(adapters: Adapters) -> Iterator[None]:
 def right_missing(message: str, day: str) -> Alert:
     """Return the alert, which is shown once a day for each role and right, whatever they meet."""
     title = "A right is missing: files wait for it"
-    blocks = (section(f"*{title}*\n{escaped(message)}"),)
     right = message.partition(" on ")[0]
-    return Alert(
-        title, blocks, about=f"{day} {right}", kind=Kind.NOTICE, cause=f"{RIGHT_MISSING} {right}"
-    )
+    return notice(title, escaped(message), f"{day} {right}", f"{RIGHT_MISSING} {right}")

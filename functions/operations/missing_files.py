@@ -5,7 +5,7 @@ main's log, so nothing is written for each file; what was told to owners is kept
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
@@ -52,13 +52,12 @@ def _published(adapters: Adapters, before: Freshness) -> dict[str, str]:
     found: dict[str, str] = {}
     if not before.checked_at:
         return found
-    since = times.text(datetime.fromisoformat(before.checked_at) - _OVERLAP)
+    since = times.earlier(before.checked_at, _OVERLAP)
     for commit in adapters.catalog.log():
-        at = times.text(datetime.fromisoformat(commit.time))
-        if at < since:
+        if commit.at < since:
             break
         for table in tables(commit) if _brings_files(commit) else ():
-            found.setdefault(table, at)
+            found.setdefault(table, commit.at)
     return found
 
 

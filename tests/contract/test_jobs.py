@@ -19,7 +19,6 @@ from functions.adapters.emr import (
     RunState,
     UnknownRun,
     monitoring,
-    shared_spark_submit,
     spark_submit,
 )
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy, widened
@@ -302,7 +301,7 @@ def test_a_foreign_run_has_no_spec(driver: dict[str, Any]) -> None:
 def test_a_shared_run_is_known_by_its_name(application: Application) -> None:
     """A shared run is found by its id and listed by its name, and has no attempt's spec."""
     shared = application.shared()
-    run = application.jobs.start_shared(shared)
+    run = application.jobs.start(shared)
     assert application.jobs.get(run).name == shared.name
     assert run in {listed.id for listed in application.jobs.runs() if listed.name == shared.name}
     with pytest.raises(Permanent, match="BAD_JOB_SPEC"):
@@ -313,11 +312,11 @@ def test_a_shared_run_is_known_by_its_name(application: Application) -> None:
 def test_a_shared_run_is_started_once(application: Application) -> None:
     """Starting a shared run again returns the first one; with another input it is an error."""
     shared = application.shared()
-    run = application.jobs.start_shared(shared)
-    assert application.jobs.start_shared(shared) == run
+    run = application.jobs.start(shared)
+    assert application.jobs.start(shared) == run
     with pytest.raises(Transient, match="JOBS_UNAVAILABLE"):
-        application.jobs.start_shared(replace(shared, idle_seconds=1))
-    another = application.jobs.start_shared(application.shared())
+        application.jobs.start(replace(shared, idle_seconds=1))
+    another = application.jobs.start(application.shared())
     assert another != run
     for each in (run, another):
         application.ended(each, RunState.SUCCESS)
@@ -325,7 +324,7 @@ def test_a_shared_run_is_started_once(application: Application) -> None:
 
 def test_a_shared_run_has_its_own_time_limit(application: Application) -> None:
     """A shared run is stopped after its own time limit, whatever the settings say."""
-    run = application.jobs.start_shared(application.shared(timeout_minutes=1))
+    run = application.jobs.start(application.shared(timeout_minutes=1))
     assert "timed out" in application.ended(run, RunState.CANCELLED)
 
 
@@ -334,7 +333,7 @@ def test_a_shared_run_is_told_what_its_policy_denies() -> None:
     client = Mock()
     client.start_job_run.return_value = {"jobRunId": "run"}
     many = replace(SHARED, apart=tuple(f"hr.t{number}" for number in range(50)))
-    Jobs(client, SETTINGS).start_shared(widened(many, SETTINGS))
+    Jobs(client, SETTINGS).start(widened(many, SETTINGS))
     given = client.start_job_run.call_args.kwargs
     (argument,) = given["jobDriver"]["sparkSubmit"]["entryPointArguments"]
     told = SharedRun.from_argument(argument)
@@ -346,7 +345,7 @@ def test_a_shared_run_is_told_what_its_policy_denies() -> None:
 def test_a_shared_run_asks_for_its_rights_and_size() -> None:
     """The request has the shared run's name, argument, rights, size, time limit and tag."""
     settings = replace(SETTINGS, job_log_group="/lakegate/test/jobs")
-    submitted = shared_spark_submit(SHARED, settings)
+    submitted = spark_submit(SHARED, settings)
     assert SharedRun.from_argument(*submitted["entryPointArguments"]) == SHARED
     asked = {
         "clientToken": SHARED.name,
@@ -356,7 +355,7 @@ def test_a_shared_run_asks_for_its_rights_and_size() -> None:
         "executionTimeoutMinutes": SHARED.timeout_minutes,
         "tags": {"lakegate:shared": "yes"},
     }
-    assert _started(settings, asked, lambda jobs: jobs.start_shared(SHARED)) == "00run"
+    assert _started(settings, asked, lambda jobs: jobs.start(SHARED)) == "00run"
 
 
 def test_a_start_asks_for_what_the_settings_say() -> None:

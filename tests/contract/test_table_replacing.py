@@ -2,7 +2,7 @@
 
 import pytest
 
-from functions.adapters.nessie import CannotRebase, FilesGone
+from functions.adapters.iceberg.errors import CannotRebase, FilesGone
 from lakegate.errors import Transient
 from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of
 

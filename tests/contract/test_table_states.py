@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from functions.adapters.iceberg.errors import CannotRebase, MetadataGone
 from functions.adapters.iceberg.files import TableChange, TableFiles, TableRows
-from functions.adapters.nessie import CannotRebase, MetadataGone
 from functions.model.commits import Content, UnknownContent
 from functions.model.intent import Intent
 from lakegate.errors import LakegateError, Transient

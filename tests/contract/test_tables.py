@@ -2,7 +2,7 @@
 
 import pytest
 
-from functions.adapters.nessie import CannotRebase
+from functions.adapters.iceberg.errors import CannotRebase
 from functions.model.intent import Intent
 from lakegate.errors import Transient
 from tests.contract.lakes import MERGED, PLACES, IcebergWriter, Lake, lake_of

@@ -255,4 +255,4 @@ def _send(signal_: signal.Signals, processes: Iterable[int]) -> None:
 
 def _start_another_run(gate: Gate) -> None:
     """Start a shared run beside the slot's one, which nobody can tell from a busy one."""
-    gate.adapters.jobs.start_shared(input_of("shared-another", (), gate.adapters.settings))
+    gate.adapters.jobs.start(input_of("shared-another", (), gate.adapters.settings))

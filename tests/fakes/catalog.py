@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 from uuid import NAMESPACE_OID, uuid5
 
+from functions.adapters.iceberg.errors import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.iceberg.files import (
     DoubledFile,
     TableChange,
@@ -20,16 +21,7 @@ from functions.adapters.iceberg.files import (
     TableRows,
     TableSize,
 )
-from functions.adapters.nessie import (
-    MAIN,
-    CannotRebase,
-    FilesGone,
-    MergeConflict,
-    MetadataGone,
-    SetBack,
-    UnknownBranch,
-    branch_taken,
-)
+from functions.adapters.nessie import MAIN, MergeConflict, SetBack, UnknownBranch, branch_taken
 from functions.model.commits import Change, Commit, Content, Tip, unknown_content
 from functions.model.intent import Intent
 from lakegate.audit_tables import Entry, HistoryTable

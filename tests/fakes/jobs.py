@@ -8,7 +8,6 @@ from functions.model.budget import Use
 from infra.local.emr.limits import Limits
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
-from lakegate.landing import run_name
 from lakegate.shared_run import SharedRun
 from tests.fakes.clock import FakeClock
 
@@ -34,26 +33,19 @@ class FakeJobs:
         """Take calls from now on only as fast as EMR Serverless."""
         self._limits = Limits(clock=lambda: self._clock.at)
 
-    def start(self, spec: JobSpec) -> str:
-        """See Jobs.start."""
-        return self._start(run_name(spec.ingestion, spec.attempt), spec)
-
-    def start_shared(self, run: SharedRun) -> str:
-        """See Jobs.start_shared."""
-        return self._start(run.name, run)
-
     def _require_pace(self, operation: str) -> None:
         if self._limits and not self._limits.take(operation):
             message = f"EMR Serverless refused: ThrottlingException, {operation}: Rate exceeded"
             raise Transient("JOBS_UNAVAILABLE", message)
 
-    def _start(self, name: str, told: JobSpec | SharedRun) -> str:
+    def start(self, told: JobSpec | SharedRun) -> str:
+        """See Jobs.start."""
         self._require_pace("StartJobRun")
-        if known := self._started_by(name):
+        if known := self._started_by(told.name):
             return _the_same(known, told)
         self._started += 1
         run = f"00run{self._started:011}"
-        running = JobRun(run, name, RunState.RUNNING)
+        running = JobRun(run, told.name, RunState.RUNNING)
         self._runs[run] = _Started(told, running, self._clock.now())
         return run
 

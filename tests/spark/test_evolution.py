@@ -11,8 +11,8 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField
 
+from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.iceberg.tables import Tables
-from functions.adapters.nessie import CannotRebase
 from functions.model.intent import Intent
 from lakegate.report import AuditReport
 from tests.spark.conftest import Job, reason

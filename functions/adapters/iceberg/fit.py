@@ -22,7 +22,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from functions.adapters.nessie import CannotRebase
+from functions.adapters.iceberg.errors import CannotRebase
 
 
 def require_fit(

@@ -27,6 +27,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.manifest import DataFile, ManifestContent, ManifestFile
 from pyiceberg.table import Table
 
+from functions.adapters.iceberg.errors import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.iceberg.exchange import append, exchange
 from functions.adapters.iceberg.file_io import CLIENT, S3FileIO
 from functions.adapters.iceberg.files import (
@@ -46,7 +47,6 @@ from functions.adapters.iceberg.files import (
     totals,
 )
 from functions.adapters.iceberg.fit import require_fit, specs_of
-from functions.adapters.nessie import CannotRebase, FilesGone, MetadataGone
 from functions.adapters.secrets import Bearer, Secret
 from functions.model.intent import Intent
 from lakegate.audit_tables import Entry, HistoryTable
@@ -187,14 +187,11 @@ class Tables:
 
         The counts come from its manifest list and from the manifests of its delete files.
         """
-        try:
-            with self._translated():
-                found = self._load(table, reference)
-                return TableRows(str(found.metadata.table_uuid), *totals(found))
-        except CannotRebase as error:
-            if error.code != "TABLE_GONE":
-                raise
-            return TableRows()
+        with self._translated():
+            found = self._if_there(table, reference)
+            return (
+                TableRows(str(found.metadata.table_uuid), *totals(found)) if found else TableRows()
+            )
 
     def size(self, table: str, reference: str) -> TableSize:
         """Return how many data files a table has, and of what size. Raises as `files`."""
@@ -231,10 +228,8 @@ class Tables:
 
     def _manifests(self, table: str, reference: str) -> dict[str, ManifestFile]:
         """Return a table's manifests by address; empty for a missing table."""
-        try:
-            snapshot = self._load(table, reference).current_snapshot()
-        except NoSuchTableError:
-            return {}
+        known = self._if_there(table, reference)
+        snapshot = known.current_snapshot() if known else None
         found = snapshot.manifests(S3FileIO({CLIENT: self._s3})) if snapshot else []
         return {manifest.manifest_path: manifest for manifest in found}
 
@@ -243,16 +238,18 @@ class Tables:
 
         It reads all manifests of the table.
         """
-        try:
-            with self._translated():
-                return doubled_files(self._load(table, reference))
-        except CannotRebase as error:
-            if error.code != "TABLE_GONE":
-                raise
-            return []
+        with self._translated():
+            found = self._if_there(table, reference)
+            return doubled_files(found) if found else []
 
     def _load(self, table: str, reference: str) -> Table:
         return self._catalog(reference).load_table(table)
+
+    def _if_there(self, table: str, reference: str) -> Table | None:
+        try:
+            return self._load(table, reference)
+        except NoSuchTableError:
+            return None
 
     def _catalog(self, reference: str) -> RestCatalog:
         return RestCatalog(

@@ -9,7 +9,7 @@ from typing import Any
 
 from boto3.dynamodb.conditions import Attr
 
-from functions.adapters.dynamodb import ConditionFailed, translated
+from functions.adapters.dynamodb import ConditionFailed, as_read, translated
 from functions.model.notes.brought import Brought
 from functions.model.notes.compactions import Compactions
 from functions.model.notes.freshness import Freshness
@@ -141,11 +141,10 @@ class Notes:
 
     def _put_revision(self, id_: str, item: Mapping[str, Any], revision: int) -> None:
         """Save an item that is no ingestion, if it still has this revision, 0 for a new one."""
-        unmoved = Attr("revision").eq(revision) if revision else Attr("revision").not_exists()
         item = {**item, "id": id_, "revision": revision + 1}
         try:
             with translated(UNAVAILABLE):
-                self._table.put_item(Item=item, ConditionExpression=unmoved)
+                self._table.put_item(Item=item, **as_read(revision))
         except ConditionFailed as refused:
             raise Moved([id_]) from refused
 

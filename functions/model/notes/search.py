@@ -1,7 +1,7 @@
 """How far the sweep's search for landed objects without an ingestion has come."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Self
 
 from lakegate import times
@@ -45,11 +45,6 @@ class Search:
             return replace(self, position=position, is_complete=is_complete)
         if not is_complete:
             return replace(self, began=at, position="", is_complete=True)
-        if _moment(at) - _moment(self.thorough) >= _THOROUGH:
+        if times.earlier(at, _THOROUGH) >= self.thorough:
             return Search.first(at)
-        since = times.text(_moment(self.began) - _OVERLAP)
-        return Search(began=at, thorough=self.thorough, since=since)
-
-
-def _moment(time: str) -> datetime:
-    return datetime.fromisoformat(time)
+        return Search(began=at, thorough=self.thorough, since=times.earlier(self.began, _OVERLAP))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from lakegate import times
 from lakegate.shared_run import is_among
@@ -33,7 +33,7 @@ class Slot:
 
     def is_trusted(self, now: str) -> bool:
         """Return whether its run was up, or being started, a moment ago."""
-        return self.checked_at > times.text(datetime.fromisoformat(now) - _TRUSTED)
+        return self.checked_at > times.earlier(now, _TRUSTED)
 
     def id_of(self, name: str) -> str:
         """Return the id of the run of this name, "" for any but its last two runs."""

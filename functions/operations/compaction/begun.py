@@ -12,17 +12,11 @@ from lakegate.upkeep import UPKEEP
 _TRIES = 5
 
 
-def advance(adapters: Adapters, old: Compaction, new: Compaction) -> None:
-    """Save the next step of a compaction. Raise Moved if another process made one meanwhile."""
-    _exchange(adapters, old, new)
+def advance(adapters: Adapters, old: Compaction, new: Compaction | None) -> None:
+    """Save the next step of a compaction, None to forget it.
 
-
-def end(adapters: Adapters, done: Compaction) -> None:
-    """Forget a compaction. Raise Moved if another process changed it, or ended it, meanwhile."""
-    _exchange(adapters, done, None)
-
-
-def _exchange(adapters: Adapters, old: Compaction, new: Compaction | None) -> None:
+    Raise Moved if another process changed it, or ended it, meanwhile.
+    """
     for _ in range(_TRIES):
         known = adapters.ledger.compactions()
         if old not in known.under_way:

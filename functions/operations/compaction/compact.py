@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 
 from functions.adapters.all import Adapters
 from functions.adapters.emr import RunState, UnknownRun
+from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.ledger.notes import Moved
-from functions.adapters.nessie import MAIN, CannotRebase, SetBack, UnknownBranch
+from functions.adapters.nessie import MAIN, SetBack, UnknownBranch
 from functions.model.ingestion import Ingestion
 from functions.model.messages.announcement import Refresh
 from functions.model.notes.compactions import Compaction, begin
-from functions.operations.compaction.begun import advance, end
+from functions.operations.compaction.begun import advance
 from functions.operations.compaction.publish import Unsound, publish
 from functions.pipeline.start.spending import look, start_within_budget, why_wait
 from functions.telemetry import logger, metrics
@@ -153,7 +154,7 @@ def _drop(adapters: Adapters, begun: Compaction) -> None:
     """Delete its branch and forget it; what another process has made of it stays."""
     adapters.catalog.delete_branch(begun.branch)
     with suppress(Moved):
-        end(adapters, begun)
+        advance(adapters, begun, None)
 
 
 def _spec(adapters: Adapters, begun: Compaction, attempt: int) -> JobSpec:
@@ -195,7 +196,7 @@ def settle(adapters: Adapters, begun: Compaction) -> Progress:
     if done.step is not Step.WAITS:
         refresh_consumers(adapters, begun.table)  # first: a crash between may have left it out
         _drop(adapters, begun)
-        how = {"branch": begun.branch, "how": done.step, "y": done.why}
+        how = {"branch": begun.branch, "how": done.step, "why": done.why}
         logger.info("compaction settled", extra=how)
         metrics.add_metric(f"Compactions{done.step.title()}", "Count", 1)
     return done

@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import MAIN, FilesGone
+from functions.adapters.iceberg.errors import FilesGone
+from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
 from functions.model import merge_commit
 from functions.model.intent import Intent

@@ -27,9 +27,8 @@ _Each = TypeVar("_Each")
 
 def cause(ingestion: Ingestion) -> tuple[str, ...]:
     """Return the tables, the code of its reason and its failed checks; equal ones are one cause."""
-    code = ingestion.reason.code if ingestion.reason else ""
     failed = (each["id"] for each in ingestion.audit.checks if each["status"] in _FAILED)
-    return (*sorted(ingestion.tables), code, *sorted(failed))
+    return (*sorted(ingestion.tables), ingestion.reason_code, *sorted(failed))
 
 
 def waiting(ledger: "Ledger") -> list[Ingestion]:

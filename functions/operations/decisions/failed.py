@@ -25,6 +25,7 @@ from functions.operations.decisions.withdrawal import withdrawn
 from functions.pipeline.outcome.finish import finish
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.publication.publish import publish
+from functions.pipeline.start.intake import require_name
 from functions.pipeline.start.submit import submit
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Transient
@@ -91,9 +92,7 @@ def publish_anyway(
     newer version of its key beside which it may be published. Raises LakegateError when the
     ingestion is not rejected, has no audited rows on its branch, or has another newer version.
     """
-    if not by.strip() or not reason.strip():
-        message = "give your name and a reason: main's log records both"
-        raise LakegateError("NAME_NEEDED", message)
+    require_name(by, reason)
     require_publishable(adapters, ingestion, despite)
     report = report_of(adapters, ingestion)
     checks = tuple(check.id for check in report.failed) if report else ()

@@ -11,9 +11,8 @@ from dataclasses import replace
 from functions.adapters.all import Adapters
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import status_text
-from functions.model.messages.alert import Alert, Kind
-from functions.notifications.alert_text import state_token
-from functions.notifications.blocks import escaped, section
+from functions.model.messages.alert import Alert
+from functions.notifications.alert_text import answer, state_token
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack_buttons import Seen, Verb, agreement
 from functions.operations.decisions.cause import (
@@ -111,20 +110,13 @@ def _question(first: Ingestion, group: list[Ingestion], request: ActionRequest) 
         Verb.DISCARD: "Deletes branches and data; keeps the originals.",
     }[request.what]
     words = f"{changed}{request.what.capitalize()} {named(group)}? {loss}"
-    answer = _answer(first, request, words, f"asks {version(group)}")
+    question = _answer(first, request, words, f"asks {version(group)}")
     button = agreement(
         request.what, Seen(first.id, version(group), is_group=True), words, len(group)
     )
-    return replace(answer, blocks=(*answer.blocks, button), token=state_token(first))
+    return replace(question, blocks=(*question.blocks, button), token=state_token(first))
 
 
 def _answer(first: Ingestion, request: ActionRequest, words: str, ending: str = "") -> Alert:
     since = ending or request.since or status_text(first)
-    return Alert(
-        text=escaped(words),
-        blocks=(section(escaped(words)),),
-        about=f"{first.id} group {request.seen.token} {request.what} {request.by} {since}",
-        kind=Kind.ANSWER,
-        ingestion=first.id,
-        token="" if first.is_settled else state_token(first),
-    )
+    return answer(first, words, f"group {request.seen.token} {request.what} {request.by} {since}")

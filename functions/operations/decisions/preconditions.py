@@ -70,8 +70,7 @@ def require_new(adapters: Adapters, ingestion: Ingestion) -> None:
 
     A batch that was rejected for this reason passes: its owner knows.
     """
-    known = ingestion.reason and ingestion.reason.code == LIKELY_DUPLICATE
-    if not ingestion.parts or known:
+    if not ingestion.parts or ingestion.reason_code == LIKELY_DUPLICATE:
         return
     other = brought_besides(ingestion, adapters.ledger.versions(ingestion.landed))
     if other:

@@ -2,14 +2,12 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
 
 from functions.adapters.all import Adapters
 from functions.model.commits import MAIN, Commit
 from functions.model.ingestion import Ingestion
 from functions.pipeline.outcome.restorations import require_unmoved
 from functions.pipeline.start.intake import ask, require_name
-from lakegate import times
 from lakegate.change import Change, restoration
 from lakegate.errors import LakegateError
 from lakegate.landing import ID_PART
@@ -48,7 +46,7 @@ def undo(adapters: Adapters, table: str, to: str) -> Undo:
     """
     since: list[Commit] = []
     for commit, names in adapters.catalog.history():
-        if commit.hash.startswith(to) if is_commit(to) else _time(commit) <= to:
+        if commit.hash.startswith(to) if is_commit(to) else commit.at <= to:
             break
         if table in names:
             since.append(commit)
@@ -59,7 +57,7 @@ def undo(adapters: Adapters, table: str, to: str) -> Undo:
     if not since:
         message = f"{table} has not changed on main since {_place(commit)}\nNothing is to be done."
         raise LakegateError("NOTHING_TO_RESTORE", message)
-    _require_kept(adapters, table, _time(since[-1]), commit)
+    _require_kept(adapters, table, since[-1].at, commit)
     return Undo(table, commit, since[0], len(since))
 
 
@@ -74,12 +72,8 @@ def restore(adapters: Adapters, wanted: Undo, by: str, reason: str) -> Ingestion
     return ask(adapters, change)
 
 
-def _time(commit: Commit) -> str:
-    return times.text(datetime.fromisoformat(commit.time))
-
-
 def _place(commit: Commit) -> str:
-    return f"commit {commit.hash[:ID_PART]} of {_time(commit)}"
+    return f"commit {commit.hash[:ID_PART]} of {commit.at}"
 
 
 def _not_on_main(table: str, to: str) -> LakegateError:

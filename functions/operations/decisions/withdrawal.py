@@ -10,8 +10,8 @@ from functions.model import merge_commit
 from functions.model.audit_outcome import AuditOutcome
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.outcome.finish import end, finish
-from functions.pipeline.outcome.reports import report_of
-from lakegate.errors import LakegateError, Permanent
+from functions.pipeline.outcome.reports import readable_report
+from lakegate.errors import LakegateError
 from lakegate.report import Reason
 
 WITHDRAWN = "WITHDRAWN"
@@ -61,10 +61,7 @@ def _is_named(adapters: Adapters, ingestion: Ingestion) -> bool:
 
 def _require_gone(adapters: Adapters, ingestion: Ingestion) -> None:
     """Raise LakegateError where main may have one of its data files: a replay would double it."""
-    try:
-        report = report_of(adapters, ingestion)
-    except Permanent:
-        report = None
+    report = readable_report(adapters, ingestion.report_key)
     if report is None:
         message = (
             "its audit report is gone, so its data files are unknown and may be on main: look for "

@@ -98,7 +98,7 @@ def compared(
     """Yield contradictions between the ledger and a commit, each with whether it is a problem."""
     of = _tables(commit), published.id, commit.hash
     if not ingestion or ingestion.state is not State.PUBLISHED:
-        late = datetime.fromisoformat(commit.time) < since
+        late = commit.moment < since
         says = f"says {ingestion.state}" if ingestion else "lacks it"
         todo = _REMEDY[ingestion is not None] if late else "this is normal for a few minutes"
         message = (

@@ -1,14 +1,12 @@
 """Find what is named as a compaction, and was not begun by Lakegate."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 
 from functions.adapters.all import Adapters
 from functions.model.commits import Commit
 from functions.model.merge_commit import UPKEEP as PROPERTY
 from functions.operations.compaction.begun import branch_of, strangers
 from functions.operations.reconcile.row_balance import Finding
-from lakegate import times
 from lakegate.upkeep import UPKEEP
 
 
@@ -34,8 +32,8 @@ def foreign_commits(adapters: Adapters, commits: Iterable[Commit]) -> Iterator[F
     named = [each for each in commits if PROPERTY in each.properties]
     since = adapters.ledger.compactions().since if named else ""
     for commit in named:
-        at = times.text(datetime.fromisoformat(commit.time))
-        if since and at >= since and not adapters.ledger.was_compacted(branch_of(commit)):
+        is_young = bool(since) and commit.at >= since
+        if is_young and not adapters.ledger.was_compacted(branch_of(commit)):
             message = (
                 f"commit {commit.hash} calls itself a compaction, and Lakegate did not begin it: "
                 "find out who has the publisher's token, and compare the table's rows before and "

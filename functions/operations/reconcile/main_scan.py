@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
-from functions.adapters.s3 import Missing
 from functions.model import merge_commit
 from functions.model.commits import Checkpoint, Commit
 from functions.model.ingestion import State
@@ -23,16 +22,15 @@ from functions.model.merge_commit import Published
 from functions.operations.reconcile.file_sums import compared
 from functions.operations.reconcile.foreign_compactions import foreign_commits
 from functions.operations.reconcile.row_balance import Finding, Tally, wrong_files
-from lakegate import times
+from functions.pipeline.outcome.reports import readable_report
 from lakegate.audit_tables import TABLES
-from lakegate.errors import Permanent
 from lakegate.report import AuditReport
 
 if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
     from functions.adapters.iceberg.files import TableChange
 
 _PARALLEL = 8
-_COMMITS, _IDS = 20, 100  # at a time: how many commits are compared, and ids looked up
+_COMMITS = 20  # that are compared at a time
 _HISTORY = {table.name for table in TABLES}
 
 CommitsById = dict[str, list[tuple[Commit, Published]]]
@@ -127,7 +125,7 @@ def _next(
     some: list[_Entry] = []
     for commit, names, is_last in islice(log, 0 if found.base else _COMMITS):
         found.head = found.head or commit.hash
-        if not found.settled and datetime.fromisoformat(commit.time) < since:
+        if not found.settled and commit.moment < since:
             found.settled = commit.hash
         if start and commit.hash == start.hash:
             found.base = start
@@ -154,10 +152,9 @@ def _note_cut(found: MainScan, commit: Commit, kept_since: str, *, is_last: bool
     Lakegate commits only where there is a commit already. So its commit at the end of the log says
     that Nessie's history was cut there.
     """
-    at = times.text(datetime.fromisoformat(commit.time))
     if is_last and merge_commit.is_ours(commit):
-        found.began = at
-    if found.began or (kept_since and at < kept_since):
+        found.began = commit.at
+    if found.began or (kept_since and commit.at < kept_since):
         found.cut = found.cut or commit
     found.uncompared += bool(found.cut)
 
@@ -167,8 +164,7 @@ def _compare(adapters: Adapters, some: Iterable[_Entry], since: datetime, found:
     commits = (each.commit for each in some)
     named = [(commit, each) for commit in commits for each in merge_commit.published(commit)]
     ids = sorted({each.id for _, each in named})
-    parts = (ids[at : at + _IDS] for at in range(0, len(ids), _IDS))
-    known = {i.id: i for part in parts for i in adapters.ledger.together(part)}
+    known = {each.id: each for each in adapters.ledger.together(ids)}
     for commit, each in named:
         ingestion = known.get(each.id)
         for finding, is_problem in compared(commit, each, ingestion, since):
@@ -214,9 +210,8 @@ def _reported(adapters: Adapters, commit: Commit, table: str) -> Mapping[str, in
     """Return the data files of a table that a commit's reports name; None for a change."""
     found: Counter[str] = Counter()
     for each in merge_commit.published(commit):
-        try:
-            report = adapters.lake.report(each.report)
-        except (Missing, Permanent):
+        report = readable_report(adapters, each.report)
+        if report is None:
             return None
         singles = [single for single in report.singles if single.table == table]
         if each.kind or any(_names_no_files(single) for single in singles):
@@ -277,7 +272,7 @@ def _count_others(
 
 
 def _tallies(found: MainScan, commit: Commit, since: datetime) -> defaultdict[str, Tally]:
-    return found.young if datetime.fromisoformat(commit.time) >= since else found.tallies
+    return found.young if commit.moment >= since else found.tallies
 
 
 def _tables(names: frozenset[str]) -> Iterator[str]:

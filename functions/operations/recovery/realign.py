@@ -16,7 +16,6 @@ from functools import cache, partial
 from functions.adapters.all import Adapters
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN
-from functions.adapters.s3 import Missing
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import Published, published
@@ -34,10 +33,10 @@ from functions.operations.recovery.realign_plan import (
     may_differ,
 )
 from functions.pipeline.outcome.audit_history import Run, left_by
-from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals
 from lakegate.audit_tables import run_id
-from lakegate.errors import LakegateError, Permanent, Transient
+from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ingestion_id, parse_report_key, report_key
 
 
@@ -145,10 +144,7 @@ def _unclear(adapters: Adapters, lost: Iterable[Ingestion]) -> Iterator[tuple[st
     """Yield the ids of those whose rows main may have all the same, each with the reason."""
     owners: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for each in lost:
-        try:
-            report = report_of(adapters, each)
-        except Permanent:
-            report = None
+        report = readable_report(adapters, each.report_key)
         if report is None:
             yield each.id, "its audit report is gone, so its data files are unknown"
         for single in report.singles if report else ():
@@ -194,9 +190,7 @@ def _has_results(adapters: Adapters, main: MainLog, ended: Ingestion, attempt: i
     """Return whether a run left results, and main's audit tables still lack them."""
     if main.has_recorded(run_id(ended.id, attempt)):
         return False
-    try:
-        report = adapters.lake.report(report_key(ended.table, ended.id, attempt))
-    except (Missing, Permanent):
+    report = readable_report(adapters, report_key(ended.table, ended.id, attempt))
+    if report is None or (report.ingestion, report.attempt) != (ended.id, attempt):
         return False
-    is_own = (report.ingestion, report.attempt) == (ended.id, attempt)
-    return is_own and bool(left_by(adapters, Run(report, published=False)))
+    return bool(left_by(adapters, Run(report, published=False)))

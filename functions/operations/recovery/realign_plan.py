@@ -21,7 +21,7 @@ from functions.operations.decisions.withdrawal import WITHDRAWN, without_rows
 from functions.pipeline.outcome.audit_history import RUNS
 from functions.pipeline.outcome.versions import SUPERSEDED, is_newer
 from lakegate.audit_tables import RESULTS
-from lakegate.landing import ID_PART, ingestion_id, is_fresh, parse_branch_name
+from lakegate.landing import ID_PART, id_part, ingestion_id
 from lakegate.report import Reason
 
 
@@ -122,13 +122,7 @@ class Branches:
 
 def _id_part(branch: str) -> str:
     """Return the part of an ingestion's id in the name of its branch, "" without one."""
-    if is_fresh(branch):
-        _, table, last = branch.split("/")
-        return "" if table == RESULTS.name else last.partition("-")[0]
-    try:
-        return parse_branch_name(branch)[1]
-    except ValueError:
-        return ""
+    return "" if branch.startswith(f"publish/{RESULTS.name}/") else id_part(branch)
 
 
 @dataclass(frozen=True)
@@ -180,7 +174,7 @@ def decide(ingestions: Sequence[Ingestion], facts: Facts) -> list[Decision]:
         for each in ingestions
         if is_lost(each, facts.main) and each.id not in facts.unclear
     }
-    versions: defaultdict[tuple[str, ...], list[Ingestion]] = defaultdict(list)
+    versions: defaultdict[tuple[str, str], list[Ingestion]] = defaultdict(list)
     for each in lost.values():
         versions[_key(each)].append(each)
     found = []
@@ -244,13 +238,12 @@ def _stale(ingestion: Ingestion, facts: Facts) -> tuple[str, ...]:
 
 
 def _was_superseded(ingestion: Ingestion) -> bool:
-    code = ingestion.reason.code if ingestion.reason else ""
-    is_ignored = ingestion.state is State.IGNORED and code == SUPERSEDED
+    is_ignored = ingestion.state is State.IGNORED and ingestion.reason_code == SUPERSEDED
     return bool(ingestion.superseded_by) or is_ignored
 
 
-def _key(ingestion: Ingestion) -> tuple[str, ...]:
-    return ingestion.landed.bucket, ingestion.landed.key, ingestion.table
+def _key(ingestion: Ingestion) -> tuple[str, str]:
+    return ingestion.landed.uri, ingestion.table
 
 
 def _order(decision: Decision) -> tuple[bool, str, str]:

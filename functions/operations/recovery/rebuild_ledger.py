@@ -7,7 +7,7 @@ added ingestions are deleted. An older process may still merge a lost intent; th
 branch is created after reading main's log since `base_hash`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from functions.adapters.all import Adapters
 from functions.adapters.emr import UnknownRun
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN
-from functions.adapters.s3 import Missing, StoredContract
+from functions.adapters.s3 import StoredContract
 from functions.model import merge_commit
 from functions.model.commits import Commit
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
@@ -26,15 +26,14 @@ from functions.model.notes.search import Search
 from functions.operations.compaction.begun import delete_strangers
 from functions.operations.recovery import recovered
 from functions.operations.recovery.recovered import Trace, in_force, traces, with_terms
+from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals
 from lakegate import times
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.landing import LandedObject, fresh_branch, ingestion_id
-from lakegate.report import AuditReport
 
 _CHUNK = 500
-_BATCH = 100  # at most, says Ledger.together
 _SKEW = timedelta(days=1)  # more than the clocks of S3, EMR Serverless and Nessie differ by
 
 
@@ -46,7 +45,7 @@ class _Search:
     again after the ledger lost them.
     """
 
-    begun: Collection[str]
+    begun: Sequence[str]
     since: str = ""
     wanted: Collection[str] | None = None
 
@@ -54,7 +53,7 @@ class _Search:
         return self.wanted is None or id_ in self.wanted
 
     def reaches(self, commit: Commit) -> bool:
-        return not self.since or _at(commit) >= self.since
+        return not self.since or commit.at >= self.since
 
 
 def rebuild(adapters: Adapters, *, dry_run: bool = False) -> Iterator[Ingestion]:
@@ -90,13 +89,9 @@ def restore(
     yield from _restored(adapters, search, landed)
 
 
-def _begun(adapters: Adapters, ids: Collection[str]) -> dict[str, Ingestion]:
+def _begun(adapters: Adapters, ids: Sequence[str]) -> dict[str, Ingestion]:
     """Return those whose job has not started: the index that listed them lags behind."""
-    listed = iter(ids)
-    found: list[Ingestion] = []
-    while batch := list(islice(listed, _BATCH)):
-        found += adapters.ledger.together(batch)
-    return {i.id: i for i in found if i.state in NOT_STARTED}
+    return {i.id: i for i in adapters.ledger.together(ids) if i.state in NOT_STARTED}
 
 
 def _restored(
@@ -185,7 +180,7 @@ def _published(
     while chunk := {one.id: (commit, one) for commit, one in islice(named, _CHUNK)}:
         known = adapters.ledger.known(list(chunk), consistent=True) - begun.keys()
         for commit, one in (chunk[id_] for id_ in chunk if id_ not in known):
-            report = _report(adapters, one.report)
+            report = readable_report(adapters, one.report)
             yield recovered.published(one, commit, report, lost.get(one.id, Trace()))
 
 
@@ -206,7 +201,7 @@ def _unpublished(adapters: Adapters, id_: str, trace: Trace, head: str) -> Inges
     if run and spec and spec.ingestion == id_:
         return recovered.submitted(spec, run, trace)
     key = trace.reports.get(trace.attempt, "")
-    report = _report(adapters, key)
+    report = readable_report(adapters, key)
     if report and recovered.is_end(report):
         return recovered.ended(report, key)
     return recovered.landed_again(id_, trace.landed, trace, head) if trace.landed else None
@@ -244,14 +239,3 @@ def _spec(adapters: Adapters, run: str) -> JobSpec | None:
         return adapters.jobs.spec(run)
     except (UnknownRun, Permanent):
         return None
-
-
-def _report(adapters: Adapters, key: str) -> AuditReport | None:
-    try:
-        return adapters.lake.report(key) if key else None
-    except (Missing, Permanent):
-        return None
-
-
-def _at(commit: Commit) -> str:
-    return times.text(datetime.fromisoformat(commit.time))

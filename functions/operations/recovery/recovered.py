@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import TypeVar
 
 from functions.adapters.all import Adapters
@@ -15,7 +14,6 @@ from functions.model.decisions import Approval, Decisions
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import Published
 from functions.pipeline.verdict.decision import with_findings
-from lakegate import times
 from lakegate.batch import BatchFile, folder
 from lakegate.change import Change, parse_change_key
 from lakegate.contract.model import ContractInvalid
@@ -117,7 +115,7 @@ def published(
 
     If none of its branches is left, no clean-up is due.
     """
-    at = times.text(datetime.fromisoformat(commit.time))
+    at = commit.at
     table, _, attempt = parse_report_key(one.report)
     landed = (report.source if report else trace.landed) or _landed(one, at)
     contract_key, _, contract_version = one.contract.rpartition("@")

@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from typing import NamedTuple
 
 from functions.adapters.all import Adapters
@@ -22,7 +21,6 @@ from functions.operations.upkeep import dead_files
 from functions.operations.upkeep.dead_files import Accepted, DeadFiles
 from functions.operations.upkeep.recognition import InDoubt
 from functions.telemetry import logger
-from lakegate import times
 
 
 class _News(NamedTuple):
@@ -89,11 +87,10 @@ def _news(adapters: Adapters, since: str) -> _News:
     compacted: dict[str, str] = {}
     changed = frozenset[str]()
     for commit, names in adapters.catalog.history():
-        at = times.text(datetime.fromisoformat(commit.time))
-        if at < since:
+        if commit.at < since:
             break
         if note := commit.properties.get(UPKEEP):
-            compacted.setdefault(json.loads(note)["table"], at)
+            compacted.setdefault(json.loads(note)["table"], commit.at)
         elif not is_ours(commit):
             changed |= names
     return _News(compacted, changed)

@@ -1,6 +1,5 @@
 """Expire old failed ingestions and unneeded branches."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,13 +16,19 @@ from functions.operations.recovery.rebuild_ledger import restore
 from functions.operations.upkeep.branch_age import MainLog, growth, last_written, main_log
 from lakegate import times
 from lakegate.errors import LakegateError
-from lakegate.landing import BATCH, OWN_BRANCHES, LandedObject, group_reports_key, parse_report_key
+from lakegate.landing import (
+    BATCH,
+    ID_PART,
+    OWN_BRANCHES,
+    LandedObject,
+    group_reports_key,
+    id_part,
+    parse_report_key,
+)
 from lakegate.upkeep import UPKEEP
 
 _YOUNGEST = 1
 _OURS = (*OWN_BRANCHES, UPKEEP)  # a compaction is dropped before its branch is a day old
-_OF_ID = 12  # characters of its ingestion's id in a branch's name
-_OWNER = re.compile(r"ingest/.*-([0-9a-f]{12})(?:-\d+)?|publish/.*/([0-9a-f]{12})-[^/]*")
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,7 @@ def _reports(adapters: Adapters, name: str) -> list[str]:
             return list(adapters.lake.group_reports(key))
         except Missing:
             return []
-    owner = _owner(name)
+    owner = id_part(name)
     return list(adapters.lake.reports_of(table, owner)) if owner else []
 
 
@@ -151,7 +156,7 @@ def _unneeded(
     adapters: Adapters, known: Mapping[str, Ingestion], references: Mapping[str, str]
 ) -> Iterator[tuple[str, datetime]]:
     """Yield the branches that no ingestion needs, with the time of their last write."""
-    owners = {id_[:_OF_ID]: ingestion for id_, ingestion in known.items()}
+    owners = {id_[:ID_PART]: ingestion for id_, ingestion in known.items()}
     logs: dict[str, MainLog] = {}
     for name, head in references.items():
         if _is_owned(adapters, name, owners):
@@ -169,7 +174,7 @@ def _unneeded(
 
 def _is_owned(adapters: Adapters, name: str, owners: Mapping[str, Ingestion]) -> bool:
     """Return whether an ingestion in flight, or a kept failed one, owns the branch."""
-    if (listed := owners.get(_owner(name))) is None:
+    if (listed := owners.get(id_part(name))) is None:
         return False
     owner = adapters.ledger.get(listed.id)  # a replay may have changed it
     return steps.unfinished(owner) or (owner.state in ALERTED and not owner.decisions.discarded)
@@ -179,14 +184,8 @@ def _tables(name: str, known: Iterable[Ingestion]) -> tuple[str, ...]:
     """Return the tables that a branch was created for; none for an unknown batch."""
     if _table(name) != BATCH:
         return (_table(name),)
-    owner = _owner(name)
-    return next((each.tables for each in known if each.id[:_OF_ID] == owner), ())
-
-
-def _owner(name: str) -> str:
-    """Return the first characters of the id that a branch is named by, "" for another branch."""
-    match = _OWNER.fullmatch(name)
-    return match[1] or match[2] if match else ""
+    owner = id_part(name)
+    return next((each.tables for each in known if each.id[:ID_PART] == owner), ())
 
 
 def _table(name: str) -> str:

@@ -13,7 +13,7 @@ the read of the log and the merge. docs/adr/0015-audit-history.md has the whole 
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 
@@ -30,6 +30,7 @@ from lakegate.audit_tables import RESULTS, Entry, entries, run_id
 from lakegate.errors import LakegateError, Permanent
 from lakegate.landing import fresh_branch, parse_report_key, report_key
 from lakegate.report import AuditReport
+from lakegate.text import count
 
 RUNS = "lakegate.runs"
 BATCH = 100  # what the ledger reads and saves at once
@@ -73,8 +74,7 @@ def late_reports(adapters: Adapters) -> Iterator[Ingestion]:
 
     A driver may go on after EMR Serverless said that its run has failed.
     """
-    since = times.text(datetime.fromisoformat(adapters.now()) - _LATEST)
-    for each in adapters.ledger.silent(since):
+    for each in adapters.ledger.silent(times.earlier(adapters.now(), _LATEST)):
         is_seen = each.times.get(_LATE, "") >= each.ended_at or each.recorded < each.attempt
         if not is_seen and _runs(adapters, [_unrecorded(each)]):
             yield each
@@ -111,12 +111,9 @@ def strays(adapters: Adapters) -> Iterator[str]:
     Main has changed since they were created, and refuses them. A branch that main is seeded by may
     still be in use.
     """
-    there = adapters.catalog.branches(
-        f"publish/{RESULTS.name}/"
-    )  # branches created from now on are in use
-    due = tuple(
-        fresh_branch(RESULTS.name, each.id, "") for each in adapters.ledger.needs_recording()
-    )
+    there = adapters.catalog.branches(f"publish/{RESULTS.name}/")  # later ones are in use
+    waiting = adapters.ledger.needs_recording()
+    due = tuple(fresh_branch(RESULTS.name, each.id, "") for each in waiting)
     for name in there:
         is_done = is_seeded(adapters) if name.startswith(SEEDING) else not name.startswith(due)
         if is_done:
@@ -156,7 +153,7 @@ def _register(adapters: Adapters, runs: Sequence[Run], branch: str, base: str) -
     if found:
         adapters.tables().enter(found, adapters.settings.lake_bucket, branch)
         head = adapters.catalog.head(branch)
-        message = f"Record {len(new):,} {'run' if len(new) == 1 else 'runs'}"
+        message = f"Record {count(len(new), 'run')}"
         adapters.catalog.merge(branch, head, base, message, {RUNS: json.dumps(new)})
 
 
@@ -193,8 +190,7 @@ def _require_files(adapters: Adapters, run: Run, found: Sequence[Entry]) -> None
     Main could not be read with them. A younger run's files are all there: upkeep keeps them. They
     are listed, as the publisher may not read data files.
     """
-    settled = times.text(datetime.fromisoformat(adapters.now()) - _YOUNG)
-    if run.report.finished_at > settled:
+    if run.report.finished_at > times.earlier(adapters.now(), _YOUNG):
         return
     for entry in found:
         key = entry.file.path.removeprefix(f"s3://{adapters.settings.lake_bucket}/")

@@ -2,21 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from functions.adapters.all import Adapters
 from functions.model import steps
-from functions.model.commits import Tip
+from functions.model.commits import NotOnMain, Tip
 from functions.model.ingestion import ALERTED, Ingestion, State
+from functions.model.merge_commit import commit_of
 from functions.model.messages.alert import Alert, Kind
 from functions.model.messages.announcement import announcements
 from functions.notifications.alert_text import alert, duplicate, overdue, recovered, warned
 from functions.pipeline.outcome.audit_history import record
-from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.outcome.versions import newest_newer, older_failures
 from functions.telemetry import count_files, logger
 from lakegate import times
-from lakegate.errors import LakegateError, Permanent
+from lakegate.errors import LakegateError
 from lakegate.landing import branch_name, fresh_branch
 from lakegate.report import Reason
 
@@ -51,6 +52,15 @@ def end_published(adapters: Adapters, members: Sequence[Ingestion], merge_hash: 
     logger.info("published", extra={"ingestions": [each.id for each in saved], "as": merge_hash})
     first = next((each for each in saved if each.id == members[0].id), None)
     return first or adapters.ledger.get(members[0].id)
+
+
+def end_if_merged(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
+    """Record as published what main has taken already; return it, None if main has not."""
+    try:
+        commit = commit_of(adapters.catalog.log(), ingestion)
+    except NotOnMain:
+        return None
+    return end_published(adapters, [ingestion], commit.hash)
 
 
 def finish(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
@@ -115,7 +125,7 @@ def warn_overdue(adapters: Adapters, ingestion: Ingestion, why: str) -> None:
     `why` is the error of the last try to publish it, "" without one.
     """
     longest = timedelta(minutes=adapters.settings.overdue_minutes)
-    since = times.text(datetime.fromisoformat(adapters.now()) - longest)
+    since = times.earlier(adapters.now(), longest)
     late = ingestion.state is State.AUDITED and ingestion.ready_at < since
     if late and ingestion.times.get("overdue", "") < ingestion.ready_at:
         message = overdue(ingestion, why, adapters.settings.page_url)
@@ -246,8 +256,5 @@ def _message(adapters: Adapters, ingestion: Ingestion) -> Alert:
         return recovered(ingestion, page)
     if is_published:
         return warned(ingestion, page)
-    try:
-        report = report_of(adapters, ingestion) if ingestion.report_key else None
-    except Permanent:  # an unreadable report is the reason of this alert
-        report = None
-    return alert(ingestion, report, page)
+    # A report that nobody can read is the reason of this alert.
+    return alert(ingestion, readable_report(adapters, ingestion.report_key), page)

@@ -20,6 +20,14 @@ def report_of(adapters: Adapters, ingestion: Ingestion) -> AuditReport | None:
         return None
 
 
+def readable_report(adapters: Adapters, key: str) -> AuditReport | None:
+    """Return the report under a key; None without a key, or if it is missing or unreadable."""
+    try:
+        return adapters.lake.report(key) if key else None
+    except (Missing, Permanent):
+        return None
+
+
 def reports_at(adapters: Adapters, keys: Collection[str]) -> dict[str, AuditReport]:
     """Return the reports under these keys, without those that are missing or unreadable.
 

@@ -5,7 +5,6 @@ And find where main still has the rows of a file in data files of their own.
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 from functions.adapters.all import Adapters
 from functions.model import merge_commit
@@ -15,7 +14,6 @@ from functions.model.merge_commit import commit_of, may_remove_files
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.restorations import undoing
 from functions.telemetry import logger
-from lakegate import times
 from lakegate.change import retraction
 from lakegate.errors import LakegateError, Transient
 from lakegate.landing import ingestion_id
@@ -184,8 +182,7 @@ def _last_with_files(adapters: Adapters, published: Ingestion) -> str:
     paths = {file.path for file in report.files} if report else set[str]()
     kept_since = adapters.ledger.upkeep().kept_since
     for commit, names in adapters.catalog.history():
-        is_old = times.text(datetime.fromisoformat(commit.time)) < kept_since
-        if is_old or commit.hash == published.merge_hash:
+        if commit.at < kept_since or commit.hash == published.merge_hash:
             break
         if table in names and may_remove_files(commit):
             at = (f"{MAIN}@{each}" for each in (commit.parent, commit.hash))

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import tee
 
 from functions.adapters.all import Adapters
+from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.ledger.notes import Moved
-from functions.adapters.nessie import CannotRebase
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import AlreadyPublished, require_unpublished

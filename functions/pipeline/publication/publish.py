@@ -16,14 +16,8 @@ successor only one can be published. docs/adr/0008-publishing-together.md has th
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import (
-    MAIN,
-    CannotRebase,
-    MergeConflict,
-    MetadataGone,
-    SetBack,
-    UnknownBranch,
-)
+from functions.adapters.iceberg.errors import CannotRebase, MetadataGone
+from functions.adapters.nessie import MAIN, MergeConflict, SetBack, UnknownBranch
 from functions.model import merge_commit, queueing
 from functions.model.commits import NotOnMain
 from functions.model.ingestion import Ingestion, State

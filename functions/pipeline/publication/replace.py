@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from functions.adapters.all import Adapters
-from functions.adapters.nessie import CannotRebase, FilesGone, UnknownBranch
-from functions.model.commits import NotOnMain
+from functions.adapters.iceberg.errors import CannotRebase, FilesGone
+from functions.adapters.nessie import UnknownBranch
 from functions.model.ingestion import Ingestion, State
 from functions.model.intent import Intent
-from functions.model.merge_commit import commit_of
-from functions.pipeline.outcome.finish import delete_replaced, end, end_published
-from functions.pipeline.outcome.reports import report_of
+from functions.pipeline.outcome.finish import delete_replaced, end, end_if_merged
+from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.outcome.versions import (
     SUPERSEDED,
     VersionStatus,
@@ -28,7 +27,7 @@ from functions.pipeline.outcome.versions import (
 )
 from functions.pipeline.publication.fresh_branch import FreshBranch, Overtaken, on_fresh_branch
 from functions.telemetry import metrics
-from lakegate.errors import LakegateError, Permanent
+from lakegate.errors import LakegateError
 from lakegate.landing import fresh_branch
 from lakegate.report import Reason
 
@@ -57,12 +56,10 @@ def prepare(adapters: Adapters, ingestion: Ingestion, *, refused: bool) -> Inges
 
 
 def _superseded(adapters: Adapters, ingestion: Ingestion) -> Ingestion:
-    try:
-        commit = commit_of(adapters.catalog.log(), ingestion)
-    except NotOnMain:
-        message = "a newer version of this key is published already"
-        return end(adapters, ingestion, State.IGNORED, Reason(SUPERSEDED, message))
-    return end_published(adapters, [ingestion], commit.hash)  # it was there first, and was replaced
+    if merged := end_if_merged(adapters, ingestion):
+        return merged  # it was there first, and was replaced
+    message = "a newer version of this key is published already"
+    return end(adapters, ingestion, State.IGNORED, Reason(SUPERSEDED, message))
 
 
 def _on_fresh_branch(adapters: Adapters, ingestion: Ingestion, status: VersionStatus) -> Ingestion:
@@ -105,7 +102,7 @@ def _exchange(
     adapters: Adapters, ingestion: Ingestion, earlier: Sequence[Ingestion], fresh: str
 ) -> int:
     """Register its files on the fresh branch and remove earlier ones; return the rows removed."""
-    decided = _is_decided(ingestion)
+    decided = ingestion.is_approved_despite(CANNOT_REPLACE)  # although rows cannot be found
     rows = {path: n for each in earlier for path, n in _files(adapters, each, decided).items()}
     try:
         adapters.tables().replace(ingestion.table, ingestion.intent, rows.keys(), fresh)
@@ -129,21 +126,12 @@ def _exchange(
 
 def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, int]:
     """Return the rows of each data file that was published for an earlier version."""
-    try:
-        report = report_of(adapters, earlier)
-    except Permanent:
-        report = None
+    report = readable_report(adapters, earlier.report_key)
     found = {file.path: file.rows for file in report.files} if report else {}
     if sum(found.values()) != earlier.audit.rows and not decided:
         message = f"the report of version {earlier.landed.version} does not name its files"
         raise CannotReplace(CANNOT_REPLACE, message)
     return found
-
-
-def _is_decided(ingestion: Ingestion) -> bool:
-    """Return whether it is published by decision, although earlier rows cannot be found."""
-    code = ingestion.reason.code if ingestion.reason else ""
-    return ingestion.decisions.approval is not None and code == CANNOT_REPLACE
 
 
 # A decision on a failed version of a key, when a newer version has come since. The versions are
@@ -165,11 +153,9 @@ def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     newer_waits = ingestion.terms.is_ordered or (ingestion.is_compared and newer.is_compared)
     if newer_waits and not is_on_main(adapters, newer):
         return None
-    try:
-        commit = commit_of(adapters.catalog.log(), ingestion)
-    except NotOnMain:
-        return _given_way(adapters, ingestion, newer) if is_on_main(adapters, newer) else ingestion
-    return end_published(adapters, [ingestion], commit.hash)  # it was there before the newer one
+    if merged := end_if_merged(adapters, ingestion):
+        return merged  # it was there before the newer one
+    return _given_way(adapters, ingestion, newer) if is_on_main(adapters, newer) else ingestion
 
 
 def _given_way(adapters: Adapters, ingestion: Ingestion, newer: Ingestion) -> Ingestion:

@@ -13,7 +13,7 @@ because an index lagged behind, breaks nothing.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from functions.adapters.all import Adapters
 from functions.model import queueing
@@ -107,12 +107,7 @@ def _may_wait(ingestion: Ingestion) -> bool:
 
 def _waits_for(older: Ingestion, ingestion: Ingestion) -> bool:
     """Return whether it is an older version that waits for this one to end (see replace.py)."""
-    return _same_key(older, ingestion) and older.is_decided
-
-
-def _same_key(one: Ingestion, other: Ingestion) -> bool:
-    place, same = ((each.landed.bucket, each.landed.key) for each in (one, other))
-    return place == same
+    return older.landed.uri == ingestion.landed.uri and older.is_decided
 
 
 def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
@@ -136,11 +131,11 @@ def _waits_for_its_turn(
 
 def _takes_turn_before(one: Ingestion, other: Ingestion) -> bool:
     ordered = one.terms.is_ordered or other.terms.is_ordered
-    matters = one.change or other.change or ordered or _same_key(one, other)
+    matters = one.change or other.change or ordered or one.landed.uri == other.landed.uri
     return bool(one.turn and matters) and place(one) < place(other)
 
 
 def _patience(adapters: Adapters) -> str:
     settings = adapters.settings
     longest = timedelta(minutes=settings.job_timeout_minutes, seconds=2 * settings.grace_seconds)
-    return times.text(datetime.fromisoformat(adapters.now()) - longest)
+    return times.earlier(adapters.now(), longest)

@@ -113,7 +113,10 @@ def _contracts(
 ) -> Mapping[str, StoredContract]:
     """Return the contract of each table: the pinned version, or the one in force."""
     if ingestion.contract_pinned:
-        return {part.table: _original(adapters, part) for part in parts}
+        return {
+            part.table: original(adapters, part.contract_key, part.contract_version)
+            for part in parts
+        }
     in_force = {stored.contract.table: stored for stored in adapters.lake.contracts()}
     tables = tables_of(parts)
     if unknown := [table for table in tables if table not in in_force]:
@@ -129,9 +132,10 @@ def _contracts(
     return {table: in_force[table] for table in tables}
 
 
-def _original(adapters: Adapters, part: BatchFile) -> StoredContract:
+def original(adapters: Adapters, key: str, version: str) -> StoredContract:
+    """Return the version of a contract to replay by. Raise Permanent CONTRACT_GONE."""
     try:
-        return adapters.lake.contract_at(part.contract_key, part.contract_version)
+        return adapters.lake.contract_at(key, version)
     except Missing as error:
         message = f"the contract to replay it by is gone: {error.message}"
         raise Permanent("CONTRACT_GONE", message) from error

@@ -87,7 +87,7 @@ def _requested_change(adapters: Adapters, ingestion: Ingestion) -> Change | None
 
 def _contract(adapters: Adapters, ingestion: Ingestion, change: Change | None) -> StoredContract:
     if ingestion.contract_pinned:
-        return _original(adapters, ingestion)
+        return batches.original(adapters, *ingestion.terms.contract)
     key = "" if change else ingestion.landed.key
     stored = {s.contract.table: s for s in adapters.lake.contracts(key)}
     if change and change.table in stored:
@@ -97,11 +97,3 @@ def _contract(adapters: Adapters, ingestion: Ingestion, change: Change | None) -
         raise Permanent("NO_CONTRACT", message)
     contract = claiming([s.contract for s in stored.values()], key)
     return stored[contract.table]
-
-
-def _original(adapters: Adapters, ingestion: Ingestion) -> StoredContract:
-    try:
-        return adapters.lake.contract_at(*ingestion.terms.contract)
-    except Missing as error:
-        message = f"the contract to replay it by is gone: {error.message}"
-        raise Permanent("CONTRACT_GONE", message) from error

@@ -71,16 +71,13 @@ def _landed(record: dict[str, Any]) -> LandedObject:
     Keys arrive URL-encoded, with `+` for a space.
     """
     found = record["s3"]["object"]
-    etag = _text(found["eTag"]).strip('"')
-    return LandedObject(
-        bucket=_name(record["s3"]["bucket"]["name"]),
-        key=_name(unquote_plus(found["key"], errors="strict")),
-        version=_name(object_version(found.get("versionId"), etag)),
-        etag=etag,
-        size=_size(found["size"]),
-        sequencer=_text(found.get("sequencer", "")),
-        landed_at=times.text(datetime.fromisoformat(record["eventTime"])),
-    )
+    alike = {
+        **found,
+        "key": unquote_plus(found["key"], errors="strict"),
+        "etag": found["eTag"],
+        "version-id": found.get("versionId"),
+    }
+    return _object(record["s3"]["bucket"]["name"], alike, record["eventTime"])
 
 
 def _through_event_bridge(event: dict[str, Any]) -> LandedObject:
@@ -88,16 +85,21 @@ def _through_event_bridge(event: dict[str, Any]) -> LandedObject:
 
     Keys arrive as they are, and times in whole seconds.
     """
-    found = event["detail"]["object"]
+    detail = event["detail"]
+    return _object(detail["bucket"]["name"], detail["object"], event["time"])
+
+
+def _object(bucket: Any, found: dict[str, Any], at: str) -> LandedObject:
+    """Return an object as EventBridge names its parts, which landed in a bucket at that time."""
     etag = _text(found["etag"]).strip('"')
     return LandedObject(
-        bucket=_name(event["detail"]["bucket"]["name"]),
+        bucket=_name(bucket),
         key=_name(found["key"]),
         version=_name(object_version(found.get("version-id"), etag)),
         etag=etag,
         size=_size(found["size"]),
         sequencer=_text(found.get("sequencer", "")),
-        landed_at=times.text(datetime.fromisoformat(event["time"])),
+        landed_at=times.text(datetime.fromisoformat(at)),
     )
 
 

@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 
 from functions.adapters.all import Adapters
 from functions.model import queueing
-from functions.model.commits import Commit, NotOnMain
+from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion, State, landing
-from functions.model.merge_commit import commit_of, published, tables
-from functions.pipeline.outcome.finish import end, end_published
+from functions.model.merge_commit import published, tables
+from functions.pipeline.outcome.finish import end, end_if_merged
 from functions.telemetry import logger
 from lakegate.report import Reason
 
@@ -128,25 +128,18 @@ def overtaken(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """
     if ingestion.state is not State.AUDITED or not ingestion.terms.follows_landing:
         return None
-    if _is_approved(ingestion):
+    if ingestion.is_approved_despite(OUT_OF_ORDER):
         return None
     later = _later_on_main(adapters, ingestion)
     if later is None:
         return None
-    try:
-        commit = commit_of(adapters.catalog.log(), ingestion)
-    except NotOnMain:
-        message = (
-            f"{later.name} landed later and is on main already, as ingestion {later.id}: this "
-            "file's rows may be older than those that they would replace"
-        )
-        return end(adapters, ingestion, State.REJECTED, Reason(OUT_OF_ORDER, message))
-    return end_published(adapters, [ingestion], commit.hash)
-
-
-def _is_approved(ingestion: Ingestion) -> bool:
-    code = ingestion.reason.code if ingestion.reason else ""
-    return ingestion.decisions.approval is not None and code == OUT_OF_ORDER
+    if merged := end_if_merged(adapters, ingestion):
+        return merged
+    message = (
+        f"{later.name} landed later and is on main already, as ingestion {later.id}: this file's "
+        "rows may be older than those that they would replace"
+    )
+    return end(adapters, ingestion, State.REJECTED, Reason(OUT_OF_ORDER, message))
 
 
 def _later_on_main(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
@@ -162,7 +155,7 @@ def _since_landing(adapters: Adapters, ingestion: Ingestion) -> Iterator[Ingesti
     """
     since = datetime.fromisoformat(ingestion.landed.landed_at) - _SKEW
     for commit in adapters.catalog.log():
-        if datetime.fromisoformat(commit.time) < since:
+        if commit.moment < since:
             return
         yield from _files(adapters, commit, ingestion)
 

@@ -13,7 +13,7 @@ ingestion that still waits takes a verdict (judged.py).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 from math import ceil
 
@@ -107,7 +107,7 @@ class Queued:
         """Count the messages; only files that were queued before a time may be queued again."""
         self.at = adapters.now()
         self._messages = files_waiting(adapters)
-        settled = times.text(datetime.fromisoformat(self.at) - _SETTLED)
+        settled = times.earlier(self.at, _SETTLED)
         self._before = min(before, settled) if self._messages else before
         self._oldest: dict[str, Ingestion] = {}
 

@@ -14,7 +14,6 @@ from functions.model.budget import Spending
 from functions.telemetry import logger
 from lakegate.errors import LakegateError
 from lakegate.jobspec import JobSpec
-from lakegate.landing import run_name
 from lakegate.shared_run import SharedRun
 
 
@@ -24,25 +23,22 @@ def start_within_budget(adapters: Adapters, told: JobSpec | SharedRun) -> str:
     The most that the run may cost is held first, so that no crash leaves a run that is not counted.
     Raises as `Jobs.start`.
     """
-    name = told.name if isinstance(told, SharedRun) else run_name(told.ingestion, told.attempt)
-    if not _held(adapters, name, told):
-        logger.info("not started: the day's budget has no room", extra={"run_name": name})
+    if not _held(adapters, told):
+        logger.info("not started: the day's budget has no room", extra={"run_name": told.name})
         return ""
     try:
-        if isinstance(told, SharedRun):
-            return adapters.jobs.start_shared(told)
         return adapters.jobs.start(told)
     except LakegateError:
-        _release(adapters, name)  # a shared run's next try has another name
+        _release(adapters, told.name)  # a shared run's next try has another name
         raise
 
 
-def _held(adapters: Adapters, name: str, told: JobSpec | SharedRun) -> bool:
+def _held(adapters: Adapters, told: JobSpec | SharedRun) -> bool:
     """Hold the most that a run may cost, unless that was done before, or there is no room."""
     budget = adapters.settings.daily_budget_usd
     if not budget:
         return True
-    charge = adapters.ledger.charge(name)
+    charge = adapters.ledger.charge(told.name)
     if charge.counts:  # by an earlier try, which may have started it
         return True
     most = most_use(told, adapters.settings).cost

@@ -203,9 +203,8 @@ def audited(adapters: Adapters, ingestion: Ingestion, report: AuditReport) -> In
 
 
 def _audited(ingestion: Ingestion, report: AuditReport, first: Ingestion | None) -> Ingestion:
-    code = ingestion.reason.code if ingestion.reason else ""
     held_back = (LIKELY_DUPLICATE, CANNOT_REPLACE, SUPERSEDED, OUT_OF_ORDER)
-    needed = report.failed or code in held_back
+    needed = report.failed or ingestion.reason_code in held_back
     approved = ingestion if needed else ingestion.without_approval()
     outcome = replace(ingestion.audit, duplicate_of=first.id if first else "")
     return approved.step("audited", report.finished_at, state=State.AUDITED, audit=outcome)

@@ -67,10 +67,6 @@ def _has_passed(ingestion: Ingestion) -> bool:
 def _is_doubled(one: Ingestion, by: Ingestion) -> bool:
     if one.table != by.table or one.audit.duplicate_of == by.id:
         return False
-    if by.terms.replaces and _place(one) == _place(by):
+    if by.terms.replaces and one.landed.uri == by.landed.uri:
         return False
     return _comes_first(one, by)
-
-
-def _place(ingestion: Ingestion) -> tuple[str, str]:
-    return ingestion.landed.bucket, ingestion.landed.key

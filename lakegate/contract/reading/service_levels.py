@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from lakegate import times
 from lakegate.contract.text.fields import Field
+from lakegate.text import count
 
 # The standard has days and years; shorter units are ours.
 UNITS = {
@@ -80,9 +81,5 @@ def _words(time: timedelta) -> str:
     units = {"week": timedelta(weeks=1), "day": timedelta(days=1), "hour": timedelta(hours=1)}
     for name, unit in units.items():
         if time >= unit and not time % unit:
-            return _counted(time // unit, name)
-    return _counted(max(1, round(time / timedelta(minutes=1))), "minute")
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number:,} {name}{'s' * (number != 1)}"
+            return count(time // unit, name)
+    return count(max(1, round(time / timedelta(minutes=1))), "minute")

@@ -7,6 +7,7 @@ parser judge it again, and shows it only the tables that it names.
 import re
 from collections.abc import Iterator
 
+from lakegate.contract.columns import quoted
 from lakegate.contract.rules import Query
 from lakegate.contract.text.fields import Field
 
@@ -171,8 +172,7 @@ def _path_of(parts: list[re.Match[str]]) -> str:
 
 
 def _put(found: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:
-    steps = names.get(found[2], (found[2],))
-    return ".".join("`" + step.replace("`", "``") + "`" for step in steps)
+    return ".".join(map(quoted, names.get(found[2], (found[2],))))
 
 
 # The transform of a contract: one SELECT over the landed file, which it reads as `file`.

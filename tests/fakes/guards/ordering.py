@@ -8,7 +8,6 @@ from functions.model.ingestion import Ingestion
 from functions.pipeline.publication import publish, rebase
 from functions.pipeline.publication import replace as replacement
 from functions.pipeline.publication.rebase import Unit
-from functions.pipeline.start import landing_order
 from tests.fakes.guards.guard import Guard, nothing
 from tests.fakes.openings import (
     A_LATE_EVENT,
@@ -44,7 +43,9 @@ ORDERING = (
         "out of order",
         (
             Patch(
-                landing_order, "_is_approved", lambda _, each: each.decisions.approval is not None
+                Ingestion,
+                "is_approved_despite",
+                lambda _, each, code: each.decisions.approval is not None,
             ),
         ),
         opening=A_REJECTED_ONE_AND_A_LATER,

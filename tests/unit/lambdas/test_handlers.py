@@ -42,11 +42,15 @@ def handled(deployment: Scenario, work: Work, event: dict[str, Any]) -> list[str
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
+def uploads(deployment: Scenario) -> dict[str, Any]:
+    """Return a batch about three landed files."""
+    landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
+    return sqs_batch(notification(each) for each in landed)
+
+
 def test_an_upload_starts_a_job(deployment: Scenario) -> None:
     """A batch of valid uploads is done."""
-    landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
-    event = sqs_batch(notification(each) for each in landed)
-    assert handled(deployment, upload, event) == []
+    assert handled(deployment, upload, uploads(deployment)) == []
     assert len(deployment.jobs.runs()) == 3
 
 
@@ -61,8 +65,7 @@ def test_only_what_failed_comes_again(deployment: Scenario) -> None:
 
 def test_a_passing_fault_brings_its_message_again(deployment: Scenario) -> None:
     """A message with a transient error comes again; those after it are done."""
-    landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
-    event = sqs_batch(notification(each) for each in landed)
+    event = uploads(deployment)
     deployment.fail("catalog.create_branch")
     assert handled(deployment, upload, event) == ["m0"]
     assert handled(deployment, upload, event) == []
@@ -71,8 +74,7 @@ def test_a_passing_fault_brings_its_message_again(deployment: Scenario) -> None:
 
 def test_a_batch_that_fails_whole_comes_again_whole(deployment: Scenario) -> None:
     """If the ledger is unreachable every message comes again and the Lambda does not fail."""
-    landed = [deployment.landing.put(f"shop/orders/{n}", b"x") for n in range(3)]
-    event = sqs_batch(notification(each) for each in landed)
+    event = uploads(deployment)
     deployment.fail("ledger.together", times=3)
     assert handled(deployment, upload, event) == ["m0", "m1", "m2"]
 

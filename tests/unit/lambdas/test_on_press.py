@@ -83,8 +83,7 @@ def test_a_replay_is_carried_out_and_reported(deployment: Scenario, landed: Land
     (answer,) = answers(deployment)
     assert answer.text.startswith(f"{ADA} replayed a.parquet: it is submitted, attempt 2")
     assert (answer.ingestion, answer.token) == (now.id, state_token(now))
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.end_of(landed).state is State.PUBLISHED
 
 
 def test_rows_are_published_anyway(deployment: Scenario, landed: LandedObject) -> None:
@@ -118,8 +117,7 @@ def test_an_outdated_alert_does_nothing(deployment: Scenario, landed: LandedObje
     old = wish(deployment, landed, Verb.DISCARD)
     deployment.script(landed, rejected)
     deployment.replay(landed)
-    deployment.settle()
-    before = deployment.ingestion(landed)
+    before = deployment.end_of(landed)
     act(deployment.adapters, old)
     assert deployment.ingestion(landed) == before
     (answer,) = answers(deployment)
@@ -204,8 +202,7 @@ def test_a_discarded_ingestion_is_not_revived_by_its_alert(
     assert f"`lakegate replay {before.id}`" in answers(deployment)[-1].text
     come_to_rest(deployment)
     deployment.replay(landed)
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.end_of(landed).state is State.PUBLISHED
 
 
 def test_a_refused_press_may_be_done_later(deployment: Scenario, landed: LandedObject) -> None:

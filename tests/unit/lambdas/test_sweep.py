@@ -285,8 +285,7 @@ def test_people_hear_once_of_a_file_that_waits_for_main_for_hours(deployment: Sc
     assert (channel, notice.text) == ("#orders", "Still not published: a.parquet")
     assert "a bug" in str(notice.blocks)
     deployment.journal.repair("catalog.merge")
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.end_of(landed).state is State.PUBLISHED
 
 
 def test_runs_are_started_before_what_may_take_long() -> None:
@@ -304,4 +303,4 @@ def test_runs_are_started_before_what_may_take_long() -> None:
     before = len(deployment.journal.calls)
     deployment.sweep()
     calls = deployment.journal.calls[before:]
-    assert calls.index("jobs.start_shared") < calls.index("catalog.merge")
+    assert calls.index("jobs.start") < calls.index("catalog.merge")

@@ -168,11 +168,6 @@ def test_no_reason_is_none(given_reason: str | None) -> None:
     assert found.reason == ""
 
 
-def test_the_record_has_a_persons_name_and_id() -> None:
-    """The record has a person's name and id."""
-    assert str(ADA) == "ada (U0MADEUP1)"
-
-
 def test_an_organizations_user_has_a_workspace() -> None:
     """For an app of a whole organization the workspace comes from the user."""
     found = parsed(event("block_actions") | {"team": None})

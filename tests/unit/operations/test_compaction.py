@@ -22,7 +22,7 @@ from lakegate.upkeep import FEWEST
 from tests.fakes.catalog import FakeTable
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import ORDERS, TABLE
-from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.scenario import FOREVER, Scenario
 
 DAY = 24 * 60 * 60
@@ -343,8 +343,7 @@ def test_a_file_that_would_run_again_comes_first(
     before = lake.main_table
     assert "late.parquet" in lake.settle_it().why
     assert lake.main_table == before
-    lake.settle()
-    assert lake.ingestion(landed).attempt == 1
+    assert lake.end_of(landed).attempt == 1
 
 
 @pytest.mark.parametrize(
@@ -369,17 +368,14 @@ def test_a_few_small_files_are_no_reason() -> None:
     assert "small files" in need.why_not
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("effect", [unavailable, die])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("grown", [False, True])
-def test_a_fault_at_any_call_changes_no_row(
-    when: When, effect: Callable[[], None], grown: bool
-) -> None:
+def test_a_fault_at_any_call_changes_no_row(kind: str, grown: bool) -> None:
     """Whatever call fails, main has its rows once, and the next tries finish."""
     for number in range(_calls(grown=grown)):
         lake = _prepared(grown=grown)
         before = lake.rows
-        lake.journal.strike_at(number, Fault(effect, when))
+        lake.journal.strike_at(number, Fault(*KINDS[kind]))
         with suppress(Transient, ProcessDied):
             lake.settle_it()
         assert lake.rows == before
@@ -391,15 +387,14 @@ def test_a_fault_at_any_call_changes_no_row(
         assert len(lake.main_table.files) == (2 if grown else 1)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("effect", [unavailable, die])
-def test_a_fault_before_that_costs_at_most_its_work(when: When, effect: Callable[[], None]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_before_that_costs_at_most_its_work(kind: str) -> None:
     """Whatever call of its start or of the next step fails, it is published or leaves no trace."""
     for first in (True, False):
         for number in range(_calls_before(first=first)):
             lake = _at_step(first=first)
             before = lake.rows
-            lake.journal.strike_at(number, Fault(effect, when))
+            lake.journal.strike_at(number, Fault(*KINDS[kind]))
             with suppress(Transient, ProcessDied):
                 _step(lake, first=first)
             lake.clock.pass_(lake.settings.grace_seconds)

@@ -1,6 +1,5 @@
 """The daily upkeep notes how each table is, and deletes what nobody reads, whatever fails."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from lakegate.errors import Transient
 from lakegate.upkeep import FEWEST
 from tests.fakes.compaction import run_compaction
 from tests.fakes.deployment import TABLE
-from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.scenario import Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -112,18 +111,15 @@ def test_consumers_are_told_what_others_changed() -> None:
     assert len(made.announcements.refreshes) == 1
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("effect", [unavailable, die])
-def test_a_fault_at_any_call_is_made_good_by_the_next_run(
-    when: When, effect: Callable[[], None]
-) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_at_any_call_is_made_good_by_the_next_run(kind: str) -> None:
     """Whatever call fails, nothing with a reader is deleted, and the next day completes it."""
     usual = lake_of_years()
     upkeep(usual.adapters)
     for number in range(len(usual.journal.calls)):
         made = lake_of_years()
         alive = {key for key in made.lake.data if "dead" not in key}
-        made.journal.strike_at(number, Fault(effect, when))
+        made.journal.strike_at(number, Fault(*KINDS[kind]))
         with suppress(Transient, ProcessDied):
             upkeep(made.adapters)
         assert alive <= made.lake.data.keys()

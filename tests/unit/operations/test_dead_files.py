@@ -187,9 +187,7 @@ def test_more_days_ask_for_nothing_that_is_deleted(years: Years) -> None:
     """When `keep_days` grows, states that were given up before are not looked for."""
     later(years, KEEP_DAYS + 2)
     assert left(years) == 1
-    settings = SimpleNamespace(keep_days=10 * KEEP_DAYS, daily_budget_usd=0)
-    changed = vars(years.adapters) | {"settings": settings}
-    years.adapters = cast(Adapters, SimpleNamespace(**changed))
+    changed(years, settings=SimpleNamespace(keep_days=10 * KEEP_DAYS, daily_budget_usd=0))
     assert left(years) == 1
 
 

@@ -13,13 +13,14 @@ from functions.operations.upkeep.expire import Expired, expire
 from lakegate.landing import LandedObject, ingestion_id
 from lakegate.report import AuditReport
 from tests.fakes.deployment import TABLE
-from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.files_in_the_lake import check_files
 from tests.fakes.job import errored, passed, rejected
 from tests.fakes.promises import check_promises, left_behind
 from tests.fakes.scenario import FIRST, Scenario
 
 DAY = 86_400
+LEFT = f"publish/{TABLE}/0123456789ab-left"  # a branch that a crash left
 
 
 def failed(
@@ -98,8 +99,7 @@ def test_a_failure_that_was_not_notified_stays() -> None:
 def test_an_ingestion_in_flight_stays() -> None:
     """All branches of a replayed file stay, however old."""
     deployment = failed()
-    (ingestion,) = deployment.ledger.in_state(State.REJECTED)
-    deployment.replay(ingestion)
+    deployment.replay(*deployment.ledger.in_state(State.REJECTED))
     deployment.clock.pass_(31 * DAY)
     assert expired(deployment, 0) == []
     assert len(deployment.catalog.branches("ingest/")) == 2
@@ -108,8 +108,7 @@ def test_an_ingestion_in_flight_stays() -> None:
 def test_both_attempts_go_together() -> None:
     """Both branches of a file that failed again expire together."""
     deployment = failed()
-    (ingestion,) = deployment.ledger.in_state(State.REJECTED)
-    deployment.replay(ingestion)
+    deployment.replay(*deployment.ledger.in_state(State.REJECTED))
     deployment.check()
     assert expired(deployment) == []
     deployment.clock.pass_(31 * DAY)
@@ -122,28 +121,26 @@ def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) ->
     """A branch left by a crash is deleted after a day."""
     deployment = Scenario()
     deployment.ended()
-    name = f"publish/{TABLE}/0123456789ab-left"
-    deployment.catalog.fork(name, "main")
-    table = deployment.catalog.table(name, TABLE)
+    deployment.catalog.fork(LEFT, "main")
+    table = deployment.catalog.table(LEFT, TABLE)
     assert table
-    deployment.catalog.commit(name, TABLE, table.append("left"))
+    deployment.catalog.commit(LEFT, TABLE, table.append("left"))
     deployment.clock.pass_(days * DAY)
-    assert [each.branches for each in expired(deployment, 0)] == [(name,)] * goes
-    assert (name in deployment.catalog.references()) is not goes
+    assert [each.branches for each in expired(deployment, 0)] == [(LEFT,)] * goes
+    assert (LEFT in deployment.catalog.references()) is not goes
     check_files(deployment)
 
 
 def test_a_branch_without_a_commit_is_as_old_as_mains_next() -> None:
     """A branch without commits is as old as main's next commit; without one it stays."""
     deployment = Scenario()
-    name = f"publish/{TABLE}/0123456789ab-left"
-    deployment.catalog.fork(name, "main")
+    deployment.catalog.fork(LEFT, "main")
     deployment.clock.pass_(2 * DAY)
     assert expired(deployment, 1) == []
     deployment.ended()
     assert expired(deployment, 1) == []
     deployment.clock.pass_(2 * DAY)
-    assert [each.branches for each in expired(deployment, 1)] == [(name,)]
+    assert [each.branches for each in expired(deployment, 1)] == [(LEFT,)]
 
 
 def test_branches_of_others_stay() -> None:
@@ -155,18 +152,15 @@ def test_branches_of_others_stay() -> None:
     assert "mine" in deployment.catalog.references()
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("effect", [unavailable, die])
-def test_a_fault_anywhere_is_made_good_by_the_next_run(
-    effect: Callable[[], None], when: When
-) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_anywhere_is_made_good_by_the_next_run(kind: str) -> None:
     """After a fault at any call the next runs have the result of an undisturbed one."""
     whole = failed()
     start = len(whole.journal.calls)
     expired(whole)
     for number in range(start, len(whole.journal.calls)):
         deployment = failed()
-        deployment.journal.strike_at(number, Fault(effect, when))
+        deployment.journal.strike_at(number, Fault(*KINDS[kind]))
         for _ in range(3):
             with suppress(ProcessDied, Exception):  # the next run makes it good
                 expired(deployment)
@@ -273,15 +267,14 @@ def test_a_branch_that_moved_meanwhile_stays() -> None:
     """A branch that somebody writes to between the look and the deletion is kept, and said so."""
     deployment = Scenario()
     deployment.ended(FIRST)
-    name = f"publish/{TABLE}/0123456789ab-left"
-    deployment.catalog.fork(name, "main")
-    deployment.others.write_on_branch(name, TABLE)
+    deployment.catalog.fork(LEFT, "main")
+    deployment.others.write_on_branch(LEFT, TABLE)
     deployment.clock.pass_(2 * DAY)
-    write = partial(deployment.others.write_on_branch, name, TABLE)
+    write = partial(deployment.others.write_on_branch, LEFT, TABLE)
     deployment.journal.strike("catalog.changes", Fault(write, "after"))
     (kept,) = expired(deployment, 1)
     assert "changed meanwhile" in kept.left
-    assert name in deployment.catalog.references()
+    assert LEFT in deployment.catalog.references()
 
 
 def test_a_file_that_was_replayed_meanwhile_keeps_its_branches() -> None:

@@ -17,7 +17,7 @@ from lakegate.report import AuditReport, Status
 from tests.fakes.deployment import ORDERS
 from tests.fakes.faults import KINDS, Fault, ProcessDied, When
 from tests.fakes.job import errored, passed, rejected
-from tests.fakes.promises import check_promises, ends, left_behind, publishing
+from tests.fakes.promises import ends, left_behind, publishing
 from tests.fakes.scenario import FIRST, KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -102,8 +102,7 @@ def test_a_marked_file_is_deleted_by_the_next_discard(
 def test_a_replay_that_fails_is_reported_again(deployment: Scenario, landed: LandedObject) -> None:
     """A replay that is rejected is alerted again, and both branches stay."""
     deployment.replay(landed)
-    deployment.settle()
-    now = deployment.ingestion(landed)
+    now = deployment.end_of(landed)
     alerts = [alert for _, alert in deployment.alerts.posted if now.id in str(alert)]
     assert (now.state, now.attempt, len(alerts)) == (State.REJECTED, 2, 2)
     assert len(deployment.catalog.branches("ingest/")) == 2
@@ -120,8 +119,7 @@ def test_a_replay_goes_by_the_contract_that_is_asked_for(
     deployment.script(landed, passed)
     deployment.replay(landed, original=original)
     deployment.ended(OTHER)
-    deployment.settle()
-    now = deployment.ingestion(landed)
+    now = deployment.end_of(landed)
     assert now.state is State.PUBLISHED
     assert (now.terms.contract_version == before) is original
     assert now.attempt == 2
@@ -177,8 +175,7 @@ def test_an_approval_covers_what_was_seen(
     deployment.script(landed, script)
     deployment.journal.strike("catalog.merge", Fault(partial(moved_table, deployment)))
     deployment.publish_anyway(landed)
-    deployment.settle()
-    now = deployment.ingestion(landed)
+    now = deployment.end_of(landed)
     assert (now.state, now.attempt) == (state, 2)
     assert now.decisions.approved_by == by
 
@@ -215,8 +212,7 @@ def test_a_discarded_one_can_be_replayed(deployment: Scenario, landed: LandedObj
     deployment.discard(landed)
     deployment.script(landed, passed)
     deployment.replay(landed)
-    deployment.settle()
-    now = deployment.ingestion(landed)
+    now = deployment.end_of(landed)
     assert (now.state, now.decisions.discarded) == (State.PUBLISHED, False)
 
 
@@ -325,8 +321,7 @@ def test_a_fault_anywhere_changes_no_end(command: Command, kind: str, is_moved: 
             deployment.journal.strike_at(start + number, fault)
         insist(deployment, landed, command)
         calls = len(deployment.journal.calls) - start
-        deployment.settle()
-        check_promises(deployment)
+        deployment.check()
         return deployment, calls, landed
 
     undisturbed, calls, landed = story(0, None)
@@ -356,8 +351,7 @@ def test_of_two_people_one_wins(command: Command, other: Command, when: When) ->
     assert calls > 3
     for number in range(calls):
         deployment, wins, refusals = _raced(command, other, number, when)
-        deployment.settle()
-        check_promises(deployment)
+        deployment.check()
         assert wins, f"nobody won at call {number}"
         for words in refusals:
             assert "it is " in words or "discard" in words, words
@@ -392,8 +386,7 @@ def test_the_last_word_is_what_became_of_it(command: Command) -> None:
     deployment = Scenario()
     landed = deployment.land(KEY, script=rejected)
     deployment.journal.strike("alerts.post", Fault(lambda: command(deployment, landed)))
-    deployment.settle()
-    check_promises(deployment)
+    deployment.check()
     assert [alert.kind for _, alert in deployment.alerts.posted] == [Kind.RECOVERED]
 
 

@@ -254,8 +254,7 @@ def test_a_failure_is_open_again_if_the_newer_version_is_lost() -> None:
     backup.restore(deployment)
     deployment.landing.forget(newer.landed)
     assert realigned(deployment) == [Kind.LOST, Kind.REOPEN]
-    deployment.settle()
-    assert deployment.ingestion(bad).is_open
+    assert deployment.end_of(bad).is_open
     assert bad.id in "".join(deployment.told()[-2:])
 
 
@@ -364,12 +363,10 @@ def test_a_newer_backup_after_an_older_one_doubles_nothing() -> None:
     newer = Backup.of(deployment)
     older.restore(deployment)
     realigned(deployment)
-    deployment.settle()
-    assert deployment.ingestion(landed).attempt == 2
+    assert deployment.end_of(landed).attempt == 2
     newer.restore(deployment)
     assert Kind.ADOPT in realigned(deployment)
-    deployment.settle()
-    found = deployment.ingestion(landed)
+    found = deployment.end_of(landed)
     assert (found.merge_hash, found.report_key) == (landed.merge_hash, landed.report_key)
     assert len(deployment.published_files()) == 1
     assert codes(deployment) == []

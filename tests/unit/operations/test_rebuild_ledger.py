@@ -20,7 +20,7 @@ from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.job import Script, crashed, errored, rejected
 from tests.fakes.machine import tell
 from tests.fakes.openings import BEYOND
-from tests.fakes.promises import check_promises, ends
+from tests.fakes.promises import ends
 from tests.fakes.scenario import KEY, Scenario
 from tests.fakes.schedule import Begin, Work
 from tests.fakes.schedules import play
@@ -90,8 +90,7 @@ def test_a_rebuild_that_fails_is_done_again(moment: float) -> None:
         for kind in some(list(KINDS), "rebuild", moment, number):
             deployment = _rebuilt(moment, (number, Fault(*KINDS[kind])))
             list(rebuild(deployment.adapters))
-            deployment.settle()
-            check_promises(deployment)
+            deployment.check()
             assert ends(deployment) == undisturbed, f"{kind} at call {number - begun}"
 
 
@@ -176,8 +175,7 @@ def test_a_failed_file_of_old_needs_its_report_alone(script: Script) -> None:
     deployment.jobs.lose(before.job_run)
     deployment.catalog.delete_branch(before.branch)
     assert [i.state for i in rebuild(deployment.adapters)] == [before.state]
-    deployment.settle()
-    after = deployment.ingestion(landed)
+    after = deployment.end_of(landed)
     assert after.times[after.state] == after.times["audited"]
     assert (after.reason, after.audit.checks, after.audit.rows) == (
         before.reason,
@@ -197,8 +195,7 @@ def test_a_pass_that_nobody_can_confirm_is_run_again(deployment: Scenario) -> No
     deployment.jobs.lose(deployment.ingestion(landed).job_run)
     deployment.ledger.lose()
     assert [(i.state, i.attempt) for i in rebuild(deployment.adapters)] == [(State.LANDED, 2)]
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.end_of(landed).state is State.PUBLISHED
 
 
 @pytest.mark.parametrize("most", [1, 9])
@@ -211,8 +208,7 @@ def test_a_merge_of_before_publishes_nothing_twice(most: int) -> None:
         list(rebuild(deployment.adapters))
 
     deployment.journal.strike("catalog.merge", Fault(lose))
-    deployment.settle()
-    check_promises(deployment)
+    deployment.check()
     assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
 
 
@@ -228,8 +224,7 @@ def test_a_merge_just_before_it_is_cut_off_counts() -> None:
     deployment.ledger.lose()
     deployment.journal.strike("jobs.spec", Fault(merge))
     assert {i.state for i in rebuild(deployment.adapters)} == {State.PUBLISHED}
-    deployment.settle()
-    check_promises(deployment)
+    deployment.check()
 
 
 @pytest.mark.parametrize("lost", [0, -1])
@@ -237,8 +232,7 @@ def test_a_group_that_lost_a_member_is_not_merged(lost: int) -> None:
     """A group with a lost member is not merged by a commit that omits it."""
     deployment, together = _swapped()
     deployment.ledger.lose(together[lost])
-    deployment.settle()
-    check_promises(deployment)
+    deployment.check()
     assert {i.state for i in deployment.ledger.all()} == {State.PUBLISHED}
 
 
@@ -314,8 +308,7 @@ def test_a_run_of_before_that_was_asked_for_otherwise_is_taken_over(deployment: 
     deployment.sweep()
     deployment.ledger.lose()
     deployment.loses_events = True
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.end_of(landed).state is State.PUBLISHED
 
 
 def mixed(deployment: Scenario) -> None:

@@ -92,8 +92,7 @@ def test_a_replay_leaves_them_out_again() -> None:
     publish_anyway(adapters, deployment.ingestion(landed), "Ann", "known", null_unreadable=True)
     assert deployment.ingestion(landed).decisions.null_unreadable
     deployment.script(landed, crashed)
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.ERRORED
+    assert deployment.end_of(landed).state is State.ERRORED
     assert not replay(adapters, deployment.ingestion(landed)).ingestion.decisions.null_unreadable
 
 

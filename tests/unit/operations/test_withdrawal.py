@@ -1,5 +1,6 @@
 """The rows that main lost when it was set back, which can be replayed once or discarded."""
 
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -10,7 +11,7 @@ from functions.operations.reconcile.compare import reconciled
 from lakegate.errors import LakegateError
 from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
-from tests.fakes.faults import Fault, ProcessDied, die, unavailable
+from tests.fakes.faults import KINDS, Fault, ProcessDied
 from tests.fakes.promises import check_promises, unwatched
 from tests.fakes.scenario import Scenario
 
@@ -99,25 +100,20 @@ def test_a_file_without_its_report_is_not_replayed() -> None:
         deployment.replay(lost)
 
 
-@pytest.mark.parametrize("effect", [unavailable, die])
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_fault_anywhere_doubles_and_loses_nothing(effect: object, when: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_anywhere_doubles_and_loses_nothing(kind: str) -> None:
     """After a fault at any call the repeated command and the sweep publish the rows once."""
     undisturbed, lost = put_back()
     undisturbed.journal.calls.clear()
     replay(undisturbed.adapters, lost)
     for number in range(len(undisturbed.journal.calls)):
         deployment, lost = put_back()
-        deployment.journal.strike_at(
-            len(deployment.journal.calls) + number,
-            Fault(effect, when),  # type: ignore[arg-type]
-        )
+        begun = len(deployment.journal.calls)
+        deployment.journal.strike_at(begun + number, Fault(*KINDS[kind]))
         for _ in range(2):
             deployment.journal.part()
-            try:
+            with suppress(LakegateError, ProcessDied):
                 replay(deployment.adapters, deployment.ledger.get(lost.id))
-            except (LakegateError, ProcessDied):
-                continue
         deployment.settle()
         assert len(deployment.published_files()) == 2
         check_promises(deployment)

@@ -80,7 +80,6 @@ def test_publishing_never_waits_for_it(deployment: Scenario, call: str) -> None:
     deployment.go(4)
     assert len(deployment.published_files()) == 1
     deployment.journal.repair(call)
-    deployment.settle()
 
 
 def test_all_runs_of_an_ingestion_are_recorded(deployment: Scenario) -> None:

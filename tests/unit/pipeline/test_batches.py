@@ -228,13 +228,10 @@ def test_a_batch_brings_no_file_of_a_table_that_does_not_allow_it(
 ) -> None:
     """Without the owner's permission the batch ends errored, and no table gets any of its rows."""
     deployment.restrict_batches(**settings)
-    landed = deployment.batch("sunday", FILES)
-    deployment.settle()
-    batch = deployment.ingestion(landed)
-    assert batch.reason is not None
-    assert (batch.state, batch.reason.code) == (State.ERRORED, "BATCH_NOT_ALLOWED")
+    batch = deployment.end_of(deployment.batch("sunday", FILES))
+    assert deployment.end(batch) == "errored BATCH_NOT_ALLOWED"
     for words in (f"contract of {TABLE} ", f"begin with: {allowed}", "batches: allowed"):
-        assert words in batch.reason.message
+        assert words in deployment.message(batch)
     assert rows(deployment) == {TABLE: [], OTHER_TABLE: []}
     assert deployment.jobs.runs() == []
 
@@ -243,8 +240,7 @@ def test_a_batch_whose_manifest_has_an_allowed_prefix_is_published(deployment: S
     """A contract may allow the batches of one producer alone."""
     deployment.restrict_batches(batches="[batches/mon]")
     landed = deployment.batch("monday", FILES)
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.end_of(landed).state is State.PUBLISHED
 
 
 def test_a_replay_publishes_a_batch_that_is_allowed_since(deployment: Scenario) -> None:
@@ -254,8 +250,7 @@ def test_a_replay_publishes_a_batch_that_is_allowed_since(deployment: Scenario) 
     deployment.settle()
     deployment.restrict_batches(batches="allowed")
     deployment.replay(landed)
-    deployment.settle()
-    assert deployment.ingestion(landed).state is State.PUBLISHED
+    assert deployment.end_of(landed).state is State.PUBLISHED
 
 
 @pytest.mark.parametrize("files", [FILES, {"a.parquet": TABLE, "b.parquet": TABLE}])
@@ -291,8 +286,7 @@ def test_with_checks_of_the_whole_table_the_job_runs_again(deployment: Scenario)
     landed = deployment.batch("monday", FILES)
     deployment.deliver()
     deployment.land_with("shop/orders/second.parquet", "2")
-    deployment.settle()
-    batch = deployment.ingestion(landed)
+    batch = deployment.end_of(landed)
     assert batch.state is State.PUBLISHED
 
 

@@ -159,8 +159,7 @@ def test_files_for_shared_runs_wait_in_their_queue() -> None:
 def test_a_run_that_was_not_started_holds_nothing(shared_runs: int) -> None:
     """What EMR Serverless refuses to start costs nothing, however often it is tried."""
     deployment = of_a_dollar(A_CENT, shared_runs=shared_runs)
-    start = "jobs.start_shared" if shared_runs else "jobs.start"
-    deployment.journal.strike(start, Fault(unavailable, times=3))
+    deployment.journal.strike("jobs.start", Fault(unavailable, times=3))
     landed = deployment.land(KEY)
     for _ in range(3):
         deployment.deliver()

@@ -82,8 +82,7 @@ def test_the_sweep_continues_a_change_whose_command_died(deployment: Scenario) -
     deployment.adapters.lake.put_change(change)
     landed = change.landed("lake")
     deployment.script(landed, lambda report: report)
-    deployment.settle()
-    done = deployment.ingestion(landed)
+    done = deployment.end_of(landed)
     assert (done.state, done.change) == (State.PUBLISHED, change)
 
 
@@ -108,8 +107,7 @@ def test_a_change_that_cannot_run_is_refused_at_once(
 def test_a_change_that_main_refuses_runs_again(deployment: Scenario) -> None:
     """A change that main refused runs again; it is never registered by metadata alone."""
     change = refused_once(deployment)
-    deployment.settle()
-    assert deployment.ingestion(change).state is State.PUBLISHED
+    assert deployment.end_of(change).state is State.PUBLISHED
     assert "tables.append_again" not in deployment.journal.calls
 
 

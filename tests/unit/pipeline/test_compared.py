@@ -244,8 +244,7 @@ def test_files_behind_one_that_killed_its_run_go_on(deployment: Scenario) -> Non
     deadly = deployment.land_with(FIRST, "first", script=crashed_once)
     deployment.deliver()
     files = [land(deployment, name) for name in _NAMES]
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.go()
     for _ in range(4):
         for run in deployment.jobs.shared_runs():
             deployment.run_shared(run)
@@ -259,8 +258,7 @@ def test_held_files_go_on_under_another_contract(deployment: Scenario) -> None:
     deployment.land_with(FIRST, "first")
     deployment.deliver()
     files = [land(deployment, name) for name in _NAMES]
-    deployment.deliver()
-    deployment.run_jobs()
+    deployment.go()
     deployment.upload_contract(ORDERS)
     deployment.go(10)
     assert deployment.states(*files) == _FOUR

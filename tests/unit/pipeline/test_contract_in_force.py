@@ -59,8 +59,7 @@ def test_a_file_that_waited_is_not_appended_to_an_upsert_table(deployment: Scena
 def test_a_file_that_waited_is_upserted_itself(deployment: Scenario) -> None:
     """Where a column decides between rows, it is run again and merged by its key."""
     early, _ = overtaken(deployment, latestBy="id")
-    deployment.settle()
-    now = deployment.ingestion(early)
+    now = deployment.end_of(early)
     assert (now.state, now.terms.write_mode, now.attempt) == (State.PUBLISHED, "upsert", 2)
     assert len(deployment.main().files) == 1  # the fake puts each file in the place of all others
 

@@ -151,8 +151,7 @@ def test_a_file_named_by_its_duplicate_is_not_yet_published(deployment: Scenario
     assert deployment.ingestion(first).state is State.AUDITED
     deployment.catalog.delete_branch(deployment.ingestion(first).branch)
     deployment.fail("catalog.log", times=3)
-    deployment.settle()
-    assert deployment.ingestion(again).audit.duplicate_of == deployment.ingestion(first).id
+    assert deployment.end_of(again).audit.duplicate_of == deployment.ingestion(first).id
     assert deployment.ingestion(first).state is State.PUBLISHED
 
 

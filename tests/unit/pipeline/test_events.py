@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,19 +118,18 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("text", [*BROKEN, body("emr_success")])
-def test_no_notification_is_refused(text: str) -> None:
-    """A message that is not an S3 notification is refused, and shown."""
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        *[(read, text) for read in (landed_objects, ended_run) for text in BROKEN],
+        (landed_objects, body("emr_success")),
+        (ended_run, body("s3_put")),
+    ],
+)
+def test_what_is_another_message_is_refused(read: Callable[[str], object], text: str) -> None:
+    """A message that is no S3 notification, or no job run's change of state, is shown."""
     with pytest.raises(Permanent, match="BAD_EVENT") as refusal:
-        landed_objects(text)
-    assert text[:300] in refusal.value.message
-
-
-@pytest.mark.parametrize("text", [*BROKEN, body("s3_put")])
-def test_no_state_change_is_refused(text: str) -> None:
-    """A message that is not a job run's change of state is refused, and shown."""
-    with pytest.raises(Permanent, match="BAD_EVENT") as refusal:
-        ended_run(text)
+        read(text)
     assert text[:300] in refusal.value.message
 
 
@@ -143,21 +143,17 @@ def test_no_state_change_is_refused(text: str) -> None:
         ("eTag", None),
         ("versionId", "\udfff"),
         *[("sequencer", value) for value in (7, None, "0" * 1025)],
+        *[("time", at) for at in ("", "soon", "0001-01-01T00:00:00+23:59", 7, None)],
     ],
 )
 def test_half_a_notification_is_refused(name: str, value: object) -> None:
-    """A notification with one invalid record is refused as a whole."""
+    """A notification with one invalid record, or a time out of range, is refused as a whole."""
     notification = json.loads(body("s3_put"))
-    notification["Records"][0]["s3"]["object"][name] = value
-    with pytest.raises(Permanent, match="BAD_EVENT"):
-        landed_objects(json.dumps(notification))
-
-
-@pytest.mark.parametrize("time", ["", "soon", "0001-01-01T00:00:00+23:59", 7, None])
-def test_an_invalid_time_is_refused(time: object) -> None:
-    """An invalid time is refused, and so is one out of range."""
-    notification = json.loads(body("s3_put"))
-    notification["Records"][0]["eventTime"] = time
+    (record,) = notification["Records"]
+    if name == "time":
+        record["eventTime"] = value
+    else:
+        record["s3"]["object"][name] = value
     with pytest.raises(Permanent, match="BAD_EVENT"):
         landed_objects(json.dumps(notification))
 

@@ -114,8 +114,7 @@ def test_a_report_under_another_tables_name_is_none(deployment: Scenario) -> Non
 def test_a_restored_file_takes_no_branch_from_a_report(deployment: Scenario, branch: str) -> None:
     """After the ledger was lost, a report gives a file no branch that is not its own."""
     landed: LandedObject = deployment.land("shop/orders/a.parquet", script=rejected)
-    deployment.settle()
-    found = deployment.ingestion(landed)
+    found = deployment.end_of(landed)
     told = replace(deployment.lake.report(found.report_key), branch=branch)
     deployment.lake.put_text(found.report_key, told.to_json().encode())
     for run in deployment.jobs.runs():

@@ -141,7 +141,6 @@ def test_groups_are_published_by_one_commit(deployment: Scenario) -> None:
     members = [deployment.ingestion(each) for each in landed]
     assert {each.state for each in members} == {State.PUBLISHED}
     assert len({each.merge_hash for each in members}) == 1
-    deployment.settle()
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -61,8 +61,7 @@ def test_a_key_is_ingested_whatever_it_is(key: str) -> None:
     deployment = Scenario()
     file = deployment.land(f"shop/orders/x{key}"[:1000])
     deployment.send_all_again()
-    deployment.settle()
-    known = deployment.ingestion(file)
+    known = deployment.end_of(file)
     assert (known.landed.key, known.table) == (file.key, TABLE) or known.state is State.IGNORED
     assert deployment.published_files() == (
         [] if known.state is State.IGNORED else [f"{file.uri}@{file.version}"]
@@ -221,8 +220,7 @@ def test_a_forged_end_of_a_run_ends_nothing(run: str) -> None:
     for _ in range(5):
         deployment.deliver()
     assert deployment.ingestion(file) == before
-    deployment.settle()
-    assert deployment.ingestion(file).state is State.PUBLISHED
+    assert deployment.end_of(file).state is State.PUBLISHED
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"schema":' * 50_000, "9" * 9999, "\ud800"])

@@ -184,8 +184,7 @@ def test_a_file_that_is_to_be_held_leaves_its_group(deployment: Scenario) -> Non
 def test_a_file_is_not_run_alone_for_an_attempt_of_before(deployment: Scenario) -> None:
     """A message that comes late names an attempt that has its verdict: nothing runs again."""
     (landed,) = judged(deployment, 1)
-    deployment.settle()
-    known = deployment.ingestion(landed)
+    known = deployment.end_of(landed)
     late = Judged("", (), (run_name(known.id, known.attempt),))
     assert record_judged(deployment.adapters, late) == [known]
     assert deployment.states(landed) == [State.PUBLISHED]

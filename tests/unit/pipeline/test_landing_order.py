@@ -58,7 +58,6 @@ def test_files_come_one_by_one(deployment: Scenario, mode: str, shared: int) -> 
     assert [(each.state, each.attempt) for each in known] == [(State.PUBLISHED, 1)] * 3
     assert in_log(deployment) == [each.id for each in known]
     assert deployment.on_main(*files) == [False, False, True]
-    deployment.check()
 
 
 def test_a_lagging_index_keeps_the_order(deployment: Scenario) -> None:
@@ -113,7 +112,6 @@ def test_what_main_refuses_is_done_again(deployment: Scenario, mode: str) -> Non
     gone = ROWS if mode == "upsert" else 2 * ROWS  # the rows of others have no key
     assert (done.state, done.attempt, done.audit.replaced_rows) == (State.PUBLISHED, 2, gone)
     assert "tables.append_again" not in deployment.journal.calls
-    deployment.check()
 
 
 def test_a_failed_file_holds_up_no_other(deployment: Scenario) -> None:
@@ -149,7 +147,6 @@ def test_a_late_file_replaces_no_newer_rows(deployment: Scenario) -> None:
     assert deployment.end(early) == f"rejected {OUT_OF_ORDER}"
     assert "late.parquet landed later" in deployment.message(early)
     assert any("to replace those of later files" in text for text in deployment.told())
-    deployment.check()
 
 
 def test_a_held_file_is_waited_for_however_long(deployment: Scenario) -> None:

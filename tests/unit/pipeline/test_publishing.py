@@ -220,8 +220,7 @@ def test_a_replay_of_what_is_on_main_publishes_nothing(deployment: Scenario) -> 
     deployment.others.drop_branch(first.branch)
     deployment.script(first.landed, crashed)
     deployment.publish(first)
-    deployment.settle()
-    failed = deployment.ingestion(first.landed)
+    failed = deployment.end_of(first.landed)
     assert failed.state is State.ERRORED
     late = deployment.merge_late([first])
     ended = deployment.replay(failed).ingestion
@@ -261,7 +260,6 @@ def test_rows_that_main_lost_do_not_come_back() -> None:
     withdrawn = deployment.ended("shop/orders/withdrawn.parquet")
     ingestion = waiting(deployment)
     deployment.catalog.reset("main", before)
-    deployment.settle()
-    ended = deployment.ingestion(ingestion.landed)
+    ended = deployment.end_of(ingestion.landed)
     assert (ended.state, ended.attempt) == (State.PUBLISHED, 2)
     assert deployment.on_main(withdrawn, ingestion) == [False, True]

@@ -20,7 +20,7 @@ from tests.fakes.catalog import FakeTable
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
 from tests.fakes.job import ROWS, rejected
-from tests.fakes.promises import check_promises, left_behind, publishing
+from tests.fakes.promises import left_behind, publishing
 from tests.fakes.scenario import KEY, Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -99,8 +99,7 @@ def test_an_older_version_that_comes_late_is_ignored(deployment: Scenario) -> No
     deployment.loses_events = False
     newer = deployment.land(KEY)
     deployment.go(2)
-    deployment.settle()
-    assert deployment.ingestion(newer).state is State.PUBLISHED
+    assert deployment.end_of(newer).state is State.PUBLISHED
     ended = deployment.ingestion(late)
     assert (ended.state, on_main(deployment)) == (State.IGNORED, ["v2"])
     assert deployment.end(ended) == "ignored SUPERSEDED"
@@ -157,8 +156,7 @@ def test_a_first_version_that_main_refuses_is_rebased(deployment: Scenario) -> N
     """A first version has nothing to replace, and is rebased by metadata alone."""
     landed = deployment.run()
     deployment.move_main()
-    deployment.settle()
-    ingestion = deployment.ingestion(landed)
+    ingestion = deployment.end_of(landed)
     assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 1)
     assert on_main(deployment) == ["v1"]
 
@@ -168,8 +166,7 @@ def test_a_lost_branch_runs_the_job_again(deployment: Scenario) -> None:
     deployment.ended()
     landed = deployment.run()
     deployment.catalog.delete_branch(deployment.ingestion(landed).branch)
-    deployment.settle()
-    ingestion = deployment.ingestion(landed)
+    ingestion = deployment.end_of(landed)
     assert (ingestion.state, ingestion.attempt) == (State.PUBLISHED, 2)
     assert on_main(deployment) == ["v2"]
 
@@ -223,8 +220,7 @@ def test_a_version_of_a_dropped_table_needs_a_decision(deployment: Scenario) -> 
     newer = deployment.run()
     runs = len(deployment.jobs.runs())
     deployment.others.drop(TABLE)
-    deployment.settle()
-    ended = deployment.ingestion(newer)
+    ended = deployment.end_of(newer)
     assert deployment.end(ended) == "rejected CANNOT_REPLACE"
     assert len(deployment.jobs.runs()) == runs
 
@@ -293,8 +289,7 @@ def concluded(deployment: Scenario, run: str) -> None:
 
 def check(deployment: Scenario, newest: str, where: str) -> None:
     """Check that only the newest version's rows are on main at rest, and every promise."""
-    deployment.settle()
-    check_promises(deployment)
+    deployment.check()
     assert on_main(deployment) == [newest], where
     assert len(deployment.published_files()) == len(on_main(deployment)) + 1, where
 
@@ -406,8 +401,7 @@ def test_first_files_of_a_table_that_is_not_there_yet() -> None:
         runs = audited(deployment, 2)
         for version in order:
             concluded(deployment, runs[version])
-        deployment.settle()
-        check_promises(deployment)
+        deployment.check()
         assert on_main(deployment) == ["v2"]
 
 

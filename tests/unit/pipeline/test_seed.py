@@ -1,6 +1,5 @@
 """The first commit and tables of a catalog, made once even by several processes."""
 
-from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -9,7 +8,7 @@ from functions.adapters.nessie import MAIN, MergeConflict
 from functions.pipeline.outcome.seed import Seeded, seed
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import Transient
-from tests.fakes.faults import Fault, ProcessDied, When, die, unavailable
+from tests.fakes.faults import KINDS, Fault, ProcessDied, die
 from tests.fakes.scenario import Scenario
 
 BOTH = (RESULTS.name, QUARANTINE.name)
@@ -80,13 +79,12 @@ def test_the_branch_of_a_dead_process_is_swept(virgin: Scenario) -> None:
     assert virgin.catalog.branches("publish/") == []
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("effect", [unavailable, die])
-def test_the_next_try_completes_a_failed_one(when: When, effect: Callable[[], None]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_next_try_completes_a_failed_one(kind: str) -> None:
     """After a failed call or a dead process the next try completes the seeding."""
     for number in range(_calls()):
         virgin = Scenario(virgin=True)
-        virgin.journal.strike_at(number, Fault(effect, when))
+        virgin.journal.strike_at(number, Fault(*KINDS[kind]))
         with suppress(Transient, ProcessDied):
             seed(virgin.adapters)
         seed(virgin.adapters)

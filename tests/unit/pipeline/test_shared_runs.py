@@ -1,5 +1,6 @@
 """Shared runs: many files in one run, a verdict for each, each on main once."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -18,7 +19,6 @@ from tests.fakes.machine import tell
 from tests.fakes.metrics import metrics_of
 from tests.fakes.openings import A_TABLE
 from tests.fakes.openings import SHARED as FILES_IN_THE_QUEUE
-from tests.fakes.promises import check_promises
 from tests.fakes.scenario import Scenario
 from tests.fakes.stage import File, Story
 
@@ -30,8 +30,11 @@ _CALLS = 35  # of a run that takes these files, to work queue, branches, reports
 
 
 @pytest.fixture
-def deployment() -> Scenario:
-    return Scenario(SHARED)
+def deployment() -> Iterator[Scenario]:
+    """Yield a deployment with shared runs; at rest it must keep every promise."""
+    deployment = Scenario(SHARED)
+    yield deployment
+    deployment.check()
 
 
 def land(deployment: Scenario, count: int = MANY, script: Script = passed) -> list[LandedObject]:
@@ -46,7 +49,6 @@ def test_one_run_and_one_merge_publish_many_files(deployment: Scenario) -> None:
     assert deployment.on_main(*landed) == [True] * MANY
     assert len(deployment.jobs.runs()) == 1
     assert len({deployment.ingestion(each).merge_hash for each in landed}) == 1
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize("script", [rejected, errored, warned])
@@ -60,7 +62,6 @@ def test_a_bad_file_changes_nothing_for_the_others(deployment: Scenario, script:
     assert alone
     assert deployment.ingestion(bad).attempt == 1
     assert {deployment.ingestion(each).attempt for each in landed} == {1}
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize("script", [crashed, crashed_once])
@@ -73,7 +74,6 @@ def test_a_file_that_kills_the_run_ends_alone(deployment: Scenario, script: Scri
     end = State.ERRORED if script is crashed else State.PUBLISHED
     assert deployment.ingestion(bad).state is end
     assert not deployment.ingestion(bad).is_shared
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize("more", [False, True], ids=["no other run", "another run up"])
@@ -142,7 +142,6 @@ def test_a_file_that_no_shared_run_may_touch_does_not_wait_for_one(
     found = [deployment.ingestion(each) for each in landed]
     assert [(each.attempt, each.failures, each.is_shared) for each in found] == [(1, 0, False)] * 3
     assert len(deployment.jobs.runs()) == len(landed) + (spaces == 1)
-    check_promises(deployment)
 
 
 @pytest.mark.parametrize("apart", [False, True])
@@ -161,7 +160,6 @@ def test_a_file_that_reads_other_tables_needs_a_run_with_rights_to_all(
     assert [(each.is_shared, each.attempt) for each in found] == [(not apart, 1)] * 2
     deployment.settle()
     assert deployment.states(*landed) == [State.PUBLISHED] * 2
-    check_promises(deployment)
 
 
 def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None:
@@ -171,7 +169,6 @@ def test_a_message_that_comes_twice_doubles_no_row(deployment: Scenario) -> None
     deployment.send_all_again()
     deployment.settle()
     assert deployment.on_main(*landed) == [True] * MANY
-    check_promises(deployment)
 
 
 def test_lost_work_messages_are_replaced(deployment: Scenario) -> None:
@@ -181,7 +178,6 @@ def test_lost_work_messages_are_replaced(deployment: Scenario) -> None:
     deployment.work.lose()
     deployment.settle()
     assert deployment.states(*landed) == [State.PUBLISHED] * MANY
-    check_promises(deployment)
 
 
 def test_a_file_that_lands_as_the_run_ends_is_taken_by_the_next(deployment: Scenario) -> None:
@@ -253,16 +249,18 @@ def test_a_member_that_moved_makes_the_others_run_again(deployment: Scenario) ->
     deployment.deliver()  # its spec is queued twice
     deployment.settle()
     assert deployment.on_main(*landed) == [True] * MANY
-    check_promises(deployment)
 
 
-def test_one_sweep_queues_all_files_again_whose_messages_were_lost(deployment: Scenario) -> None:
+@pytest.mark.parametrize(("files", "again"), [(MANY, MANY), (MOST_AGAIN + 1, MOST_AGAIN)])
+def test_one_sweep_queues_all_files_again_that_it_has_time_for(
+    deployment: Scenario, files: int, again: int
+) -> None:
     """No file waits for another sweep because one before it was queued again."""
-    land(deployment)
+    land(deployment, files)
     deployment.deliver()
     deployment.work.lose()
     deployment.sweep()
-    assert deployment.work.size() == MANY
+    assert deployment.work.size() == again
 
 
 @pytest.mark.usefixtures("quiet")
@@ -294,15 +292,6 @@ def test_a_lost_message_is_replaced_although_others_wait(deployment: Scenario) -
     sweep(deployment.adapters)
     assert deployment.work.size() == 5
     assert first.key in deployment.queues.take(0)[-1].body
-
-
-def test_one_sweep_queues_no_more_files_again_than_it_has_time_for(deployment: Scenario) -> None:
-    """The next sweep goes on with the others."""
-    land(deployment, MOST_AGAIN + 1)
-    deployment.deliver()
-    deployment.work.lose()
-    deployment.sweep()
-    assert deployment.work.size() == MOST_AGAIN
 
 
 @pytest.mark.usefixtures("quiet")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.emr import monitoring, shared_spark_submit, spark_submit
+from functions.adapters.emr import monitoring, spark_submit
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from functions.pipeline.start.shared_runs import is_small
@@ -77,7 +77,7 @@ def test_half_of_a_small_worker_is_pythons() -> None:
 def test_a_shared_run_takes_a_few_small_executors(most: int, executors: int) -> None:
     """A shared run's workers have one vCPU each; it has up to four executors, or fewer if set."""
     settings = replace(SETTINGS, job_worker_cores=8, job_max_executors=most)
-    given = shlex.split(shared_spark_submit(SHARED, settings)["sparkSubmitParameters"])
+    given = shlex.split(spark_submit(SHARED, settings)["sparkSubmitParameters"])
     for wanted in ("driver.cores=1", "executor.cores=1", "executor.memory=2g"):
         assert f"spark.{wanted}" in given
     assert f"spark.dynamicAllocation.maxExecutors={executors}" in given

@@ -112,8 +112,7 @@ def test_a_failure_that_comes_after_the_newer_version_is_closed_at_once(
     deployment.run_one_job(1)
     deployment.deliver()
     assert deployment.ingestion(new).state is State.PUBLISHED
-    deployment.settle()
-    closed = deployment.ingestion(old)
+    closed = deployment.end_of(old)
     assert closed.superseded_by == deployment.ingestion(new).id
     told = [alert.kind for _, alert in deployment.alerts.posted if alert.ingestion == closed.id]
     assert told == [Kind.RECOVERED]
@@ -278,7 +277,6 @@ def test_a_rebuilt_ledger_closes_it_again(deployment: Scenario) -> None:
     newer: Ingestion = deployment.ingestion(new)
     deployment.ledger.lose()
     assert len(list(rebuild(deployment.adapters))) == 3
-    deployment.settle()
-    assert deployment.ingestion(old).superseded_by == newer.id
+    assert deployment.end_of(old).superseded_by == newer.id
     with pytest.raises(LakegateError, match="SUPERSEDED"):
         published(deployment, old)

@@ -25,7 +25,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE
 from tests.fakes.faults import ProcessDied, When
 from tests.fakes.job import ROWS, Script, passed, rejected
-from tests.fakes.promises import check_promises, publishing, unwatched
+from tests.fakes.promises import publishing, unwatched
 from tests.fakes.scenario import Scenario
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -100,7 +100,6 @@ def test_a_rejected_branch_stays_out_until_it_is_decided(deployment: Scenario) -
     assert deployment.end_of(done).state is State.REJECTED
     publish_anyway(deployment.adapters, deployment.ingestion(done), "Ann", "it is right")
     assert deployment.end_of(done).state is State.PUBLISHED
-    check_promises(deployment)
 
 
 def test_a_corrected_branch_is_taken_over_whole(deployment: Scenario) -> None:
@@ -112,7 +111,6 @@ def test_a_corrected_branch_is_taken_over_whole(deployment: Scenario) -> None:
     publish_anyway(deployment.adapters, first, "Ann", "it is right")
     assert deployment.end(deployment.end_of(first)) == "errored ALREADY_TAKEN"
     assert own_rows(deployment) == 2
-    check_promises(deployment)
 
 
 def test_commits_are_taken_over_once(deployment: Scenario) -> None:
@@ -137,7 +135,6 @@ def test_of_two_heads_at_once_one_is_published(deployment: Scenario) -> None:
     second = asked(deployment)
     deployment.settle()
     assert sorted(map(deployment.end, (first, second))) == ["errored ALREADY_TAKEN", "published"]
-    check_promises(deployment)
 
 
 def test_what_the_owner_does_later_is_not_published(deployment: Scenario) -> None:
@@ -156,7 +153,6 @@ def test_a_file_that_comes_meanwhile_stays(deployment: Scenario) -> None:
     deployment.move_main()
     assert deployment.end_of(landed).attempt == 2
     assert deployment.end(landed) == "published"
-    check_promises(deployment)
 
 
 def test_rows_that_both_changed_are_not_lost(deployment: Scenario) -> None:

@@ -196,7 +196,6 @@ def test_a_turn_is_not_published_over_a_later_file(deployment: Scenario) -> None
     ]
     deployment.share(1)
     deployment.ledger.behind.clear()
-    deployment.check()
 
 
 def test_the_log_and_a_rebuilt_ledger_know_each_file_of_a_turn(deployment: Scenario) -> None:

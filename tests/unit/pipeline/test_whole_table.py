@@ -97,8 +97,7 @@ def test_many_first_files_are_published() -> None:
     deployment = Scenario()
     deployment.look_beyond()
     landed = land(deployment, *(f"{n:02}" for n in range(20)))
-    deployment.settle()
-    check_promises(deployment)
+    deployment.check()
     assert set(deployment.states(*landed)) == {State.PUBLISHED}
     assert max(deployment.ingestion(each).attempt for each in landed) == 2
 
