@@ -36,15 +36,13 @@ def has_sound_keys(rows: pa.Table, mode: WriteMode) -> bool:
     return numbered([rows[name] for name in names])[1] == len(rows)
 
 
-def merge(
-    spark: SparkSession, table: GroupTable, contract: Contract, files: Sequence[pa.Table]
-) -> tuple[str, list[Effect]]:
+def merge(table: GroupTable, files: Sequence[pa.Table]) -> tuple[str, list[Effect]]:
     """Merge the rows of files with sound keys; return the commit and the effect of each file.
 
     Raises Permanent if that is another than the table's, or if the table has a key twice, Transient
     when a retry may help.
     """
-    rows = pa.concat_tables(files)
+    spark, contract, rows = table.spark, table.contract, pa.concat_tables(files)
     folded = _folded(spark, contract, rows, [len(each) for each in files])
     types = [f"{quoted(c.name)} {c.type}" for c in contract.table_columns]
     source = in_memory(spark, rows.take(pa.array(folded.rows)), types)
