@@ -10,6 +10,7 @@ from lakegate.contract.columns import ITEM, KEY, VALUE, Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Condition, Quantile, Query, Reference, Rule
 from lakegate.ecma_patterns import PATTERNS, java_pattern
+from spark_jobs.schema.types import digits
 
 # Control characters and the replacement character: signs of a wrong encoding.
 _UNDECODED = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F\uFFFD]"
@@ -100,8 +101,7 @@ def string(text: str) -> str:
 def _widened(number: str, column: Column) -> str:
     """Cast a number to a type in which sums overflow late; a decimal keeps its scale."""
     if column.kind == "decimal":
-        scale = column.type.rstrip(")").rpartition(",")[2]
-        return f"CAST({number} AS DECIMAL(38,{scale}))"
+        return f"CAST({number} AS DECIMAL(38,{digits(column.type)[1]}))"
     return f"CAST({number} AS {'DECIMAL(38,0)' if column.type in _INTEGERS else 'DOUBLE'})"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+
 from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.groups.group_arrow import Clean

@@ -177,7 +177,7 @@ def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, ta
 
     A commit of rows makes a new snapshot; a change of columns keeps it.
     """
-    add_catalog(spark, _BEGUN, spec.nessie_uri, spec.branch, spec.base_hash, branch.token)
+    add_catalog(spark, _BEGUN, spec, spec.base_hash, branch.token)
     base = iceberg.find_iceberg_table(spark, table_name(spec.table, _BEGUN))
     if iceberg.snapshot_id(table) != iceberg.snapshot_id(base):
         raise shared(spec.branch)

@@ -40,11 +40,6 @@ def places(columns: tuple[Column, ...]) -> tuple[Place, ...]:
     return tuple(place for each in columns for place in _within(Place(each.name, parse(each.type))))
 
 
-def leaves(columns: tuple[Column, ...]) -> list[str]:
-    """Return the paths of what has values itself."""
-    return [each.path for each in places(columns) if each.is_leaf]
-
-
 def fields(columns: tuple[Column, ...]) -> list[Place]:
     """Return the places that have a field id: all but groups that repeat."""
     return [each for each in places(columns) if each.type is not None]

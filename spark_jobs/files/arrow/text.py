@@ -5,7 +5,6 @@ a usual way, and bad only if Spark's readers accept no such text. Any other text
 (MustRewrite): so nothing is refused, and no cell is guessed.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,6 +21,7 @@ from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.types import schema_of, type_of
 from spark_jobs.files.arrow.values import FLOATING, is_decimal, trues
 from spark_jobs.schema.compare import Comparison
+from spark_jobs.schema.types import digits
 
 Unparseable: TypeAlias = list[pa.Table]  # each row as it stands in its file, in `LINE`
 
@@ -153,7 +153,7 @@ _MOST_DIGITS = 15  # on either side: of more than 38 digits Arrow makes other nu
 
 def places_of(column: Column) -> tuple[int, int]:
     """Return how many digits a decimal column has before the point and after it."""
-    precision, scale = map(int, re.findall(r"\d+", column.type))
+    precision, scale = digits(column.type)
     return precision - scale, scale
 
 

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from lakegate.contract.columns import ITEM, KEY, VALUE, Column
 from spark_jobs.files.arrow.types import PLAIN, type_of
+from spark_jobs.schema.types import digits
 
 FLOATING, INTEGERS = ("float", "double"), ("int", "bigint")
 _COMPARED_AS = {"date": pa.int32(), "timestamp": pa.int64(), "timestamp_ntz": pa.int64()}
@@ -147,7 +148,7 @@ def without_negative_zero(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def scale(column: Column) -> int:
     """Return a decimal's digits after the point, 0 for an integer."""
-    return digits(column)[1] if is_decimal(column) else 0
+    return digits(column.type)[1] if is_decimal(column) else 0
 
 
 def _statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
@@ -169,12 +170,6 @@ def arrow_type(column: Column) -> pa.DataType:
 def is_decimal(column: Column) -> bool:
     """Return if the column holds decimals."""
     return column.type.startswith("decimal(")
-
-
-def digits(column: Column) -> tuple[int, int]:
-    """Return a decimal's digits: all, and those after the point."""
-    precision, _, after = column.type[len("decimal(") : -1].partition(",")
-    return int(precision), int(after or 0)
 
 
 def trues(mask: pa.ChunkedArray) -> int:

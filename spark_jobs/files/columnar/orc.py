@@ -1,6 +1,7 @@
 """Read ORC through the library that Spark itself uses."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -32,8 +33,7 @@ def read_orc(
     not respond.
     """
     try:
-        reader = columnar.orc_reader(spark, path)
-        try:
+        with closing(columnar.orc_reader(spark, path)) as reader:
             check_columns(reader.getSchema().getMaximumId(), limits)
             check_rows(reader.getNumberOfRows(), limits)
             described = str(reader.getSchema().toString())
@@ -43,8 +43,6 @@ def read_orc(
                 raise Quoting("UNREADABLE_TYPE", message, named)
             schema = columnar.orc_schema(spark, reader.getSchema())
             declared_rows, totals = reader.getNumberOfRows(), _totals(reader)
-        finally:
-            reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the ORC footer cannot be read", "CORRUPT_FILE") from error
     zone = columnar.time_zone(spark)

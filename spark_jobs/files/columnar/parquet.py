@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -163,8 +164,7 @@ def read_parquet(
 def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
     """Return the description of the Parquet file at `path`. Raises as `read_parquet`."""
     try:
-        reader = columnar.parquet_reader(spark, path)
-        try:
+        with closing(columnar.parquet_reader(spark, path)) as reader:
             described = reader.getFileMetaData()
             check_columns(described.getSchema().getColumns().size(), limits)
             text = str(described.getSchema())
@@ -175,8 +175,6 @@ def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
             options = _OPTIONS | _calendar(described)
             declared_rows = reader.getRecordCount()
             check_levels(reader)
-        finally:
-            reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
     return Described(schema, converted, options, declared_rows)
@@ -239,10 +237,8 @@ def _refuse_times_of_day(described: str) -> None:
 
 def _converted(column: str, *, zoned: bool) -> ConvertedColumn:
     instant = f"timestamp_micros({column} div 1000)"
-    if zoned:
-        return ConvertedColumn(instant, f"coalesce({column} % 1000 <> 0, false)")
-    wall = f"CAST({instant} AS TIMESTAMP_NTZ)"
-    return ConvertedColumn(wall, f"coalesce({column} % 1000 <> 0, false)")
+    value = instant if zoned else f"CAST({instant} AS TIMESTAMP_NTZ)"
+    return ConvertedColumn(value, f"coalesce({column} % 1000 <> 0, false)")
 
 
 def _calendar(metadata: Any) -> dict[str, str]:

@@ -5,12 +5,12 @@ and `0x1p3` as numbers, `1e400` as infinity. They round `1.239` to a decimal(12,
 nanoseconds. Here each of these is a broken cell.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakegate.contract.columns import Column
 from spark_jobs.files.text.text_lines import literal
+from spark_jobs.schema.types import digits
 
 _DAY = "(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
@@ -105,9 +105,8 @@ def read_text(text: str, type_: str) -> Cell:
     Null stays null and is never broken. Binary values are base64.
     """
     value = _value(text, type_)
-    scale = re.fullmatch(r"decimal\(\d+,\s*(\d+)\)", type_)
-    if scale:
-        fits = _DECIMAL.format(text=text, scale=scale[1])
+    if type_.startswith("decimal("):
+        fits = _DECIMAL.format(text=text, scale=digits(type_)[1])
     elif type_ in ("float", "double"):
         fits = _FLOATING.format(text=text, value=value)
     else:
