@@ -172,7 +172,7 @@ def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) ->
     found, rows = read(storage, judge.contract)
     if not judge.judged(found.rows, found.measured).is_clean:
         return None
-    files = DataFiles.of(storage, layout(), judge.contract, storage.spec)
+    files = DataFiles(storage, layout(), judge.contract, storage.spec)
     left = room.take(rows_for_sql(judge.contract, found, map(files.with_origins, rows)))
     written = files.write(rows)
     require_all(found, written)

@@ -58,7 +58,7 @@ def _written(table: GroupTable, files: Sequence[tuple[Clean, pa.Table]]) -> list
 
     def write(file: tuple[Clean, pa.Table]) -> list[Written]:
         clean, rows = file
-        sink = DataFiles.of(clean.storage, table.layout, table.contract, clean.storage.spec)
+        sink = DataFiles(clean.storage, table.layout, table.contract, clean.storage.spec)
         written = sink.write_whole([Rows(rows)])
         require_all(clean.found, written)
         return written

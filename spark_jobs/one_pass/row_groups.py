@@ -1,6 +1,5 @@
 """Read a Parquet file by its row groups, of which each part of the file has some."""
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -33,8 +32,8 @@ class ParquetInDriver:
 
     file: ArrowFile
     contract: Contract
-    changes: tuple[str, ...] = ()
-    threads: int = os.cpu_count() or 1
+    changes: tuple[str, ...]
+    threads: int
 
     def examined(self, files: Sink | None = None) -> Examined:
         """Read all rows: see `examined.Prepared`."""

@@ -140,7 +140,7 @@ def blocks(text: BinaryIO, rows: TextRows, most: int, longest_line: int) -> Iter
         if at < 0:
             _require_short(rest, longest_line)
             continue
-        ready, rest = rest[: at + rows.left], rest[at + len(rows.between) - rows.right :]
+        ready, rest = rest[: at + 1], rest[at + len(rows.between) - rows.right :]
         _require_short(ready, longest_line)
         yield Block(ready, is_first, is_last=False)
         is_first = False

@@ -87,7 +87,7 @@ def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
             raise MustRewrite("it has long lines")
         if place < 0:
             break
-        found.append((start, at + place + rows.left))
+        found.append((start, at + place + 1))
         start = at + place + len(rows.between) - rows.right
     return found if start == text.landed.size else [*found, (start, text.landed.size)]
 

@@ -156,7 +156,7 @@ class _Ingestion:
     def _examined(self, file: Prepared, where: Layout) -> Examined:
         try:
             of = self.storage, where, file.contract, self.spec, self.quarantine
-            found = file.examined(DataFiles.of(*of))
+            found = file.examined(DataFiles(*of))
             if found.rows.bad and self.spec.null_unreadable:
                 raise MustRewrite("its unparseable cells are to become null")
             require_all(found, found.files)

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakegate.report import DataFile
 from spark_jobs.files.stream import Stream
+from spark_jobs.lake.storage import Storage
 from spark_jobs.schema.types import digits
 
 # A column can become wider without a change of its values, so they are read as the widest type.
@@ -32,13 +33,6 @@ _ID = b"PARQUET:field_id"
 
 class Unreadable(Exception):
     """Arrow cannot read the keys in a data file as Spark does; the text says why."""
-
-
-class Ranges(Protocol):
-    """Access to the lake's objects, as `storage.Storage`."""
-
-    def part(self, address: str, start: int, length: int) -> bytes:
-        """Return `length` bytes of the object at an address."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ class KeyColumns:
         """Return the columns as a text."""
         return ",".join(f"{id_}:{type_}" for id_, type_ in zip(self.ids, self.types, strict=True))
 
-    def read(self, lake: Ranges, file: DataFile) -> Iterator[list[pa.ChunkedArray]]:
+    def read(self, lake: Storage, file: DataFile) -> Iterator[list[pa.ChunkedArray]]:
         """Yield the columns in a Parquet file, one row group at a time.
 
         Of a file that is older than one of them nothing, as no row of it has a key. Raises
