@@ -152,10 +152,9 @@ def _columns(
 def _repeated(check: Check, run: Run, names: Sequence[str]) -> list[Row]:
     """Return the first rows of a few keys that the file has more than once."""
     rows = run.rows.where(check_sql.checks_row(check))
-    key = [part.alias(f"k{n}") for n, part in enumerate(keys.of_check(check.columns, run.contract))]
-    parts = [f"k{n}" for n in range(len(key))]
-    keyed = rows.select(*_columns(rows, names, run.contract, in_table=True), *key)
-    keyed = keyed.where(" AND ".join(f"{part} IS NOT NULL" for part in parts))
+    key = keys.of_check(check.columns, run.contract)
+    keyed = keys.keys_of(rows, key, *_columns(rows, names, run.contract, in_table=True))
+    parts = keyed.columns[: len(key)]
     several = keyed.groupBy(*parts).agg(F.count(F.lit(1)).alias(TIMES))
     several = several.where(F.col(TIMES) > 1).limit(_KEYS)
     nth = F.row_number().over(Window.partitionBy(*parts).orderBy(_FILE, _POSITION))

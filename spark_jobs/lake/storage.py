@@ -61,10 +61,8 @@ class Storage:
     def contract(self) -> Contract:
         """Return the contract in the version with which the ingestion began."""
         spec = self.spec
-        where = {"Bucket": spec.lake_bucket, "Key": spec.contract_key}
         version = {"VersionId": spec.contract_version} if spec.contract_version else {}
-        with translated(spec.contract_key):
-            body = self.s3.get_object(**where, **version)["Body"].read()
+        body = self._object(spec.contract_key, **version)
         return parse(body.decode(), spec.contract_key, spec.limits)
 
     @property
@@ -164,30 +162,18 @@ class Storage:
 
     def report(self, key: str) -> AuditReport:
         """Return the report under a key in the lake bucket. Raises Permanent without one."""
-        with translated(key):
-            found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
-            return AuditReport.from_json(found["Body"].read(), key)
+        return AuditReport.from_json(self._object(key), key)
 
     def baselines(self) -> Baselines:
         """Return the measures of the table's published runs; empty without any run."""
-        key = baselines_key(self.spec.table)
-        try:
-            with translated(key):
-                found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
-                return Baselines.from_json(found["Body"].read())
-        except Permanent as error:
-            if error.code == "OBJECT_GONE":
-                return Baselines(self.spec.table)
-            raise
+        body = self._object_if_there(baselines_key(self.spec.table))
+        return Baselines(self.spec.table) if body is None else Baselines.from_json(body)
 
     def finished_report(self) -> AuditReport | None:
         """Return the report that an earlier try of this run finished, or None."""
-        try:
-            return self.report(self.spec.report_key)
-        except Permanent as error:
-            if error.code == "OBJECT_GONE":
-                return None
-            raise
+        key = self.spec.report_key
+        body = self._object_if_there(key)
+        return None if body is None else AuditReport.from_json(body, key)
 
     def put_report(self, report: AuditReport) -> AuditReport:
         """Write the report once; if another try was faster, return its report instead."""
@@ -228,16 +214,29 @@ class Storage:
 
     def object(self, address: str) -> bytes:
         """Return the object at an address in the lake bucket. Raises Permanent without one."""
-        return self._of_lake(address)
+        return self._object(self.key(address), address)
 
     def part(self, address: str, start: int, length: int) -> bytes:
         """Return `length` bytes from `start` of the object at an address in the lake bucket."""
-        return self._of_lake(address, Range=f"bytes={start}-{start + length - 1}")
+        wanted = f"bytes={start}-{start + length - 1}"
+        return self._object(self.key(address), address, Range=wanted)
 
-    def _of_lake(self, address: str, **part: str) -> bytes:
-        where = {"Bucket": self.spec.lake_bucket, "Key": self.key(address)}
-        with translated(address):
-            return bytes(self.s3.get_object(**where, **part)["Body"].read())
+    def _object(self, key: str, called: str = "", **which: str) -> bytes:
+        """Return `which` version or part of an object in the lake bucket, by default all of it.
+
+        Raises Permanent OBJECT_GONE without one, and calls it by its key or as it is `called`.
+        """
+        with translated(called or key):
+            found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key, **which)
+            return bytes(found["Body"].read())
+
+    def _object_if_there(self, key: str) -> bytes | None:
+        try:
+            return self._object(key)
+        except Permanent as error:
+            if error.code == "OBJECT_GONE":
+                return None
+            raise
 
     def stored(self, key: str) -> int:
         """Return the size of an object in the lake bucket in bytes, 0 without one."""

@@ -8,6 +8,7 @@ spaces. Only the columns of the key are read.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -62,10 +63,14 @@ def of_check(columns: Sequence[str], contract: Contract) -> list[Expression]:
     return [_column(contract.column(name)) for name in columns]
 
 
-def keys_of(rows: DataFrame, key: Sequence[Expression]) -> DataFrame:
-    """Return the keys of the rows that have one, in columns `key0`, `key1`, …"""
-    complete = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
-    return rows.where(complete).select([part.alias(f"key{n}") for n, part in enumerate(key)])
+def keys_of(rows: DataFrame, key: Sequence[Expression], *kept: Expression | str) -> DataFrame:
+    """Return the keys of the rows that have one, in columns `key0`, `key1`, …, and what is `kept`.
+
+    The columns of the key come first.
+    """
+    complete = reduce(and_, [part.isNotNull() for part in key])
+    parts = [part.alias(f"key{n}") for n, part in enumerate(key)]
+    return rows.where(complete).select(*parts, *kept)
 
 
 def count(keys: DataFrame) -> Keys:

@@ -1,9 +1,11 @@
 """Columns of decoded Arrow data: their values, statistics and sums. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -175,6 +177,16 @@ def is_decimal(column: Column) -> bool:
 def trues(mask: pa.ChunkedArray) -> int:
     """Return how many values of a mask are true."""
     return int(pc.sum(mask, min_count=0).as_py())
+
+
+def numbered(columns: Iterable[pa.Array], rows: int) -> np.ndarray[Any, Any]:
+    """Return a number of each row's values together, from 0: the same one for the same values."""
+    numbers = np.zeros(rows, np.int64)
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        numbers = numbers * len(encoded.dictionary) + encoded.indices.to_numpy()
+        _, numbers = np.unique(numbers, return_inverse=True)
+    return numbers
 
 
 def total(values: Values) -> Total:

@@ -69,7 +69,11 @@ def read_json(
         shown = start[:100].decode(errors="replace") or "nothing"
         message = "the contract says json, but the file begins with neither an object nor an array"
         raise Quoting("NOT_JSON", f"{message}: it is other text", f"{message}: {shown}")
-    lines = _lines(spark, path, in_array=is_array(head))
+    in_array = is_array(head)
+    if in_array:
+        lines = json_array.items_of(spark, path)
+    else:
+        lines = _filled(read_lines(spark, path, "UTF-8"))
     keys, count = _found(lines, limits)
     names = {name.lower(): name for name in keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
@@ -79,25 +83,22 @@ def read_json(
     typed, _ = typed_rows(lines, names, comparison.columns)
 
     def every() -> DataFrame:
-        if is_array(head):
+        if in_array:
             return lines.withColumn(PLACE, F.monotonically_increasing_id())
         return numbered_lines(spark, path, "UTF-8")
 
     def numbered() -> tuple[DataFrame, DataFrame]:
-        lines = every().where(f"btrim({LINE}, ' \\t') <> ''")
-        return typed_rows(lines, names, comparison.columns, PLACE)
+        return typed_rows(_filled(every()), names, comparison.columns, PLACE)
 
-    unit = "item" if is_array(head) else "line"
+    unit = "item" if in_array else "line"
     unreadable = Unreadable(lambda: numbered()[1], every, unit)
     placed = Placed(lambda: numbered()[0], every, unit)
     return readable_source(typed, comparison, count, unreadable, placed)
 
 
-def _lines(spark: SparkSession, path: str, *, in_array: bool) -> DataFrame:
-    """Return the rows of a file, each as its text."""
-    if in_array:
-        return json_array.items_of(spark, path)
-    return read_lines(spark, path, "UTF-8").where(f"btrim({LINE}, ' \\t') <> ''")
+def _filled(lines: DataFrame) -> DataFrame:
+    """Return the lines that have more than blanks."""
+    return lines.where(f"btrim({LINE}, ' \\t') <> ''")
 
 
 def start_of(head: bytes) -> bytes:
