@@ -89,18 +89,14 @@ class _Read:
     is_refused: bool
     more: Mapping[str, Measured] = field(default_factory=dict)
 
-    @property
-    def storage(self) -> Storage:
-        """Return where it landed."""
-        return self.file.storage
-
     def judged(self, judge: Judge) -> Judged:
         """Return the results of its checks, as far as they were measured."""
         return self.file.judged(judge, self.more)
 
     def entered(self, judge: Judge, **entered: Any) -> Entered:
         """Return it with what else is known since its rows are in the table."""
-        return Entered(self.storage, self.file.passed(self.judged(judge).results), **entered)
+        passed = self.file.passed(self.judged(judge).results)
+        return Entered(self.file.storage, passed, **entered)
 
 
 def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begun:
@@ -115,7 +111,8 @@ def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begu
     enter = _merged if contract.write_mode.merges else _appended
     reports = enter(table, judge, meter, clean) if clean else []
     ends = turn.index(clean[len(reports)]) if len(reports) < len(clean) else len(turn)
-    return Begun(tuple(reports), tuple(each.storage for each in turn[:ends] if each.is_refused))
+    refused = (each.file.storage for each in turn[:ends] if each.is_refused)
+    return Begun(tuple(reports), tuple(refused))
 
 
 def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:

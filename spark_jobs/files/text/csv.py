@@ -101,13 +101,8 @@ _IS_BAD = "is_bad"
 # Stands for a quoted empty cell between two steps: a random text that no file contains.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
 _PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
-_PARSER_OPTIONS = (
-    "header",
-    "delimiter",
-    "quote",
-    "escape",
-    "encoding",
-)  # of the options, those of the parser
+# Of the options, those of the parser of lines; that of files takes the header, too.
+_PARSER_OPTIONS = ("delimiter", "quote", "escape", "encoding")
 _PARSER = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": _BAD,
@@ -132,7 +127,8 @@ def read_csv(
     comparison = compare([(name, "") for name in names], contract)
     if comparison.findings:
         return refused_source(spark, comparison, clues(_text_of(head, options), names, contract))
-    cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
+    by_bytes = options["encoding"] in BY_BYTES
+    cells = _by_lines(spark, path, options, len(names), first) if by_bytes else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
     typed, _ = typed_rows(rows, names, comparison.columns, options)
 
@@ -195,7 +191,7 @@ def cells_of_lines(
     missing before the quote, so that all cells behind it would move.
     """
     rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
-    parser = {**_PARSER, **{name: options[name] for name in _PARSER_OPTIONS if name != "header"}}
+    parser = _PARSER | {name: options[name] for name in _PARSER_OPTIONS}
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
     stray = _has_quotes_unlike(f"(?s)\\A{row_pattern(options)}\\z", options)
     sound = f"is_valid_utf8({LINE}) AND NOT ({stray})"
@@ -222,12 +218,9 @@ def _by_quotes(
     """Return the rows of a file with line ends within quotes, and their number."""
     open_text = partial(text_lines.uncompressed, file, gzipped=path.endswith(".gz"))
     counted = count_rows(open_text, options, limits)
-    parser = {
-        **_PARSER,
-        **{name: options[name] for name in _PARSER_OPTIONS},
-        "lineSep": _end(counted),
-    }
-    rows = spark.read.schema(_schema(width)).options(**parser, multiLine="true").csv(path)
+    parser = _PARSER | {name: options[name] for name in ("header", *_PARSER_OPTIONS)}
+    reader = spark.read.schema(_schema(width)).options(**parser, lineSep=_end(counted))
+    rows = reader.options(multiLine="true").csv(path)
     line = f"concat_ws({literal(options['delimiter'])}, {', '.join(_cells(width))})"
     rows = rows.withColumn(LINE, F.expr(f"replace({line}, '{_QUOTED_EMPTY}')"))
     if counted.undecodable:
@@ -288,10 +281,6 @@ def _text(cell: str, column: Column, options: Options) -> str:
         empty = "NULL"  # nothing else could be meant
     text = f"CASE WHEN {cell} = '{_QUOTED_EMPTY}' THEN {empty} ELSE CAST({cell} AS STRING) END"
     return f"nullif({text}, {literal(options['nullValue'])})" if "nullValue" in options else text
-
-
-def _by_bytes(options: Options) -> bool:
-    return options["encoding"] in BY_BYTES
 
 
 def _cells(width: int) -> list[str]:
