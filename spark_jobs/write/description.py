@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from spark_jobs.files.arrow.parquet import page_start
-from spark_jobs.files.arrow.values import ColumnStatistics
+from spark_jobs.files.arrow.values import ColumnStatistics, units_of
 from spark_jobs.schema.types import digits
 from spark_jobs.write.layout import Field, Layout
 
@@ -149,8 +149,7 @@ def _bytes_above(value: bytes, length: int) -> bytes | None:
 
 
 def _decimal(value: Decimal, scale: int) -> bytes:
-    numerator, denominator = value.as_integer_ratio()  # exact, unlike Decimal's own arithmetic
-    unscaled = numerator * 10**scale // denominator
+    unscaled = units_of(value, scale)
     # Two's complement in the fewest bytes, as Java writes it.
     length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return unscaled.to_bytes(length, "big", signed=True)

@@ -194,16 +194,16 @@ def total(values: Values) -> Total:
     found, after = values.statistics, scale(values.column)
     present = found.values - found.nulls
     ends = [end for end in (found.low, found.high) if end is not None]
-    bound = present * max((abs(_units(end, after)) for end in ends), default=0)
+    bound = present * max((abs(units_of(end, after)) for end in ends), default=0)
     if not present or bound >= _LARGEST_SUM:
         return Total(0, present, bound)
     array = values.array
     if values.column.type in INTEGERS and bound >= _LARGEST_INTEGER:
         array = array.cast(pa.decimal128(19, 0))  # a sum of integers would wrap around
-    return Total(_units(pc.sum(array).as_py(), after), present, bound)
+    return Total(units_of(pc.sum(array).as_py(), after), present, bound)
 
 
-def _units(number: int | Decimal, after: int) -> int:
+def units_of(number: int | Decimal, after: int) -> int:
     """Return a number of so many digits after the point in units of the last one."""
     if isinstance(number, int):
         return number

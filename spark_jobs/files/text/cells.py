@@ -5,7 +5,6 @@ and `0x1p3` as numbers, `1e400` as infinity. They round `1.239` to a decimal(12,
 nanoseconds. Here each of these is a broken cell.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakegate.contract.columns import Column
@@ -40,9 +39,6 @@ _DATES = ("date", "timestamp", "timestamp_ntz")
 IS_NO_NUMBER = f"lower({{text}}) IN {_NO_NUMBERS}"
 
 
-LONGEST_SHOWN, LONGEST_ROW = 1000, 64 * 1024  # characters of a broken cell, and of its row
-
-
 @dataclass(frozen=True)
 class Cell:
     """A cell in Spark SQL: its value, and the condition that it is broken, which is never null.
@@ -52,19 +48,6 @@ class Cell:
 
     value: str
     broken: str
-
-
-def broken_cells(cells: Sequence[tuple[str, str, str]]) -> str:
-    """Return an array of the beginnings of broken cells, in Spark SQL.
-
-    Each cell is given as its column's name, the condition that it is broken, and its text.
-    """
-    named = (
-        f"CASE WHEN {broken} THEN"
-        f" named_struct('column', {literal(name)}, 'text', left({text}, {LONGEST_SHOWN})) END"
-        for name, broken, text in cells
-    )
-    return f"array_compact(array({', '.join(named)}))"
 
 
 def beyond_years(value: str) -> str:

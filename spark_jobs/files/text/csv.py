@@ -11,13 +11,12 @@ from secrets import token_hex
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract.columns import Column, quoted
+from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import (
-    BAD_ROW,
     PLACE,
     Bytes,
     Placed,
@@ -27,7 +26,7 @@ from spark_jobs.files.source import (
     refused_source,
 )
 from spark_jobs.files.text import text_lines
-from spark_jobs.files.text.cells import LONGEST_ROW, broken_cells, read_cell
+from spark_jobs.files.text.cells import read_cell
 from spark_jobs.files.text.csv_rows import (
     Options,
     Rows,
@@ -41,11 +40,11 @@ from spark_jobs.files.text.sniff import HEAD
 from spark_jobs.files.text.text_lines import (
     BY_BYTES,
     LINE,
-    computed_once,
     literal,
     measure,
     read_lines,
 )
+from spark_jobs.files.text.typed import typed_by_cells
 from spark_jobs.schema.compare import compare
 
 
@@ -97,7 +96,6 @@ def _text_of(head: bytes, options: Options) -> str:
 
 
 _BAD = "bad"
-_IS_BAD = "is_bad"
 # Stands for a quoted empty cell between two steps: a random text that no file contains.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
 _PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
@@ -255,23 +253,10 @@ def typed_rows(
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
     texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in found]
-    cells = [(column.name, read_cell(text, column)) for text, _, column in found]
-    broken = " OR ".join([f"{_BAD} IS NOT NULL", *(cell.broken for _, cell in cells)])
     as_text = rows.selectExpr(*texts, _BAD, LINE, *kept)
-    values = [f"{cell.value} AS v{n}" for n, (_, cell) in enumerate(cells)]
-    own = [text for text, _, _ in found]
-    read = as_text.selectExpr(*values, *own, _BAD, LINE, f"{broken} AS {_IS_BAD}", *kept)
-    typed = computed_once(read, _IS_BAD)
-    named = [(c.name, cell.broken, t) for (t, _, c), (_, cell) in zip(found, cells, strict=True)]
-    return typed.selectExpr(
-        *[f"v{n} AS {quoted(name)}" for n, (name, _) in enumerate(cells)],
-        f"CASE WHEN {_IS_BAD} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
-        *kept,
-    ), typed.where(_IS_BAD).selectExpr(
-        f"left(coalesce({_BAD}, {LINE}), {LONGEST_ROW}) AS row",
-        f"CASE WHEN {_BAD} IS NULL THEN {broken_cells(named)} END AS cells",
-        *kept,
-    )
+    cells = [(c.name, read_cell(text, c), text) for text, _, c in found]
+    row = f"coalesce({_BAD}, {LINE})"
+    return typed_by_cells(as_text, cells, row, f"{_BAD} IS NOT NULL", kept)
 
 
 def _text(cell: str, column: Column, options: Options) -> str:

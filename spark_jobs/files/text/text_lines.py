@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
 
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
@@ -73,16 +72,6 @@ def collected(rows: DataFrame) -> list[Row]:
         return rows.collect()
     except jvm.JavaError as error:
         raise explain(error, "the file cannot be read") from error
-
-
-def computed_once(rows: DataFrame, name: str) -> DataFrame:
-    """Return the same rows, where a filter by the column `name` computes it no second time.
-
-    Spark moves filters down, below what computes their columns, and computes these again for the
-    filter, once for each mention. It moves none below a generator.
-    """
-    others = [column for column in rows.columns if column != name]
-    return rows.select(*others, F.stack(F.lit(1), F.col(name)).alias(name))
 
 
 def literal(text: str) -> str:
