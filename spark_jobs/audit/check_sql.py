@@ -63,7 +63,7 @@ def evidence_query(check: Check, contract: Contract, named: Callable[[str], str]
     `named` returns a table's name in Spark SQL.
     """
     table = named(contract.table)
-    keys = [_path(contract.column(name)) for name in check.columns]
+    keys = [path(contract.column(name)) for name in check.columns]
     given = " AND ".join([checks_row(check), *(f"{key} IS NOT NULL" for key in keys)])
     match check.metric, check.rule:
         case Metric.DUPLICATE, _:
@@ -83,7 +83,8 @@ def evidence_query(check: Check, contract: Contract, named: Callable[[str], str]
             return ""
 
 
-def _path(column: Column) -> str:
+def path(column: Column) -> str:
+    """Return a column as Spark SQL names it, a nested one by its path."""
     return ".".join(map(quoted, column.steps))
 
 

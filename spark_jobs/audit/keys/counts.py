@@ -13,14 +13,15 @@ from operator import and_
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
 
 from lakegate.contract.checks import Check
-from lakegate.contract.columns import Column, quoted
+from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Reference
 from lakegate.errors import Permanent
 from spark_jobs.audit import main_table
+from spark_jobs.audit.check_sql import path
 from spark_jobs.audit.run import Run
 
 _NARROW = (IntegralType, DateType, TimestampType, TimestampNTZType)
@@ -60,7 +61,7 @@ def in_words(count: int) -> str:
 
 def of_check(columns: Sequence[str], contract: Contract) -> list[Expression]:
     """Return the key columns of a check, nested ones too."""
-    return [_column(contract.column(name)) for name in columns]
+    return [F.col(path(contract.column(name))) for name in columns]
 
 
 def keys_of(rows: DataFrame, key: Sequence[Expression], *kept: Expression | str) -> DataFrame:
@@ -79,7 +80,7 @@ def count(keys: DataFrame) -> Keys:
     Long keys are counted by their hashes first, because hashes are cheaper to shuffle and to hold.
     Only keys whose hash repeats are then compared themselves.
     """
-    if len(keys.columns) == 1 and _is_narrow(keys.schema[0].dataType):
+    if len(keys.columns) == 1 and isinstance(keys.schema[0].dataType, _NARROW):
         return _exact(keys)
     hashed = keys.withColumn("hash", F.xxhash64(*keys.columns))
     groups = hashed.groupBy("hash").agg(F.count(F.lit(1)).alias("n"))
@@ -104,14 +105,6 @@ def found_in(keys: DataFrame, counted: Keys, others: DataFrame) -> DataFrame:
     if counted.distinct <= _BROADCAST:
         wanted = F.broadcast(wanted)
     return others.join(wanted, keys.columns, "left_semi").distinct()
-
-
-def _column(column: Column) -> Expression:
-    return F.col(".".join(quoted(step) for step in column.steps))
-
-
-def _is_narrow(type_: DataType) -> bool:
-    return isinstance(type_, _NARROW)
 
 
 def _exact(keys: DataFrame) -> Keys:
