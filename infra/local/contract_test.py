@@ -93,7 +93,7 @@ class Landed(LocalFile):
     @contextmanager
     def pinned(self) -> Iterator[str]:
         """Yield a name for the file that Spark reads as it is and that shows its compression."""
-        copy = self.home / plain_name(self.path.name, gzipped=is_gzip(self.head(2)))
+        copy = self.home / plain_name(self.path.name, gzipped=is_gzip(self.range(0, 2)))
         try:
             copy.hardlink_to(self.path.resolve())
         except OSError:  # another file system

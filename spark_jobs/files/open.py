@@ -47,7 +47,8 @@ def open_source(
     try:
         return _BINARY[contract.format](spark, path, contract, file, limits)
     except Permanent:
-        sniff.check_binary(contract.format, file.head(sniff.HEAD), file.tail(4))
+        head, tail = file.range(0, sniff.HEAD), file.range(max(file.size - 4, 0), 4)
+        sniff.check_binary(contract.format, head, tail)
         raise
 
 
@@ -57,7 +58,7 @@ def _open_text(
     gzipped, text = path.endswith(".gz"), Unpacked(file.size)
     if gzipped:
         text = check_gzip(file, int(contract.options["maxCompressionRatio"]), limits)
-    head = sniff.text_head(file.head(sniff.HEAD), gzipped=gzipped)
+    head = sniff.text_head(file.range(0, sniff.HEAD), gzipped=gzipped)
     if not head:
         raise Permanent("EMPTY_OBJECT", "the file is empty: it is gzip of 0 bytes")
     encoding = contract.options.get("encoding", "UTF-8")

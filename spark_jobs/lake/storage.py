@@ -81,17 +81,15 @@ class Storage:
             found = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
             return Change.from_json(found["Body"].read(), spec.landed.key)
 
-    def head(self, length: int) -> bytes:
-        """Return the first `length` bytes of the landed version."""
-        return self._range(f"bytes=0-{length - 1}")
-
-    def tail(self, length: int) -> bytes:
-        """Return the last `length` bytes of the landed version."""
-        return self._range(f"bytes=-{length}")
-
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes of the landed version from `start`, fewer where it ends."""
-        return self._range(f"bytes={start}-{start + length - 1}")
+        if not self.size:
+            return b""  # no range can be had of nothing
+        landed = self.spec.landed
+        same = {"IfMatch": landed.etag} if landed.version == landed.etag else {}  # no versions
+        which = {**self.source(), **same, "Range": f"bytes={start}-{start + length - 1}"}
+        with _landed(landed.uri):
+            return bytes(self.s3.get_object(**which)["Body"].read())
 
     def control(self, format_: str) -> str:
         """Return the text of the control file beside the landed object, in its newest version.
@@ -135,7 +133,7 @@ class Storage:
         because Spark decompresses by extension.
         """
         landed = self.spec.landed
-        name = plain_name(landed.key, gzipped=is_gzip(self.head(2)))
+        name = plain_name(landed.key, gzipped=is_gzip(self.range(0, 2)))
         as_named = _PLAIN.fullmatch(landed.key) and _extension(name) == _extension(landed.key)
         if not as_named or not self._is_newest():
             yield self._copied(name)
@@ -257,14 +255,6 @@ class Storage:
         source = {"Bucket": landed.bucket, "Key": landed.key}
         return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
 
-    def _range(self, wanted: str) -> bytes:
-        if not self.size:
-            return b""  # no range can be had of nothing
-        landed = self.spec.landed
-        same = {"IfMatch": landed.etag} if landed.version == landed.etag else {}  # no versions
-        with _landed(landed.uri):
-            return bytes(self.s3.get_object(**self.source(), **same, Range=wanted)["Body"].read())
-
 
 @dataclass(frozen=True)
 class Held(Storage):
@@ -277,14 +267,6 @@ class Held(Storage):
         """Return the storage with the landed version's bytes. Raises LakegateError."""
         with storage.open() as stream:
             return cls(storage.spec, storage.s3, storage.secrets, stream.read())
-
-    def head(self, length: int) -> bytes:
-        """Return the first `length` bytes."""
-        return self.body[:length]
-
-    def tail(self, length: int) -> bytes:
-        """Return the last `length` bytes."""
-        return self.body[-length:]
 
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes from `start`, fewer where the file ends."""

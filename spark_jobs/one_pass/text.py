@@ -62,7 +62,7 @@ class Text:
         if not landed.size:
             raise MustRewrite("it is empty")
         with _left_to_spark():
-            head = landed.head(sniff.HEAD)
+            head = landed.range(0, sniff.HEAD)
             gzipped = sniff.is_gzip(head)
             text_head = sniff.text_head(head, gzipped=gzipped)
             sniff.check_text(contract.format, text_head, contract.options.get("encoding", "UTF-8"))
