@@ -21,12 +21,11 @@ Element = Mapping[int, Any]
 class Place:
     """An element of a Parquet schema, by its path: names from the column's on, joined by dots.
 
-    `type` is the type of its values, None for a group that repeats. A map's key is never null.
+    `type` is the type of its values, None for a group that repeats.
     """
 
     path: str
     type: Type | None
-    is_key: bool = False
 
     @property
     def is_leaf(self) -> bool:
@@ -55,10 +54,7 @@ def _within(place: Place) -> Iterator[Place]:
             inner = [Place(f"{group.path}.element", item)]
         case Map(key, value):
             yield (group := Place(f"{place.path}.key_value", None))
-            inner = [
-                Place(f"{group.path}.key", key, is_key=True),
-                Place(f"{group.path}.value", value),
-            ]
+            inner = [Place(f"{group.path}.key", key), Place(f"{group.path}.value", value)]
         case _:
             inner = []
     for each in inner:

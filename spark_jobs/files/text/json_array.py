@@ -49,9 +49,7 @@ def items_of(spark: SparkSession, path: str) -> DataFrame:
     blanks = literal(" \t\r\n")
     inside = f"btrim(regexp_extract(text, {literal(_INSIDE)}), {blanks}) AS inside"
     items = file.selectExpr(inside).where("inside <> ''")
-    items = items.selectExpr(
-        f"explode(regexp_extract_all(inside, {literal(f'(?s){_ITEM}')}, 0)) AS item"
-    )
+    items = items.selectExpr(f"explode(regexp_extract_all(inside, {literal(_NEXT)}, 0)) AS item")
     return items.selectExpr(
         f"CAST(encode(btrim(item, {blanks}), 'ISO-8859-1') AS STRING) AS {LINE}"
     )
