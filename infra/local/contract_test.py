@@ -38,7 +38,8 @@ from lakegate.limits import Limits
 from lakegate.report import READABLE, AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.audit.broken_rows import broken_rows as all_broken
-from spark_jobs.files.open import LocalFile, open_file
+from spark_jobs.files.open import open_file
+from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.storage import plain_name
 from spark_jobs.one_pass.examined import WAY

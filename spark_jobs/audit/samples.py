@@ -19,7 +19,7 @@ from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.places import FindPlaces, Stored, hash_of, nowhere
 from spark_jobs.audit.run import Run
 from spark_jobs.files import source
-from spark_jobs.files.open import Source
+from spark_jobs.files.source import Source
 
 _ROWS = 10
 _KEYS, _OF_KEY = 3, 3  # keys that are there several times, and rows of each

@@ -19,7 +19,7 @@ from spark_jobs.audit.samples import with_samples
 from spark_jobs.changes.exchange import Exchange
 from spark_jobs.changes.retract import Removal, removal_of, statement_for
 from spark_jobs.changes.statement import Statement, read_statement
-from spark_jobs.files.open import Source
+from spark_jobs.files.source import Source
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import iceberg, jvm, sql_parser

@@ -15,7 +15,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import READABLE
 from spark_jobs.audit import check_sql, tier_scan
 from spark_jobs.audit.run import Measured, RowCounts, Run
-from spark_jobs.files.open import BAD_ROW, Source
+from spark_jobs.files.source import BAD_ROW, Source
 from spark_jobs.lake.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
 from spark_jobs.schema.evolution import ColumnChange, column_changes

@@ -34,9 +34,8 @@ def typed_source(
     """Return a file's rows with the contract's columns; `read` reads them with Spark's schema.
 
     Columns that Spark reads as another type are `converted`: a cell is broken if the type cannot
-    hold its value.
-    Where the contract has an instant, a time without a zone is in UTC, whatever the zone of the
-    machine or session.
+    hold its value. Where the contract has an instant, a time without a zone is in UTC, whatever the
+    zone of the machine or session.
     """
     as_read = compare(columns_of(schema), contract)
     if any(finding.code == "DUPLICATE_COLUMN" for finding in as_read.findings):
