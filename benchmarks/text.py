@@ -25,7 +25,8 @@ from lakegate.contract.model import parse
 from lakegate.limits import DEFAULTS
 from lakegate.report import Verdict
 from spark_jobs.files.arrow.parquet import MustRewrite
-from spark_jobs.files.open import LocalFile, open_source
+from spark_jobs.files.open import open_source
+from spark_jobs.files.source import LocalFile
 from spark_jobs.one_pass.prepare import prepared
 from tests.spark.measuring import reading_session
 

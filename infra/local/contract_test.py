@@ -38,7 +38,8 @@ from lakegate.limits import Limits
 from lakegate.report import READABLE, AuditReport, CheckResult, Status, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.audit.broken_rows import broken_rows as all_broken
-from spark_jobs.files.open import LocalFile, open_file
+from spark_jobs.files.open import open_file
+from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.storage import plain_name
 from spark_jobs.one_pass.examined import WAY
@@ -93,7 +94,7 @@ class Landed(LocalFile):
     @contextmanager
     def pinned(self) -> Iterator[str]:
         """Yield a name for the file that Spark reads as it is and that shows its compression."""
-        copy = self.home / plain_name(self.path.name, gzipped=is_gzip(self.head(2)))
+        copy = self.home / plain_name(self.path.name, gzipped=is_gzip(self.range(0, 2)))
         try:
             copy.hardlink_to(self.path.resolve())
         except OSError:  # another file system

@@ -66,6 +66,10 @@ class Secrecy:
         near = {each for n in at for each in self.order[max(n - 1, 0) : n + 2]}
         return self.everything or bool({name, *near} & self.columns)
 
+    def hides_rows(self, contract: Contract) -> bool:
+        """Return if whole rows must be hidden, as any of their values may be of a hidden column."""
+        return self.everything or bool(self.columns) or contract.extra_columns == "drop"
+
 
 def bad_cells(read: Source, contract: Contract) -> tuple[BadCell, ...]:
     """Return the first cells that could not be read; a few of them, whatever the file's size."""
@@ -95,8 +99,7 @@ def cells_of(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iter
         value = HIDDEN if secrecy.hides(name) else _cut(cell["text"])
         yield BadCell(place, name, value, reason(column, contract))
     if not row["cells"]:
-        may_show = not (secrecy.everything or secrecy.columns or contract.extra_columns == "drop")
-        shown = _cut(row["row"]) if may_show else HIDDEN
+        shown = HIDDEN if secrecy.hides_rows(contract) else _cut(row["row"])
         yield BadCell(place, "", shown, _of_whole_row(row["row"], contract, len(secrecy.order)))
 
 
@@ -169,8 +172,8 @@ def _of_text(text: str, place: str, contract: Contract, secrecy: Secrecy) -> Bad
         column for column in contract.columns if text.lower().startswith(f"{column.name.lower()}: ")
     ]
     if contract.transform or not named:
-        hides = secrecy.everything or secrecy.columns or contract.extra_columns == "drop"
-        return BadCell(place, "", HIDDEN if hides else _cut(text), "cannot be read")
+        shown = HIDDEN if secrecy.hides_rows(contract) else _cut(text)
+        return BadCell(place, "", shown, "cannot be read")
     column = max(named, key=lambda each: len(each.name))
     value = text[len(column.name) + 2 :]
     shown = HIDDEN if secrecy.hides(column.name) else _cut(value)

@@ -71,11 +71,9 @@ def _of_rows(rows: DataFrame, checks: Sequence[Check], contract: Contract) -> _F
 
 def _repeated(rows: DataFrame, check: Check, contract: Contract) -> _Found:
     """Yield all rows of each key that is there several times."""
-    key = [part.alias(f"k{n}") for n, part in enumerate(keys.of_check(check.columns, contract))]
-    parts = [f"k{n}" for n in range(len(key))]
-    keyed = rows.where(check_sql.checks_row(check)).select(PLACE, *key)
-    keyed = keyed.where(" AND ".join(f"{part} IS NOT NULL" for part in parts))
-    alike = F.count(F.lit(1)).over(Window.partitionBy(*parts))
+    key = keys.of_check(check.columns, contract)
+    keyed = keys.keys_of(rows.where(check_sql.checks_row(check)), key, PLACE)
+    alike = F.count(F.lit(1)).over(Window.partitionBy(*keyed.columns[: len(key)]))
     several = keyed.withColumn("alike", alike).where("alike > 1").select(PLACE)
     found = collected(several.limit(MOST + 1))
     require_few(len(found))

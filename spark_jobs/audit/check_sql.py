@@ -10,6 +10,7 @@ from lakegate.contract.columns import ITEM, KEY, VALUE, Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Condition, Quantile, Query, Reference, Rule
 from lakegate.ecma_patterns import PATTERNS, java_pattern
+from spark_jobs.schema.types import digits
 
 # Control characters and the replacement character: signs of a wrong encoding.
 _UNDECODED = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F\uFFFD]"
@@ -62,7 +63,7 @@ def evidence_query(check: Check, contract: Contract, named: Callable[[str], str]
     `named` returns a table's name in Spark SQL.
     """
     table = named(contract.table)
-    keys = [_path(contract.column(name)) for name in check.columns]
+    keys = [path(contract.column(name)) for name in check.columns]
     given = " AND ".join([checks_row(check), *(f"{key} IS NOT NULL" for key in keys)])
     match check.metric, check.rule:
         case Metric.DUPLICATE, _:
@@ -82,7 +83,8 @@ def evidence_query(check: Check, contract: Contract, named: Callable[[str], str]
             return ""
 
 
-def _path(column: Column) -> str:
+def path(column: Column) -> str:
+    """Return a column as Spark SQL names it, a nested one by its path."""
     return ".".join(map(quoted, column.steps))
 
 
@@ -100,8 +102,7 @@ def string(text: str) -> str:
 def _widened(number: str, column: Column) -> str:
     """Cast a number to a type in which sums overflow late; a decimal keeps its scale."""
     if column.kind == "decimal":
-        scale = column.type.rstrip(")").rpartition(",")[2]
-        return f"CAST({number} AS DECIMAL(38,{scale}))"
+        return f"CAST({number} AS DECIMAL(38,{digits(column.type)[1]}))"
     return f"CAST({number} AS {'DECIMAL(38,0)' if column.type in _INTEGERS else 'DOUBLE'})"
 
 

@@ -95,9 +95,7 @@ def iceberg_filter(spark: SparkSession, name: str, condition: str) -> Any | None
 
 def open_table(run: Run, table: str = "") -> MainTable:
     """Return a table of main, by default the run's own, as it was when the branch was created."""
-    spec = run.spec
-    at = run.main_at or spec.base_hash
-    add_catalog(run.spark, BASE, spec.nessie_uri, spec.branch, at, run.token)
+    add_catalog(run.spark, BASE, run.spec, run.main_at or run.spec.base_hash, run.token)
     name = table_name(table or run.contract.table, BASE)
     return MainTable(run.spark, name, iceberg.find_iceberg_table(run.spark, name))
 

@@ -21,7 +21,7 @@ from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.places import FindPlaces, Stored, hash_of, nowhere
 from spark_jobs.audit.run import Run
 from spark_jobs.files import source
-from spark_jobs.files.open import Source
+from spark_jobs.files.source import Source
 
 _ROWS = 10
 _KEYS, _OF_KEY = 3, 3  # keys that are there several times, and rows of each
@@ -155,37 +155,29 @@ def _columns(
 
 
 def _of_keys(check: Check, run: Run, names: Sequence[str]) -> Iterator[Row]:
-    """Yield the first rows of each of a few keys that break a check."""
-    rows = _filtered(run, check)
+    """Yield rows whose key breaks a check: repeated, in the table already, or without a match."""
+    rows = run.rows.where(check_sql.checks_row(check))
     key = keys.of_check(check.columns, run.contract)
-    parts = [f"key{n}" for n in range(len(key))]
-    columns = _columns(rows, names, run.contract, in_table=True)
-    keyed = rows.select(
-        *columns, *(part.alias(name) for part, name in zip(key, parts, strict=True))
-    )
-    nth = F.row_number().over(Window.partitionBy(*parts).orderBy(_FILE, _POSITION))
-    for broken in _broken_keys(check, run):
-        found = keyed.join(F.broadcast(broken), parts).withColumn("nth", nth)
-        found = found.where(F.col("nth") <= _OF_KEY).withColumn(_KEY, F.xxhash64(*parts))
-        yield from found.drop(*parts, "nth").limit(_ROWS).collect()
-
-
-def _broken_keys(check: Check, run: Run) -> Iterator[DataFrame]:
-    """Yield a few keys that break a check: repeated, in the table already, or without a match."""
-    rows = _filtered(run, check)
+    keyed = keys.keys_of(rows, key, *_columns(rows, names, run.contract, in_table=True))
+    parts = keyed.columns[: len(key)]
     if isinstance(check.rule, Reference):
-        yield keys.some_missing(run, check, check.rule, rows)
+        orphans = keys.orphans(run, check, check.rule, keyed)
+        yield from orphans.drop(*parts).limit(_ROWS).collect()
         return
-    own = keys.keys_of(rows, keys.of_check(check.columns, run.contract))
-    times = own.groupBy(*own.columns).agg(F.count(F.lit(1)).alias(TIMES))
-    yield times.where(F.col(TIMES) > 1).limit(_KEYS)
-    if check.checks_whole_table:
-        in_table = tier_keys.some_in_table(run, check)
-        yield from () if in_table is None else (in_table,)
+    yield from _repeated(keyed, parts)
+    known = tier_keys.keys_in_table(run, check) if check.checks_whole_table else None
+    if known is not None:
+        yield from keyed.join(known, parts, "left_semi").drop(*parts).limit(_ROWS).collect()
 
 
-def _filtered(run: Run, check: Check) -> DataFrame:
-    return run.rows.where(check_sql.checks_row(check)) if check.where else run.rows
+def _repeated(keyed: DataFrame, parts: Sequence[str]) -> list[Row]:
+    """Return the first rows of a few keys that the file has more than once."""
+    several = keyed.groupBy(*parts).agg(F.count(F.lit(1)).alias(TIMES))
+    several = several.where(F.col(TIMES) > 1).limit(_KEYS)
+    nth = F.row_number().over(Window.partitionBy(*parts).orderBy(_FILE, _POSITION))
+    first = keyed.join(F.broadcast(several), parts).withColumn("nth", nth)
+    first = first.where(F.col("nth") <= _OF_KEY).withColumn(_KEY, F.xxhash64(*parts))
+    return first.drop(*parts, "nth").collect()
 
 
 def _read(row: Row, names: Sequence[str], contract: Contract) -> _Sampled:

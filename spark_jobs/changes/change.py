@@ -19,7 +19,7 @@ from spark_jobs.audit.samples import with_samples
 from spark_jobs.changes.exchange import Exchange
 from spark_jobs.changes.retract import Removal, removal_of, statement_for
 from spark_jobs.changes.statement import Statement, read_statement
-from spark_jobs.files.open import Source
+from spark_jobs.files.source import Source
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import iceberg, jvm, sql_parser
@@ -28,6 +28,7 @@ from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import CATALOG, add_catalog
 from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
+from spark_jobs.write import replacing
 from spark_jobs.write.report import report
 
 # Audit a whole table after a change, by scans and keyed jobs.
@@ -164,7 +165,6 @@ def _unless_as_before(found: CheckResult, now: Measured, before_change: Measured
 # Catalogs; statements may read the first one.
 _BEFORE, _AFTER, _RESTORED = "main", "audited", "restored"
 _BEGUN, _ENDED = "begun", "ended"  # of another writer's branch
-_MERGED = "spark.merge-into.num-target-rows-"
 
 
 def make_change(
@@ -206,7 +206,7 @@ def make_change(
 
 def _at(run: Run, catalog: str, at: str) -> WholeTable:
     """Return the table at a commit of the branch, and call its catalog `catalog`."""
-    add_catalog(run.spark, catalog, run.spec.nessie_uri, run.spec.branch, at, run.token)
+    add_catalog(run.spark, catalog, run.spec, at, run.token)
     table = iceberg.find_iceberg_table(run.spark, table_name(run.contract.table, catalog))
     if table is None:
         raise Permanent("TABLE_GONE", f"there is no table {run.contract.table} to change")
@@ -242,7 +242,7 @@ def _changed(
     """
     spark, ingestion = run.spark, run.spec.ingestion
     moved: tuple[int, int] | None = None
-    spark.conf.set("spark.sql.iceberg.snapshot-property.lakegate.ingestion", ingestion)
+    spark.conf.set(replacing.NAMES_INGESTION, ingestion)
     try:
         if isinstance(statement, Statement):
             if statement.is_update:
@@ -277,21 +277,12 @@ def _effect(
 ) -> Effect:
     """Return how many rows were added and removed, `moved` if that is known.
 
-    For a MERGE Spark counts them.
+    For a MERGE Spark counts them. Raises Permanent COUNT_MISMATCH.
     """
     if moved:
         added, removed = moved
     elif isinstance(statement, Statement) and statement.is_merge:
-        counted = iceberg.summary(after.table)
-        updated = int(counted.get(f"{_MERGED}updated", 0))
-        added = int(counted.get(f"{_MERGED}inserted", 0)) + updated
-        removed = int(counted.get(f"{_MERGED}deleted", 0)) + updated
+        added, removed, _ = replacing.merged_rows(after.table)
     else:
         added, removed = 0, before - after.written
-    if before - removed + added != after.written:
-        message = (
-            f"of {before:,} rows {removed:,} were removed and {added:,} added, but there are "
-            f"{after.written:,}"
-        )
-        raise Permanent("COUNT_MISMATCH", message)
-    return Effect(before, after.written, added, removed)
+    return replacing.checked(Effect(before, after.written, added, removed))

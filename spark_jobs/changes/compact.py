@@ -21,7 +21,7 @@ from spark_jobs.spark import iceberg
 from spark_jobs.spark.errors import explain
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.jvm import JavaError, java, java_class, java_session, texts_of
-from spark_jobs.spark.session import CATALOG, OpenSession, add_catalog, require_rest_catalog
+from spark_jobs.spark.session import CATALOG, OpenSession, add_catalog, on_branch
 
 _BEFORE, _AFTER = "before", "after"  # catalogs of the table's two states
 _HISTORY = {table.name for table in TABLES}
@@ -40,19 +40,13 @@ def compact(spec: JobSpec, storage: Storage, token: str, open_session: OpenSessi
     Raises Permanent where the table is gone, or cannot be rewritten or compared.
     """
     if spec.audited_hash:
-        spark = _session(spec, token, open_session)
+        spark = on_branch(open_session, spec, token)
         report = compare(spec, spark, token)
         storage.put(spec.report_key, report.to_json().encode())
     elif Branch(spec.nessie_uri, spec.branch, token).head() == spec.base_hash:
-        spark = _session(spec, token, open_session)
+        spark = on_branch(open_session, spec, token)
         _rewrite(spark, _table(spark, spec.table, CATALOG), spec.table)
     # Otherwise an earlier try of this run has committed: what it wrote is compared in any case.
-
-
-def _session(spec: JobSpec, token: str, open_session: OpenSession) -> SparkSession:
-    spark = open_session(spec, token)
-    require_rest_catalog(spark, CATALOG)
-    return spark
 
 
 def compare(spec: JobSpec, spark: SparkSession, token: str) -> Comparison:
@@ -61,8 +55,8 @@ def compare(spec: JobSpec, spark: SparkSession, token: str) -> Comparison:
     Raises Permanent where the states differ in how their data files are read.
     """
     base, rewritten = spec.base_hash, spec.audited_hash
-    add_catalog(spark, _BEFORE, spec.nessie_uri, spec.branch, base, token)
-    add_catalog(spark, _AFTER, spec.nessie_uri, spec.branch, rewritten, token)
+    add_catalog(spark, _BEFORE, spec, base, token)
+    add_catalog(spark, _AFTER, spec, rewritten, token)
     old, new = (_table(spark, spec.table, catalog) for catalog in (_BEFORE, _AFTER))
     if reading(spark, old) != reading(spark, new):
         raise Permanent("TABLE_CHANGED", "the branch has another schema, layout or property")

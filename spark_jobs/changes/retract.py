@@ -67,13 +67,11 @@ def statement_for(change: Change, contract: Contract, rows: DataFrame) -> str:
     """
     name = contract.provenance.names.get(Origin.INGESTION, "")
     there = {column.lower() for column in rows.columns}
-    if name.lower() not in there or not _has(rows, name, change.retracts):
+    if name.lower() not in there:
+        return ""
+    if rows.where(F.col(quoted(name)) == change.retracts).limit(1).isEmpty():
         return ""
     return f"DELETE FROM {change.table} WHERE {quoted(name)} = {string(change.retracts)}"
-
-
-def _has(rows: DataFrame, name: str, ingestion: str) -> bool:
-    return not rows.where(F.col(quoted(name)) == ingestion).limit(1).isEmpty()
 
 
 def removal_of(change: Change, report: AuditReport) -> Removal:

@@ -61,7 +61,7 @@ def _check_target(target: Any, table: str) -> None:
         target = target.child()
     named: list[str] = []
     if jvm.class_name(target) == "UnresolvedRelation":
-        named = jvm.strings(target.multipartIdentifier())
+        named = list(map(str, jvm.items_of(target.multipartIdentifier())))
     wanted = table.split(".")
     if named not in (wanted, [CATALOG, *wanted]):
         found = ".".join(named) or "something else"

@@ -16,7 +16,7 @@ from spark_jobs.files.columnar.avro import read_avro
 from spark_jobs.files.columnar.orc import read_orc
 from spark_jobs.files.columnar.parquet import read_parquet
 from spark_jobs.files.limits import check_array, check_line
-from spark_jobs.files.source import BAD_ROW, Bytes, LocalFile, Source, refused_source
+from spark_jobs.files.source import BAD_ROW, Bytes, Source, refused_source
 from spark_jobs.files.text import sniff
 from spark_jobs.files.text.csv import read_csv
 from spark_jobs.files.text.json import is_array, read_json
@@ -26,8 +26,6 @@ from spark_jobs.schema.diagnosis import Finding
 from spark_jobs.schema.rows import columns_of, landed
 from spark_jobs.spark import jvm, sql_parser
 from spark_jobs.spark.errors import Quoting, explain, masked
-
-__all__ = ["BAD_ROW", "Bytes", "LocalFile", "Source", "open_source"]
 
 _TEXTS = ("csv", "tsv", "json")
 _BINARY = {"parquet": read_parquet, "orc": read_orc, "avro": read_avro}
@@ -47,7 +45,8 @@ def open_source(
     try:
         return _BINARY[contract.format](spark, path, contract, file, limits)
     except Permanent:
-        sniff.check_binary(contract.format, file.head(sniff.HEAD), file.tail(4))
+        head, tail = file.range(0, sniff.HEAD), file.range(max(file.size - 4, 0), 4)
+        sniff.check_binary(contract.format, head, tail)
         raise
 
 
@@ -57,7 +56,7 @@ def _open_text(
     gzipped, text = path.endswith(".gz"), Unpacked(file.size)
     if gzipped:
         text = check_gzip(file, int(contract.options["maxCompressionRatio"]), limits)
-    head = sniff.text_head(file.head(sniff.HEAD), gzipped=gzipped)
+    head = sniff.text_head(file.range(0, sniff.HEAD), gzipped=gzipped)
     if not head:
         raise Permanent("EMPTY_OBJECT", "the file is empty: it is gzip of 0 bytes")
     encoding = contract.options.get("encoding", "UTF-8")

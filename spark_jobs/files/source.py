@@ -87,12 +87,6 @@ class Bytes(Protocol):
     def size(self) -> int:
         """Return the number of bytes."""
 
-    def head(self, length: int) -> bytes:
-        """Return the first `length` bytes."""
-
-    def tail(self, length: int) -> bytes:
-        """Return the last `length` bytes."""
-
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes from `start`, fewer where the file ends."""
 
@@ -110,17 +104,6 @@ class LocalFile:
     def size(self) -> int:
         """Return the number of bytes."""
         return self.path.stat().st_size
-
-    def head(self, length: int) -> bytes:
-        """Return the first `length` bytes."""
-        with self.open() as file:
-            return file.read(length)
-
-    def tail(self, length: int) -> bytes:
-        """Return the last `length` bytes."""
-        with self.open() as file:
-            file.seek(max(self.size - length, 0))
-            return file.read()
 
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes from `start`, fewer where the file ends."""

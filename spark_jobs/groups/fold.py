@@ -2,18 +2,19 @@
 
 A table is changed file by file in small arrays that have a place for each key: so each file finds
 what the earlier ones left, as if they had been merged one after the other. Keys and places in the
-order are numbers, which `numbered` and `ranked` give to Arrow's values.
+order are numbers, which `keys_of` and `ranked` give to Arrow's values.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from spark_jobs.files.arrow.values import numbered
 
 _Array: TypeAlias = NDArray[Any]
 _NONE = -1
@@ -104,33 +105,18 @@ def _count(mask: _Array) -> int:
     return int(np.count_nonzero(mask))
 
 
-def numbered(columns: Sequence[pa.ChunkedArray]) -> tuple[_Array, int]:
+def keys_of(columns: Sequence[pa.ChunkedArray]) -> tuple[_Array, int]:
     """Return each row's key, as a number from 0, and how many keys there are."""
-    rows = len(columns[0])
-    codes = reduce(_combined, map(_codes, columns), np.zeros(rows, np.int64))
-    return codes, int(codes.max(initial=_NONE)) + 1
-
-
-def _combined(codes: _Array, more: _Array) -> _Array:
-    both = codes * (int(more.max(initial=0)) + 1) + more
-    return np.unique(both, return_inverse=True)[1].astype(np.int64)
-
-
-def _codes(column: pa.ChunkedArray) -> _Array:
-    found: _Array = _encoded(column).indices.to_numpy().astype(np.int64)
-    return found
+    keys = numbered([column.combine_chunks() for column in columns], len(columns[0]))
+    return keys, int(keys.max(initial=_NONE)) + 1
 
 
 def ranked(column: pa.ChunkedArray) -> _Array:
     """Return each value's place among the different ones in ascending order; -1 for null."""
-    encoded = _encoded(column)
+    encoded = pc.dictionary_encode(column.combine_chunks())
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     ranks = np.empty(len(order) + 1, np.int64)
     ranks[order] = np.arange(len(order))
     ranks[-1] = _NONE
     found: _Array = ranks[pc.fill_null(encoded.indices, len(order)).to_numpy()]
     return found
-
-
-def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    return pc.dictionary_encode(column.combine_chunks())

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -26,19 +27,18 @@ from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.groups import group_sql
-from spark_jobs.groups.group_commit import Entered, Group, GroupTable, Passed, spec_like
+from spark_jobs.groups.group_commit import Entered, Group, GroupTable, Passed
 from spark_jobs.lake.storage import Storage
-from spark_jobs.one_pass.examined import WAY, Examined, require_all
+from spark_jobs.one_pass.examined import Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import jvm
-from spark_jobs.spark.session import another_session
 from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained
-from spark_jobs.write.commit import commit, data_files
+from spark_jobs.write.commit import data_files
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles, Rows
-from spark_jobs.write.layout import Layout, layout_of
+from spark_jobs.write.layout import Layout
 
 # At most 4 x 128 MiB of decoded rows are in memory at once, and half as much for SQL.
 _THREADS = min(4, 2 + (os.cpu_count() or 1))  # some of which wait for S3
@@ -46,7 +46,8 @@ _MOST_DECODED = 128 << 20  # bytes of a file's rows; a larger one is ingested al
 _MOST_LEFT = 256 << 20  # bytes of the rows of a part that SQL reads; the files after it go alone
 _PART = 32 << 20  # landed bytes
 LayoutOf = Callable[[], Layout]
-_NO_ROWS = pa.table({})
+NO_ROWS = pa.table({})
+_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,13 @@ class Clean:
         """Return the file's ingestion."""
         return self.storage.spec.ingestion
 
-    def passed(self, judge: "Judge", more: Mapping[str, Measured]) -> Passed | None:
-        """Return its result with `more` measures, None if it does not pass cleanly with them."""
-        results = judge.results(self.found.rows, {**self.found.measured, **more})
-        found = self.found
-        return None if results is None else Passed(found.rows.read, results, found.changes)
+    def judged(self, judge: "Judge", more: Mapping[str, Measured]) -> "Judged":
+        """Return the results of its checks with `more` measures."""
+        return judge.judged(self.found.rows, {**self.found.measured, **more})
+
+    def passed(self, results: tuple[CheckResult, ...]) -> Passed:
+        """Return it as one that passed cleanly with these results."""
+        return Passed(self.found.rows.read, results, self.found.changes)
 
 
 class _Room:
@@ -115,13 +118,13 @@ def write_together(
     judge = Judge(contract, cache(files[0].baselines))
     with meter.step("audit"):
         clean = [each for part in _parts(files) for each in _clean(table, judge, part)]
-        judged = [(each, each.passed(judge, more)) for each, more in clean]
-    passed = [(each, found) for each, found in judged if found]
+        judged = [(each, each.judged(judge, more)) for each, more in clean]
+    passed = [(each, each.passed(found.results)) for each, found in judged if found.is_clean]
     if not passed:
         return None
     with meter.step("append"):
         entered, audited_hash = table.committed(passed)
-    return Group(table.opened, contract, audited_hash, meter, entered, {"write": WAY})
+    return Group(table.open(), audited_hash, meter, entered)
 
 
 def _parts(files: Sequence[Storage]) -> Iterator[list[Storage]]:
@@ -140,7 +143,7 @@ def _clean(
 ) -> list[tuple[Clean, Mapping[str, Measured]]]:
     """Return the files that passed by Arrow, without their rows, and what SQL measured of them."""
     found = answered(table, sort_out(files, judge, table.layout))
-    return [(replace(each, left=_NO_ROWS), more) for each, more in found]
+    return [(replace(each, left=NO_ROWS), more) for each, more in found]
 
 
 def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list[Clean]:
@@ -148,24 +151,28 @@ def sort_out(files: Sequence[Storage], judge: "Judge", layout: LayoutOf) -> list
 
     The `layout` is asked for once one passed. Raises LakegateError.
     """
+    audit = partial(_audited, judge, layout, _Room(_MOST_LEFT))
     with ThreadPoolExecutor(_THREADS) as threads:
-        found = list(threads.map(partial(_found, judge, layout, _Room(_MOST_LEFT)), files))
+        found = list(threads.map(partial(unless_alone, judge, audit), files))
     return [each for each in found if each]
 
 
-def _found(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Clean | None:
-    """Return a file that passed; None for one that alone says why not. Raises Transient."""
+def unless_alone(
+    judge: "Judge", examine: Callable[[Storage], _Done | None], storage: Storage
+) -> _Done | None:
+    """Return what is found in a file; None for one that alone says why not. Raises Transient."""
     explaining = explained("the file cannot be examined", judge.contract)
     with suppress(Permanent), explaining, suppress(MustRewrite):
-        return _audited(judge, layout, room, storage)
+        return examine(storage)
     return None
 
 
 def _audited(judge: "Judge", layout: LayoutOf, room: _Room, storage: Storage) -> Clean | None:
+    """Return a file that passed, None for any other."""
     found, rows = read(storage, judge.contract)
-    if judge.results(found.rows, found.measured) is None:
+    if not judge.judged(found.rows, found.measured).is_clean:
         return None
-    files = DataFiles.of(storage, layout(), judge.contract, storage.spec)
+    files = DataFiles(storage, layout(), judge.contract, storage.spec)
     left = room.take(rows_for_sql(judge.contract, found, map(files.with_origins, rows)))
     written = files.write(rows)
     require_all(found, written)
@@ -183,7 +190,7 @@ def rows_for_sql(contract: Contract, found: Examined, rows: Iterable[Rows]) -> p
     """Return what SQL is to read of a file's rows, none if Arrow has answered all checks."""
     checks = _unanswered(contract, found)
     if not checks:
-        return _NO_ROWS
+        return NO_ROWS
     return group_sql.left_for_sql((each.table for each in rows), checks, contract)
 
 
@@ -228,13 +235,6 @@ class Judge:
     contract: Contract
     baselines: Callable[[], Baselines]
 
-    def results(
-        self, rows: RowCounts, measured: Mapping[str, Measured]
-    ) -> tuple[CheckResult, ...] | None:
-        """Return the results of the checks with a measure; None unless all are clean."""
-        judged = self.judged(rows, measured)
-        return judged.results if judged.is_clean else None
-
     def judged(self, rows: RowCounts, measured: Mapping[str, Measured]) -> Judged:
         """Return the results of the checks with a measure, and what they say of the file."""
         known = tuple(check for check in self.contract.checks if check.id in measured)
@@ -264,36 +264,25 @@ class Table:
     """The table of a group on a branch of its own, which is made once a file passed."""
 
     def __init__(self, spark: SparkSession, like: Storage, contract: Contract, token: str) -> None:
-        self._of = spark, like, token
-        self._contract = contract
+        self._of = spark, like.spec, contract, token
         self._lock = Lock()
-        self._opened: tuple[SparkSession, GroupTable, Layout] | Exception | None = None
-
-    @property
-    def opened(self) -> GroupTable:
-        """Return the table on its branch."""
-        return self.open()[1]
+        self._opened: GroupTable | Exception | None = None
 
     def layout(self) -> Layout:
         """Return how the table's files are written."""
-        return self.open()[2]
+        return self.open().layout
 
-    def open(self) -> tuple[SparkSession, GroupTable, Layout]:
-        """Return the session, the table and its layout. Raises LakegateError."""
-        spark, like, token = self._of
+    def open(self) -> GroupTable:
+        """Return the table on its branch. Raises LakegateError."""
         with self._lock:
             if isinstance(self._opened, Exception):  # once for all files, as once is enough
                 raise self._opened
             if self._opened is None:
-                spec = spec_like(like.spec)
-                session = another_session(spark, spec, token)
                 try:
-                    table = GroupTable.open(session, spec, self._contract, token)
-                    layout = layout_of(session, table.opened.table, self._contract)
+                    self._opened = GroupTable.open(*self._of)
                 except Exception as error:
                     self._opened = error
                     raise
-                self._opened = session, table, layout
             return self._opened
 
     def measured(self, clean: Sequence[Clean]) -> Mapping[str, Mapping[str, Measured]]:
@@ -302,23 +291,22 @@ class Table:
         One query reads all files. Raises Permanent where the contract's own SQL is refused or the
         query makes no progress, and one of `JavaError` where a check fails on a row.
         """
-        contract = self._contract
+        _, spec, contract, _ = self._of
         checks = {c.id: c for each in clean for c in _unanswered(contract, each.found)}
         if not checks:
             return {}
         asked = replace(contract, checks=tuple(checks.values()))
-        session, longest = self.open()[0], self._of[1].spec.limits.longest_stall
-        with cancel_when_stalled(session, longest):
+        session = self.open().spark
+        with cancel_when_stalled(session, spec.limits.longest_stall):
             return group_sql.measured(session, asked, {c.ingestion: c.left for c in clean})
 
     def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""
-        session, _, layout = self.open()
+        table = self.open()
         entered = [
-            Entered(each.storage, found, tuple(data_files(session, layout, each.files)))
+            Entered(each.storage, found, tuple(data_files(table.spark, table.layout, each.files)))
             for each, found in passed
         ]
         made = [file for each in entered for file in each.files]
         rows = sum(each.found.found.rows for each, _ in passed)
-        table = self.opened
-        return entered, commit(table.opened, made, rows, table.name, table.branch)
+        return entered, table.commit(made, rows)

@@ -1,6 +1,6 @@
 """The commit of a group on a branch of its own, and the reports of its files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -16,43 +16,58 @@ from lakegate.landing import group_branch, group_reports_key
 from lakegate.report import AuditReport, CheckResult, Step, Verdict, to_lines
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
+from spark_jobs.one_pass.examined import WAY
 from spark_jobs.spark import iceberg
-from spark_jobs.spark.session import CATALOG, require_rest_catalog
+from spark_jobs.spark.session import CATALOG, another_session, require_rest_catalog
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.write.append import Opened, open_table
+from spark_jobs.write.commit import commit
 from spark_jobs.write.history_files import with_results
+from spark_jobs.write.layout import Layout, layout_of
 from spark_jobs.write.report import report
 
 _THREADS = 8
 
 
-def spec_like(file: JobSpec) -> JobSpec:
-    """Return the spec of one more group of such files: its branch has a new name."""
-    return replace(file, branch=group_branch(file.table, token_hex(8)))
-
-
 @dataclass(frozen=True)
 class GroupTable:
-    """The table that takes a group's files, opened on the group's branch."""
+    """The table that takes a group's files, opened on the group's branch by a session of its own.
 
+    `spec` is that of one of the files, but for the branch.
+    """
+
+    spark: SparkSession
     spec: JobSpec
+    contract: Contract
     branch: Branch
     opened: Opened
+    layout: Layout
 
     @classmethod
     def open(
-        cls, session: SparkSession, spec: JobSpec, contract: Contract, token: str
+        cls, spark: SparkSession, like: JobSpec, contract: Contract, token: str
     ) -> "GroupTable":
-        """Create the branch off main, and open or make the table on it. Raises LakegateError."""
+        """Create a branch off main, and open or make the table on it. Raises LakegateError."""
+        spec = replace(like, branch=group_branch(like.table, token_hex(8)))
+        session = another_session(spark, spec, token)
         branch = Branch(spec.nessie_uri, spec.branch, token)
         spec = replace(spec, base_hash=branch.create())
         require_rest_catalog(session, CATALOG)
-        return cls(spec, branch, open_table(session, spec, branch, contract))
+        opened = open_table(session, spec, branch, contract)
+        layout = layout_of(session, opened.table, contract)
+        return cls(session, spec, contract, branch, opened, layout)
 
     @property
     def name(self) -> str:
         """Return the name of the group's commit."""
         return self.spec.branch.rpartition("/")[2]
+
+    def commit(self, files: Sequence[Any], rows: int) -> str:
+        """Append data files with so many rows in the group's commit; return its hash.
+
+        Raises as `write.commit.commit`.
+        """
+        return commit(self.opened, files, rows, self.name, self.branch)
 
 
 @dataclass(frozen=True)
@@ -79,14 +94,12 @@ class Entered:
 
 @dataclass(frozen=True)
 class Group:
-    """The files of one commit; `engine` says how it was made."""
+    """The files of one commit."""
 
     table: GroupTable
-    contract: Contract
     audited_hash: str
     meter: Meter
     files: Sequence[Entered]
-    engine: Mapping[str, str]
 
     def store(self) -> list[AuditReport]:
         """Put each file's report and results into the lake bucket; return the reports.
@@ -113,7 +126,7 @@ class Group:
         return report(
             spec,
             self.meter,
-            self.contract,
+            self.table.contract,
             verdict=Verdict.PASSED,
             checks=file.passed.results,
             audited_hash=self.audited_hash,
@@ -123,7 +136,7 @@ class Group:
             effect=file.effect,
             schema_changes=(*file.passed.changes, *self.table.opened.changes),
             steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
-            engine={"spark": spark_version, **self.engine},
+            engine={"spark": spark_version, "write": WAY},
             group=tuple(each.storage.spec.ingestion for each in self.files),
         )
 

@@ -11,7 +11,6 @@ more, or that only Spark can read, ends it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -26,21 +25,28 @@ from lakegate.report import AuditReport, Verdict
 from lakegate.shared_run import MOST_BYTES, MOST_FILES
 from lakegate.text import one_line
 from spark_jobs.audit.run import Measured
-from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.types import schema_of
 from spark_jobs.groups import keyed, merged
 from spark_jobs.groups.begun import Begun
-from spark_jobs.groups.group_arrow import Clean, Judge, Judged, Table, answered, read, rows_for_sql
-from spark_jobs.groups.group_commit import Entered, Group, Passed
+from spark_jobs.groups.group_arrow import (
+    NO_ROWS,
+    Clean,
+    Judge,
+    Judged,
+    Table,
+    answered,
+    read,
+    rows_for_sql,
+    unless_alone,
+)
+from spark_jobs.groups.group_commit import Entered, Group
 from spark_jobs.lake.storage import Storage, held
-from spark_jobs.one_pass.examined import WAY
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained
 from spark_jobs.write.files import Rows
 from spark_jobs.write.origins import with_origins
 from spark_jobs.write.provenance import values_of
 
-_NONE = pa.table({})
 _AT_ONCE = 4  # files that are decoded at the same time
 _HELD = 256 << 20  # bytes of rows that are in memory, but for those of the last files
 
@@ -83,21 +89,14 @@ class _Read:
     is_refused: bool
     more: Mapping[str, Measured] = field(default_factory=dict)
 
-    @property
-    def storage(self) -> Storage:
-        """Return where it landed."""
-        return self.file.storage
-
     def judged(self, judge: Judge) -> Judged:
         """Return the results of its checks, as far as they were measured."""
-        found = self.file.found
-        return judge.judged(found.rows, {**found.measured, **self.more})
+        return self.file.judged(judge, self.more)
 
     def entered(self, judge: Judge, **entered: Any) -> Entered:
         """Return it with what else is known since its rows are in the table."""
-        found = self.file.found
-        passed = Passed(found.rows.read, self.judged(judge).results, found.changes)
-        return Entered(self.storage, passed, **entered)
+        passed = self.file.passed(self.judged(judge).results)
+        return Entered(self.file.storage, passed, **entered)
 
 
 def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begun:
@@ -112,15 +111,16 @@ def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begu
     enter = _merged if contract.write_mode.merges else _appended
     reports = enter(table, judge, meter, clean) if clean else []
     ends = turn.index(clean[len(reports)]) if len(reports) < len(clean) else len(turn)
-    return Begun(tuple(reports), tuple(each.storage for each in turn[:ends] if each.is_refused))
+    refused = (each.file.storage for each in turn[:ends] if each.is_refused)
+    return Begun(tuple(reports), tuple(refused))
 
 
 def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
     """Yield the files until one must be alone, or many rows are in memory. Raises Transient."""
-    size = 0
+    size, examine = 0, partial(unless_alone, judge, partial(_found, judge))
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         for start in range(0, len(files), _AT_ONCE):
-            for each in list(threads.map(partial(_read, judge), files[start : start + _AT_ONCE])):
+            for each in list(threads.map(examine, files[start : start + _AT_ONCE])):
                 if each is None:
                     return
                 yield each
@@ -129,21 +129,16 @@ def _examined(files: Sequence[Storage], judge: Judge) -> Iterator[_Read]:
                 return
 
 
-def _read(judge: Judge, storage: Storage) -> _Read | None:
-    """Return a file that Arrow may let pass cleanly, or refuses for certain; None for any other."""
-    explaining = explained("the file cannot be examined", judge.contract)
-    with suppress(Permanent), explaining, suppress(MustRewrite):  # alone it tells why
-        return _found(judge, storage)
-    return None
-
-
 def _found(judge: Judge, storage: Storage) -> _Read | None:
-    """Return a file as `_read` does. Raises Permanent, and MustRewrite if Spark is to read it."""
+    """Return a file that Arrow may let pass cleanly, or refuses for certain; None for any other.
+
+    Raises Permanent, and MustRewrite if Spark is to read it.
+    """
     contract = judge.contract
     found, parts = read(held(storage), contract)
     judged = judge.judged(found.rows, found.measured)
     if judged.verdict is not Verdict.PASSED:
-        return _Read(Clean(storage, found, (), _NONE), _NONE, is_refused=True)
+        return _Read(Clean(storage, found, (), NO_ROWS), NO_ROWS, is_refused=True)
     rows = _as_in_table(storage, contract, parts)
     if not judged.is_plain or not _has_sound_keys(rows, contract):
         return None
@@ -185,12 +180,11 @@ def _judged(table: Table, judge: Judge, files: Sequence[_Read]) -> Iterator[_Rea
 def _merged(table: Table, judge: Judge, meter: Meter, clean: Sequence[_Read]) -> list[AuditReport]:
     """Merge the files that passed; return their reports, which are in the lake bucket."""
     with meter.step("merge"):
-        session, opened, _ = table.open()
-        rows = [each.rows for each in clean]
-        audited_hash, effects = merged.merge(session, opened, judge.contract, rows)
+        opened = table.open()
+        audited_hash, effects = merged.merge(opened, [each.rows for each in clean])
     both = zip(clean, effects, strict=True)
     entered = [each.entered(judge, effect=effect) for each, effect in both]
-    return Group(opened, judge.contract, audited_hash, meter, entered, {"write": WAY}).store()
+    return Group(opened, audited_hash, meter, entered).store()
 
 
 def _appended(
@@ -198,15 +192,14 @@ def _appended(
 ) -> list[AuditReport]:
     """Append the first files that passed whose keys the table lacks; return their reports."""
     with meter.step("append"):
-        session, opened, layout = table.open()
-        if layout.obstacle:  # alone the first file tells it
+        opened = table.open()
+        if opened.layout.obstacle:  # alone the first file tells it
             return []
-        files = [(each.file, each.rows) for each in clean]
-        done = keyed.append(session, opened, layout, judge.contract, files)
+        done = keyed.append(opened, [(each.file, each.rows) for each in clean])
     entered = [
         replace(each, more={**each.more, **keys}).entered(judge, files=tuple(made))
         for each, (made, keys) in zip(clean, done.files, strict=False)
     ]
     if not entered:
         return []
-    return Group(opened, judge.contract, done.audited_hash, meter, entered, {"write": WAY}).store()
+    return Group(opened, done.audited_hash, meter, entered).store()

@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
-from lakegate.contract.model import Contract
 from spark_jobs.audit.keys import tier_keys
 from spark_jobs.audit.run import Measured, Run
 from spark_jobs.groups.group_arrow import Clean
 from spark_jobs.groups.group_commit import GroupTable
 from spark_jobs.one_pass.examined import require_all
-from spark_jobs.write.commit import commit, data_files
+from spark_jobs.write.commit import data_files
 from spark_jobs.write.description import Written
 from spark_jobs.write.files import DataFiles, Rows
-from spark_jobs.write.layout import Layout
 
 _THREADS = 4  # files that are written at the same time
 
@@ -40,51 +37,41 @@ class Appended:
     files: Sequence[tuple[Sequence[Any], Measures]]
 
 
-def append(
-    spark: SparkSession,
-    table: GroupTable,
-    layout: Layout,
-    contract: Contract,
-    files: Sequence[tuple[Clean, pa.Table]],
-) -> Appended:
+def append(table: GroupTable, files: Sequence[tuple[Clean, pa.Table]]) -> Appended:
     """Append the rows of the first files whose keys are new, if there are any; they have some rows.
 
     A key is also not new if a check of it cannot be answered. Raises MustRewrite if Spark must
     write the files, LakegateError.
     """
-    made = _written(spark, layout, contract, files)
-    count, measured = _first_with_new_keys(_run(spark, table, contract), made)
+    made = _written(table, files)
+    count, measured = _first_with_new_keys(_run(table), made)
     if not count:
         return Appended("", ())
     every = _all(made[:count])
     rows = sum(clean.found.found.rows for clean, _ in files[:count])
-    audited_hash = commit(table.opened, every, rows, table.name, table.branch)
-    return Appended(audited_hash, [(own, _of_file(own, measured)) for own in made[:count]])
+    appended = [(own, _of_file(own, measured)) for own in made[:count]]
+    return Appended(table.commit(every, rows), appended)
 
 
-def _written(
-    spark: SparkSession,
-    layout: Layout,
-    contract: Contract,
-    files: Sequence[tuple[Clean, pa.Table]],
-) -> list[list[Any]]:
+def _written(table: GroupTable, files: Sequence[tuple[Clean, pa.Table]]) -> list[list[Any]]:
     """Write the rows of each file; return its data files."""
 
     def write(file: tuple[Clean, pa.Table]) -> list[Written]:
         clean, rows = file
-        sink = DataFiles.of(clean.storage, layout, contract, clean.storage.spec)
+        sink = DataFiles(clean.storage, table.layout, table.contract, clean.storage.spec)
         written = sink.write_whole([Rows(rows)])
         require_all(clean.found, written)
         return written
 
     with ThreadPoolExecutor(_THREADS) as threads:
-        return [data_files(spark, layout, each) for each in threads.map(write, files)]
+        written = threads.map(write, files)
+        return [data_files(table.spark, table.layout, each) for each in written]
 
 
-def _run(spark: SparkSession, table: GroupTable, contract: Contract) -> Run:
+def _run(table: GroupTable) -> Run:
     """Return a run on the group's branch that has no files yet."""
     opened = table.opened
-    of = spark, table.spec, table.branch.token, contract
+    of = table.spark, table.spec, table.branch.token, table.contract
     return Run(*of, opened.table, (), main_at=opened.main_at)
 
 

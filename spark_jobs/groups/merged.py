@@ -18,7 +18,7 @@ from lakegate.contract.columns import Column, quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Permanent
-from spark_jobs.groups.fold import Changes, Folded, Present, Steps, fold, numbered, ranked
+from spark_jobs.groups.fold import Changes, Folded, Present, Steps, fold, keys_of, ranked
 from spark_jobs.groups.group_commit import GroupTable
 from spark_jobs.groups.group_sql import in_memory
 from spark_jobs.spark.iceberg import table_name
@@ -33,18 +33,16 @@ def has_sound_keys(rows: pa.Table, mode: WriteMode) -> bool:
     names = [*mode.key, *filter(None, (mode.latest_by,))]
     if any(rows[name].null_count for name in names):
         return False
-    return numbered([rows[name] for name in names])[1] == len(rows)
+    return keys_of([rows[name] for name in names])[1] == len(rows)
 
 
-def merge(
-    spark: SparkSession, table: GroupTable, contract: Contract, files: Sequence[pa.Table]
-) -> tuple[str, list[Effect]]:
+def merge(table: GroupTable, files: Sequence[pa.Table]) -> tuple[str, list[Effect]]:
     """Merge the rows of files with sound keys; return the commit and the effect of each file.
 
     Raises Permanent if that is another than the table's, or if the table has a key twice, Transient
     when a retry may help.
     """
-    rows = pa.concat_tables(files)
+    spark, contract, rows = table.spark, table.contract, pa.concat_tables(files)
     folded = _folded(spark, contract, rows, [len(each) for each in files])
     types = [f"{quoted(c.name)} {c.type}" for c in contract.table_columns]
     source = in_memory(spark, rows.take(pa.array(folded.rows)), types)
@@ -61,7 +59,7 @@ def _folded(
     """Return the change of the rows of files with these lengths, of which some may be 0."""
     mode = contract.write_mode
     file = np.repeat(np.arange(len(lengths)), lengths)
-    keys, count = numbered([rows[name] for name in mode.key])
+    keys, count = keys_of([rows[name] for name in mode.key])
     present = _present(spark, contract, _distinct(rows, mode.key, keys, count))
     places = present[_NUMBER].to_numpy()
     there, rank = np.zeros(count, bool), np.zeros(count, np.int64)

@@ -50,7 +50,11 @@ class Storage:
     @classmethod
     def of_objects(cls, spec: JobSpec) -> "Storage":
         """Return a storage that cannot read the token: it is made in half the time."""
-        return cls(spec, client("s3"), None)
+        return Storage(spec, client("s3"), None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Give Spark's tasks the same buckets, by clients of their own."""
+        return Storage.of_objects, (self.spec,)
 
     def nessie_token(self) -> str:
         """Return the job's bearer token for Nessie."""
@@ -61,10 +65,8 @@ class Storage:
     def contract(self) -> Contract:
         """Return the contract in the version with which the ingestion began."""
         spec = self.spec
-        where = {"Bucket": spec.lake_bucket, "Key": spec.contract_key}
         version = {"VersionId": spec.contract_version} if spec.contract_version else {}
-        with translated(spec.contract_key):
-            body = self.s3.get_object(**where, **version)["Body"].read()
+        body = self._object(spec.contract_key, **version)
         return parse(body.decode(), spec.contract_key, spec.limits)
 
     @property
@@ -79,17 +81,15 @@ class Storage:
             found = self.s3.get_object(Bucket=spec.landed.bucket, Key=spec.landed.key)
             return Change.from_json(found["Body"].read(), spec.landed.key)
 
-    def head(self, length: int) -> bytes:
-        """Return the first `length` bytes of the landed version."""
-        return self._range(f"bytes=0-{length - 1}")
-
-    def tail(self, length: int) -> bytes:
-        """Return the last `length` bytes of the landed version."""
-        return self._range(f"bytes=-{length}")
-
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes of the landed version from `start`, fewer where it ends."""
-        return self._range(f"bytes={start}-{start + length - 1}")
+        if not self.size:
+            return b""  # no range can be had of nothing
+        landed = self.spec.landed
+        same = {"IfMatch": landed.etag} if landed.version == landed.etag else {}  # no versions
+        which = {**self.source(), **same, "Range": f"bytes={start}-{start + length - 1}"}
+        with _landed(landed.uri):
+            return bytes(self.s3.get_object(**which)["Body"].read())
 
     def control(self, format_: str) -> str:
         """Return the text of the control file beside the landed object, in its newest version.
@@ -133,7 +133,7 @@ class Storage:
         because Spark decompresses by extension.
         """
         landed = self.spec.landed
-        name = plain_name(landed.key, gzipped=is_gzip(self.head(2)))
+        name = plain_name(landed.key, gzipped=is_gzip(self.range(0, 2)))
         as_named = _PLAIN.fullmatch(landed.key) and _extension(name) == _extension(landed.key)
         if not as_named or not self._is_newest():
             yield self._copied(name)
@@ -164,30 +164,18 @@ class Storage:
 
     def report(self, key: str) -> AuditReport:
         """Return the report under a key in the lake bucket. Raises Permanent without one."""
-        with translated(key):
-            found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
-            return AuditReport.from_json(found["Body"].read(), key)
+        return AuditReport.from_json(self._object(key), key)
 
     def baselines(self) -> Baselines:
         """Return the measures of the table's published runs; empty without any run."""
-        key = baselines_key(self.spec.table)
-        try:
-            with translated(key):
-                found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key)
-                return Baselines.from_json(found["Body"].read())
-        except Permanent as error:
-            if error.code == "OBJECT_GONE":
-                return Baselines(self.spec.table)
-            raise
+        body = self._object_if_there(baselines_key(self.spec.table))
+        return Baselines(self.spec.table) if body is None else Baselines.from_json(body)
 
     def finished_report(self) -> AuditReport | None:
         """Return the report that an earlier try of this run finished, or None."""
-        try:
-            return self.report(self.spec.report_key)
-        except Permanent as error:
-            if error.code == "OBJECT_GONE":
-                return None
-            raise
+        key = self.spec.report_key
+        body = self._object_if_there(key)
+        return None if body is None else AuditReport.from_json(body, key)
 
     def put_report(self, report: AuditReport) -> AuditReport:
         """Write the report once; if another try was faster, return its report instead."""
@@ -228,16 +216,29 @@ class Storage:
 
     def object(self, address: str) -> bytes:
         """Return the object at an address in the lake bucket. Raises Permanent without one."""
-        return self._of_lake(address)
+        return self._object(self.key(address), address)
 
     def part(self, address: str, start: int, length: int) -> bytes:
         """Return `length` bytes from `start` of the object at an address in the lake bucket."""
-        return self._of_lake(address, Range=f"bytes={start}-{start + length - 1}")
+        wanted = f"bytes={start}-{start + length - 1}"
+        return self._object(self.key(address), address, Range=wanted)
 
-    def _of_lake(self, address: str, **part: str) -> bytes:
-        where = {"Bucket": self.spec.lake_bucket, "Key": self.key(address)}
-        with translated(address):
-            return bytes(self.s3.get_object(**where, **part)["Body"].read())
+    def _object(self, key: str, called: str = "", **which: str) -> bytes:
+        """Return `which` version or part of an object in the lake bucket, by default all of it.
+
+        Raises Permanent OBJECT_GONE without one, and calls it by its key or as it is `called`.
+        """
+        with translated(called or key):
+            found = self.s3.get_object(Bucket=self.spec.lake_bucket, Key=key, **which)
+            return bytes(found["Body"].read())
+
+    def _object_if_there(self, key: str) -> bytes | None:
+        try:
+            return self._object(key)
+        except Permanent as error:
+            if error.code == "OBJECT_GONE":
+                return None
+            raise
 
     def stored(self, key: str) -> int:
         """Return the size of an object in the lake bucket in bytes, 0 without one."""
@@ -254,14 +255,6 @@ class Storage:
         source = {"Bucket": landed.bucket, "Key": landed.key}
         return source if landed.version == landed.etag else {**source, "VersionId": landed.version}
 
-    def _range(self, wanted: str) -> bytes:
-        if not self.size:
-            return b""  # no range can be had of nothing
-        landed = self.spec.landed
-        same = {"IfMatch": landed.etag} if landed.version == landed.etag else {}  # no versions
-        with _landed(landed.uri):
-            return bytes(self.s3.get_object(**self.source(), **same, Range=wanted)["Body"].read())
-
 
 @dataclass(frozen=True)
 class Held(Storage):
@@ -274,14 +267,6 @@ class Held(Storage):
         """Return the storage with the landed version's bytes. Raises LakegateError."""
         with storage.open() as stream:
             return cls(storage.spec, storage.s3, storage.secrets, stream.read())
-
-    def head(self, length: int) -> bytes:
-        """Return the first `length` bytes."""
-        return self.body[:length]
-
-    def tail(self, length: int) -> bytes:
-        """Return the last `length` bytes."""
-        return self.body[-length:]
 
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes from `start`, fewer where the file ends."""

@@ -48,14 +48,14 @@ def prepared(
     """
     if reason := why_never(contract) or _why_unsure(contract):
         raise MustRewrite(reason)
-    tasks = (spark, landed.spec) if spark and isinstance(landed, Storage) else None
+    tasks = spark if isinstance(landed, Storage) else None
     if contract.format in TEXTS:
         text = Text.open(landed, contract, limits)
         if landed.size <= most_here:
             return TextInDriver(text, most_here)
         if tasks is None or text.gzipped:
             raise MustRewrite("it is too large for the driver")
-        return TextInTasks(text, *tasks)
+        return TextInTasks(text, tasks)
     file, comparison = _opened(landed, contract, limits)
     contract = replace(contract, columns=comparison.columns)
     if sum(sizes(file)) <= most_here:
@@ -63,7 +63,7 @@ def prepared(
         return ParquetInDriver(file, contract, comparison.changes, threads)
     if tasks is None:
         raise MustRewrite("it is too large for the driver")
-    return ParquetInTasks(file, contract, comparison.changes, *tasks)
+    return ParquetInTasks(file, contract, comparison.changes, tasks)
 
 
 def _why_unsure(contract: Contract) -> str:

@@ -1,6 +1,5 @@
 """Read a Parquet file by its row groups, of which each part of the file has some."""
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,15 +12,15 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
-from lakegate.jobspec import JobSpec
 from spark_jobs.audit.arrow import tier_arrow
 from spark_jobs.audit.arrow.tier_arrow import Divided
 from spark_jobs.files.arrow import values as arrow_values
 from spark_jobs.files.arrow.parquet import ArrowFile, MustRewrite
 from spark_jobs.files.arrow.types import schema_of
+from spark_jobs.files.source import Bytes
 from spark_jobs.one_pass.apart import Apart, Numbers
 from spark_jobs.one_pass.examined import Examined, Part, Sink, part_of, together
-from spark_jobs.one_pass.tasks import TaskFiles, spread
+from spark_jobs.one_pass.tasks import spread
 
 _PART = 128 << 20  # bytes of row groups, uncompressed, that become one data file
 _SMALLEST_PART = 32 << 20
@@ -33,8 +32,8 @@ class ParquetInDriver:
 
     file: ArrowFile
     contract: Contract
-    changes: tuple[str, ...] = ()
-    threads: int = os.cpu_count() or 1
+    changes: tuple[str, ...]
+    threads: int
 
     def examined(self, files: Sink | None = None) -> Examined:
         """Read all rows: see `examined.Prepared`."""
@@ -52,12 +51,10 @@ class ParquetInTasks:
     contract: Contract
     changes: tuple[str, ...]
     spark: SparkSession
-    spec: JobSpec
 
     def examined(self, files: Sink | None = None) -> Examined:
         """Read all rows: see `examined.Prepared`."""
-        own = TaskFiles.like(files, self.spec, self.contract)
-        work = partial(_in_task, own, self.file.footer)
+        work = partial(_in_task, self.file.file, self.file.footer, self.contract, files)
         found = spread(self.spark, work, _parts(self.file), self.contract)
         return replace(found, changes=self.changes)
 
@@ -67,9 +64,10 @@ def sizes(file: ArrowFile) -> list[int]:
     return [group.total_byte_size for group in _row_groups(file)]
 
 
-def _in_task(own: TaskFiles, footer: bytes, groups: Sequence[int]) -> Part:
-    storage, files = own.open()
-    return _part(ArrowFile(storage, footer), own.contract, files, groups)
+def _in_task(
+    landed: Bytes, footer: bytes, contract: Contract, files: Sink | None, groups: Sequence[int]
+) -> Part:
+    return _part(ArrowFile(landed, footer), contract, files, groups)
 
 
 def _part(file: ArrowFile, contract: Contract, files: Sink | None, groups: Sequence[int]) -> Part:

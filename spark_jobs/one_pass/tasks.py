@@ -4,7 +4,7 @@ Hashes of keys, which are as many as the rows, stay with the tasks: they are cou
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, TypeAlias, TypeVar
@@ -17,18 +17,13 @@ from pyspark.sql import SparkSession
 from lakegate.contract.checks import KEYED
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from lakegate.jobspec import JobSpec
 from spark_jobs.audit.keys import arrow_keys
 from spark_jobs.audit.keys.arrow_keys import Hashes
 from spark_jobs.audit.keys.counts import Keys
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import TextRows
-from spark_jobs.lake.storage import Storage
-from spark_jobs.one_pass.examined import Examined, Part, Sink, together
+from spark_jobs.one_pass.examined import Examined, Part, together
 from spark_jobs.spark.jvm import JavaError
-from spark_jobs.write.files import DataFiles
-from spark_jobs.write.layout import Layout
-from spark_jobs.write.quarantine import Quarantine
 
 _MOST_APART = 16 << 20  # bytes of rows that stay out of the table, which a task returns
 _BITS = 5  # of a hash, by which it has its bucket: so a task has a 32nd of all
@@ -38,35 +33,6 @@ _Array: TypeAlias = NDArray[Any]
 _Found: TypeAlias = Part | MustRewrite | LakegateError
 
 
-@dataclass(frozen=True)
-class TaskFiles:
-    """What a task needs to make the files of a run; without a layout it makes none.
-
-    It keeps unparseable rows if it knows when the run has `started_at`.
-    """
-
-    spec: JobSpec
-    contract: Contract
-    layout: Layout | None = None
-    started_at: str = ""
-
-    @classmethod
-    def like(cls, files: Sink | None, spec: JobSpec, contract: Contract) -> "TaskFiles":
-        """Return what makes the same files as `files`."""
-        if not isinstance(files, DataFiles):
-            return cls(spec, contract)
-        quarantine = files.quarantine
-        return cls(spec, contract, files.layout, quarantine.started_at if quarantine else "")
-
-    def open(self) -> tuple[Storage, DataFiles | None]:
-        """Return the buckets of the run, and its files."""
-        storage = Storage.of_objects(self.spec)
-        if self.layout is None:
-            return storage, None
-        quarantine = Quarantine(storage, self.started_at) if self.started_at else None
-        return storage, DataFiles(storage, self.layout, self.contract, self.spec, quarantine)
-
-
 def spread(
     spark: SparkSession,
     work: Callable[[_Item], Part],
@@ -74,7 +40,7 @@ def spread(
     contract: Contract,
     read: TextRows | None = None,
 ) -> Examined:
-    """Return a file by the work on its items; raises as `examined.together`."""
+    """Return a file by the work on its items, each in a task; raises as `examined.together`."""
     done = spark.sparkContext.parallelize(items, len(items)).map(partial(_or_reason, work))
     done.persist(StorageLevel.DISK_ONLY)  # so that no part is read twice
     try:

@@ -62,7 +62,7 @@ class Text:
         if not landed.size:
             raise MustRewrite("it is empty")
         with _left_to_spark():
-            head = landed.head(sniff.HEAD)
+            head = landed.range(0, sniff.HEAD)
             gzipped = sniff.is_gzip(head)
             text_head = sniff.text_head(head, gzipped=gzipped)
             sniff.check_text(contract.format, text_head, contract.options.get("encoding", "UTF-8"))
@@ -140,7 +140,7 @@ def blocks(text: BinaryIO, rows: TextRows, most: int, longest_line: int) -> Iter
         if at < 0:
             _require_short(rest, longest_line)
             continue
-        ready, rest = rest[: at + rows.left], rest[at + len(rows.between) - rows.right :]
+        ready, rest = rest[: at + 1], rest[at + len(rows.between) - rows.right :]
         _require_short(ready, longest_line)
         yield Block(ready, is_first, is_last=False)
         is_first = False

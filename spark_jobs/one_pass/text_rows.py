@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
 from lakegate.contract.reading.other_columns import Origin
-from lakegate.jobspec import JobSpec
 from lakegate.limits import Limits
 from spark_jobs.audit.arrow.tier_arrow import Divided
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import Decoded
+from spark_jobs.files.source import Bytes
 from spark_jobs.one_pass.apart import Apart, Numbers
 from spark_jobs.one_pass.examined import Examined, Part, Sink, part_of, together
-from spark_jobs.one_pass.tasks import TaskFiles, spread
+from spark_jobs.one_pass.tasks import spread
 from spark_jobs.one_pass.text import Text, rows_of
 
 _PART = 64 << 20  # bytes of text that a task holds
@@ -53,7 +53,6 @@ class TextInTasks(_OfText):
     """The rows of a large text file, read by Spark's tasks."""
 
     spark: SparkSession
-    spec: JobSpec
     part: int = _PART
 
     def examined(self, files: Sink | None = None) -> Examined:
@@ -61,17 +60,21 @@ class TextInTasks(_OfText):
         text = self.text
         if Origin.ROW in text.contract.provenance.names:
             raise MustRewrite("its rows are numbered, and it is too large for the driver")
-        own = TaskFiles.like(files, self.spec, text.contract)
-        work = partial(_in_task, own, text.head, text.limits)
+        work = partial(_in_task, text.landed, text.contract, text.limits, text.head, files)
         ranges = _ranges(text, self.part)
         return _required(spread(self.spark, work, ranges, text.contract, text.rows), text)
 
 
-def _in_task(own: TaskFiles, head: bytes, limits: Limits, within: tuple[int, int]) -> Part:
-    storage, files = own.open()
-    rows = rows_of(head, own.contract)
-    text = Text(storage, own.contract, limits, head, gzipped=False, rows=rows)
-    return _part(text.blocks_within(*within), own.contract, files)
+def _in_task(
+    landed: Bytes,
+    contract: Contract,
+    limits: Limits,
+    head: bytes,
+    files: Sink | None,
+    within: tuple[int, int],
+) -> Part:
+    text = Text(landed, contract, limits, head, gzipped=False, rows=rows_of(head, contract))
+    return _part(text.blocks_within(*within), contract, files)
 
 
 def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
@@ -87,7 +90,7 @@ def _ranges(text: Text, size: int) -> list[tuple[int, int]]:
             raise MustRewrite("it has long lines")
         if place < 0:
             break
-        found.append((start, at + place + rows.left))
+        found.append((start, at + place + 1))
         start = at + place + len(rows.between) - rows.right
     return found if start == text.landed.size else [*found, (start, text.landed.size)]
 

@@ -18,7 +18,7 @@ from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Replaced, Storage, held
 from spark_jobs.run.ingest import ingest, ingest_batch
 from spark_jobs.run.reaudit import reaudit
-from spark_jobs.spark.session import CATALOG, OpenSession, require_rest_catalog
+from spark_jobs.spark.session import OpenSession, on_branch
 from spark_jobs.spark.unforeseen import explained
 from spark_jobs.write.history_files import with_results
 from spark_jobs.write.report import errored
@@ -50,14 +50,14 @@ def _stored(storage: Storage, report: AuditReport) -> AuditReport:
 def _run(spec: JobSpec, storage: Storage, token: str, open_session: OpenSession) -> AuditReport:
     """Return the report of the attempt. Raises Permanent where there is nothing to report."""
     if spec.reaudit_base:
-        return reaudit(spec, storage, _session(spec, token, open_session), token)
+        return reaudit(spec, storage, on_branch(open_session, spec, token), token)
     branch = Branch(spec.nessie_uri, spec.branch, token)
     if branch.head() != spec.base_hash:  # an earlier try of this very run was here
         finished = storage.finished_report()
         if finished:
             return finished
         branch.reset(spec.base_hash)
-    spark = _session(spec, token, open_session)
+    spark = on_branch(open_session, spec, token)
     if spec.change:
         return make_change(spec, storage, spark, branch)
     try:
@@ -65,12 +65,6 @@ def _run(spec: JobSpec, storage: Storage, token: str, open_session: OpenSession)
     except Replaced:  # it is not the newest now, so this time it is read from a copy
         branch.reset(spec.base_hash)
         return _ingest(spec, storage, spark, branch)
-
-
-def _session(spec: JobSpec, token: str, open_session: OpenSession) -> SparkSession:
-    spark = open_session(spec, token)
-    require_rest_catalog(spark, CATALOG)
-    return spark
 
 
 def _ingest(spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch) -> AuditReport:

@@ -21,8 +21,8 @@ from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.audit.samples import with_samples
 from spark_jobs.files.arrow.parquet import Damaged, MustRewrite
 from spark_jobs.files.columnar.parquet import Engine
-from spark_jobs.files.open import Source, open_file
-from spark_jobs.files.source import Bytes
+from spark_jobs.files.open import open_file
+from spark_jobs.files.source import Bytes, Source
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.counted_places import counted
@@ -156,7 +156,7 @@ class _Ingestion:
     def _examined(self, file: Prepared, where: Layout) -> Examined:
         try:
             of = self.storage, where, file.contract, self.spec, self.quarantine
-            found = file.examined(DataFiles.of(*of))
+            found = file.examined(DataFiles(*of))
             if found.rows.bad and self.spec.null_unreadable:
                 raise MustRewrite("its unparseable cells are to become null")
             require_all(found, found.files)

@@ -17,7 +17,7 @@ from lakegate.probe import DRIVER, EXECUTOR, LOCAL_MASTER
 from lakegate.text import one_line
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import jvm
-from spark_jobs.spark.session import CATALOG, open_session, require_rest_catalog
+from spark_jobs.spark.session import CATALOG, on_branch, open_session
 
 _ACCOUNT = re.compile(r"\d{12}")  # findings are sent to strangers
 _JARS = re.compile(r"(avro|hadoop-aws|iceberg|parquet|s3|spark-core).*\.jar$")
@@ -141,8 +141,7 @@ def _iceberg(spark: SparkSession) -> dict[str, Any]:
 
 def _catalog(spec: JobSpec, storage: Storage) -> dict[str, Any]:
     """Return the class of the catalog that jobs use; another than Iceberg's is an error."""
-    session = open_session(spec, storage.nessie_token())
-    require_rest_catalog(session, CATALOG)
+    session = on_branch(open_session, spec, storage.nessie_token())
     return {"class": jvm.iceberg_catalog_class(session, CATALOG)}
 
 

@@ -89,7 +89,7 @@ def _run(spec: JobSpec, contract: Contract, spark: SparkSession, token: str) -> 
 
     Raises Permanent TABLE_GONE if the table does not exist.
     """
-    add_catalog(spark, CATALOG, spec.nessie_uri, spec.branch, spec.audited_hash, token)
+    add_catalog(spark, CATALOG, spec, spec.audited_hash, token)
     table = iceberg.find_iceberg_table(spark, table_name(contract.table))
     run = Run(spark, spec, token, contract, table, ())
     base = main_table.open_table(run).table
@@ -105,9 +105,7 @@ def _results(run: Run, earlier: AuditReport) -> Mapping[str, CheckResult]:
     found allowed ones, all keys are compared again, because both sides may have the same key. All
     other checks of the table are measured again.
     """
-    add_catalog(
-        run.spark, _EARLIER, run.spec.nessie_uri, run.spec.branch, run.spec.reaudit_base, run.token
-    )
+    add_catalog(run.spark, _EARLIER, run.spec, run.spec.reaudit_base, run.token)
     name = table_name(run.contract.table, _EARLIER)
     now = main_table.open_table(run)
     gained = _GainedFiles(run.spark, now, iceberg.find_iceberg_table(run.spark, name))

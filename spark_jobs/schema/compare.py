@@ -111,20 +111,17 @@ def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
     names = [name for name, _ in found]
     hides = hides_names(names, contract)
     shown_all = mask_names(differing, contract) if hides else differing
-    shown_pairs = list(zip(differing, shown_all, strict=True))
-    refused = [(each, shown) for each, shown in shown_pairs if not _is_allowed(each, contract)]
-    findings = tuple(_finding(each, shown, contract) for each, shown in refused)
+    findings: list[Finding] = []
+    changes: list[str] = []
+    for each, shown in zip(differing, shown_all, strict=True):
+        if _is_allowed(each, contract):
+            changes.append(_change(shown, contract))
+        else:
+            findings.append(_finding(each, shown, contract))
     return Comparison(
         tuple(_landed_columns(file, contract)),
-        findings,
-        (
-            *[
-                _change(shown, contract)
-                for each, shown in shown_pairs
-                if _is_allowed(each, contract)
-            ],
-            *_undeclared(file, contract, hides=hides),
-        ),
+        tuple(findings),
+        (*changes, *_undeclared(file, contract, hides=hides)),
         diagnose(names, findings, contract, hides=hides) if findings else None,
     )
 

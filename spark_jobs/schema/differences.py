@@ -77,11 +77,6 @@ def differences(found: Type, wanted: Type, path: tuple[str, ...] = ()) -> Iterat
         yield Difference(_relation(found, wanted), path, str(found), str(wanted))
 
 
-def fits(found: Type, wanted: Type) -> bool:
-    """Return if every value of the type `found` is also a value of the type `wanted`, unchanged."""
-    return all(each.kind is Kind.WIDENING for each in differences(found, wanted))
-
-
 def _fields(found: Struct, wanted: Struct, path: tuple[str, ...]) -> Iterator[Difference]:
     there = {name.lower(): type_ for name, type_ in found.fields}
     expected = {name.lower() for name, _ in wanted.fields}

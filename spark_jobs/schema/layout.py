@@ -28,7 +28,8 @@ def missing(there: TableLayout, wanted: TableLayout) -> TableLayout:
     without case.
     """
     partitions, order = wanted.partitions, wanted.order
-    same_partitions = partitions is not None and _folded(there.partitions) == _folded(partitions)
+    present = set(_texts(there.partitions))
+    same_partitions = partitions is not None and present == set(_texts(partitions))
     same_order = order is not None and _texts(there.order) == _texts(order)
     return TableLayout(
         None if same_partitions else partitions,
@@ -36,10 +37,6 @@ def missing(there: TableLayout, wanted: TableLayout) -> TableLayout:
         _new(there.properties, wanted.properties),
         _new(there.comments, wanted.comments),
     )
-
-
-def _folded(partitions: tuple[Partition, ...] | None) -> set[str]:
-    return set(_texts(partitions))
 
 
 def _texts(parts: tuple[object, ...] | None) -> list[str]:

@@ -1,6 +1,6 @@
 """Read the types of Spark's rows, and convert rows to the contract's columns without loss."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
@@ -54,13 +54,8 @@ def not_null(type_: T.DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[st
 
 def landed(schema: T.StructType, columns: Sequence[Column]) -> list[Expression]:
     """Return the expressions that select `columns` from rows that fit; absent ones are null."""
-    there = {name.lower(): (name, type_) for name, type_ in struct_of(schema).fields}
-    values = []
-    for column in columns:
-        name, found = there.get(column.name.lower(), ("", "void"))
-        value = F.col(quoted(name)) if name else F.lit(None)
-        values.append(conformed(value, found, parse(column.type)).alias(column.name))
-    return values
+    wanted = Struct(tuple((column.name, parse(column.type)) for column in columns))
+    return _fields(lambda name: F.col(quoted(name)), struct_of(schema), wanted)
 
 
 def conformed(value: Expression, found: Type, wanted: Type) -> Expression:
@@ -69,7 +64,7 @@ def conformed(value: Expression, found: Type, wanted: Type) -> Expression:
         return value
     match found, wanted:
         case Struct(), Struct():
-            fields = [_field(value, found, name, type_) for name, type_ in wanted.fields]
+            fields = _fields(value.getField, found, wanted)
             return F.when(value.isNotNull(), F.struct(*fields))
         case Array(), Array():
             return F.transform(value, lambda item: conformed(item, found.item, wanted.item))
@@ -82,9 +77,12 @@ def conformed(value: Expression, found: Type, wanted: Type) -> Expression:
             return value.cast(str(wanted))
 
 
-def _field(value: Expression, found: Struct, name: str, wanted: Type) -> Expression:
-    there = {each.lower(): (each, type_) for each, type_ in found.fields}
-    if name.lower() not in there:
-        return F.lit(None).cast(str(wanted)).alias(name)
-    own, type_ = there[name.lower()]
-    return conformed(value.getField(own), type_, wanted).alias(name)
+def _fields(get: Callable[[str], Expression], found: Struct, wanted: Struct) -> list[Expression]:
+    """Return the wanted fields, of which `get` returns those that are found by their own names."""
+    there = {name.lower(): (name, type_) for name, type_ in found.fields}
+    values = []
+    for name, type_ in wanted.fields:
+        own, own_type = there.get(name.lower(), ("", "void"))
+        value = get(own) if own else F.lit(None)
+        values.append(conformed(value, own_type, type_).alias(name))
+    return values

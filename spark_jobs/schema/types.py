@@ -57,6 +57,12 @@ def parse(text: str) -> Type:
     return found
 
 
+def digits(decimal: str) -> tuple[int, int]:
+    """Return the digits of a type such as decimal(12,2): all, and those after the point."""
+    precision, after = map(int, re.findall(r"\d+", decimal))
+    return precision, after
+
+
 def _type(head: str, rest: Iterator[str]) -> Type:
     if head.lower() not in ("struct", "array", "map"):
         if head in "<>,:" or head.startswith("`"):

@@ -41,56 +41,44 @@ class Means:
 
 @dataclass
 class TakenFiles:
-    """The files of one shared run, its token and its means."""
+    """The files of one shared run, its token and its means. Every method raises LakegateError."""
 
     run: SharedRun
     means: Means
     token: str = field(default="", repr=False)
 
     def seconds_left(self) -> float:
-        """Return for how many seconds the token lasts, which is read anew. Raises LakegateError."""
+        """Return for how many seconds the token lasts, which is read anew."""
         self.token = self.means.token(self._spec_of_run())
         ends = end(self.token)
         return (ends - datetime.now(UTC)).total_seconds() if ends else inf
 
     def reported(self, specs: Sequence[JobSpec]) -> frozenset[str]:
-        """Return the names of the attempts that have a report, by one request for each.
-
-        Raises LakegateError.
-        """
+        """Return the names of the attempts that have a report, by one request for each."""
         with ThreadPoolExecutor(_THREADS) as threads:
             sizes = threads.map(lambda spec: self.means.lake(spec).stored(spec.report_key), specs)
             found = [spec for spec, size in zip(specs, sizes, strict=True) if size]
         return _names(found)
 
     def is_marked(self, spec: JobSpec) -> bool:
-        """Return if a run died while it ingested the file alone. Raises LakegateError."""
+        """Return if a run died while it ingested the file alone."""
         return self.means.lake(spec).stored(spec.report_key + MARKER) > 0
 
     def mark(self, spec: JobSpec) -> None:
-        """Note that this run begins to ingest the file alone. Raises LakegateError."""
+        """Note that this run begins to ingest the file alone."""
         self.means.lake(spec).put(spec.report_key + MARKER, self.run.name.encode())
 
     def unmark(self, spec: JobSpec) -> None:
-        """Note that the run survived. The job may not delete, so the marker becomes empty.
-
-        Raises LakegateError.
-        """
+        """Note that the run survived. The job may not delete, so the marker becomes empty."""
         self.means.lake(spec).put(spec.report_key + MARKER, b"")
 
     def ingest_together(self, specs: Sequence[JobSpec]) -> frozenset[str]:
-        """Ingest the files; return the names of the attempts that passed cleanly.
-
-        Raises LakegateError.
-        """
+        """Ingest the files; return the names of the attempts that passed cleanly."""
         reports = self.means.together([self.means.lake(spec) for spec in specs], self.token)
         return _names(reports)
 
     def ingest_in_order(self, specs: Sequence[JobSpec]) -> frozenset[str]:
-        """Ingest a turn's first files; return the names of the attempts that have a report now.
-
-        Raises LakegateError.
-        """
+        """Ingest a turn's first files; return the names of the attempts that have a report now."""
         begun = self.means.in_order([self.means.lake(spec) for spec in specs], self.token)
         for storage in begun.refused:
             self.ingest_alone(storage.spec)
@@ -99,8 +87,8 @@ class TakenFiles:
     def ingest_alone(self, spec: JobSpec) -> None:
         """Ingest one file on a branch of its own, until its report exists.
 
-        The branch of an earlier try is used again, at main's newest commit. Raises LakegateError,
-        and anything else only once Spark itself has ended.
+        The branch of an earlier try is used again, at main's newest commit. Raises anything but
+        LakegateError only once Spark itself has ended.
         """
         with explained("the file cannot be ingested", None):
             self._ingest(spec)

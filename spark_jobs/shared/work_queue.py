@@ -59,10 +59,7 @@ class SqsQueues:
         return cls(client("sqs"), run.work_queue, run.verdict_queue)
 
     def take(self, seconds: float) -> list[Waiting]:
-        """Return waiting messages, up to `MOST_FILES`; wait so long for the first, if need be.
-
-        At most 20 seconds.
-        """
+        """Return waiting messages: see `Queues`. Waits at most 20 seconds."""
         taken = new = self._received(min(int(seconds), _LONGEST_WAIT), _BATCH)
         while new and len(taken) < MOST_FILES:
             new = self._received(0, min(_BATCH, MOST_FILES - len(taken)))
@@ -70,10 +67,7 @@ class SqsQueues:
         return taken
 
     def hide(self, messages: Sequence[Waiting], seconds: int) -> None:
-        """Let messages come again after so many seconds from now, unless they are deleted.
-
-        One that is deleted, or was taken again, stays as it is.
-        """
+        """Let messages come again: see `Queues`. One that was taken again stays as it is."""
         for part in _parts(messages):
             entries = [{**_entry(n, m), "VisibilityTimeout": seconds} for n, m in part]
             with _translated():

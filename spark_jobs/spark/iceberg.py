@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -24,7 +25,7 @@ from spark_jobs.spark.jvm import (
 )
 from spark_jobs.spark.session import CATALOG
 
-_ICEBERG = "org.apache.iceberg"
+_CONVERSIONS = "org.apache.iceberg.types.Conversions"
 _EXPRESSIONS = "org.apache.iceberg.expressions.Expressions"
 _COMPARISONS = {
     "<": "lessThan",
@@ -127,12 +128,13 @@ def planned_scans(table: Any, where: Any | None = None) -> list[Any]:
 
     `where` is an Iceberg expression that excludes files by their statistics.
     """
-    scan = table.newScan()
-    files = (scan if where is None else scan.filter(where).caseSensitive(False)).planFiles()
-    try:
+    with closing(_planned(table, where)) as files:
         return list(files.iterator())
-    finally:
-        files.close()
+
+
+def _planned(table: Any, where: Any | None) -> Any:
+    scan = table.newScan()
+    return (scan if where is None else scan.filter(where).caseSensitive(False)).planFiles()
 
 
 def scans_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> list[Any]:
@@ -177,10 +179,7 @@ def bounds(spark: SparkSession, table: Any, column: str, files: Sequence[Any]) -
     Dates are days and timestamps microseconds since 1970. Bounds of texts may be truncated.
     """
     field = table.schema().caseInsensitiveFindField(column)
-    id_, convert = (
-        field.fieldId(),
-        java_class(spark, "org.apache.iceberg.types.Conversions").fromByteBuffer,
-    )
+    id_, convert = field.fieldId(), java_class(spark, _CONVERSIONS).fromByteBuffer
     having = [f for f in files if (f.nullValueCounts() or {}).get(id_) != f.recordCount()]
     found = [[(f.lowerBounds() or {}).get(id_), (f.upperBounds() or {}).get(id_)] for f in having]
     if not found or any(bound is None for both in found for bound in both):
@@ -196,11 +195,8 @@ def _comparable(bound: Any) -> Any:
 
 def may_contain(table: Any, where: Any) -> bool:
     """Return if a row of a table may meet an Iceberg expression, by statistics."""
-    files = table.newScan().filter(where).caseSensitive(False).planFiles()
-    try:
+    with closing(_planned(table, where)) as files:
         return bool(files.iterator().hasNext())
-    finally:
-        files.close()
 
 
 def _manifests(table: Any) -> dict[str, Any]:
@@ -213,11 +209,8 @@ def _files(
     spark: SparkSession, table: Any, manifest: Any, where: Any | None = None
 ) -> Iterator[Any]:
     read = java_class(spark, "org.apache.iceberg.ManifestFiles").read
-    reader = read(manifest, table.io(), table.specs()).caseSensitive(False)
-    try:
+    with closing(read(manifest, table.io(), table.specs()).caseSensitive(False)) as reader:
         yield from items_of(reader.filterRows(where) if where is not None else reader)
-    finally:
-        reader.close()
 
 
 def table_name(table: str, catalog: str = CATALOG) -> str:

@@ -40,11 +40,6 @@ def class_name(thing: Any) -> str:
     return str(thing.getClass().getSimpleName())
 
 
-def strings(sequence: Any) -> list[str]:
-    """Return the texts in a Scala sequence."""
-    return [str(sequence.apply(n)) for n in range(sequence.size())]
-
-
 def known_gateway() -> JavaGateway | None:
     """Return the way to this process's Java, None before the first Spark."""
     return SparkContext._gateway

@@ -20,7 +20,7 @@ OpenSession = Callable[[JobSpec, str], SparkSession]
 def open_session(spec: JobSpec, token: str) -> SparkSession:
     """Return the session of this run; `token` is the job's Nessie token."""
     spark = SparkSession.builder.appName(f"lakegate {spec.ingestion}").getOrCreate()
-    return _opened(spark, spec, token)
+    return closed(spark, session_settings(spec, token))
 
 
 def another_session(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:
@@ -28,11 +28,17 @@ def another_session(spark: SparkSession, spec: JobSpec, token: str) -> SparkSess
 
     A session keeps each catalog that it has used once, even if its settings change later.
     """
-    return _opened(spark.newSession(), spec, token)
+    return closed(spark.newSession(), session_settings(spec, token))
 
 
-def _opened(spark: SparkSession, spec: JobSpec, token: str) -> SparkSession:
-    return closed(spark, session_settings(spec, token))
+def on_branch(open_session: OpenSession, spec: JobSpec, token: str) -> SparkSession:
+    """Return the session that is opened, whose tables are on the run's branch for certain.
+
+    Raises Permanent WRONG_CATALOG.
+    """
+    spark = open_session(spec, token)
+    require_rest_catalog(spark, CATALOG)
+    return spark
 
 
 def closed(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
@@ -71,11 +77,9 @@ def session_settings(spec: JobSpec, token: str) -> dict[str, str]:
     }
 
 
-def add_catalog(
-    spark: SparkSession, name: str, nessie_uri: str, branch: str, at: str, token: str
-) -> None:
-    """Add a catalog to the session: the tables as they were at a commit of a branch."""
-    _set(spark, _catalog_settings(name, nessie_uri, f"{branch}@{at}", token))
+def add_catalog(spark: SparkSession, name: str, spec: JobSpec, at: str, token: str) -> None:
+    """Add a catalog to the session: the tables as they were at a commit of the run's branch."""
+    _set(spark, _catalog_settings(name, spec.nessie_uri, f"{spec.branch}@{at}", token))
 
 
 def require_rest_catalog(spark: SparkSession, name: str) -> None:

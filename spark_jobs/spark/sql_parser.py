@@ -7,7 +7,15 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.errors import Permanent
-from spark_jobs.spark.jvm import JavaError, first, items_of, java, java_session, root_message
+from spark_jobs.spark.jvm import (
+    JavaError,
+    class_name,
+    first,
+    items_of,
+    java,
+    java_session,
+    root_message,
+)
 
 _NO_READING = {
     "ScriptTransformation": "run a script",
@@ -61,7 +69,7 @@ def tables_read(spark: SparkSession, query: str) -> Read:
     """
     parser = java_session(spark).sessionState().sqlParser()
     nodes = list(_nodes(parser.parseQuery(query)))
-    kinds = [str(node.getClass().getSimpleName()) for node in nodes]
+    kinds = list(map(class_name, nodes))
     for kind in kinds:
         if kind in _NO_READING:
             raise Permanent("BAD_QUERY", f"a query cannot {_NO_READING[kind]}")

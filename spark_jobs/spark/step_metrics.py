@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from itertools import takewhile
 
 from pyspark.sql import SparkSession
 
@@ -30,8 +30,9 @@ def work_since(spark: SparkSession, before: Work) -> Work:
     context = java_session(spark).sparkContext()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
-    stages = store.stageList(None, False, False, _no_quantiles(spark), None)
-    new = list(_newest(stages, before.stage))
+    no_quantiles = gateway(spark).new_array(java(spark).double, 0)
+    stages = store.stageList(None, False, False, no_quantiles, None)  # the newest first
+    new = list(takewhile(lambda stage: stage.stageId() > before.stage, items_of(stages)))
     jobs = store.jobsList(None)  # the newest first; of a long session not all are there
     return Work(
         stage=max([before.stage, *(stage.stageId() for stage in new)]),
@@ -40,18 +41,6 @@ def work_since(spark: SparkSession, before: Work) -> Work:
         bytes=before.bytes + sum(stage.inputBytes() for stage in new),
         shuffled=before.shuffled + sum(stage.shuffleWriteBytes() for stage in new),
     )
-
-
-def _newest(stages: Any, last: int) -> Iterator[Any]:
-    """Yield Spark's stages after a given one, from a Scala sequence that has the newest first."""
-    for stage in items_of(stages):
-        if stage.stageId() <= last:
-            return
-        yield stage
-
-
-def _no_quantiles(spark: SparkSession) -> Any:
-    return gateway(spark).new_array(java(spark).double, 0)
 
 
 def now() -> str:

@@ -102,12 +102,9 @@ def _sort(spark: SparkSession, table: Any, update: Any, order: Iterable[SortKey]
     nulls, ref = java_class(spark, _NULL_ORDER), java_class(spark, _EXPRESSIONS).ref
     for key in order:
         add = update.desc if key.descending else update.asc
-        add(ref(_spelt(table, key.column)), getattr(nulls, _nulls(key)))
+        place = nulls.NULLS_FIRST if key.nulls_first else nulls.NULLS_LAST
+        add(ref(_spelt(table, key.column)), place)
     update.commit()
-
-
-def _nulls(key: SortKey) -> str:
-    return "NULLS_FIRST" if key.nulls_first else "NULLS_LAST"
 
 
 def _spelt(table: Any, path: str) -> str:

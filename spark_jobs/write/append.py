@@ -1,6 +1,5 @@
 """Append a file's rows to the branch, and count them in the pass that writes them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,7 +15,7 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import READABLE
 from spark_jobs.audit import check_sql, tier_scan
 from spark_jobs.audit.run import Measured, RowCounts, Run
-from spark_jobs.files.open import BAD_ROW, Source
+from spark_jobs.files.source import BAD_ROW, Source
 from spark_jobs.lake.nessie_branch import shared
 from spark_jobs.schema.compare import undeclared
 from spark_jobs.schema.evolution import ColumnChange, column_changes
@@ -70,7 +69,8 @@ _TABLE_PROPERTIES = {
 }
 _BEGUN = "begun"  # the catalog of the branch as it began; BASE may be a later commit
 INGESTION = "lakegate.ingestion"  # the property of a snapshot that names its ingestion
-# A range-distributed write would run its input twice, and count every row twice.
+# Each task writes the rows that it read. A range-distributed write would run its input twice, and
+# count every row twice.
 _WRITE_OPTIONS = {"distribution-mode": "none", "fanout-enabled": "true"}
 # The rows of a partition come to one task, which writes a file after the other.
 _PARTITIONED_OPTIONS = {"distribution-mode": "hash", "fanout-enabled": "false"}
@@ -177,7 +177,7 @@ def _require_rows_of_main(spark: SparkSession, spec: JobSpec, branch: Target, ta
 
     A commit of rows makes a new snapshot; a change of columns keeps it.
     """
-    add_catalog(spark, _BEGUN, spec.nessie_uri, spec.branch, spec.base_hash, branch.token)
+    add_catalog(spark, _BEGUN, spec, spec.base_hash, branch.token)
     base = iceberg.find_iceberg_table(spark, table_name(spec.table, _BEGUN))
     if iceberg.snapshot_id(table) != iceberg.snapshot_id(base):
         raise shared(spec.branch)
@@ -199,22 +199,18 @@ def with_undeclared(spark: SparkSession, contract: Contract) -> Contract:
 
 
 def append(
-    rows: DataFrame,
-    opened: Opened,
-    contract: Contract,
-    ingestion: str,
-    branch: Target,
-    options: Mapping[str, str] = _WRITE_OPTIONS,
+    rows: DataFrame, opened: Opened, contract: Contract, ingestion: str, branch: Target
 ) -> tuple[tuple[Any, ...], str]:
     """Append `rows` in one commit that names the ingestion, or overwrite their partitions.
 
-    With the default `options` each task writes the rows that it read.
     Returns the new data files (`org.apache.iceberg.DataFile`) and the commit's hash. At this commit
     the branch has main's rows and these rows only, in overwritten partitions only these. Raises
     Permanent CORRUPT_FILE when the rows turn out to be unreadable; nothing is committed then.
     Otherwise raises as `_committed`.
     """
     writer = rows.writeTo(table_name(contract.table))
+    partitioned = bool(opened.table.spec().isPartitioned())
+    options = _PARTITIONED_OPTIONS if partitioned else _WRITE_OPTIONS
     for option, value in options.items():
         writer = writer.option(option, value)
     try:
@@ -273,11 +269,7 @@ def append_counted(
         *tier_scan.aggregates(quarantining, contract),
     )
     kept = rows.where(~F.expr(split)) if split else rows
-    partitioned = bool(opened.table.spec().isPartitioned())
-    options = _PARTITIONED_OPTIONS if partitioned else _WRITE_OPTIONS
-    files, audited_hash = append(
-        kept.drop(BAD_ROW), opened, contract, spec.ingestion, branch, options
-    )
+    files, audited_hash = append(kept.drop(BAD_ROW), opened, contract, spec.ingestion, branch)
     found = counts.get
     read, bad, quarantined = (int(found[name]) for name in (_ROWS, _BAD, _QUARANTINED))
     provenance.require_each_number(contract.provenance, read, found[_LAST])

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from spark_jobs.files.arrow.values import ColumnStatistics
+from spark_jobs.files.arrow.parquet import page_start
+from spark_jobs.files.arrow.values import ColumnStatistics, units_of
+from spark_jobs.schema.types import digits
 from spark_jobs.write.layout import Field, Layout
 
 
@@ -69,11 +71,7 @@ def column_sizes(metadata: Any) -> dict[str, int]:
 
 def split_offsets(metadata: Any) -> tuple[int, ...]:
     """Return where the row groups of a Parquet file begin: at their first column's first page."""
-    firsts = [group[0] for group in _groups(metadata)]
-    return tuple(
-        min(filter(None, (first.dictionary_page_offset, first.data_page_offset)))
-        for first in firsts
-    )
+    return tuple(page_start(group[0]) for group in _groups(metadata))
 
 
 def _groups(metadata: Any) -> Iterable[list[Any]]:
@@ -151,8 +149,7 @@ def _bytes_above(value: bytes, length: int) -> bytes | None:
 
 
 def _decimal(value: Decimal, scale: int) -> bytes:
-    numerator, denominator = value.as_integer_ratio()  # exact, unlike Decimal's own arithmetic
-    unscaled = numerator * 10**scale // denominator
+    unscaled = units_of(value, scale)
     # Two's complement in the fewest bytes, as Java writes it.
     length = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return unscaled.to_bytes(length, "big", signed=True)
@@ -172,8 +169,7 @@ _FORMATS = {
 
 def _serializer(type_: str) -> Callable[[Any], bytes]:
     if type_.startswith("decimal"):
-        scale = int(type_.rstrip(")").rpartition(",")[2])
-        return lambda value: _decimal(value, scale)
+        return lambda value: _decimal(value, digits(type_)[1])
     if type_ == "string":
         return lambda value: bytes(value.encode())
     if type_ == "binary":

@@ -62,7 +62,8 @@ class Lake(Protocol):
 class DataFiles:
     """The data files that a run writes of a contract's rows, in the layout of their table.
 
-    Unparseable rows are in files for `quarantine`; without it nobody keeps them.
+    The rows are those of the `spec`'s landed object. Unparseable ones are in files for
+    `quarantine`; without it nobody keeps them. Raises MustRewrite where Spark must write the files.
     """
 
     lake: Lake
@@ -71,22 +72,9 @@ class DataFiles:
     spec: JobSpec
     quarantine: Quarantine | None = None
 
-    @classmethod
-    def of(
-        cls,
-        lake: Lake,
-        layout: Layout,
-        contract: Contract,
-        spec: JobSpec,
-        quarantine: Quarantine | None = None,
-    ) -> "DataFiles":
-        """Return the files of a table with this layout, for the landed object of a run.
-
-        Raises MustRewrite where Spark must write them.
-        """
-        if layout.obstacle:
-            raise MustRewrite(layout.obstacle)
-        return cls(lake, layout, contract, spec, quarantine)
+    def __post_init__(self) -> None:
+        if self.layout.obstacle:
+            raise MustRewrite(self.layout.obstacle)
 
     def keep(self, rows: Unparseable) -> tuple[DataFile, ...]:
         """Write unparseable rows, each as it stands in its file; return the files.

@@ -95,17 +95,15 @@ def layout_of(spark: SparkSession, table: Any, contract: Contract) -> Layout:
     there = {each.path.lower(): each for each in _in_struct(schema)}
     wanted = fields(contract.table_columns)
     found = {place.path: there[place.path.lower()] for place in wanted if _fits(place, there)}
-    leaves = {place.path: found[place.path] for place in wanted if _is_kept(place, found)}
+    leaves = [each.path for each in wanted if each.is_leaf and each.path in found]
     others = [place.path for place in wanted if place.path not in found]
     metrics = java_class(spark, _METRICS).forTable(table)
-    spec, order = _spec(spark, table), _order(table)
+    spec = _spec(spark, table)
+    order = Order(table.sortOrder().orderId(), tuple(order_of(table)))
     codec = properties.get(_CODEC, "zstd").lower()
     return Layout(
         ids={path: each.id for path, each in found.items()},
-        fields={
-            path: Field(each.id, each.type, str(metrics.columnMode(each.name).toString()))
-            for path, each in leaves.items()
-        },
+        fields={path: _field(found[path], metrics) for path in leaves},
         folder=str(table.locationProvider().newDataLocation(_NAME)).removesuffix(_NAME),
         schema=schema,
         spec=spec,
@@ -116,10 +114,6 @@ def layout_of(spark: SparkSession, table: Any, contract: Contract) -> Layout:
         target=_size(properties, "write.target-file-size-bytes", _TARGET),
         obstacle=_obstacle(codec, properties, spec, order, others, contract),
     )
-
-
-def _is_kept(place: Place, found: Mapping[str, Any]) -> bool:
-    return place.is_leaf and place.path in found
 
 
 def _spec(spark: SparkSession, table: Any) -> Spec:
@@ -134,10 +128,6 @@ def _spec(spark: SparkSession, table: Any) -> Spec:
     ]
     parser = java_class(spark, "org.apache.iceberg.PartitionSpecParser")
     return Spec(spec.specId(), tuple(fields), json.loads(str(parser.toJson(spec))))
-
-
-def _order(table: Any) -> Order:
-    return Order(table.sortOrder().orderId(), tuple(order_of(table)))
 
 
 @dataclass(frozen=True)
@@ -171,6 +161,10 @@ def _within(id_: int, path: str, name: str, type_: Any) -> Iterator[_Found]:
             for part in ("key", "value"):
                 where = f"{path}.key_value.{part}", f"{name}.{part}"
                 yield from _within(type_[f"{part}-id"], *where, type_[part])
+
+
+def _field(found: _Found, metrics: Any) -> Field:
+    return Field(found.id, found.type, str(metrics.columnMode(found.name).toString()))
 
 
 def _fits(place: Place, there: Mapping[str, _Found]) -> bool:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lakegate.contract.columns import Column
 from lakegate.contract.reading.layout import SortKey
 from spark_jobs.files.arrow.parquet import MustRewrite
-from spark_jobs.files.arrow.values import within_structs
+from spark_jobs.files.arrow.values import numbered, within_structs
 from spark_jobs.write.layout import Layout, PartitionField
 
 Columns = Mapping[str, Column]
@@ -38,7 +38,7 @@ def arranged(
     for key in reversed(layout.order.keys):
         order = order[_sorted(_values(rows, columns[key.column]).take(pa.array(order)), key)]
     parts = [_transformed(rows, columns[each.column], each) for each in layout.spec.fields]
-    numbers = _numbers(parts, rows.num_rows)[order]
+    numbers = numbered(parts, rows.num_rows)[order]
     order = order[np.argsort(numbers, kind="stable")]
     starts = np.flatnonzero(np.diff(np.sort(numbers), prepend=-1))
     ordered = rows.take(pa.array(order))
@@ -76,16 +76,6 @@ def _transformed(rows: pa.Table, column: Column, field: PartitionField) -> pa.Ar
     width = [int(match[2])] if match[2] else []
     found: pa.Array = getattr(transform, match[1])(values, *width)
     return found
-
-
-def _numbers(parts: list[pa.Array], rows: int) -> np.ndarray[Any, Any]:
-    """Return a number of each row's partition, the same for the same values, from 0."""
-    numbers = np.zeros(rows, np.int64)
-    for part in parts:
-        encoded = part.dictionary_encode(null_encoding="encode")
-        numbers = numbers * len(encoded.dictionary) + encoded.indices.to_numpy()
-        _, numbers = np.unique(numbers, return_inverse=True)
-    return numbers
 
 
 def _single(value: Any) -> Any:

@@ -4,7 +4,6 @@ All values follow from the landed object, so that a replay, a second try and a r
 A row's number is its place in the file, from 1; rows that are quarantined count.
 """
 
-from collections.abc import Mapping
 from itertools import accumulate
 
 from pyspark.sql import Column as Expression
@@ -29,17 +28,11 @@ def of_one_file(rows: DataFrame, provenance: Provenance, spec: JobSpec) -> DataF
     To number the rows of a file that several tasks read, each task's rows are counted first. Raises
     Permanent CORRUPT_FILE when they cannot be read.
     """
+    if not provenance:
+        return rows
     values: dict[Origin, Expression] = {o: F.lit(value) for o, value in values_of(spec).items()}
     if Origin.ROW in provenance.names:
         values[Origin.ROW] = _number(rows)
-    return _with(rows, provenance, values)
-
-
-def _with(
-    rows: DataFrame, provenance: Provenance, values: Mapping[Origin, Expression]
-) -> DataFrame:
-    if not provenance:
-        return rows
     columns = zip(provenance.names, provenance.columns, strict=True)
     return rows.withColumns({c.name: values[origin].cast(c.type) for origin, c in columns})
 
@@ -53,12 +46,6 @@ def values_of(spec: JobSpec) -> dict[Origin, str | None]:
         Origin.INGESTION: spec.ingestion,
         Origin.LANDED_AT: landed.landed_at or None,
     }
-
-
-def by_file(column: str, values: Mapping[str, str | None]) -> Expression:
-    """Return the value for a row's file, whose address is in the column."""
-    pairs = [F.lit(each) for pair in values.items() for each in pair]
-    return F.element_at(F.create_map(*pairs), F.col(column))
 
 
 def _number(rows: DataFrame) -> Expression:

@@ -24,7 +24,8 @@ from spark_jobs.write.append import INGESTION, Opened, Target
 
 _PLACE = "_corrupt_record"  # a name that no column of a contract has
 _COUNTED = "spark.merge-into.num-target-rows-"
-_PROPERTY = f"spark.sql.iceberg.snapshot-property.{INGESTION}"
+# The setting by which commits of Spark SQL name an ingestion.
+NAMES_INGESTION = f"spark.sql.iceberg.snapshot-property.{INGESTION}"
 
 
 def require_replaceable(table: Any, contract: Contract) -> None:
@@ -56,10 +57,10 @@ def row_count(spark: SparkSession, contract: Contract) -> int:
 
 def overwritten(before: int, after: int, added: int) -> Effect:
     """Return the effect of a file that overwrote partitions. Raises Permanent COUNT_MISMATCH."""
-    return _checked(Effect(before, after, added, removed=before + added - after))
+    return checked(Effect(before, after, added, removed=before + added - after))
 
 
-def _checked(effect: Effect) -> Effect:
+def checked(effect: Effect) -> Effect:
     """Return an effect whose counts agree. Raises Permanent COUNT_MISMATCH."""
     before, added, removed = effect.before, effect.added, effect.removed
     if removed < 0 or removed > before or before + added - removed != effect.after:
@@ -109,15 +110,17 @@ def put(
     cannot be merged, Transient when a retry may help.
     """
     before = row_count(spark, contract)
-    spark.conf.set(_PROPERTY, ingestion)
+    spark.conf.set(NAMES_INGESTION, ingestion)
     try:
         _merge(source, contract, newer)
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be merged into the table") from error
     finally:
-        spark.conf.unset(_PROPERTY)
+        spark.conf.unset(NAMES_INGESTION)
     table = iceberg.find_iceberg_table(spark, table_name(contract.table))
-    return branch.own_commit(opened.at), _effect(table, before, row_count(spark, contract))
+    audited_hash = branch.own_commit(opened.at)
+    effect = Effect(before, row_count(spark, contract), *merged_rows(table))
+    return audited_hash, checked(effect)
 
 
 def _latest(rows: DataFrame, mode: WriteMode) -> DataFrame:
@@ -161,10 +164,10 @@ def _deletes(contract: Contract) -> str:
     return f"s.{quoted(column)} <=> {value}"
 
 
-def _effect(table: Any, before: int, after: int) -> Effect:
+def merged_rows(table: Any) -> tuple[int, int, int]:
+    """Return how many rows a table's newest commit, a MERGE, added, removed and updated."""
     found = iceberg.summary(table)
     inserted, updated, deleted = (
         int(found.get(f"{_COUNTED}{what}", 0)) for what in ("inserted", "updated", "deleted")
     )
-    added, removed = inserted + updated, deleted + updated
-    return _checked(Effect(before, after, added, removed, updated))
+    return inserted + updated, deleted + updated, updated

@@ -1,5 +1,6 @@
 """The job reads landed objects, contracts and baselines from S3."""
 
+import pickle
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -104,3 +105,11 @@ def test_reports_are_looked_up_by_one_request_each(s3: Any) -> None:
     found = TakenFiles(run, means(None, s3, None)).reported(specs)  # type: ignore[arg-type] # no Spark
     assert found == {run_name(spec.ingestion, spec.attempt) for spec in specs[::3]}
     assert asked == ["HeadObject"] * 30
+
+
+def test_a_task_gets_the_buckets_without_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent to Spark's tasks connects anew there, and cannot read the job's token."""
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    sent: Storage = pickle.loads(pickle.dumps(Storage(SPEC, object(), object())))  # noqa: S301
+    assert (sent.spec, sent.secrets) == (SPEC, None)
+    assert sent.s3.meta.region_name == "us-east-1"

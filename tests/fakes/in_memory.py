@@ -9,17 +9,9 @@ class InMemory:
     def __init__(self, body: bytes) -> None:
         self.body, self.size = body, len(body)
 
-    def head(self, length: int) -> bytes:
-        """Return the first bytes."""
-        return self.body[:length]
-
     def range(self, start: int, length: int) -> bytes:
         """Return the bytes from `start`."""
         return self.body[start : start + length]
-
-    def tail(self, length: int) -> bytes:
-        """Return the last bytes."""
-        return self.body[-length:]
 
     def open(self) -> io.BytesIO:
         """Open a stream of all bytes."""

@@ -53,4 +53,4 @@ def layout_for(contract: Contract, **given: Any) -> Layout:
 def data_files(contract: Contract, **given: Any) -> tuple[MemoryLake, DataFiles]:
     """Return a lake in memory, and data files of a new table in it."""
     lake = MemoryLake()
-    return lake, DataFiles.of(lake, layout_for(contract, **given), contract, SPEC)
+    return lake, DataFiles(lake, layout_for(contract, **given), contract, SPEC)

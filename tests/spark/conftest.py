@@ -25,7 +25,8 @@ from lakegate.limits import DEFAULTS, Limits
 from lakegate.report import AuditReport, Reason, Verdict
 from spark_jobs import main
 from spark_jobs.files.arrow.exact import TEXTS
-from spark_jobs.files.open import LocalFile, open_source
+from spark_jobs.files.open import open_source
+from spark_jobs.files.source import LocalFile
 from spark_jobs.files.text.sniff import is_gzip
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark.errors import explain

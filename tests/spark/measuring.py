@@ -149,3 +149,28 @@ class _WithTexts:
 def _as_spark(value: Any) -> Any:
     """Return a value as Spark gives it to Python: times without a zone, in UTC."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
+
+
+def bookings(format_: str, settings: str = "", hotel: str = "", more: str = "") -> str:
+    """Return a contract with a rule of each kind that rows may break.
+
+    The `settings` are its own, those of `hotel` are of this column, `more` is a rule of the table.
+    """
+    return f"""
+kind: DataContract
+apiVersion: v3.1.0
+id: bookings
+version: 1.0.0
+customProperties: [{{property: format, value: {format_}}}{settings}]
+schema:
+  - name: travel.bookings
+    quality:
+      - type: custom
+        engine: lakegate
+        implementation: {{check: rowExpression, expression: "nights < 100"}}
+      {more}
+    properties:
+      - {{name: id, logicalType: integer, required: true, unique: true}}
+      - {{name: hotel, logicalType: string, required: true{hotel}}}
+      - {{name: nights, logicalType: integer, logicalTypeOptions: {{minimum: 0}}}}
+"""

@@ -8,7 +8,8 @@ from infra.local.contract_test import audit
 from lakegate.contract.model import parse
 from lakegate.report import READABLE, AuditReport
 from spark_jobs.audit.bad_cells import bad_cells
-from spark_jobs.files.open import LocalFile, open_source
+from spark_jobs.files.open import open_source
+from spark_jobs.files.source import LocalFile
 from tests.spark.conftest import Job
 
 pytestmark = pytest.mark.spark

@@ -15,6 +15,7 @@ from lakegate.findings import broken_rows as limits
 from lakegate.limits import DEFAULTS
 from lakegate.report import READABLE
 from tests.spark.conftest import Job
+from tests.spark.measuring import bookings
 
 pytestmark = pytest.mark.spark
 
@@ -38,24 +39,8 @@ REASONS = {
 
 def contract(format_: str, settings: str = "") -> Contract:
     """Return a contract with a rule of each kind that rows may break."""
-    text = f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: bookings
-version: 1.0.0
-customProperties: [{{property: format, value: {format_}}}{settings}]
-schema:
-  - name: travel.bookings
-    quality:
-      - type: custom
-        engine: lakegate
-        implementation: {{check: rowExpression, expression: "nights < 100"}}
-      - {{metric: rowCount, mustBeGreaterThan: 100}}
-    properties:
-      - {{name: id, logicalType: integer, required: true, unique: true}}
-      - {{name: hotel, logicalType: string, required: true, classification: restricted}}
-      - {{name: nights, logicalType: integer, logicalTypeOptions: {{minimum: 0}}}}
-"""
+    more = "- {metric: rowCount, mustBeGreaterThan: 100}"
+    text = bookings(format_, settings, ", classification: restricted", more)
     return parse(text, "bookings.yaml")
 
 

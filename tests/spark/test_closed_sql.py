@@ -14,7 +14,8 @@ from lakegate.contract.model import parse
 from lakegate.errors import Permanent
 from spark_jobs.audit import external
 from spark_jobs.audit.run import Run
-from spark_jobs.files.open import LocalFile, open_file
+from spark_jobs.files.open import open_file
+from spark_jobs.files.source import LocalFile
 from spark_jobs.spark import sql_parser
 from spark_jobs.spark.jvm import JavaError
 from spark_jobs.spark.session import another_session, require_rest_catalog

@@ -89,7 +89,7 @@ class Lake:
     def written(self, body: bytes) -> tuple[Written, ...]:
         """Return the data files with a file's rows, which no commit names yet."""
         storage = self.land(body)
-        files = DataFiles.of(storage, self.layout, self.contract, storage.spec)
+        files = DataFiles(storage, self.layout, self.contract, storage.spec)
         return prepared(storage, self.contract, DEFAULTS).examined(files).files
 
     def commit(self, *bodies: bytes) -> list[Any]:

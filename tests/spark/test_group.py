@@ -318,6 +318,18 @@ def test_a_group_whose_files_all_fail_writes_nothing(job: Job, contract: Any, ta
     assert made == {spec.branch for spec in specs}
 
 
+def _queued(specs: Sequence[JobSpec]) -> tuple[Any, str, str]:
+    """Return a client, a work queue in which files wait, and an empty queue of verdicts."""
+    sqs = boto3.client("sqs")
+    work, verdicts = (
+        sqs.create_queue(QueueName=f"{name}-{uuid.uuid4().hex}")["QueueUrl"] for name in "wv"
+    )
+    for spec in specs:
+        body = replace(spec, branch="", base_hash="").to_argument()
+        sqs.send_message(QueueUrl=work, MessageBody=body)
+    return sqs, work, verdicts
+
+
 def _named(verdicts: str) -> list[str]:
     """Return the keys of the reports that a queue of verdicts names."""
     found = boto3.client("sqs").receive_message(QueueUrl=verdicts, MaxNumberOfMessages=10)
@@ -334,16 +346,11 @@ def test_an_exception_that_nobody_foresaw_ends_one_file(
     job: Job, contract: Any, table: str
 ) -> None:
     """The others are ingested, one by one; the file is named, too, with its reason."""
-    sqs = boto3.client("sqs")
-    work, verdicts = (
-        sqs.create_queue(QueueName=f"{name}-{uuid.uuid4().hex}")["QueueUrl"] for name in "wv"
-    )
     bodies = {"one": parquet(_good(1)), "odd": parquet(_good(2)), "two": parquet(_good(3))}
     specs = _specs(job, bodies, contract(), table)
     for spec in specs:
         job.services.catalog.delete_branch(spec.branch)  # the run makes its own
-        body = replace(spec, branch="", base_hash="").to_argument()
-        sqs.send_message(QueueUrl=work, MessageBody=body)
+    sqs, work, verdicts = _queued(specs)
     s3 = boto3.client("s3")
     s3.meta.events.register("before-parameter-build.s3", _unforeseen)
     files = _files(job, specs, s3)
@@ -359,15 +366,9 @@ def test_an_exception_that_nobody_foresaw_ends_one_file(
 
 def test_a_shared_run_takes_names_and_ends(job: Job, contract: Any, table: str) -> None:
     """A shared run ingests what waits in its queue, names each report once, and ends with 0."""
-    sqs = boto3.client("sqs")
-    work, verdicts = (
-        sqs.create_queue(QueueName=f"{name}-{uuid.uuid4().hex}")["QueueUrl"] for name in "wv"
-    )
     bodies = {"one": parquet(_good(1)), "two": parquet(_good(2)), "bad": parquet(_BAD["a null"])}
     specs = _specs(job, bodies, contract(), table)
-    for spec in specs:
-        body = replace(spec, branch="", base_hash="").to_argument()
-        sqs.send_message(QueueUrl=work, MessageBody=body)
+    sqs, work, verdicts = _queued(specs)
     run = SharedRun(
         "run-1", work, verdicts, specs[0].lake_bucket, specs[0].nessie_uri, "job-token", 60, 2
     )

@@ -167,7 +167,7 @@ def test_passes_in_tasks_find_the_same(job: Job, contract: Contract, table: str)
     asked = storage.contract()
     here = prepared(storage, asked, spec.limits).examined()
     layout = layout_for(asked, folder=storage.address("tests/"))
-    files = DataFiles.of(storage, layout, asked, spec)
+    files = DataFiles(storage, layout, asked, spec)
     there = prepared(storage, asked, spec.limits, job.warm_spark, most_here=0).examined(files)
     assert (there.measured, there.changes) == (here.measured, here.changes)
     assert "more (string)" in there.changes[0]
@@ -203,8 +203,8 @@ def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: 
     lake, kept = data_files(asked)
     here = TextInDriver(text, 1000).examined(kept)
     layout = layout_for(asked, folder=storage.address("tests/"))
-    files = DataFiles.of(storage, layout, asked, spec)
-    there = TextInTasks(text, job.warm_spark, storage.spec, size).examined(files)
+    files = DataFiles(storage, layout, asked, spec)
+    there = TextInTasks(text, job.warm_spark, size).examined(files)
     assert (there.measured, there.rows) == (here.measured, here.rows)
     assert (there.changes, here.changes) == (
         ("column x of the file is not in the contract: left out",),
@@ -227,9 +227,9 @@ def test_tasks_hand_over_few_rows(job: Job, table: str) -> None:
     columns: list[Any] = [{"name": n, "logicalType": type_} for n, type_ in _LOGICAL.items()]
     columns[0] |= {"logicalTypeOptions": {"minimum": 0}, **options(onBadRow="quarantine")}
     asked = contract_of(columns, [], table, format="csv", quarantine={"maxRows": 9})
-    text, spec = _text(job, table, asked)
+    text, _ = _text(job, table, asked)
     with pytest.raises(MustRewrite, match="very many of its rows stay out"):
-        TextInTasks(text, job.warm_spark, spec).examined()
+        TextInTasks(text, job.warm_spark).examined()
 
 
 def test_tasks_keep_unparseable_rows(job: Job, table: str) -> None:
@@ -241,8 +241,8 @@ def test_tasks_keep_unparseable_rows(job: Job, table: str) -> None:
     storage = Storage(spec, job.services.s3, None)
     layout = layout_for(text.contract, folder=storage.address("tests/"))
     quarantine = Quarantine(storage, "2026-01-02T03:04:05+00:00")
-    files = DataFiles.of(storage, layout, text.contract, spec, quarantine)
-    part = TextInTasks(text, job.warm_spark, spec, 4 << 20).examined(files).apart.part
+    files = DataFiles(storage, layout, text.contract, spec, quarantine)
+    part = TextInTasks(text, job.warm_spark, 4 << 20).examined(files).apart.part
     assert (part.bad, part.texts) == (17 << 10, [])
     assert len(part.first) <= 10 * len(part.kept)
     assert len(part.kept) > 1

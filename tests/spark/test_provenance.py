@@ -16,7 +16,8 @@ from lakegate.contract.model import parse
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
-from spark_jobs.files.open import LocalFile, open_source
+from spark_jobs.files.open import open_source
+from spark_jobs.files.source import LocalFile
 from spark_jobs.one_pass.examined import WAY
 from spark_jobs.write.provenance import of_one_file, require_each_number
 from tests.spark.conftest import Job, orc_file, parquet, reason

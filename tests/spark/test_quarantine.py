@@ -13,7 +13,7 @@ from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Status, Tier, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.audit.run import Measured, RowCounts
-from spark_jobs.files.open import BAD_ROW
+from spark_jobs.files.source import BAD_ROW
 from spark_jobs.write import append
 from tests.spark.conftest import Job, reason
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session

@@ -14,6 +14,7 @@ from lakegate.contract.model import parse
 from lakegate.findings.failing_rows import told
 from lakegate.report import AuditReport
 from tests.spark.conftest import Job
+from tests.spark.measuring import bookings
 
 pytestmark = pytest.mark.spark
 
@@ -23,27 +24,6 @@ ROWS[20] = (21, "Adler", -3)
 ROWS[250] = (250, "Adler", 2)
 ROWS[280] = (281, "Ulm", 120)
 NAMES = ("id", "hotel", "nights")
-
-
-def contract(format_: str, settings: str, hotel: str) -> str:
-    """Return a contract with a rule of each kind that rows may break."""
-    return f"""
-kind: DataContract
-apiVersion: v3.1.0
-id: bookings
-version: 1.0.0
-customProperties: [{{property: format, value: {format_}}}{settings}]
-schema:
-  - name: travel.bookings
-    quality:
-      - type: custom
-        engine: lakegate
-        implementation: {{check: rowExpression, expression: "nights < 100"}}
-    properties:
-      - {{name: id, logicalType: integer, required: true, unique: true}}
-      - {{name: hotel, logicalType: string, required: true{hotel}}}
-      - {{name: nights, logicalType: integer, logicalTypeOptions: {{minimum: 0}}}}
-"""
 
 
 def lines(text: str = "") -> list[str]:
@@ -101,7 +81,7 @@ def audited(job: Job, folder: Path, file: str, way: str, settings: str = "") -> 
     write, hotel = WAYS[way]
     path = folder / "file"
     path.write_bytes(body())
-    agreed = parse(contract(format_, write + settings, hotel), "bookings")
+    agreed = parse(bookings(format_, write + settings, hotel), "bookings")
     return audit(job.warm_spark, agreed, path)
 
 
@@ -146,7 +126,7 @@ def test_quarantined_rows_have_their_place(job: Job, tmp_path: Path, way: str) -
     path = tmp_path / "file"
     path.write_bytes(body)
     settings = ", {property: quarantine, value: {maxRows: 5, unreadable: true}}" + WAYS[way][0]
-    text = contract("csv", settings, "").replace(
+    text = bookings("csv", settings).replace(
         "{minimum: 0}", "{minimum: 0}, customProperties: [{property: onBadRow, value: quarantine}]"
     )
     report = audit(job.warm_spark, parse(text, "bookings"), path)
@@ -162,7 +142,7 @@ def test_of_many_repeated_rows_the_first_are_told(job: Job, tmp_path: Path) -> N
     path = tmp_path / "file"
     path.write_text("id,hotel,nights\n" + "7,Adler,1\n" * 5 + "8,Ulm,1\n" * 2)
     for write, _ in WAYS.values():
-        report = audit(job.warm_spark, parse(contract("csv", write, ""), "bookings"), path)
+        report = audit(job.warm_spark, parse(bookings("csv", write), "bookings"), path)
         assert rows(report)["id.duplicateValues"] == [
             "id 7, 5 times: lines 2, 3, 4, …",
             "id 8 twice: lines 7, 8",

@@ -9,7 +9,8 @@ import pytest
 
 from lakegate.contract.model import parse
 from lakegate.report import AuditReport, Verdict
-from spark_jobs.files.open import LocalFile, open_file
+from spark_jobs.files.open import open_file
+from spark_jobs.files.source import LocalFile
 from tests.spark.conftest import Job, reason
 from tests.spark.conftest import parquet as file_of
 from tests.spark.measuring import contract_of, reading_session

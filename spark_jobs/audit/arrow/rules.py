@@ -24,11 +24,11 @@ from spark_jobs.files.arrow.values import (
     INTEGERS,
     Values,
     arrow_type,
-    digits,
     missing,
     trues,
     without_negative_zero,
 )
+from spark_jobs.schema.types import digits
 
 _UNDECODED = r"[\x{0}-\x{8}\x{b}\x{c}\x{e}-\x{1f}\x{7f}\x{fffd}]"
 _SHAPES = {
@@ -72,7 +72,7 @@ def _number(text: str, column: Column) -> Any | None:
 
 
 def _decimal(text: str, column: Column) -> Decimal | None:
-    number, (precision, after) = Decimal(text), digits(column)
+    number, (precision, after) = Decimal(text), digits(column.type)
     fits = -int(number.as_tuple().exponent) <= after and number.adjusted() < precision - after
     return number if fits else None
 

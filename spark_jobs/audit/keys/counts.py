@@ -5,28 +5,28 @@ as in Spark's GROUP BY: 0.0 equals -0.0, NaN equals NaN, and text differs by cas
 spaces. Only the columns of the key are read.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, IntegralType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
 
 from lakegate.contract.checks import Check
-from lakegate.contract.columns import Column, quoted
+from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Reference
 from lakegate.errors import Permanent
 from spark_jobs.audit import main_table
+from spark_jobs.audit.check_sql import path
 from spark_jobs.audit.run import Run
 
 _NARROW = (IntegralType, DateType, TimestampType, TimestampNTZType)
 _FEW = 1000  # hashes that are filtered one by one
 _BROADCAST = 1_000_000  # keys that every core may hold
-SOME = 10  # keys that people are shown
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,17 @@ def in_words(count: int) -> str:
 
 def of_check(columns: Sequence[str], contract: Contract) -> list[Expression]:
     """Return the key columns of a check, nested ones too."""
-    return [_column(contract.column(name)) for name in columns]
+    return [F.col(path(contract.column(name))) for name in columns]
 
 
-def keys_of(rows: DataFrame, key: Sequence[Expression]) -> DataFrame:
-    """Return the keys of the rows that have one, in columns `key0`, `key1`, …"""
-    complete = reduce(lambda a, b: a & b, [part.isNotNull() for part in key])
-    return rows.where(complete).select([part.alias(f"key{n}") for n, part in enumerate(key)])
+def keys_of(rows: DataFrame, key: Sequence[Expression], *kept: Expression | str) -> DataFrame:
+    """Return the keys of the rows that have one, in columns `key0`, `key1`, …, and what is `kept`.
+
+    The columns of the key come first.
+    """
+    complete = reduce(and_, [part.isNotNull() for part in key])
+    parts = [part.alias(f"key{n}") for n, part in enumerate(key)]
+    return rows.where(complete).select(*parts, *kept)
 
 
 def count(keys: DataFrame) -> Keys:
@@ -76,7 +80,7 @@ def count(keys: DataFrame) -> Keys:
     Long keys are counted by their hashes first, because hashes are cheaper to shuffle and to hold.
     Only keys whose hash repeats are then compared themselves.
     """
-    if len(keys.columns) == 1 and _is_narrow(keys.schema[0].dataType):
+    if len(keys.columns) == 1 and isinstance(keys.schema[0].dataType, _NARROW):
         return _exact(keys)
     hashed = keys.withColumn("hash", F.xxhash64(*keys.columns))
     groups = hashed.groupBy("hash").agg(F.count(F.lit(1)).alias("n"))
@@ -103,14 +107,6 @@ def found_in(keys: DataFrame, counted: Keys, others: DataFrame) -> DataFrame:
     return others.join(wanted, keys.columns, "left_semi").distinct()
 
 
-def _column(column: Column) -> Expression:
-    return F.col(".".join(quoted(step) for step in column.steps))
-
-
-def _is_narrow(type_: DataType) -> bool:
-    return isinstance(type_, _NARROW)
-
-
 def _exact(keys: DataFrame) -> Keys:
     return _summed(keys.groupBy(*keys.columns).agg(F.count(F.lit(1)).alias("n")))
 
@@ -135,23 +131,6 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
     was created; a table that refers to itself includes the file's rows. Raises Permanent
     NO_REFERENCE where the other table or its columns cannot be compared.
     """
-    with _missing_keys(run, check, reference, rows) as (lost, distinct):
-        gone, count = lost.agg(F.count(F.lit(1)), F.coalesce(F.sum("n"), F.lit(0))).collect()[0]
-    return int(count), f"{gone:,} of {distinct:,} different keys" if gone else ""
-
-
-def some_missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> DataFrame:
-    """Return a few keys of `rows` that the other table lacks. Raises as `missing`."""
-    with _missing_keys(run, check, reference, rows) as (lost, _):
-        few = lost.drop("n").limit(SOME)
-        return run.spark.createDataFrame(few.collect(), few.schema)
-
-
-@contextmanager
-def _missing_keys(
-    run: Run, check: Check, reference: Reference, rows: DataFrame
-) -> Iterator[tuple[DataFrame, int]]:
-    """Yield the missing keys, each with its `n` rows, and the number of different keys."""
     of_rows = keys_of(rows, of_check(check.columns, run.contract))
     groups = of_rows.groupBy(*of_rows.columns).agg(F.count(F.lit(1)).alias("n")).persist()
     try:
@@ -161,13 +140,25 @@ def _missing_keys(
             if distinct
             else None
         )
-        lost = groups
-        if others is not None:
-            met = found_in(groups.select(*of_rows.columns), Keys(distinct, 0, 0), others)
+        if others is None:
+            lost = groups
+        else:
+            known = groups.select(*of_rows.columns)
+            met = found_in(known, Keys(distinct, 0, 0), others)
             lost = groups.join(met, of_rows.columns, "left_anti")
-        yield lost, distinct
+        gone, count = lost.agg(F.count(F.lit(1)), F.coalesce(F.sum("n"), F.lit(0))).collect()[0]
     finally:
         groups.unpersist()
+    return int(count), f"{gone:,} of {distinct:,} different keys" if gone else ""
+
+
+def orphans(run: Run, check: Check, reference: Reference, rows: DataFrame) -> DataFrame:
+    """Return those of a file's `rows` whose key (`key0`, `key1`, …) is missing in the other table.
+
+    Raises Permanent as `missing`.
+    """
+    others = _target_keys(run, check, reference, whole_table=False)
+    return rows if others is None else rows.join(others, others.columns, "left_anti")
 
 
 def _target_keys(

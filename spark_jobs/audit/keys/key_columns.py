@@ -1,16 +1,18 @@
 """The columns of a key in an Iceberg table, and their values in a data file, decoded by Arrow."""
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakegate.report import DataFile
+from spark_jobs.files.stream import Stream
+from spark_jobs.lake.storage import Storage
+from spark_jobs.schema.types import digits
 
 # A column can become wider without a change of its values, so they are read as the widest type.
 _WIDER = {"int": "long", "float": "double"}
@@ -31,13 +33,6 @@ _ID = b"PARQUET:field_id"
 
 class Unreadable(Exception):
     """Arrow cannot read the keys in a data file as Spark does; the text says why."""
-
-
-class Ranges(Protocol):
-    """Access to the lake's objects, as `storage.Storage`."""
-
-    def part(self, address: str, start: int, length: int) -> bytes:
-        """Return `length` bytes of the object at an address."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +65,15 @@ class KeyColumns:
         """Return the columns as a text."""
         return ",".join(f"{id_}:{type_}" for id_, type_ in zip(self.ids, self.types, strict=True))
 
-    def read(self, lake: Ranges, file: DataFile) -> Iterator[list[pa.ChunkedArray]]:
+    def read(self, lake: Storage, file: DataFile) -> Iterator[list[pa.ChunkedArray]]:
         """Yield the columns in a Parquet file, one row group at a time.
 
         Of a file that is older than one of them nothing, as no row of it has a key. Raises
         Unreadable.
         """
         try:
-            source = pa.PythonFile(_Remote(lake, file), "r")
-            opened = pq.ParquetFile(source, page_checksum_verification=True)
+            stream = Stream(file.bytes, partial(lake.part, file.path))
+            opened = pq.ParquetFile(pa.PythonFile(stream, "r"), page_checksum_verification=True)
             names = self._names(opened.schema_arrow)
             groups = range(opened.metadata.num_row_groups) if len(names) == len(self.ids) else ()
             for group in groups:
@@ -106,42 +101,12 @@ def _widest(type_: Any) -> str:
     if not isinstance(type_, str):
         return ""
     if type_.startswith("decimal("):
-        return f"decimal({_MOST_DIGITS},{int(type_.rstrip(')').rpartition(',')[2])})"
+        return f"decimal({_MOST_DIGITS},{digits(type_)[1]})"
     widest = _WIDER.get(type_, type_)
     return widest if widest in _READ_AS else ""
 
 
 def _read_as(type_: str) -> pa.DataType:
     if type_.startswith("decimal("):
-        return pa.decimal128(_MOST_DIGITS, int(type_.rstrip(")").rpartition(",")[2]))
+        return pa.decimal128(_MOST_DIGITS, digits(type_)[1])
     return _READ_AS[type_]
-
-
-class _Remote(io.RawIOBase):
-    """A data file in the lake that is read by ranges."""
-
-    def __init__(self, lake: Ranges, file: DataFile) -> None:
-        super().__init__()
-        self._range = partial(lake.part, file.path)
-        self._size = file.bytes
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        left = max(self._size - self._at, 0)
-        wanted = left if size < 0 else min(size, left)
-        found = self._range(self._at, wanted) if wanted else b""
-        self._at += len(found)
-        return found

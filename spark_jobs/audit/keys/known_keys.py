@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from pyspark.sql import SparkSession
 
 from lakegate.errors import Permanent
-from lakegate.jobspec import JobSpec
 from lakegate.report import DataFile
 from spark_jobs.audit.keys import arrow_keys
 from spark_jobs.audit.keys.arrow_keys import Hashes, HashRows
@@ -79,7 +78,7 @@ class KeyFiles:
 
     def make_digests(self, spark: SparkSession, files: Sequence[DataFile]) -> None:
         """Make the digests of data files in Spark's tasks, as far as Arrow can read their keys."""
-        work = partial(_make_in_task, self.storage.spec, self.columns, self.hash_rows)
+        work = partial(_make_in_task, self)
         spark.sparkContext.parallelize(files, min(len(files), _TASKS)).foreachPartition(work)
 
     def keys(self, files: Sequence[DataFile], select: Select) -> pa.Table:
@@ -92,11 +91,8 @@ class KeyFiles:
             return _different([table for each in threads.map(of_file, files) for table in each])
 
 
-def _make_in_task(
-    spec: JobSpec, columns: KeyColumns, hash_rows: HashRows, files: Iterable[DataFile]
-) -> None:
+def _make_in_task(of_key: KeyFiles, files: Iterable[DataFile]) -> None:
     """Make digests; a data file that is gone or cannot be read gets none, and Spark says why."""
-    of_key = KeyFiles(Storage.of_objects(spec), columns, hash_rows)
     for file in files:
         try:
             of_key.put_digest(file, of_key.hashes(file))

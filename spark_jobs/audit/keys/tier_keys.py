@@ -194,8 +194,8 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
     return _repeated_in(audit, check, counted, scans, condition) if scans else 0
 
 
-def some_in_table(run: Run, check: Check) -> DataFrame | None:
-    """Return a few of the file's keys that main's table has in the check's scope.
+def keys_in_table(run: Run, check: Check) -> DataFrame | None:
+    """Return the file's keys that main's table has in the check's scope.
 
     None where its statistics say that it has none.
     """
@@ -206,7 +206,7 @@ def some_in_table(run: Run, check: Check) -> DataFrame | None:
         return None
     counted = keys.Keys(distinct=run.written, repeated=0, rows=0)
     others = _keys(run, check, _filtered(there, check))
-    return keys.found_in(_keys_of_file(run, check), counted, others).limit(keys.SOME)
+    return keys.found_in(_keys_of_file(run, check), counted, others)
 
 
 def _may_have_keys(run: Run, main: MainTable, check: Check) -> Condition | None:

@@ -57,12 +57,15 @@ def parquet_footer(file: "Bytes") -> bytes:
 
     Raises Permanent CORRUPT_FILE if the file is too short for it.
     """
-    end = file.tail(min(_USUAL_FOOTER, file.size))
+    usual = min(_USUAL_FOOTER, file.size)
+    end = file.range(file.size - usual, usual)
     length = int.from_bytes(end[-_FOOTER_END:][:4], "little")
-    if length + _FOOTER_END > file.size:
+    start = file.size - length - _FOOTER_END
+    if start < 0:
         raise damaged("its footer is longer than the file")
-    whole = end if length + _FOOTER_END <= len(end) else file.tail(length + _FOOTER_END)
-    return whole[-length - _FOOTER_END : -_FOOTER_END]
+    if length + _FOOTER_END > usual:
+        return file.range(start, length)
+    return end[start - file.size : -_FOOTER_END]
 
 
 def check_parquet(footer: bytes, size: int, limits: Limits) -> int:

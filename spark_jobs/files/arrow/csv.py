@@ -51,7 +51,7 @@ def csv_rows(head: bytes, contract: Contract) -> TextRows:
 
     own = replace(contract, columns=comparison.columns)
     decode = _Csv(own, found).decode
-    return TextRows(b"\n", 1, 0, decode, strictly, lambda _: comparison, "line", found.names)
+    return TextRows(b"\n", 0, decode, strictly, lambda _: comparison, "line", found.names)
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _of_footer(footer: dict[int, Any], found: pa.Schema, contract: Contract) -> 
 
 
 def _of_encryption(footer: dict[int, Any]) -> Iterator[str]:
-    chunks = list(_chunks(footer))
+    chunks = [chunk for group in footer[_ROW_GROUPS] for chunk in group[_CHUNKS]]
     if {_ENCRYPTION, _SIGNING_KEY} & footer.keys() or any(
         {_COLUMN_KEY, _ENCRYPTED_META} & chunk.keys() for chunk in chunks
     ):
@@ -122,7 +122,3 @@ def _of_row_groups(footer: dict[int, Any]) -> Iterator[str]:
         yield f"it has a row group of more than {LARGEST_ROW_GROUP:,} bytes"
     if any(sum(each[_META][_VALUES] for each in group[_CHUNKS]) > MOST_VALUES for group in groups):
         yield f"it has a row group of more than {MOST_VALUES:,} values"
-
-
-def _chunks(footer: dict[int, Any]) -> Iterator[dict[int, Any]]:
-    return (chunk for group in footer[_ROW_GROUPS] for chunk in group[_CHUNKS])

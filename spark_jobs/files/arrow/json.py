@@ -78,7 +78,7 @@ def json_rows(head: bytes, contract: Contract) -> TextRows:
         names = (*sorted({*keys} - {*columns}), *columns)
         return compare([(name, "") for name in names], contract)
 
-    return TextRows(between, 1, 1, decode, strictly, compared, "item" if in_array else "line")
+    return TextRows(between, 1, decode, strictly, compared, "item" if in_array else "line")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.files.arrow.text_sizes import most_bytes
 from spark_jobs.files.source import Bytes
+from spark_jobs.files.stream import Stream
 
 _DAYS = (date.min - date(1970, 1, 1)).days, (date.max - date(1970, 1, 1)).days + 1
 # The first day or moment of the year 1 and of the year 10000, by the type or the unit of values.
@@ -89,10 +90,9 @@ class ArrowFile:
         start, end = _extent(group)
         body = self.file.range(start, end - start)
         _require_bounded(group, memoryview(body), start)
-        pages = Pages(body, start)
         try:
             reader = pq.ParquetFile(
-                pa.PythonFile(pages, "r"),
+                pa.PythonFile(pages_of(body, start), "r"),
                 metadata=self.metadata,
                 page_checksum_verification=True,
             )
@@ -106,7 +106,7 @@ def _require_bounded(group: pq.RowGroupMetaData, body: memoryview, start: int) -
     left = MOST_TEXT
     for chunk in map(group.column, range(group.num_columns)):
         if chunk.physical_type == "BYTE_ARRAY":
-            at = _start(chunk) - start
+            at = page_start(chunk) - start
             pages = body[at : at + chunk.total_compressed_size]
             try:
                 left -= most_bytes(pages, chunk.compression.lower(), left)
@@ -145,14 +145,17 @@ def _read(reader: pq.ParquetFile, number: int, path: str) -> pa.ChunkedArray:
 
 def _require_years(values: pa.ChunkedArray, leaf: str) -> None:
     """Raise MustRewrite for a date or time outside the years 1 to 9999: Spark finds the rows."""
-    for chunk in values.chunks:
-        array = chunk
-        while pa.types.is_nested(array.type):
-            is_struct = pa.types.is_struct(array.type)
-            array = array.flatten()[0] if is_struct else array.flatten()
+    for array in map(innermost, values.chunks):
         limits = _YEARS.get(array.type.unit if pa.types.is_timestamp(array.type) else array.type)
         if limits and not _is_within(array, *limits):
             raise MustRewrite(f"{leaf} has times outside the years 1 to 9999")
+
+
+def innermost(array: pa.Array) -> pa.Array:
+    """Return the values of a leaf within the structs, lists and maps around it."""
+    while pa.types.is_nested(array.type):
+        array = array.flatten()[0] if pa.types.is_struct(array.type) else array.flatten()
+    return array
 
 
 def _is_within(array: pa.Array, first: int, end: int) -> bool:
@@ -207,12 +210,13 @@ def _around(place: str, values: pa.ChunkedArray) -> Iterator[tuple[str, pa.Array
 def _extent(group: pq.RowGroupMetaData) -> tuple[int, int]:
     """Return where the pages of a row group begin and end in the file."""
     chunks = [group.column(number) for number in range(group.num_columns)]
-    starts = [_start(chunk) for chunk in chunks]
+    starts = [page_start(chunk) for chunk in chunks]
     sizes = [chunk.total_compressed_size for chunk in chunks]
     return min(starts), max(start + size for start, size in zip(starts, sizes, strict=True))
 
 
-def _start(chunk: pq.ColumnChunkMetaData) -> int:
+def page_start(chunk: pq.ColumnChunkMetaData) -> int:
+    """Return where the first page of a column begins in the file."""
     return int(min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset))))
 
 
@@ -220,33 +224,13 @@ def _unreadable(error: Exception) -> MustRewrite:
     return MustRewrite(f"Arrow cannot read it ({type(error).__name__})")
 
 
-class Pages(io.RawIOBase):
-    """A part of a file, at the places that it has in the whole file."""
+def pages_of(body: bytes, start: int) -> Stream:
+    """Return a part of a file, at the places that it has in the whole file."""
+    view = memoryview(body)
 
-    def __init__(self, body: bytes, start: int) -> None:
-        super().__init__()
-        self._body = memoryview(body)
-        self._start = start
-        self._at = start
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        ends = {io.SEEK_SET: 0, io.SEEK_CUR: self._at}
-        self._at = ends.get(whence, self._start + len(self._body)) + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        here = self._at - self._start
-        if here < 0:
+    def read_at(at: int, size: int) -> bytes:
+        if at < start:
             raise OSError("a page lies outside of its row group")
-        found = self._body[here:] if size < 0 else self._body[here : here + size]
-        self._at += len(found)
-        return bytes(found)
+        return bytes(view[at - start : at - start + size])
+
+    return Stream(start + len(body), read_at, start)

@@ -21,12 +21,11 @@ Element = Mapping[int, Any]
 class Place:
     """An element of a Parquet schema, by its path: names from the column's on, joined by dots.
 
-    `type` is the type of its values, None for a group that repeats. A map's key is never null.
+    `type` is the type of its values, None for a group that repeats.
     """
 
     path: str
     type: Type | None
-    is_key: bool = False
 
     @property
     def is_leaf(self) -> bool:
@@ -38,11 +37,6 @@ class Place:
 def places(columns: tuple[Column, ...]) -> tuple[Place, ...]:
     """Return the places of columns, each before those within it."""
     return tuple(place for each in columns for place in _within(Place(each.name, parse(each.type))))
-
-
-def leaves(columns: tuple[Column, ...]) -> list[str]:
-    """Return the paths of what has values itself."""
-    return [each.path for each in places(columns) if each.is_leaf]
 
 
 def fields(columns: tuple[Column, ...]) -> list[Place]:
@@ -60,10 +54,7 @@ def _within(place: Place) -> Iterator[Place]:
             inner = [Place(f"{group.path}.element", item)]
         case Map(key, value):
             yield (group := Place(f"{place.path}.key_value", None))
-            inner = [
-                Place(f"{group.path}.key", key, is_key=True),
-                Place(f"{group.path}.value", value),
-            ]
+            inner = [Place(f"{group.path}.key", key), Place(f"{group.path}.value", value)]
         case _:
             inner = []
     for each in inner:

@@ -5,7 +5,6 @@ a usual way, and bad only if Spark's readers accept no such text. Any other text
 (MustRewrite): so nothing is refused, and no cell is guessed.
 """
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,6 +21,7 @@ from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.types import schema_of, type_of
 from spark_jobs.files.arrow.values import FLOATING, is_decimal, trues
 from spark_jobs.schema.compare import Comparison
+from spark_jobs.schema.types import digits
 
 Unparseable: TypeAlias = list[pa.Table]  # each row as it stands in its file, in `LINE`
 
@@ -56,15 +56,14 @@ class Decoded:
 class TextRows:
     """The text between a file's rows, and the function that decodes a block of them.
 
-    Rows are apart by `between`, of which the first `left` bytes belong to the row before it, and
-    the last `right` bytes to the next one. `strictly` is how Spark's own reader reads some rows by
+    Rows are apart by `between`, of which the first byte belongs to the row before it, and the last
+    `right` bytes to the next one. `strictly` is how Spark's own reader reads some rows by
     their lines: it returns all, with `source.BAD_ROW`, and the unparseable ones, as
     `source.Unreadable` does, which has `unit` and `names`. `compared` compares with the contract's
     columns those of the file, to which all keys of its objects are added.
     """
 
     between: bytes
-    left: int
     right: int
     decode: Callable[[Block], Decoded]
     strictly: Callable[[DataFrame], tuple[DataFrame, DataFrame]]
@@ -153,7 +152,7 @@ _MOST_DIGITS = 15  # on either side: of more than 38 digits Arrow makes other nu
 
 def places_of(column: Column) -> tuple[int, int]:
     """Return how many digits a decimal column has before the point and after it."""
-    precision, scale = map(int, re.findall(r"\d+", column.type))
+    precision, scale = digits(column.type)
     return precision - scale, scale
 
 

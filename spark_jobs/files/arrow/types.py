@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 
 from lakegate.contract.columns import Column
-from spark_jobs.schema.types import Array, Map, Struct, Type, parse
+from spark_jobs.schema.types import Array, Map, Struct, Type, digits, parse
 
 TIMES: Mapping[str, pa.DataType] = {
     "date": pa.date32(),
@@ -91,8 +91,7 @@ def _type(type_: Type, path: str, ids: Mapping[str, int]) -> pa.DataType:
                 _field("value", value, f"{group}.value", ids),
             )
     if type_.startswith("decimal("):
-        precision, after = map(int, type_[len("decimal(") : -1].split(","))
-        return pa.decimal128(precision, after)
+        return pa.decimal128(*digits(type_))
     if type_ not in PLAIN:
         raise ValueError(f"Iceberg has no type {type_}")
     return PLAIN[type_]

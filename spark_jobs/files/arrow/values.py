@@ -1,14 +1,17 @@
 """Columns of decoded Arrow data: their values, statistics and sums. Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakegate.contract.columns import ITEM, KEY, VALUE, Column
 from spark_jobs.files.arrow.types import PLAIN, type_of
+from spark_jobs.schema.types import digits
 
 FLOATING, INTEGERS = ("float", "double"), ("int", "bigint")
 _COMPARED_AS = {"date": pa.int32(), "timestamp": pa.int64(), "timestamp_ntz": pa.int64()}
@@ -147,7 +150,7 @@ def without_negative_zero(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def scale(column: Column) -> int:
     """Return a decimal's digits after the point, 0 for an integer."""
-    return digits(column)[1] if is_decimal(column) else 0
+    return digits(column.type)[1] if is_decimal(column) else 0
 
 
 def _statistics(column: Column, array: pa.ChunkedArray) -> ColumnStatistics:
@@ -171,15 +174,19 @@ def is_decimal(column: Column) -> bool:
     return column.type.startswith("decimal(")
 
 
-def digits(column: Column) -> tuple[int, int]:
-    """Return a decimal's digits: all, and those after the point."""
-    precision, _, after = column.type[len("decimal(") : -1].partition(",")
-    return int(precision), int(after or 0)
-
-
 def trues(mask: pa.ChunkedArray) -> int:
     """Return how many values of a mask are true."""
     return int(pc.sum(mask, min_count=0).as_py())
+
+
+def numbered(columns: Iterable[pa.Array], rows: int) -> np.ndarray[Any, Any]:
+    """Return a number of each row's values together, from 0: the same one for the same values."""
+    numbers = np.zeros(rows, np.int64)
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        numbers = numbers * len(encoded.dictionary) + encoded.indices.to_numpy()
+        _, numbers = np.unique(numbers, return_inverse=True)
+    return numbers
 
 
 def total(values: Values) -> Total:
@@ -187,16 +194,16 @@ def total(values: Values) -> Total:
     found, after = values.statistics, scale(values.column)
     present = found.values - found.nulls
     ends = [end for end in (found.low, found.high) if end is not None]
-    bound = present * max((abs(_units(end, after)) for end in ends), default=0)
+    bound = present * max((abs(units_of(end, after)) for end in ends), default=0)
     if not present or bound >= _LARGEST_SUM:
         return Total(0, present, bound)
     array = values.array
     if values.column.type in INTEGERS and bound >= _LARGEST_INTEGER:
         array = array.cast(pa.decimal128(19, 0))  # a sum of integers would wrap around
-    return Total(_units(pc.sum(array).as_py(), after), present, bound)
+    return Total(units_of(pc.sum(array).as_py(), after), present, bound)
 
 
-def _units(number: int | Decimal, after: int) -> int:
+def units_of(number: int | Decimal, after: int) -> int:
     """Return a number of so many digits after the point in units of the last one."""
     if isinstance(number, int):
         return number

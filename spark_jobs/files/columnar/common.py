@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,7 +12,7 @@ from pyspark.sql.types import StructType
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_source
-from spark_jobs.files.text.cells import beyond_years
+from spark_jobs.files.text.cells import Cell, beyond_years
 from spark_jobs.files.text.text_lines import literal
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.rows import columns_of, landed, type_of
@@ -24,29 +23,19 @@ _DATES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _NARROW: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16}  # bits
 
 
-@dataclass(frozen=True)
-class ConvertedColumn:
-    """A column that Spark reads as another type, converted in Spark SQL.
-
-    `broken`, never null, is the condition that the type cannot hold the value.
-    """
-
-    value: str
-    broken: str
-
-
 def typed_source(
     spark: SparkSession,
     schema: T.StructType,
     read: Callable[[], DataFrame],
-    converted: Mapping[str, ConvertedColumn],
+    converted: Mapping[str, Cell],
     declared_rows: int,
     contract: Contract,
 ) -> Source:
     """Return a file's rows with the contract's columns; `read` reads them with Spark's schema.
 
-    Where the contract has an instant, a time without a zone is in UTC, whatever the zone of the
-    machine or session.
+    Columns that Spark reads as another type are `converted`: a cell is broken if the type cannot
+    hold its value. Where the contract has an instant, a time without a zone is in UTC, whatever the
+    zone of the machine or session.
     """
     as_read = compare(columns_of(schema), contract)
     if any(finding.code == "DUPLICATE_COLUMN" for finding in as_read.findings):
@@ -60,7 +49,7 @@ def typed_source(
     return readable_source(true.select(*values, BAD_ROW), comparison, declared_rows)
 
 
-def _converted_rows(rows: DataFrame, converted: Mapping[str, ConvertedColumn]) -> DataFrame:
+def _converted_rows(rows: DataFrame, converted: Mapping[str, Cell]) -> DataFrame:
     """Convert the columns; `BAD_ROW` has a row's broken value as `name: value`."""
     values = [
         f"{converted[name].value if name in converted else quoted(name)} AS {quoted(name)}"
@@ -93,9 +82,9 @@ def widened(type_: Any) -> Any:
     return T.IntegerType() if type(type_) in _NARROW else type_
 
 
-def narrowed(value: str, type_: T.DataType) -> tuple[str, str]:
-    """Return a `widened` value as its own type, and the condition that this cannot hold it."""
-    return f"try_cast({value} AS {type_of(type_)})", _unfit(value, type_) or "false"
+def narrowed(value: str, type_: T.DataType) -> Cell:
+    """Return a `widened` value as its own type; it is broken if this cannot hold it."""
+    return Cell(f"try_cast({value} AS {type_of(type_)})", _unfit(value, type_) or "false")
 
 
 def _unfit(value: str, type_: T.DataType, depth: int = 0) -> str:

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.files.arrow.parquet import Pages, metadata_of
+from spark_jobs.files.arrow.parquet import innermost, metadata_of, page_start, pages_of
 from spark_jobs.files.source import Bytes
+from spark_jobs.files.stream import Stream
 from spark_jobs.spark.errors import Quoting
 
 _MOST_MILLISECONDS = (1 << 63) // 1000  # whose microseconds have 64 bits
@@ -34,16 +35,16 @@ def check_int96(file: Bytes, footer: bytes) -> None:
         raise Quoting("CORRUPT_FILE", message, f"{message}: {error}") from error
 
 
-def _chunks(file: Bytes, group: pq.RowGroupMetaData) -> Iterator[tuple[str, Pages]]:
+def _chunks(file: Bytes, group: pq.RowGroupMetaData) -> Iterator[tuple[str, Stream]]:
     """Yield the path and the pages of each chunk of these times."""
     for chunk in map(group.column, range(group.num_columns if group.num_rows else 0)):
         if chunk.physical_type == "INT96":
-            start = min(filter(None, (chunk.data_page_offset, chunk.dictionary_page_offset)))
-            pages = Pages(file.range(start, chunk.total_compressed_size), start)
-            yield chunk.path_in_schema, pages
+            start = page_start(chunk)
+            body = file.range(start, chunk.total_compressed_size)
+            yield chunk.path_in_schema, pages_of(body, start)
 
 
-def _check(metadata: pq.FileMetaData, group: int, path: str, pages: Pages) -> None:
+def _check(metadata: pq.FileMetaData, group: int, path: str, pages: Stream) -> None:
     milliseconds, micros, nanos = (
         _counted(metadata, group, path, pages, unit) for unit in ("ms", "us", "ns")
     )
@@ -56,15 +57,13 @@ def _check(metadata: pq.FileMetaData, group: int, path: str, pages: Pages) -> No
 
 
 def _counted(
-    metadata: pq.FileMetaData, group: int, path: str, pages: Pages, unit: str
+    metadata: pq.FileMetaData, group: int, path: str, pages: Stream, unit: str
 ) -> np.ndarray[Any, Any]:
     """Return the times as counts of a unit since 1970, without nulls."""
     reader = pq.ParquetFile(
         pa.PythonFile(pages, "r"), metadata=metadata, coerce_int96_timestamp_unit=unit
     )
     values = reader.read_row_group(group, columns=[path], use_threads=False).column(0)
-    array = values.combine_chunks()
-    while pa.types.is_nested(array.type):
-        array = array.flatten()[0] if pa.types.is_struct(array.type) else array.flatten()
+    array = innermost(values.combine_chunks())
     counted: np.ndarray[Any, Any] = array.drop_null().view(pa.int64()).to_numpy()
     return counted

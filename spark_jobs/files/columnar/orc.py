@@ -1,6 +1,7 @@
 """Read ORC through the library that Spark itself uses."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -11,9 +12,10 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.limits import Limits
 from spark_jobs.files.columnar import common as columnar
-from spark_jobs.files.columnar.common import ConvertedColumn, typed_source
+from spark_jobs.files.columnar.common import typed_source
 from spark_jobs.files.limits import check_columns, check_rows
 from spark_jobs.files.source import Bytes, Source
+from spark_jobs.files.text.cells import Cell
 from spark_jobs.files.text.text_lines import measure
 from spark_jobs.spark import jvm
 from spark_jobs.spark.errors import Quoting, explain
@@ -32,8 +34,7 @@ def read_orc(
     not respond.
     """
     try:
-        reader = columnar.orc_reader(spark, path)
-        try:
+        with closing(columnar.orc_reader(spark, path)) as reader:
             check_columns(reader.getSchema().getMaximumId(), limits)
             check_rows(reader.getNumberOfRows(), limits)
             described = str(reader.getSchema().toString())
@@ -43,8 +44,6 @@ def read_orc(
                 raise Quoting("UNREADABLE_TYPE", message, named)
             schema = columnar.orc_schema(spark, reader.getSchema())
             declared_rows, totals = reader.getNumberOfRows(), _totals(reader)
-        finally:
-            reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the ORC footer cannot be read", "CORRUPT_FILE") from error
     zone = columnar.time_zone(spark)
@@ -88,7 +87,7 @@ def _require_totals(rows: DataFrame, totals: Mapping[str, int]) -> None:
             raise Quoting("CORRUPT_FILE", message, in_full)
 
 
-def _converted(field: T.StructField, zone: str) -> ConvertedColumn | None:
+def _converted(field: T.StructField, zone: str) -> Cell | None:
     """Return how to convert a column of dates or times; None for other columns.
 
     ORC's `timestamp` is a local time, which Spark reads in the zone of this machine. Days before 15
@@ -96,8 +95,8 @@ def _converted(field: T.StructField, zone: str) -> ConvertedColumn | None:
     """
     name = quoted(field.name)
     if isinstance(field.dataType, T.DateType):
-        return ConvertedColumn(name, f"coalesce({name} < DATE'{_GREGORIAN}', false)")
+        return Cell(name, f"coalesce({name} < DATE'{_GREGORIAN}', false)")
     if isinstance(field.dataType, T.TimestampType):
         wall = f"CAST(from_utc_timestamp({name}, '{zone}') AS TIMESTAMP_NTZ)"
-        return ConvertedColumn(wall, f"coalesce({name} < TIMESTAMP'{_GREGORIAN}', false)")
+        return Cell(wall, f"coalesce({name} < TIMESTAMP'{_GREGORIAN}', false)")
     return None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -15,11 +16,12 @@ from lakegate.contract.model import Contract
 from lakegate.limits import Limits
 from spark_jobs.files.arrow.consistency import check_parquet, damaged, parquet_footer
 from spark_jobs.files.columnar import common as columnar
-from spark_jobs.files.columnar.common import ConvertedColumn, narrowed, typed_source, widened
+from spark_jobs.files.columnar.common import narrowed, typed_source, widened
 from spark_jobs.files.columnar.int96 import check_int96
 from spark_jobs.files.columnar.old_lz4 import check_lz4
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import Bytes, Source
+from spark_jobs.files.text.cells import Cell
 from spark_jobs.spark import jvm
 from spark_jobs.spark.errors import EngineFault, Quoting, explain
 from spark_jobs.spark.jvm import class_name
@@ -134,7 +136,7 @@ class Described:
     """A Parquet file's description in its footer, as far as Spark needs it to read the rows."""
 
     schema: T.StructType
-    converted: Mapping[str, ConvertedColumn]
+    converted: Mapping[str, Cell]
     options: Mapping[str, str]
     rows: int
 
@@ -163,8 +165,7 @@ def read_parquet(
 def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
     """Return the description of the Parquet file at `path`. Raises as `read_parquet`."""
     try:
-        reader = columnar.parquet_reader(spark, path)
-        try:
+        with closing(columnar.parquet_reader(spark, path)) as reader:
             described = reader.getFileMetaData()
             check_columns(described.getSchema().getColumns().size(), limits)
             text = str(described.getSchema())
@@ -175,8 +176,6 @@ def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
             options = _OPTIONS | _calendar(described)
             declared_rows = reader.getRecordCount()
             check_levels(reader)
-        finally:
-            reader.close()
     except jvm.JavaError as error:
         raise explain(error, "the Parquet file cannot be read", "CORRUPT_FILE") from error
     return Described(schema, converted, options, declared_rows)
@@ -196,7 +195,7 @@ def reads_batches(spark: SparkSession) -> bool:
     return spark.conf.get(_BATCHES) == "true"
 
 
-def _nanoseconds(described: str, schema: T.StructType) -> dict[str, ConvertedColumn]:
+def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Cell]:
     """Return the columns of times in nanoseconds, which Spark reads as integers here.
 
     Iceberg's and Spark's times have microseconds: a value with more digits is broken.
@@ -210,7 +209,7 @@ def _nanoseconds(described: str, schema: T.StructType) -> dict[str, ConvertedCol
     return {name: _converted(quoted(name), zoned=zoned) for name, zoned in found.items()}
 
 
-def _narrow(described: str, declared: T.StructType) -> dict[str, ConvertedColumn]:
+def _narrow(described: str, declared: T.StructType) -> dict[str, Cell]:
     """Return the columns with integers of 8 or 16 bits, which Spark reads with 32 bits here.
 
     Parquet stores 32 bits, and Spark would cut off what is too much.
@@ -220,10 +219,11 @@ def _narrow(described: str, declared: T.StructType) -> dict[str, ConvertedColumn
     for field in declared:
         if widened(field.dataType) != field.dataType or field.name in unsigned:
             column = quoted(field.name)
-            value, broken = narrowed(column, field.dataType)
+            cell = narrowed(column, field.dataType)
             if end := unsigned.get(field.name):
-                broken = f"coalesce({column} NOT BETWEEN 0 AND {end - 1}, false)"
-            found[field.name] = ConvertedColumn(value, broken)
+                beyond = f"coalesce({column} NOT BETWEEN 0 AND {end - 1}, false)"
+                cell = Cell(cell.value, beyond)
+            found[field.name] = cell
     return found
 
 
@@ -237,12 +237,10 @@ def _refuse_times_of_day(described: str) -> None:
         raise Quoting("UNREADABLE_TYPE", message, f"{message} ({', '.join(sorted(names))})")
 
 
-def _converted(column: str, *, zoned: bool) -> ConvertedColumn:
+def _converted(column: str, *, zoned: bool) -> Cell:
     instant = f"timestamp_micros({column} div 1000)"
-    if zoned:
-        return ConvertedColumn(instant, f"coalesce({column} % 1000 <> 0, false)")
-    wall = f"CAST({instant} AS TIMESTAMP_NTZ)"
-    return ConvertedColumn(wall, f"coalesce({column} % 1000 <> 0, false)")
+    value = instant if zoned else f"CAST({instant} AS TIMESTAMP_NTZ)"
+    return Cell(value, f"coalesce({column} % 1000 <> 0, false)")
 
 
 def _calendar(metadata: Any) -> dict[str, str]:

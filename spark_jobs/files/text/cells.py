@@ -5,12 +5,11 @@ and `0x1p3` as numbers, `1e400` as infinity. They round `1.239` to a decimal(12,
 nanoseconds. Here each of these is a broken cell.
 """
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakegate.contract.columns import Column
 from spark_jobs.files.text.text_lines import literal
+from spark_jobs.schema.types import digits
 
 _DAY = "(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6}0*)?)?"
@@ -40,9 +39,6 @@ _DATES = ("date", "timestamp", "timestamp_ntz")
 IS_NO_NUMBER = f"lower({{text}}) IN {_NO_NUMBERS}"
 
 
-LONGEST_SHOWN, LONGEST_ROW = 1000, 64 * 1024  # characters of a broken cell, and of its row
-
-
 @dataclass(frozen=True)
 class Cell:
     """A cell in Spark SQL: its value, and the condition that it is broken, which is never null.
@@ -52,19 +48,6 @@ class Cell:
 
     value: str
     broken: str
-
-
-def broken_cells(cells: Sequence[tuple[str, str, str]]) -> str:
-    """Return an array of the beginnings of broken cells, in Spark SQL.
-
-    Each cell is given as its column's name, the condition that it is broken, and its text.
-    """
-    named = (
-        f"CASE WHEN {broken} THEN"
-        f" named_struct('column', {literal(name)}, 'text', left({text}, {LONGEST_SHOWN})) END"
-        for name, broken, text in cells
-    )
-    return f"array_compact(array({', '.join(named)}))"
 
 
 def beyond_years(value: str) -> str:
@@ -105,9 +88,8 @@ def read_text(text: str, type_: str) -> Cell:
     Null stays null and is never broken. Binary values are base64.
     """
     value = _value(text, type_)
-    scale = re.fullmatch(r"decimal\(\d+,\s*(\d+)\)", type_)
-    if scale:
-        fits = _DECIMAL.format(text=text, scale=scale[1])
+    if type_.startswith("decimal("):
+        fits = _DECIMAL.format(text=text, scale=digits(type_)[1])
     elif type_ in ("float", "double"):
         fits = _FLOATING.format(text=text, value=value)
     else:

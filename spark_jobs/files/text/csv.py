@@ -11,13 +11,12 @@ from secrets import token_hex
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract.columns import Column, quoted
+from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.errors import Permanent
 from lakegate.limits import Limits
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import (
-    BAD_ROW,
     PLACE,
     Bytes,
     Placed,
@@ -27,7 +26,7 @@ from spark_jobs.files.source import (
     refused_source,
 )
 from spark_jobs.files.text import text_lines
-from spark_jobs.files.text.cells import LONGEST_ROW, broken_cells, read_cell
+from spark_jobs.files.text.cells import read_cell
 from spark_jobs.files.text.csv_rows import (
     Options,
     Rows,
@@ -41,11 +40,11 @@ from spark_jobs.files.text.sniff import HEAD
 from spark_jobs.files.text.text_lines import (
     BY_BYTES,
     LINE,
-    computed_once,
     literal,
     measure,
     read_lines,
 )
+from spark_jobs.files.text.typed import typed_by_cells
 from spark_jobs.schema.compare import compare
 
 
@@ -97,17 +96,11 @@ def _text_of(head: bytes, options: Options) -> str:
 
 
 _BAD = "bad"
-_IS_BAD = "is_bad"
 # Stands for a quoted empty cell between two steps: a random text that no file contains.
 _QUOTED_EMPTY = f"\ue000{token_hex(8)}"
 _PARSER_END = "\uffff"  # Spark's parser of single lines takes it for that
-_PARSER_OPTIONS = (
-    "header",
-    "delimiter",
-    "quote",
-    "escape",
-    "encoding",
-)  # of the options, those of the parser
+# Of the options, those of the parser of lines; that of files takes the header, too.
+_PARSER_OPTIONS = ("delimiter", "quote", "escape", "encoding")
 _PARSER = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": _BAD,
@@ -132,7 +125,8 @@ def read_csv(
     comparison = compare([(name, "") for name in names], contract)
     if comparison.findings:
         return refused_source(spark, comparison, clues(_text_of(head, options), names, contract))
-    cells = _by_lines(spark, path, options, len(names), first) if _by_bytes(options) else None
+    by_bytes = options["encoding"] in BY_BYTES
+    cells = _by_lines(spark, path, options, len(names), first) if by_bytes else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
     typed, _ = typed_rows(rows, names, comparison.columns, options)
 
@@ -195,7 +189,7 @@ def cells_of_lines(
     missing before the quote, so that all cells behind it would move.
     """
     rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
-    parser = {**_PARSER, **{name: options[name] for name in _PARSER_OPTIONS if name != "header"}}
+    parser = _PARSER | {name: options[name] for name in _PARSER_OPTIONS}
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
     stray = _has_quotes_unlike(f"(?s)\\A{row_pattern(options)}\\z", options)
     sound = f"is_valid_utf8({LINE}) AND NOT ({stray})"
@@ -222,12 +216,9 @@ def _by_quotes(
     """Return the rows of a file with line ends within quotes, and their number."""
     open_text = partial(text_lines.uncompressed, file, gzipped=path.endswith(".gz"))
     counted = count_rows(open_text, options, limits)
-    parser = {
-        **_PARSER,
-        **{name: options[name] for name in _PARSER_OPTIONS},
-        "lineSep": _end(counted),
-    }
-    rows = spark.read.schema(_schema(width)).options(**parser, multiLine="true").csv(path)
+    parser = _PARSER | {name: options[name] for name in ("header", *_PARSER_OPTIONS)}
+    reader = spark.read.schema(_schema(width)).options(**parser, lineSep=_end(counted))
+    rows = reader.options(multiLine="true").csv(path)
     line = f"concat_ws({literal(options['delimiter'])}, {', '.join(_cells(width))})"
     rows = rows.withColumn(LINE, F.expr(f"replace({line}, '{_QUOTED_EMPTY}')"))
     if counted.undecodable:
@@ -262,23 +253,10 @@ def typed_rows(
     at = {name.lower(): cell for name, cell in zip(names, _cells(len(names)), strict=True)}
     found = [(f"t{n}", at.get(c.name.lower(), "NULL"), c) for n, c in enumerate(columns)]
     texts = [f"{_text(cell, column, options)} AS {text}" for text, cell, column in found]
-    cells = [(column.name, read_cell(text, column)) for text, _, column in found]
-    broken = " OR ".join([f"{_BAD} IS NOT NULL", *(cell.broken for _, cell in cells)])
     as_text = rows.selectExpr(*texts, _BAD, LINE, *kept)
-    values = [f"{cell.value} AS v{n}" for n, (_, cell) in enumerate(cells)]
-    own = [text for text, _, _ in found]
-    read = as_text.selectExpr(*values, *own, _BAD, LINE, f"{broken} AS {_IS_BAD}", *kept)
-    typed = computed_once(read, _IS_BAD)
-    named = [(c.name, cell.broken, t) for (t, _, c), (_, cell) in zip(found, cells, strict=True)]
-    return typed.selectExpr(
-        *[f"v{n} AS {quoted(name)}" for n, (name, _) in enumerate(cells)],
-        f"CASE WHEN {_IS_BAD} THEN coalesce({_BAD}, {LINE}) END AS {BAD_ROW}",
-        *kept,
-    ), typed.where(_IS_BAD).selectExpr(
-        f"left(coalesce({_BAD}, {LINE}), {LONGEST_ROW}) AS row",
-        f"CASE WHEN {_BAD} IS NULL THEN {broken_cells(named)} END AS cells",
-        *kept,
-    )
+    cells = [(c.name, read_cell(text, c), text) for text, _, c in found]
+    row = f"coalesce({_BAD}, {LINE})"
+    return typed_by_cells(as_text, cells, row, f"{_BAD} IS NOT NULL", kept)
 
 
 def _text(cell: str, column: Column, options: Options) -> str:
@@ -288,10 +266,6 @@ def _text(cell: str, column: Column, options: Options) -> str:
         empty = "NULL"  # nothing else could be meant
     text = f"CASE WHEN {cell} = '{_QUOTED_EMPTY}' THEN {empty} ELSE CAST({cell} AS STRING) END"
     return f"nullif({text}, {literal(options['nullValue'])})" if "nullValue" in options else text
-
-
-def _by_bytes(options: Options) -> bool:
-    return options["encoding"] in BY_BYTES
 
 
 def _cells(width: int) -> list[str]:

@@ -6,12 +6,11 @@ from secrets import token_hex
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakegate.contract.columns import Column, quoted
+from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from lakegate.limits import Limits
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import (
-    BAD_ROW,
     PLACE,
     Placed,
     Source,
@@ -20,14 +19,14 @@ from spark_jobs.files.source import (
     refused_source,
 )
 from spark_jobs.files.text import json_array
-from spark_jobs.files.text.cells import LONGEST_ROW, Cell, broken_cells
+from spark_jobs.files.text.cells import Cell
 from spark_jobs.files.text.text_lines import (
     LINE,
     collected,
-    computed_once,
     numbered_lines,
     read_lines,
 )
+from spark_jobs.files.text.typed import typed_by_cells
 from spark_jobs.files.text.variants import field, read_value
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.types import parse
@@ -69,7 +68,11 @@ def read_json(
         shown = start[:100].decode(errors="replace") or "nothing"
         message = "the contract says json, but the file begins with neither an object nor an array"
         raise Quoting("NOT_JSON", f"{message}: it is other text", f"{message}: {shown}")
-    lines = _lines(spark, path, in_array=is_array(head))
+    in_array = is_array(head)
+    if in_array:
+        lines = json_array.items_of(spark, path)
+    else:
+        lines = _filled(read_lines(spark, path, "UTF-8"))
     keys, count = _found(lines, limits)
     names = {name.lower(): name for name in keys}
     absent = [c.name for c in contract.columns if not c.required and c.name.lower() not in names]
@@ -79,25 +82,22 @@ def read_json(
     typed, _ = typed_rows(lines, names, comparison.columns)
 
     def every() -> DataFrame:
-        if is_array(head):
+        if in_array:
             return lines.withColumn(PLACE, F.monotonically_increasing_id())
         return numbered_lines(spark, path, "UTF-8")
 
     def numbered() -> tuple[DataFrame, DataFrame]:
-        lines = every().where(f"btrim({LINE}, ' \\t') <> ''")
-        return typed_rows(lines, names, comparison.columns, PLACE)
+        return typed_rows(_filled(every()), names, comparison.columns, PLACE)
 
-    unit = "item" if is_array(head) else "line"
+    unit = "item" if in_array else "line"
     unreadable = Unreadable(lambda: numbered()[1], every, unit)
     placed = Placed(lambda: numbered()[0], every, unit)
     return readable_source(typed, comparison, count, unreadable, placed)
 
 
-def _lines(spark: SparkSession, path: str, *, in_array: bool) -> DataFrame:
-    """Return the rows of a file, each as its text."""
-    if in_array:
-        return json_array.items_of(spark, path)
-    return read_lines(spark, path, "UTF-8").where(f"btrim({LINE}, ' \\t') <> ''")
+def _filled(lines: DataFrame) -> DataFrame:
+    """Return the lines that have more than blanks."""
+    return lines.where(f"btrim({LINE}, ' \\t') <> ''")
 
 
 def start_of(head: bytes) -> bytes:
@@ -149,28 +149,14 @@ def typed_rows(
     `names` are the keys by their names in lower case. Both have the columns `kept`, too.
     """
     keys = [names.get(column.name.lower(), column.name) for column in columns]
-    cells = [_cell(f"own{n}", column) for n, column in enumerate(columns)]
     no_object = f"try_variant_get({_OBJECT}, '$', 'map<string,variant>') IS NULL AS no_object"
     found = [f"{field(_OBJECT, key)} AS own{n}" for n, key in enumerate(keys)]
     values = _objects(lines, *kept).selectExpr(LINE, no_object, *found, *kept)
-    broken = " OR ".join(["no_object", *(cell.broken for cell in cells)])
-    read = [f"{cell.value} AS read{n}" for n, cell in enumerate(cells)]
-    owns = [f"own{n}" for n in range(len(columns))]
-    whole = values.selectExpr(*read, LINE, "no_object", *owns, f"{broken} AS is_bad", *kept)
-    typed = computed_once(whole, "is_bad")
-    shown = [
-        (column.name, cell.broken, f"try_variant_get(own{n}, '$', 'string')")
-        for n, (column, cell) in enumerate(zip(columns, cells, strict=True))
+    cells = [
+        (column.name, _cell(f"own{n}", column), f"try_variant_get(own{n}, '$', 'string')")
+        for n, column in enumerate(columns)
     ]
-    return typed.selectExpr(
-        *[f"read{n} AS {quoted(column.name)}" for n, column in enumerate(columns)],
-        f"CASE WHEN is_bad THEN make_valid_utf8({LINE}) END AS {BAD_ROW}",
-        *kept,
-    ), typed.where("is_bad").selectExpr(
-        f"left(make_valid_utf8({LINE}), {LONGEST_ROW}) AS row",
-        f"CASE WHEN NOT no_object THEN {broken_cells(shown)} END AS cells",
-        *kept,
-    )
+    return typed_by_cells(values, cells, f"make_valid_utf8({LINE})", "no_object", kept)
 
 
 def _cell(value: str, column: Column) -> Cell:

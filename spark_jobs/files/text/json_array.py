@@ -9,37 +9,25 @@ from spark_jobs.files.text.text_lines import LINE, literal, measure
 # is parsed later. Every loop is possessive, so that matching needs neither backtracking nor a stack
 # that grows with the text.
 
-DEEPEST = 100
-BLANKS = " \t\r\n"
+_DEEPEST = 100
 _BLANKS = "[ \\t\\r\\n]*+"
 _MARK = r"\xEF\xBB\xBF"
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _OTHER = r'[^"\[\]{}]++'
 
 
-def array() -> str:
-    """Return the expression for a text that is one array, with one character for each byte."""
-    items = f"{_item()}(?:,{_item()})*+"
-    return rf"(?s)\A(?:{_MARK})?{_BLANKS}\[(?:{_BLANKS}|{items})\]{_BLANKS}\z"
-
-
-def item() -> str:
-    """Return the expression for the next item of an array, with the blanks around it."""
-    return f"(?s){_item()}"
-
-
-def _item() -> str:
-    return rf'(?:[^",\[\]{{}}]++|{_STRING}|[\[{{]{_within()}[\]}}])++'
-
-
 def _within() -> str:
     """Return the expression for the text between two brackets of any kind."""
     within = f"(?:{_OTHER}|{_STRING})*+"
-    for _ in range(DEEPEST):
+    for _ in range(_DEEPEST):
         within = rf"(?:{_OTHER}|{_STRING}|[\[{{]{within}[\]}}])*+"
     return within
 
 
+_ITEM = rf'(?:[^",\[\]{{}}]++|{_STRING}|[\[{{]{_within()}[\]}}])++'
+_NEXT = f"(?s){_ITEM}"  # the next item, with the blanks around it
+# A text that is one array, with one character for each byte.
+_ARRAY = rf"(?s)\A(?:{_MARK})?{_BLANKS}\[(?:{_BLANKS}|{_ITEM}(?:,{_ITEM})*+)\]{_BLANKS}\z"
 _INSIDE = r"(?s)\[(.*)\]"
 
 
@@ -51,17 +39,17 @@ def items_of(spark: SparkSession, path: str) -> DataFrame:
     # One character for each byte keeps bytes that are not UTF-8 as they are.
     text = "decode(CAST(value AS BINARY), 'ISO-8859-1') AS text"
     file = spark.read.text(path, wholetext=True).selectExpr(text)
-    whole = f"text RLIKE {literal(array())}"
+    whole = f"text RLIKE {literal(_ARRAY)}"
     if not measure(file, {"arrays": f"count_if({whole})"})["arrays"]:
         message = (
             "the file begins as a JSON array, but is not one: it is damaged, truncated or nested "
-            f"more than {DEEPEST} deep"
+            f"more than {_DEEPEST} deep"
         )
         raise Permanent("CORRUPT_FILE", message)
-    blanks = literal(BLANKS)
+    blanks = literal(" \t\r\n")
     inside = f"btrim(regexp_extract(text, {literal(_INSIDE)}), {blanks}) AS inside"
     items = file.selectExpr(inside).where("inside <> ''")
-    items = items.selectExpr(f"explode(regexp_extract_all(inside, {literal(item())}, 0)) AS item")
+    items = items.selectExpr(f"explode(regexp_extract_all(inside, {literal(_NEXT)}, 0)) AS item")
     return items.selectExpr(
         f"CAST(encode(btrim(item, {blanks}), 'ISO-8859-1') AS STRING) AS {LINE}"
     )

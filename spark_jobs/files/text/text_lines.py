@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
 
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS, Limits
@@ -28,15 +27,18 @@ def read_lines(spark: SparkSession, path: str, encoding: str) -> DataFrame:
 
     Bytes that are not UTF-8 stay as they are; `is_valid_utf8` finds them.
     """
-    line = "value" if encoding == "UTF-8" else f"decode(CAST(value AS BINARY), '{encoding}')"
-    return spark.read.text(path).where("value <> ''").selectExpr(f"{line} AS {LINE}")
+    return spark.read.text(path).where("value <> ''").selectExpr(_line(encoding))
 
 
 def numbered_lines(spark: SparkSession, path: str, encoding: str) -> DataFrame:
     """Return all lines, empty ones too, each with its `PLACE`; `encoding` as in `read_lines`."""
-    line = "value" if encoding == "UTF-8" else f"decode(CAST(value AS BINARY), '{encoding}')"
     lines = spark.read.text(path)
-    return lines.selectExpr(f"{line} AS {LINE}", f"monotonically_increasing_id() AS {PLACE}")
+    return lines.selectExpr(_line(encoding), f"monotonically_increasing_id() AS {PLACE}")
+
+
+def _line(encoding: str) -> str:
+    line = "value" if encoding == "UTF-8" else f"decode(CAST(value AS BINARY), '{encoding}')"
+    return f"{line} AS {LINE}"
 
 
 def check_lines(spark: SparkSession, path: str, size: int, limits: Limits) -> None:
@@ -72,23 +74,12 @@ def collected(rows: DataFrame) -> list[Row]:
         raise explain(error, "the file cannot be read") from error
 
 
-def computed_once(rows: DataFrame, name: str) -> DataFrame:
-    """Return the same rows, where a filter by the column `name` computes it no second time.
-
-    Spark moves filters down, below what computes their columns, and computes these again for the
-    filter, once for each mention. It moves none below a generator.
-    """
-    others = [column for column in rows.columns if column != name]
-    return rows.select(*others, F.stack(F.lit(1), F.col(name)).alias(name))
-
-
 def literal(text: str) -> str:
     """Return a text as a Spark SQL literal, whatever its characters."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return "'" + "".join(c if c >= " " else f"\\u{ord(c):04x}" for c in escaped) + "'"
 
 
-GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
 # A small file of one repeated line is no zip bomb: any file may have so many bytes.
 _ALWAYS_ALLOWED = 64 << 20

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.schema.differences import Kind, differences, fits
+from spark_jobs.schema.differences import Kind, differences
 from spark_jobs.schema.types import Array, Map, Struct, Type, parse
 
 _SCALARS = [
@@ -27,6 +27,11 @@ _TYPES: st.SearchStrategy[Type] = st.recursive(
     ),
     max_leaves=5,
 )
+
+
+def fits(found: Type, wanted: Type) -> bool:
+    """Return if every value of the type `found` is also a value of the type `wanted`, unchanged."""
+    return all(each.kind is Kind.WIDENING for each in differences(found, wanted))
 
 
 @given(_TYPES)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_jobs.groups.fold import Changes, Folded, Present, Steps, fold, numbered, ranked
+from spark_jobs.groups.fold import Changes, Folded, Present, Steps, fold, keys_of, ranked
 
 _HISTORIES = 3_000
 
@@ -125,7 +125,7 @@ def test_values_have_the_order_of_their_type(type_: pa.DataType, values: list[An
     ranks = list(range(len(values)))
     assert ranked(column).tolist() == [*ranks, -1, *ranks[::-1]]
     complete = column.drop_null()
-    keys, count = numbered([complete, complete])
+    keys, count = keys_of([complete, complete])
     assert count == len(values)
     assert keys.tolist() == [*keys[: len(values)], *keys[: len(values)][::-1]]
 
@@ -133,5 +133,5 @@ def test_values_have_the_order_of_their_type(type_: pa.DataType, values: list[An
 def test_keys_of_several_columns_are_told_apart() -> None:
     """A key is all of its columns: neither one alone nor their texts joined."""
     columns = [pa.chunked_array([pa.array(each)]) for each in (["a", "ab", "a"], ["bc", "c", "c"])]
-    assert numbered(columns)[1] == 3
-    assert numbered([column.slice(0, 0) for column in columns])[1] == 0
+    assert keys_of(columns)[1] == 3
+    assert keys_of([column.slice(0, 0) for column in columns])[1] == 0

@@ -291,7 +291,7 @@ def test_a_new_object_that_cannot_be_put_is_no_data_file(landed: Any) -> None:
             raise Transient("STORAGE_UNAVAILABLE", "the lake is full")
             yield
 
-    files = DataFiles.of(Full(), layout_for(asked), asked, NO_RUN)
+    files = DataFiles(Full(), layout_for(asked), asked, NO_RUN)
     with pytest.raises(Transient, match="full"):
         prepared(landed(parquet("a")), asked, DEFAULTS).examined(files)
 

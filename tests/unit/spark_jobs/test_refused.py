@@ -5,31 +5,11 @@ import pytest
 from lakegate.errors import LakegateError
 from lakegate.refusals import RightMissing
 from spark_jobs.spark.errors import explain
-
-
-class Java:
-    """A Java exception with its causes, each as `class: message`."""
-
-    def __init__(self, text: str, *causes: str) -> None:
-        self._text, self._causes = text, causes
-
-    def toString(self) -> str:  # noqa: N802 - Java's name
-        return self._text
-
-    def getCause(self) -> "Java | None":  # noqa: N802
-        return Java(*self._causes) if self._causes else None
-
-
-class Raised(Exception):
-    """An exception of PySpark that stands for a Java one."""
-
-    def __init__(self, *chain: str) -> None:
-        super().__init__(chain[0])
-        self._origin = Java(*chain)
+from tests.unit.spark_jobs.test_unforeseen import thrown
 
 
 def explained(*chain: str) -> LakegateError:
-    return explain(Raised(*chain), "the file cannot be read", "CORRUPT_FILE")
+    return explain(thrown(*chain), "the file cannot be read", "CORRUPT_FILE")
 
 
 WRAPPED = "org.apache.spark.SparkException: [FAILED_READ_FILE] cannot read s3a://landing/a"
