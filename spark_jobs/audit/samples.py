@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from lakegate.contract.checks import OF_ROWS, Check, Metric
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
+from lakegate.contract.rules import Reference
 from lakegate.diagnosis import HIDDEN
 from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, CheckResult, Status
 from spark_jobs.audit import check_sql
@@ -99,6 +100,9 @@ def _sampled(check: Check, run: Run, read: Source) -> list[_Sampled]:
     names = _shown_columns(check, run.contract)
     if check.metric is Metric.DUPLICATE:
         found: Iterable[Row] = _repeated(check, run, names)
+    elif isinstance(check.rule, Reference) and not check.checks_whole_table:
+        keyed, parts = _keyed(check, run, names)
+        found = keys.orphans(run, check, check.rule, keyed).drop(*parts).limit(_ROWS).collect()
     elif check.metric in OF_ROWS:
         rows = read.rows if check.quarantine else run.rows
         broken = rows.where(F.expr(check_sql.counts_row(check, run.contract)))
@@ -151,17 +155,23 @@ def _columns(
 
 def _repeated(check: Check, run: Run, names: Sequence[str]) -> list[Row]:
     """Return the first rows of a few keys that the file has more than once."""
-    rows = run.rows.where(check_sql.checks_row(check))
-    key = [part.alias(f"k{n}") for n, part in enumerate(keys.of_check(check.columns, run.contract))]
-    parts = [f"k{n}" for n in range(len(key))]
-    keyed = rows.select(*_columns(rows, names, run.contract, in_table=True), *key)
-    keyed = keyed.where(" AND ".join(f"{part} IS NOT NULL" for part in parts))
+    keyed, parts = _keyed(check, run, names)
     several = keyed.groupBy(*parts).agg(F.count(F.lit(1)).alias(TIMES))
     several = several.where(F.col(TIMES) > 1).limit(_KEYS)
     nth = F.row_number().over(Window.partitionBy(*parts).orderBy(_FILE, _POSITION))
     first = keyed.join(F.broadcast(several), parts).withColumn("nth", nth)
     first = first.where(F.col("nth") <= _OF_KEY).withColumn(_KEY, F.xxhash64(*parts))
     return first.drop(*parts, "nth").collect()
+
+
+def _keyed(check: Check, run: Run, names: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """Return the rows with a key that a check applies to, and the names of the key's columns."""
+    rows = run.rows.where(check_sql.checks_row(check))
+    key = keys.of_check(check.columns, run.contract)
+    parts = [f"key{n}" for n in range(len(key))]
+    named = [column.alias(part) for column, part in zip(key, parts, strict=True)]
+    keyed = rows.select(*_columns(rows, names, run.contract, in_table=True), *named)
+    return keyed.where(" AND ".join(f"{part} IS NOT NULL" for part in parts)), parts
 
 
 def _read(row: Row, names: Sequence[str], contract: Contract) -> _Sampled:

@@ -180,6 +180,14 @@ def test_rows_that_refer_to_nothing_are_counted(
     assert (found.status is Status.FAIL) == (missing > 0)
 
 
+def test_rows_that_refer_to_nothing_are_told(report: AuditReport) -> None:
+    """Sample rows are those whose key is missing, in another table or the own one."""
+    wanted = {"a": [], "b": ["2", "3"], "d": ["1"], "e": ["3"], "parent": ["2"], "a+sku": ["2"]}
+    for column, ids in wanted.items():
+        samples = result(report, f"{column}.missingReferences").samples
+        assert sorted(str(row["id"]) for row in samples) == ids, column
+
+
 def test_two_columns_refer_together(report: AuditReport) -> None:
     """A pair can be missing although each value exists; a pair with a null refers to nothing."""
     found = result(report, "a+sku.missingReferences")

@@ -154,6 +154,15 @@ def missing(run: Run, check: Check, reference: Reference, rows: DataFrame) -> tu
     return int(count), f"{gone:,} of {distinct:,} different keys" if gone else ""
 
 
+def orphans(run: Run, check: Check, reference: Reference, rows: DataFrame) -> DataFrame:
+    """Return those of a file's `rows` whose key (`key0`, `key1`, …) is missing in the other table.
+
+    Raises Permanent as `missing`.
+    """
+    others = _target_keys(run, check, reference, whole_table=False)
+    return rows if others is None else rows.join(others, others.columns, "left_anti")
+
+
 def _target_keys(
     run: Run, check: Check, reference: Reference, *, whole_table: bool
 ) -> DataFrame | None:
