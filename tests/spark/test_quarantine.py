@@ -79,7 +79,8 @@ def test_above_the_limit_what_fills_the_quarantine_fails_the_file() -> None:
 def test_a_file_in_quarantine_as_a_whole_is_not_called_empty() -> None:
     """The reason is the quarantine's limit, not the lack of rows that follows from it."""
     _, found = verdict.verdict(_judged({"maxRows": 1}, RowCounts(5, bad=0, quarantined=5)))
-    assert found and found.code == "QUARANTINE_FULL"
+    assert found
+    assert found.code == "QUARANTINE_FULL"
 
 
 def _judged(limits: dict[str, Any], rows: RowCounts) -> Sequence[CheckResult]:
