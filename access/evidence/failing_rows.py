@@ -295,8 +295,10 @@ def _of_contract(
         there = check.expect.found(evidence.count, evidence.count)
         return Finding(result, on_branch=there, notes=(_NO_SINGLE_ROW,))
     if not about_rows(check, contract):
-        notes = _IN_REPORT, *([f"{_QUERY}: {result.query}"] if result.query else [])
-        return Finding(result, rows=_samples(result, limit, hidden), notes=notes)
+        shown = _samples(result, limit, hidden)
+        query = f"{_QUERY}: {result.query}" if result.query else ""
+        notes = tuple(filter(None, (_IN_REPORT if shown else "", query)))
+        return Finding(result, rows=shown, notes=notes)
     most = 0 if hidden.every else limit
     broken = evidence.broken(check, contract, most, hidden.hides, places)
     masked = (_MASKED,) if hidden.columns and broken.rows else ()

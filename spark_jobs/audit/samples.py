@@ -170,7 +170,7 @@ def _of_keys(check: Check, run: Run, names: Sequence[str]) -> Iterator[Row]:
         yield from keyed.join(known, parts, "left_semi").drop(*parts).limit(_ROWS).collect()
 
 
-def _repeated(keyed: DataFrame, parts: Sequence[str]) -> list[Row]:
+def _repeated(keyed: DataFrame, parts: list[str]) -> list[Row]:
     """Return the first rows of a few keys that the file has more than once."""
     several = keyed.groupBy(*parts).agg(F.count(F.lit(1)).alias(TIMES))
     several = several.where(F.col(TIMES) > 1).limit(_KEYS)

@@ -20,11 +20,24 @@ _CODES = {READABLE: "BAD_ROWS", HAS_ROWS: "NO_ROWS", QUARANTINE_LIMIT: "QUARANTI
 def judge(
     contract: Contract, rows: RowCounts, measured: Mapping[str, Measured]
 ) -> tuple[CheckResult, ...]:
-    """Return every result: of the checks that apply to every file, and of the contract's checks."""
-    return (
-        *_file_results(contract, rows),
-        *[result(check, measured[check.id], contract) for check in contract.checks],
-    )
+    """Return every result: of the checks that apply to every file, and of the contract's checks.
+
+    Above the limit of the quarantine whatever would have been quarantined fails the file.
+    """
+    results = [result(check, measured[check.id], contract) for check in contract.checks]
+    if _is_full(contract, rows):
+        keeping = {check.id for check in contract.checks if check.quarantine}
+        results = [_failing(each) if each.id in keeping else each for each in results]
+    return (*_file_results(contract, rows), *results)
+
+
+def _is_full(contract: Contract, rows: RowCounts) -> bool:
+    limits = contract.quarantine
+    return limits is not None and not limits.allows(rows.quarantined, rows.read)
+
+
+def _failing(found: CheckResult) -> CheckResult:
+    return replace(found, status=Status.FAIL) if found.status is Status.WARN else found
 
 
 def result(check: Check, measured: Measured, contract: Contract) -> CheckResult:
@@ -111,26 +124,25 @@ def _status(check: Check, measured: Measured) -> Status:
 
 def _file_results(contract: Contract, rows: RowCounts) -> Iterator[CheckResult]:
     yield _columns_fit()
-    limits = contract.quarantine
+    limits, full = contract.quarantine, _is_full(contract, rows)
     yield replace(
         _file_result(
             READABLE,
             "every row has all its cells, each of its column's type",
             _read(rows),
-            ok=not rows.bad or bool(limits and limits.unreadable),
+            ok=not rows.bad or bool(limits and limits.unreadable and not full),
         ),
         counted=rows.bad,
         message=_what_became(rows),
     )
+    if limits:
+        found = f"{rows.quarantined:,} of {rows.read:,} rows were quarantined"
+        limit = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", found, ok=not full)
+        yield replace(limit, status=Status.WARN) if rows.quarantined and not full else limit
     if not any(c.metric is Metric.ROWS and c.scope is Scope.FILE for c in contract.checks):
         yield _file_result(
             HAS_ROWS, "at least 1 row", f"{rows.written:,} rows", ok=rows.written > 0
         )
-    if limits:
-        found = f"{rows.quarantined:,} of {rows.read:,} rows were quarantined"
-        ok = limits.allows(rows.quarantined, rows.read)
-        limit = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", found, ok=ok)
-        yield replace(limit, status=Status.WARN) if ok and rows.quarantined else limit
 
 
 def _read(rows: RowCounts) -> str:

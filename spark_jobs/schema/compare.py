@@ -44,6 +44,8 @@ def problem_of(extra: Difference, contract: Contract) -> str:
         return "the table has a column of provenance of this name"
     if len(extra.path) == 1 and contract.former.has(extra.name):
         return "the contract renamed or dropped a column of this name"
+    if not extra.name.strip():
+        return "it has no name: is a delimiter too many in the header?"
     if KEY in extra.path:
         return "fields cannot be added to a map's keys"
     found = parse(extra.found) if extra.found else ""

@@ -1,6 +1,6 @@
 """Rows in quarantine: counted, stored with their reasons, and limited."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakegate.audit_tables import QUARANTINE
 from lakegate.contract.model import parse
-from lakegate.report import AuditReport, Status, Tier, Verdict
+from lakegate.report import AuditReport, CheckResult, Status, Tier, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.source import BAD_ROW
@@ -22,7 +22,6 @@ pytestmark = pytest.mark.spark
 _QUARANTINE = options(onBadRow="quarantine")
 # Five rows: the second has a bad amount and a bad name, the id of the fourth is unparseable.
 _CSV = b"id,amount,name\n1,1,n1\n2,-1,x\n3,3,n3\nx,4,n4\n5,5,\n"
-_NONE = Measured(0, 3, Tier.SCAN)
 _FEW = {"maxRows": 2, "unreadable": True}
 
 
@@ -54,23 +53,45 @@ def test_bad_rows_are_quarantined_and_the_others_published(job: Job, table: str)
 
 
 @pytest.mark.parametrize(
-    ("limits", "why"),
+    ("limits", "bad", "why"),
     [
-        ({"maxRows": 1, "unreadable": True}, "QUARANTINE_FULL"),
-        ({"maxPercent": 40, "unreadable": True}, ""),
-        ({"maxPercent": 39.9, "unreadable": True}, "QUARANTINE_FULL"),
-        ({"maxRows": 2, "maxPercent": 39.9, "unreadable": True}, "QUARANTINE_FULL"),
-        ({"maxRows": 2}, "BAD_ROWS"),
+        ({"maxRows": 1, "unreadable": True}, 1, "BAD_ROWS"),
+        ({"maxRows": 1}, 0, "QUARANTINE_FULL"),
+        ({"maxPercent": 40, "unreadable": True}, 1, ""),
+        ({"maxPercent": 39.9, "unreadable": True}, 1, "BAD_ROWS"),
+        ({"maxRows": 2, "maxPercent": 39.9, "unreadable": True}, 0, "QUARANTINE_FULL"),
+        ({"maxRows": 2}, 1, "BAD_ROWS"),
     ],
 )
-def test_each_limit_is_for_itself(limits: dict[str, Any], why: str) -> None:
+def test_each_limit_is_for_itself(limits: dict[str, Any], bad: int, why: str) -> None:
     """A file is rejected beyond either limit, and for unparseable rows that are not allowed."""
-    contract = parse(_contract("tests.limits", limits), "limits.yaml")
-    fine = Measured(9, 3, Tier.SCAN)
-    measured = {check.id: fine if check.metric == "sum" else _NONE for check in contract.checks}
-    rows = RowCounts(read=5, bad=1, quarantined=2)
-    _, found = verdict.verdict(verdict.judge(contract, rows, measured))
+    _, found = verdict.verdict(_judged(limits, RowCounts(read=5, bad=bad, quarantined=2)))
     assert (found.code if found else "") == why
+
+
+def test_above_the_limit_what_fills_the_quarantine_fails_the_file() -> None:
+    """Unparseable rows and the broken check are failures, so they are told with their rows."""
+    results = _judged({"maxRows": 1, "unreadable": True}, RowCounts(5, bad=1, quarantined=2))
+    failed = [each.id for each in results if each.status is Status.FAIL]
+    assert failed == ["file.rows_readable", "file.quarantine", "amount.invalidValues"]
+
+
+def test_a_file_in_quarantine_as_a_whole_is_not_called_empty() -> None:
+    """The reason is the quarantine's limit, not the lack of rows that follows from it."""
+    _, found = verdict.verdict(_judged({"maxRows": 1}, RowCounts(5, bad=0, quarantined=5)))
+    assert found
+    assert found.code == "QUARANTINE_FULL"
+
+
+def _judged(limits: dict[str, Any], rows: RowCounts) -> Sequence[CheckResult]:
+    """Return the results of a file of which one row has a bad amount, if any is quarantined."""
+    contract = parse(_contract("tests.limits", limits), "limits.yaml")
+    values = {"sum": 9, "invalidValues": 1}
+    measured = {
+        check.id: Measured(values.get(check.metric, 0) if "amount" in check.id else 0, 3, Tier.SCAN)
+        for check in contract.checks
+    }
+    return verdict.judge(contract, rows, measured)
 
 
 def test_a_file_of_bad_rows_alone_is_not_published(job: Job, table: str) -> None:

@@ -84,6 +84,20 @@ def test_a_quote_within_an_unquoted_cell_makes_its_row_bad(
     assert reading(within, "csv", TWO, **options).code == "CORRUPT_FILE"
 
 
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16LE"])
+@pytest.mark.parametrize(("quote", "escape"), [('"', '"'), ("'", "\\")])
+def test_a_bad_row_is_kept_as_it_stands_in_its_file(
+    reading: Reading, encoding: str, quote: str, escape: str
+) -> None:
+    """Its empty cells, blanks and quotes are there, also if a cell has a line end."""
+    rows = ["v,,Oslo", "w, p ,", 'x,"a,b",""', 'y,"two\nlines",\\a', 'z,"say ~"hi~"",c']
+    texts = [row.replace("~", escape).replace('"', quote) for row in rows]
+    body = "\n".join(["id,name,city", "1,a,b", *texts, ""]).encode(encoding)
+    options = {"encoding": encoding, "quote": quote, "escape": escape}
+    found = reading(body, "csv", [*TWO, ("city", "string")], **options)
+    assert sorted(found.bad) == texts
+
+
 @pytest.mark.parametrize("body", [b'id,name\n1,"b\n2,"d\n', b'id,name\n1,"say ""hi"""\n'])
 def test_quotes_are_escaped_only_as_the_contract_says(reading: Reading, body: bytes) -> None:
     """A doubled quote, or one that a line end follows, is no text where a backslash escapes."""

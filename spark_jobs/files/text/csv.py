@@ -108,6 +108,12 @@ _PARSER = {
     "emptyValue": _QUOTED_EMPTY,
 }
 
+_WRITER = {
+    "nullValue": "",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
+
 
 def read_csv(
     spark: SparkSession, path: str, contract: Contract, file: Bytes, head: bytes, limits: Limits
@@ -219,12 +225,19 @@ def _by_quotes(
     parser = _PARSER | {name: options[name] for name in ("header", *_PARSER_OPTIONS)}
     reader = spark.read.schema(_schema(width)).options(**parser, lineSep=_end(counted))
     rows = reader.options(multiLine="true").csv(path)
-    line = f"concat_ws({literal(options['delimiter'])}, {', '.join(_cells(width))})"
-    rows = rows.withColumn(LINE, F.expr(f"replace({line}, '{_QUOTED_EMPTY}')"))
+    rows = rows.withColumn(LINE, F.expr(_written(width, options)))
     if counted.undecodable:
         damaged = f"if(contains({LINE}, '\ufffd'), {LINE}, {_BAD})"
         rows = rows.withColumn(_BAD, F.expr(damaged))
     return rows, counted.count - (options["header"] == "true")
+
+
+def _written(width: int, options: Options) -> str:
+    """Return the text of a row of cells as a file has it, with quotes where they are needed."""
+    own = {name: options[name] for name in ("delimiter", "quote", "escape")}
+    arguments = ", ".join(literal(text) for item in (_WRITER | own).items() for text in item)
+    text = f"to_csv(struct({', '.join(_cells(width))}), map({arguments}))"
+    return f"replace({text}, '{_QUOTED_EMPTY}', {literal(2 * options['quote'])})"
 
 
 def _end(rows: Rows) -> str:
