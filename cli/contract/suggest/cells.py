@@ -8,6 +8,7 @@ import pyarrow as pa
 from access.tables.check_sql import POSITION
 from cli.contract.suggest.columns import ColumnProfile, Outlier
 from lakegate.errors import LakegateError
+from lakegate.limits import DEFAULTS
 
 _BATCH = 50_000  # rows
 _SHARE = 100  # one bad row in so many is an outlier; more are the file's form
@@ -40,7 +41,8 @@ class Cells:
 def table_of(
     rows: Sequence[Sequence[str | None]], names: Sequence[str], lines: Sequence[int]
 ) -> pa.Table:
-    """Return the rows' texts as columns, with their lines."""
+    """Return the rows' texts as columns, with their lines; raises as `require_few`."""
+    require_few(names)
     schema = pa.schema([*((name, pa.string()) for name in names), (POSITION, pa.int64())])
     return pa.Table.from_batches(list(_batches(rows, lines, schema)), schema)
 
@@ -65,3 +67,15 @@ def refuse_bad_rows(bad: Sequence[Outlier], good: int, why: tuple[str, str]) -> 
 def refusal(cause: str, remedy: str) -> LakegateError:
     """Return the error for a sample that cannot be ingested; the file's name comes before it."""
     return LakegateError("UNREADABLE", f"{cause}\n{remedy}")
+
+
+def require_few(names: Sequence[str]) -> None:
+    """Refuse more columns than a stage reads by default: to profile them takes very long.
+
+    Raises LakegateError UNREADABLE.
+    """
+    if len(names) > DEFAULTS.most_columns:
+        cause = (
+            f"has {len(names):,} columns, more than the {DEFAULTS.most_columns:,} of MostColumns"
+        )
+        raise refusal(cause, "Split it, or write the values of many columns into rows.")

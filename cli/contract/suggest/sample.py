@@ -9,7 +9,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from cli.contract.suggest.cells import Cells, refusal
+from access.tables.check_sql import POSITION
+from cli.contract.suggest.cells import Cells, refusal, require_few
 from cli.contract.suggest.columns import ColumnProfile, Outlier, columns_of
 from cli.contract.suggest.readers import avro, columnar
 from cli.contract.suggest.readers.csv import decoded, read_csv
@@ -97,6 +98,7 @@ def _columnar(
         raise refusal(f"cannot be read: {error.message}", "Get the whole file again.") from error
     columns = _OPENERS[format_](connection, file)
     connection.execute(f"CREATE VIEW sample AS {columns.source}")
+    require_few(connection.sql(f"SELECT * EXCLUDE {POSITION} FROM sample LIMIT 0").columns)
     rows = int(connection.sql("SELECT count(*) FROM sample").fetchall()[0][0])
     if not rows:
         raise LakegateError("NO_ROWS", "has no rows")

@@ -256,6 +256,12 @@ READABLE: list[tuple[str, bytes, str]] = [
 
 # Name, bytes, and words of the cause.
 UNREADABLE: list[tuple[str, bytes, str]] = [
+    (
+        "wide.csv",
+        (",".join(f"c{n}" for n in range(2001)) + "\n" + "1," * 2000 + "1\n").encode(),
+        "2,001 columns",
+    ),
+    ("wide.parquet", parquet({f"c{n}": [1] for n in range(2001)}), "2,001 columns"),
     ("empty.csv", b"", "is empty"),
     ("header_only.csv", b"a,b\n", "has no rows"),
     ("no_rows.orc", orc({"a": pa.array([], pa.int64())}), "has no rows"),
