@@ -1,4 +1,4 @@
-"""Show the progress of ingestions: a live table on a terminal, else a line per change."""
+"""Show the progress of ingestions: a live table on a terminal, else a line per step."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from functions.model.ingestion import Ingestion, State
 
 @contextmanager
 def show_progress(console: Console) -> Iterator[Show]:
-    """Yield a function that shows progress: a live table on a terminal, else a line per change."""
+    """Yield a function that shows progress: a live table on a terminal, else a line per step."""
     began = time.monotonic()
     if not console.is_terminal:
         yield _lines(console, began)
@@ -29,13 +29,13 @@ def show_progress(console: Console) -> Iterator[Show]:
 
 
 def _lines(console: Console, began: float) -> Show:
-    printed: dict[str, str] = {}
+    printed: set[tuple[str, str]] = set()  # a file in a group may begin again many times
 
     def show(tracked: list[TrackedIngestion]) -> None:
         for item in tracked:
-            step = sentence(replace(item, load=""))  # a line per step, not per number of files
-            if printed.get(item.ingestion.id) != step:
-                printed[item.ingestion.id] = step
+            step = item.ingestion.id, sentence(replace(item, load=""))  # not per number of files
+            if step not in printed:
+                printed.add(step)
                 seconds = f"{time.monotonic() - began:6.1f} s"
                 console.print(f"{seconds}  {item.name}: {sentence(item)}", soft_wrap=True)
 
