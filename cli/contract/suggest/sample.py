@@ -101,9 +101,13 @@ def _columnar(
     require_few(connection.sql(f"SELECT * EXCLUDE {POSITION} FROM sample LIMIT 0").columns)
     rows = int(connection.sql("SELECT count(*) FROM sample").fetchall()[0][0])
     if not rows:
-        raise LakegateError("NO_ROWS", "has no rows")
+        raise _no_rows()
     found = columns_of(connection, {}, columns.broken)
     return Sample(format_, {}, rows, found, columns.left_out)
+
+
+def _no_rows() -> LakegateError:
+    return LakegateError("NO_ROWS", "has no rows\nGive a file with rows: they show the types.")
 
 
 def _cells(file: Path, data: bytes) -> Cells:
@@ -129,7 +133,7 @@ def _of_cells(connection: duckdb.DuckDBPyConnection, cells: Cells) -> Sample:
     connection.execute("CREATE VIEW sample AS FROM cells")
     rows = cells.table.num_rows
     if not rows:
-        raise LakegateError("NO_ROWS", "has no rows")
+        raise _no_rows()
     found = {each.name: each for each in columns_of(connection, cells.shapes, {})}
     for name, others in cells.strange.items():
         nulls = found[name].nulls - len(others)
