@@ -54,6 +54,7 @@ _MOST_VALUES = 20
 _MOST_SHOWN = 5
 _SURE = 0.99  # share of cells
 _HEAD = 1000  # rows, of which a shape has to fit most before it is tried on all
+_AT_ONCE = 50  # aggregates in a query
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def columns_of(
     """Profile each column of the view `sample`, whose column `POSITION` numbers the lines.
 
     `shapes` limits the shapes of a column's text; `broken` has conditions, in SQL, that the job
-    refuses a value. One query reads all numbers.
+    refuses a value.
     """
     found = connection.sql("FROM sample")
     types = {n: t for n, t in zip(found.columns, found.types, strict=True) if n != POSITION}
@@ -119,7 +120,7 @@ def columns_of(
         _measures(name, str(type_), shapes.get(name, ()), broken.get(name, "false"))
         for name, type_ in types.items()
     ]
-    row = connection.sql(f"SELECT {', '.join(selected)} FROM sample").fetchall()[0]
+    row = answers(connection, selected, "sample")
     profiles = [
         _profile(name, type_, shapes.get(name, ()), measured)
         for (name, type_), measured in zip(types.items(), row, strict=True)
@@ -133,13 +134,29 @@ def _likely(
     connection: duckdb.DuckDBPyConnection, shapes: Mapping[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
     """Return the shapes of each text column that most of the first rows' cells have."""
-    found = {}
+    selected = []
     for name, each in shapes.items():
-        fits = ", ".join(["count(v)", *(f"count_if({_fits('v', shape)})" for shape in each)])
-        head = f"SELECT {quoted(name)} AS v FROM sample LIMIT {_HEAD}"
-        given, *counts = connection.sql(f"SELECT {fits} FROM ({head})").fetchall()[0]
+        fits = [f"count_if({_fits(quoted(name), shape)})" for shape in each]
+        selected.append(f"[{', '.join([f'count({quoted(name)})', *fits])}]")
+    counted = answers(connection, selected, f"(FROM sample LIMIT {_HEAD})")
+    found = {}
+    for (name, each), (given, *counts) in zip(shapes.items(), counted, strict=True):
         pairs = zip(each, counts, strict=True)
         found[name] = tuple(shape for shape, count in pairs if 2 * count >= given)
+    return found
+
+
+def answers(
+    connection: duckdb.DuckDBPyConnection, selected: Sequence[str], source: str
+) -> list[Any]:
+    """Return the values of aggregates over rows, some of them by each query.
+
+    What duckdb takes for one query grows with the square of their number.
+    """
+    found: list[Any] = []
+    for first in range(0, len(selected), _AT_ONCE):
+        some = ", ".join(selected[first : first + _AT_ONCE])
+        found += connection.sql(f"SELECT {some} FROM {source}").fetchall()[0]
     return found
 
 
@@ -211,8 +228,7 @@ def _listed(
     """Return the profiles, with all the values of text columns that have few."""
     few = [s.name for s in profiles if s.type == "VARCHAR" and 0 < s.distinct <= _MOST_VALUES]
     lists = [f"histogram({quoted(name)})" for name in few]
-    row = connection.sql(f"SELECT {', '.join(lists)} FROM sample").fetchall()[0] if few else ()
-    counts = dict(zip(few, row, strict=True))
+    counts = dict(zip(few, answers(connection, lists, "sample"), strict=True))
     return [_with_values(each, counts.get(each.name, {})) for each in profiles]
 
 

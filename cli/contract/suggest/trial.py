@@ -5,7 +5,6 @@ cells are the job's (spark_jobs/files/text/cells.py), and those for checks are
 `access.tables.check_sql`.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from access.tables.check_sql import FILE, POSITION, about_rows, addresses, quoted
-from cli.contract.suggest.columns import NAMED_DAY_FORMAT, ColumnProfile, named_day, text
+from cli.contract.suggest.columns import NAMED_DAY_FORMAT, ColumnProfile, answers, named_day, text
 from cli.contract.suggest.draft import draft
 from cli.contract.suggest.sample import Sample, sample
 from lakegate.contract.checks import Check
@@ -84,12 +83,9 @@ def _refused(
     selected = [f"{sql} AS {quoted(name)}" for name, sql in values.items()]
     columns = ", ".join([f"0 AS {FILE}", POSITION, *selected])
     connection.execute(f"CREATE OR REPLACE TEMP TABLE rows AS SELECT {columns} FROM sample")
-    broken: Counter[str] = Counter()
-    for name in values:
-        lost = f"FROM sample a POSITIONAL JOIN rows b WHERE a.{quoted(name)} IS NOT NULL"
-        sql = f"SELECT count(*) {lost} AND b.{quoted(name)} IS NULL"
-        broken[name] = connection.sql(sql).fetchall()[0][0]
-    yield from (name for name, count in broken.items() if count > known[name].strange)
+    lost = [f"count_if(a.{q} IS NOT NULL AND b.{q} IS NULL)" for q in map(quoted, values)]
+    broken = zip(values, answers(connection, lost, "sample a POSITIONAL JOIN rows b"), strict=True)
+    yield from (name for name, count in broken if count > known[name].strange)
     for check in contract.checks:
         if about_rows(check, contract) and {*check.columns} <= {*values}:
             strange = sum(known[name].strange for name in check.columns)
