@@ -246,7 +246,3 @@ def _ingress(resource: dict[str, Any], *conditions: str) -> list[dict[str, Any]]
         for rule in found
     ]
     return [rule for rule in chosen if rule != {"Ref": "AWS::NoValue"}]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
