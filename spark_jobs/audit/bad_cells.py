@@ -1,6 +1,7 @@
 """Name a few of the cells that could not be read: place in the file, column, value and reason."""
 
 import csv
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,11 +97,26 @@ def cells_of(row: Row, place: str, contract: Contract, secrecy: Secrecy) -> Iter
     for cell in row["cells"] or ():
         name = cell["column"]
         column = columns.get(name) or Column(name, "string", "")
-        value = HIDDEN if secrecy.hides(name) else _cut(cell["text"])
+        number = _landed_number(row["row"], name) if contract.format == "json" else ""
+        value = HIDDEN if secrecy.hides(name) else _cut(number or cell["text"])
         yield BadCell(place, name, value, reason(column, contract))
     if not row["cells"]:
         shown = HIDDEN if secrecy.hides_rows(contract) else _cut(row["row"])
         yield BadCell(place, "", shown, _of_whole_row(row["row"], contract, len(secrecy.order)))
+
+
+def _landed_number(row: str, name: str) -> str:
+    """Return a number as it stands in a JSON row, "" for another value: Spark has 100 for 100.0."""
+    try:
+        keys = json.loads(row, parse_int=_Number, parse_float=_Number)
+    except (ValueError, RecursionError):
+        return ""
+    found = next((each for key, each in keys.items() if key.lower() == name.lower()), "")
+    return str(found) if isinstance(found, _Number) else ""
+
+
+class _Number(str):
+    __slots__ = ()
 
 
 def reason(column: Column, contract: Contract) -> str:

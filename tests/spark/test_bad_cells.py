@@ -98,13 +98,20 @@ def test_bad_values_of_json_are_named(
     job: Job, tmp_path: Path, ends: tuple[str, str, str], unit: str
 ) -> None:
     """In JSON a line, or an item of the array, is told; what is no object is one bad row."""
-    rows = ('{"id": 1, "amount": 2}', '{"id": "1", "amount": true}', '{"id": 3, "id": 4}')
+    rows = (
+        '{"id": 1, "amount": 2}',
+        '{"id": "1", "amount": true}',
+        '{"id": 3, "id": 4}',
+        '{"id": 100.0, "amount": 1e400}',
+    )
     begin, between, end = ends
     report = audited(job, tmp_path, begin + between.join(rows) + end, "public", "json")
     assert cells(report) == [
         (f"{unit} 2", "id", "1", "not a whole number of at most 64 bits, without quotes"),
         (f"{unit} 2", "amount", "true", f"{NUMBER}, without quotes"),
         (f"{unit} 3", WHOLE, rows[2], "not exactly one JSON object, with each key once"),
+        (f"{unit} 4", "id", "100.0", "not a whole number of at most 64 bits, without quotes"),
+        (f"{unit} 4", "amount", "1e400", f"{NUMBER}, without quotes"),
     ]
 
 
