@@ -40,8 +40,11 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def require_up(document: Mapping[str, Any]) -> None:
-    """Exit with 1 when a part is down."""
-    if not all(state == "up" for state in document["health"].values()):
+    """Exit with 1 when a part is down, and say how those of a local stack are started."""
+    states = {*document["health"].values()}
+    if "down" in states:
+        terminal.err().print("Start what is down: `lakegate up`", highlight=False)
+    if states - {"up"}:
         raise typer.Exit(1)
 
 

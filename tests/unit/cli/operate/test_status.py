@@ -119,9 +119,15 @@ def test_states_are_counted_as_people_mean_them(deployment: Deployment) -> None:
     assert shown(counted(document)) == "landed 1 published 1 (1 approved) discarded 1"
 
 
-def test_a_part_that_is_down_is_an_exit_code() -> None:
-    """`status` ends with 1 when a part is down, and with 0 otherwise."""
+@pytest.mark.parametrize(
+    ("lake", "told"), [("down", "Start what is down: `lakegate up`\n"), ("S3 refused: denied", "")]
+)
+def test_a_part_that_is_down_is_an_exit_code(
+    capsys: pytest.CaptureFixture[str], lake: str, told: str
+) -> None:
+    """`status` ends with 1 when a part is down, and tells how a local one is started."""
     require_up({"health": {"nessie": "up", "lake": "up"}})
     with pytest.raises(typer.Exit) as ending:
-        require_up({"health": {"nessie": "up", "lake": "down"}})
+        require_up({"health": {"nessie": "up", "lake": lake}})
     assert ending.value.exit_code == 1
+    assert capsys.readouterr().err == told
