@@ -20,7 +20,7 @@ from lakegate.report import Tier
 from spark_jobs.audit import check_sql, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
-from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys
+from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys, Suspects
 from spark_jobs.audit.keys.of_files import told_part
 from spark_jobs.audit.main_table import Condition, FindScans, MainTable
 from spark_jobs.audit.run import Measured, Run
@@ -184,29 +184,66 @@ def _put_digests(audit: _KeyAudit, check: Check) -> None:
         own.put_digests()
 
 
+def keys_in_table(run: Run, check: Check) -> DataFrame | None:
+    """Return the file's keys that main's table has in the check's scope; None if it has none."""
+    audit = _KeyAudit(run, None)
+    found = _suspected(audit, check)
+    counted = keys.Keys(run.written, 0, 0)
+    return None if found is None else _keys_there(audit, check, counted, found)
+
+
 def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> int:
     """Return how many of the file's keys the table has; nothing is read if statistics say none."""
+    found = _suspected(audit, check)
+    if found is None:
+        return 0
+    own, suspects = found.own, found.suspects
+    of_all_rows = not check.where and not isinstance(check.scope, Window)
+    if own and suspects and of_all_rows and all(s.deletes().isEmpty() for s in found.scans):
+        with suppress(Unreadable):  # then Spark reads them, or says what is wrong
+            return own.count_in(suspects)
+    return _keys_there(audit, check, counted, found).count()
+
+
+@dataclass(frozen=True)
+class _Suspected:
+    """The scans of main's data files that may have a key of the file, in rows of a condition.
+
+    With the file's `own` keys the scans are those of the `suspects` alone.
+    """
+
+    scans: Sequence[Any]
+    condition: Condition
+    own: OwnKeys | None = None
+    suspects: Suspects | None = None
+
+
+def _suspected(audit: _KeyAudit, check: Check) -> _Suspected | None:
+    """Return where main's table may have a key of the file; None if it has none.
+
+    Of the data files that statistics allow, only those are left that may have one by their digests.
+    """
     condition = _may_have_keys(audit.run, audit.main, check)
     if condition is None:
-        return 0
+        return None
     find_scans = audit.find_scans(check) if audit.find_scans else audit.main.find_scans
     scans = find_scans(condition)
-    return _repeated_in(audit, check, counted, scans, condition) if scans else 0
+    own = _own_keys(audit, check) if scans else None
+    if own is None:
+        return _Suspected(scans, condition) if scans else None
+    by_path = {str(scan.file().location()): scan for scan in scans}
+    files = [iceberg.data_file(scan.file()) for scan in by_path.values()]
+    suspects = own.suspects(audit.run.spark, files)
+    left = [by_path[path] for path in suspects.paths]
+    return _Suspected(left, condition, own, suspects) if left else None
 
 
-def keys_in_table(run: Run, check: Check) -> DataFrame | None:
-    """Return the file's keys that main's table has in the check's scope.
-
-    None where its statistics say that it has none.
-    """
-    main = main_table.open_table(run)
-    condition = _may_have_keys(run, main, check)
-    there = None if condition is None else main.find_rows(condition.sql)
-    if there is None:
-        return None
-    counted = keys.Keys(distinct=run.written, repeated=0, rows=0)
-    others = _keys(run, check, _filtered(there, check))
-    return keys.found_in(_keys_of_file(run, check), counted, others)
+def _keys_there(audit: _KeyAudit, check: Check, counted: keys.Keys, found: _Suspected) -> DataFrame:
+    """Return the keys of the file, as `counted`, that live rows of the suspected files have."""
+    run, sql = audit.run, found.condition.sql
+    there = iceberg.rows_in(run.spark, audit.main.table, found.scans)
+    there = _filtered(there.where(sql) if sql else there, check)
+    return keys.found_in(_keys_of_file(run, check), counted, _keys(run, check, there))
 
 
 def _may_have_keys(run: Run, main: MainTable, check: Check) -> Condition | None:
@@ -220,31 +257,6 @@ def _may_have_keys(run: Run, main: MainTable, check: Check) -> Condition | None:
     if window:
         return Condition(" AND ".join(filter(None, [condition.sql, *window])))
     return condition
-
-
-def _repeated_in(
-    audit: _KeyAudit, check: Check, counted: keys.Keys, scans: Sequence[Any], condition: Condition
-) -> int:
-    """Return how many of the file's keys the live rows have that meet the condition.
-
-    Of the scanned data files only those are read that may have such a key by their digests.
-    """
-    run, own = audit.run, _own_keys(audit, check)
-    if own:
-        by_path = {str(scan.file().location()): scan for scan in scans}
-        files = [iceberg.data_file(scan.file()) for scan in by_path.values()]
-        suspects = own.suspects(run.spark, files)
-        scans = [by_path[path] for path in suspects.paths]
-        if not scans:
-            return 0
-        of_all_rows = not check.where and not isinstance(check.scope, Window)
-        if of_all_rows and all(scan.deletes().isEmpty() for scan in scans):
-            with suppress(Unreadable):  # then Spark reads them, or says what is wrong
-                return own.count_in(suspects)
-    there = iceberg.rows_in(run.spark, audit.main.table, scans)
-    there = _filtered(there.where(condition.sql) if condition.sql else there, check)
-    mine = _keys_of_file(run, check)
-    return keys.found_in(mine, counted, _keys(run, check, there)).count()
 
 
 def _note(found: keys.Keys, known: int) -> str:
