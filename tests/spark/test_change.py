@@ -10,12 +10,13 @@ import pytest
 from infra.local.settings import LAKE_BUCKET
 from lakegate.change import Change, Effect
 from lakegate.errors import Permanent
+from lakegate.findings.failing_rows import told
 from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Status, Verdict
 from spark_jobs.changes.statement import read_statement
 from tests.services import fresh_session
 from tests.spark.conftest import Job, new_table, parquet, reason
-from tests.spark.measuring import contract_of, whole_table
+from tests.spark.measuring import UNIQUE, contract_of, whole_table
 
 pytestmark = pytest.mark.spark
 
@@ -251,6 +252,13 @@ def test_a_table_that_is_not_there_cannot_be_changed(job: Job, table: str) -> No
     """A change of a table that does not exist ends errored."""
     report = Gate(job, table).change("DELETE FROM {t}")
     assert reason(report).code == "TABLE_GONE"
+
+
+def test_a_change_that_repeats_a_key_of_the_table_tells_only_that_key(shared: Gate) -> None:
+    """Of a key that is unique in the whole table, rows with other keys are not at fault."""
+    unique = {**COLUMNS["id"], "quality": [whole_table(UNIQUE)]}
+    report = shared.change("UPDATE {t} SET id = 1 WHERE id = 3", shared.contract(id=unique))
+    assert [told(check) for check in report.failed] == [["id 1 twice"], ["id 1 twice"]]
 
 
 def test_references_and_queries_cover_the_whole_table(shared: Gate) -> None:

@@ -185,9 +185,12 @@ def _put_digests(audit: _KeyAudit, check: Check) -> None:
 
 
 def keys_in_table(run: Run, check: Check) -> DataFrame | None:
-    """Return the file's keys that main's table has in the check's scope; None if it has none."""
+    """Return the file's keys that main's table has in the check's scope; None if it has none.
+
+    Rows of a run without files of its own are main's.
+    """
     audit = _KeyAudit(run, None)
-    found = _suspected(audit, check)
+    found = _suspected(audit, check) if run.files else None
     counted = keys.Keys(run.written, 0, 0)
     return None if found is None else _keys_there(audit, check, counted, found)
 
