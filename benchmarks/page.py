@@ -59,9 +59,10 @@ def main() -> None:
             _plain_page(Path(home)) as plain,
             chromium() as browser,
         ):
-            first = _seconds(browser, site, "inbox", paths)  # of a page just started
-            _seconds(browser, plain, "plain", {"plain": "/"})
-            taken = _in_turns(browser, site, paths, plain, given.runs)
+            first = _seconds(browser, site, "inbox", paths["inbox"])  # of a page just started
+            _seconds(browser, plain, "plain", "/")
+            views = {"plain": (plain, "/"), **{name: (site, path) for name, path in paths.items()}}
+            taken = _in_turns(browser, views, given.runs)
             if given.pictures:
                 _draw(browser, site, paths, given.pictures)
     _tell({"first_view_of_all": first, "load": os.getloadavg()[0]}, taken)
@@ -124,25 +125,24 @@ def _plain_page(home: Path) -> Iterator[Served]:
 
 
 def _in_turns(
-    browser: Browser, site: Served, paths: Mapping[str, str], plain: Served, turns: int
+    browser: Browser, views: Mapping[str, tuple[Served, str]], turns: int
 ) -> dict[str, list[float]]:
-    """Return each view's seconds, and those of the plain page, one of each by turn."""
-    taken: dict[str, list[float]] = {name: [] for name in ("plain", *paths)}
+    """Return each view's seconds, one of each by turn."""
+    taken: dict[str, list[float]] = {name: [] for name in views}
     for _ in range(turns):
-        taken["plain"].append(_seconds(browser, plain, "plain", {"plain": "/"}))
-        for name in paths:
-            taken[name].append(_seconds(browser, site, name, paths))
+        for name, (site, path) in views.items():
+            taken[name].append(_seconds(browser, site, name, path))
     return taken
 
 
-def _seconds(browser: Browser, site: Served, name: str, paths: Mapping[str, str]) -> float:
+def _seconds(browser: Browser, site: Served, name: str, path: str) -> float:
     """Return the seconds from the navigation until a view is shown in a fresh browser context."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     try:
         site.enter(context)
         begin = time.perf_counter()
         page = context.new_page()
-        page.goto(site.address + paths[name], wait_until="commit")
+        page.goto(site.address + path, wait_until="commit")
         page.wait_for_selector(_SHOWN.get(name, _CHART), timeout=60_000)
         return time.perf_counter() - begin
     finally:

@@ -10,7 +10,6 @@ from functions.adapters.all import Adapters
 from functions.model import merge_commit
 from functions.model.commits import MAIN, NotOnMain
 from functions.model.ingestion import IN_FLIGHT, Ingestion, State
-from functions.model.merge_commit import commit_of, may_remove_files
 from functions.pipeline.outcome.reports import report_of
 from functions.pipeline.outcome.restorations import undoing
 from functions.telemetry import logger
@@ -151,7 +150,7 @@ def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
     if version.state is not State.AUDITED:
         return version.state is State.PUBLISHED
     try:
-        commit_of(adapters.catalog.log(), version)
+        merge_commit.commit_of(adapters.catalog.log(), version)
     except NotOnMain:
         return False
     return True
@@ -184,7 +183,7 @@ def _last_with_files(adapters: Adapters, published: Ingestion) -> str:
     for commit, names in adapters.catalog.history():
         if commit.at < kept_since or commit.hash == published.merge_hash:
             break
-        if table in names and may_remove_files(commit):
+        if table in names and merge_commit.may_remove_files(commit):
             at = (f"{MAIN}@{each}" for each in (commit.parent, commit.hash))
             removed = adapters.tables().change(table, *at).removed
             found = found if paths.isdisjoint(removed) else commit.parent

@@ -200,11 +200,11 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
     found = _suspected(audit, check)
     if found is None:
         return 0
-    own, suspects = found.own, found.suspects
+    own = _own_keys(audit, check)
     of_all_rows = not check.where and not isinstance(check.scope, Window)
-    if own and suspects and of_all_rows and all(s.deletes().isEmpty() for s in found.scans):
+    if own and found.suspects and of_all_rows and all(s.deletes().isEmpty() for s in found.scans):
         with suppress(Unreadable):  # then Spark reads them, or says what is wrong
-            return own.count_in(suspects)
+            return own.count_in(found.suspects)
     return _keys_there(audit, check, counted, found).count()
 
 
@@ -212,12 +212,11 @@ def _repeated_in_table(audit: _KeyAudit, check: Check, counted: keys.Keys) -> in
 class _Suspected:
     """The scans of main's data files that may have a key of the file, in rows of a condition.
 
-    With the file's `own` keys the scans are those of the `suspects` alone.
+    If the file's own keys could be read, the scans are those of the `suspects` alone.
     """
 
     scans: Sequence[Any]
     condition: Condition
-    own: OwnKeys | None = None
     suspects: Suspects | None = None
 
 
@@ -238,7 +237,7 @@ def _suspected(audit: _KeyAudit, check: Check) -> _Suspected | None:
     files = [iceberg.data_file(scan.file()) for scan in by_path.values()]
     suspects = own.suspects(audit.run.spark, files)
     left = [by_path[path] for path in suspects.paths]
-    return _Suspected(left, condition, own, suspects) if left else None
+    return _Suspected(left, condition, suspects) if left else None
 
 
 def _keys_there(audit: _KeyAudit, check: Check, counted: keys.Keys, found: _Suspected) -> DataFrame:
