@@ -224,8 +224,13 @@ class AuditReport:
         return tuple(c for c in self.checks if c.status in (Status.FAIL, Status.ERROR))
 
     @property
+    def warned(self) -> tuple[CheckResult, ...]:
+        """Return the checks that do not hold, and let the file pass."""
+        return tuple(c for c in self.checks if c.status is Status.WARN)
+
+    @property
     def untold(self) -> tuple[CheckResult, ...]:
-        """Return those of them that the reason does not tell."""
+        """Return the failed ones that the reason does not tell."""
         return tuple(check for check in self.failed if not check.is_told)
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -42,8 +42,8 @@ def checks(results: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def samples(report: AuditReport) -> Iterable[RenderableType]:
-    """Yield a few of the rows that break each failed check."""
-    for result in report.failed:
+    """Yield a few of the rows that break each check that fails or warns."""
+    for result in (*report.failed, *report.warned):
         if result.samples:
             yield Text(f"rows that break {result.id}", "bold")
             yield rows(failing_rows.shown(result.samples[:_MOST_SAMPLES]))

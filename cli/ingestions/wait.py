@@ -14,6 +14,7 @@ from functions.model.ingestion import Ingestion, State
 from lakegate.errors import LakegateError
 from lakegate.findings import causes, failing_rows
 from lakegate.landing import ID_PART
+from lakegate.report import AuditReport, CheckResult
 
 _MOST_ROWS, _MOST_LINES = 3, 10  # of a check, and of a file
 EXIT_CODES = {State.PUBLISHED: 0, State.REJECTED: 3, State.ERRORED: 4, State.IGNORED: 5}
@@ -53,43 +54,42 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
     Warnings, rows in quarantine and likely duplicates are remarkable.
     """
     for item in tracked:
-        lines = list(_remarks(adapters, item.ingestion))
-        if item.ingestion.reason:
-            lines.append(item.ingestion.reason.message)
-            lines += _rows(adapters, item.ingestion)
+        lines = list(_told(adapters, item.ingestion))
         for line in lines:
             console.print(f"{item.name}: {line}", soft_wrap=True)
         if lines:
             console.print(f"Details: `lakegate show {item.ingestion.id[:ID_PART]}`")
 
 
-def _rows(adapters: Adapters, ingestion: Ingestion) -> list[str]:
-    """Return the first rows that break each failed check of a rejected file."""
+def _told(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
     from functions.pipeline.outcome.reports import report_of
 
+    report = None
     try:
         report = report_of(adapters, ingestion) if ingestion.report_key else None
-    except LakegateError:  # `show` tells why
-        return []
-    failed = report.failed if report else ()
-    lines = [line for check in failed for line in failing_rows.told(check)[:_MOST_ROWS]]
-    return list(dict.fromkeys(lines))[:_MOST_LINES]
+    except LakegateError as error:
+        if not ingestion.reason:
+            yield f"its audit report cannot be read: {error.message}"
+    if ingestion.state is State.PUBLISHED:
+        yield from _remarks(ingestion, report)
+    if ingestion.reason:
+        yield ingestion.reason.message
+        rows = (row for check in (report.failed if report else ()) for row in _rows(check))
+        yield from list(dict.fromkeys(rows))[:_MOST_LINES]
 
 
-def _remarks(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
-    from functions.pipeline.outcome.reports import report_of
-
-    if ingestion.state is not State.PUBLISHED:
-        return
+def _remarks(ingestion: Ingestion, report: AuditReport | None) -> Iterator[str]:
+    """Yield a published file's warnings, each with its first rows, and what else is remarkable."""
+    rows = {check.id: _rows(check) for check in report.warned} if report else {}
     for check in ingestion.audit.warnings:
         yield f"warning, {check['id']}: {causes.finding(check)}"
+        yield from rows.get(check["id"], ())
     if first := ingestion.audit.duplicate_of:
         yield f"likely a duplicate: {first[:ID_PART]} brought the same before"
-    try:
-        report = report_of(adapters, ingestion)
-    except LakegateError as error:
-        yield f"its audit report cannot be read: {error.message}"
-        return
     if report and (many := report.rows_rejected):
-        rows = "1 row is" if many == 1 else f"{many:,} rows are"
-        yield f"{rows} in quarantine (`ops.quarantine`), not in the table"
+        left_out = "1 row is" if many == 1 else f"{many:,} rows are"
+        yield f"{left_out} in quarantine (`ops.quarantine`), not in the table"
+
+
+def _rows(check: CheckResult) -> list[str]:
+    return failing_rows.told(check)[:_MOST_ROWS]

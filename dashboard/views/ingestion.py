@@ -151,17 +151,18 @@ def _checks(known: Account) -> None:
     if not known.checks:
         st.text("No check was asked.")
         return
-    for number, check in enumerate(known.report.untold):
-        _failed(check, known, is_open=number < _OPEN_CHECKS)
+    for number, check in enumerate((*known.report.untold, *known.report.warned)):
+        _unmet(check, known, is_open=number < _OPEN_CHECKS)
     every = f"All {count(len(known.checks), 'check')}"
     with st.expander(every, icon=":material/checklist:", expanded=not known.report.failed):
         grid(rows(known.checks), "Every check, expected and found")
 
 
-def _failed(check: CheckResult, known: Account, *, is_open: bool) -> None:
-    """Show a failed check on one line, and below it some rows with the offending cells marked."""
+def _unmet(check: CheckResult, known: Account, *, is_open: bool) -> None:
+    """Show a check that does not hold on one line; below it some rows, offending cells marked."""
     line = f"{code(check.id)}: {code(causes.finding(vars(check)))}"
-    with st.expander(line, icon=":material/close:", expanded=is_open):
+    icon = ":material/warning:" if check.status is Status.WARN else ":material/close:"
+    with st.expander(line, icon=icon, expanded=is_open):
         if check.samples:
             shown = failing_rows.shown(check.samples)
             grid(shown, f"Some rows that break {one_line(check.id)}", failing_rows.offending(check))

@@ -1,7 +1,7 @@
 """Write the texts of alerts and of other notifications."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -128,8 +128,8 @@ def overdue(ingestion: Ingestion, why: str, page_url: str = "") -> Alert:
     return _of(ingestion, Kind.NOTICE, title, blocks, page_url, "OVERDUE")
 
 
-def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
-    """Return the notice that a file was published with warnings."""
+def warned(ingestion: Ingestion, report: AuditReport | None, page_url: str = "") -> Alert:
+    """Return the notice that a file was published with warnings, with rows of its report."""
     many = len(ingestion.audit.warnings)
     title = f"Published with {'a warning' if many == 1 else f'{many} warnings'}: {ingestion.name}"
     lines = [
@@ -140,11 +140,12 @@ def warned(ingestion: Ingestion, page_url: str = "") -> Alert:
     ]
     advice = "The rows are on main; check whether they are correct."
     asked = [advice, *_page_link(ingestion, page_url), f"```lakegate show {ingestion.id}```"]
-    blocks = (section("\n".join(lines)), *_warnings(ingestion), section("\n".join(asked)))
+    found = _warnings(ingestion, report.warned if report else ())
+    blocks = (section("\n".join(lines)), *found, section("\n".join(asked)))
     cause = " ".join(["WARNED", *sorted(check["id"] for check in ingestion.audit.warnings)])
-    found = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
     # A repeated notice, also after the ledger was rebuilt, is the same one.
-    return replace(found, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
+    notice = _of(ingestion, Kind.WARNING, title, blocks, page_url, cause)
+    return replace(notice, about=f"{ingestion.id} warned in attempt {ingestion.attempt}")
 
 
 def missing(contract: "Contract", since: str) -> Alert:
@@ -302,9 +303,13 @@ def _source(ingestion: Ingestion) -> list[str]:
 
 
 def _check(check: CheckResult) -> str:
+    return _finding(":x:", vars(check)) + _rows(check)
+
+
+def _rows(check: CheckResult) -> str:
     most = _MOST_CELLS if any(map(cell_told, check.samples)) else _MOST_SAMPLES
     rows = "\n".join(failing_rows.told(check)[:most])
-    return _finding(":x:", vars(check)) + (f"\n```{plain(rows)}```" if rows else "")
+    return f"\n```{plain(rows)}```" if rows else ""
 
 
 def _finding(mark: str, check: Mapping[str, Any]) -> str:
@@ -313,10 +318,16 @@ def _finding(mark: str, check: Mapping[str, Any]) -> str:
     return f"{head}: {escaped(causes.finding(check))}"
 
 
-def _warnings(ingestion: Ingestion) -> list[Block]:
-    """Return a section for each of the first warnings, and a count of the others."""
-    found = ingestion.audit.warnings
-    shown = [section(_finding(":warning:", check)) for check in found[:_MOST_CHECKS]]
+def _warnings(ingestion: Ingestion, reported: Sequence[CheckResult] = ()) -> list[Block]:
+    """Return a section for each of the first warnings, and a count of the others.
+
+    The ledger has them without rows, which come from the report.
+    """
+    found, rows = ingestion.audit.warnings, {each.id: _rows(each) for each in reported}
+    shown = [
+        section(_finding(":warning:", check) + rows.get(check["id"], ""))
+        for check in found[:_MOST_CHECKS]
+    ]
     more = len(found) - len(shown)
     return shown + [section(f"… and {more} more warnings, all in the audit report.")] * (more > 0)
 

@@ -125,16 +125,11 @@ def _status(check: Check, measured: Measured) -> Status:
 def _file_results(contract: Contract, rows: RowCounts) -> Iterator[CheckResult]:
     yield _columns_fit()
     limits, full = contract.quarantine, _is_full(contract, rows)
-    yield replace(
-        _file_result(
-            READABLE,
-            "every row has all its cells, each of its column's type",
-            _read(rows),
-            ok=not rows.bad or bool(limits and limits.unreadable and not full),
-        ),
-        counted=rows.bad,
-        message=_what_became(rows),
-    )
+    may_lack = bool(limits and limits.unreadable and not full)
+    expected = "every row has all its cells, each of its column's type"
+    readable = _file_result(READABLE, expected, _read(rows), ok=not rows.bad or may_lack)
+    status = Status.WARN if rows.bad and may_lack else readable.status
+    yield replace(readable, counted=rows.bad, status=status, message=_what_became(rows))
     if limits:
         found = f"{rows.quarantined:,} of {rows.read:,} rows were quarantined"
         limit = _file_result(QUARANTINE_LIMIT, f"{limits.wording} quarantined", found, ok=not full)

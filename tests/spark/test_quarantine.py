@@ -48,7 +48,7 @@ def test_bad_rows_are_quarantined_and_the_others_published(job: Job, table: str)
     found = {check.id: check for check in report.checks}
     assert (found["amount.invalidValues"].counted, found["name.invalidValues"].counted) == (1, 0)
     warned = {id_ for id_, check in found.items() if check.status is Status.WARN}
-    assert warned == {"amount.invalidValues", "file.quarantine"}
+    assert warned == {"amount.invalidValues", "file.quarantine", "file.rows_readable"}
     assert sorted(row["id"] for row in job.rows(table, report.branch)) == [1, 3, 5]
 
 

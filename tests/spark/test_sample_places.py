@@ -134,6 +134,9 @@ def test_quarantined_rows_have_their_place(job: Job, tmp_path: Path, way: str) -
     assert found["brokenRows"] == ["line 282: id 281, hotel Ulm, nights 120"]
     assert found["id.duplicateValues"] == ["id 250 twice: lines 251, 252"]
     assert found["nights.invalidValues"] == ["line 22: nights -3, id 20, hotel Adler"]
+    assert found["file.rows_readable"] == [
+        "line 31: id 'thirty': not a whole number of at most 64 bits"
+    ]
     assert report.rows_rejected == 2
 
 

@@ -254,7 +254,8 @@ def _message(adapters: Adapters, ingestion: Ingestion) -> Alert:
         return duplicate(ingestion, adapters.ledger.get(ingestion.audit.duplicate_of), page, kind)
     if ingestion.has_recovered or (is_published and ingestion.decisions.approval):
         return recovered(ingestion, page)
+    # A report that nobody can read is the reason of an alert, and its notice is sent without rows.
+    report = readable_report(adapters, ingestion.report_key)
     if is_published:
-        return warned(ingestion, page)
-    # A report that nobody can read is the reason of this alert.
-    return alert(ingestion, readable_report(adapters, ingestion.report_key), page)
+        return warned(ingestion, report, page)
+    return alert(ingestion, report, page)

@@ -17,7 +17,7 @@ from functions.notifications.threads import Thread
 from functions.on_alert import headline, shown
 from infra.local.slack.blocks import problems
 from lakegate.change import Change
-from lakegate.report import Reason
+from lakegate.report import Reason, Status
 from tests.fakes.examples import FAILED, INGESTION, REPORT
 
 HOSTILE = (
@@ -64,7 +64,8 @@ def every(ingestion: Ingestion, found: str, cell: str) -> list[Alert]:
                 ingestion,
                 state=State.PUBLISHED,
                 audit=replace(ingestion.audit, checks=(warning,) * 20),
-            )
+            ),
+            replace(REPORT, checks=(replace(check, status=Status.WARN),) * 20),
         ),
         recovered(replace(ingestion, state=State.IGNORED)),
         recovered(replace(ingestion, decisions=Decisions(discarded=True))),

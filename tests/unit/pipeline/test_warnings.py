@@ -25,6 +25,12 @@ def elsewhere(report: AuditReport) -> AuditReport:
     return replace(report, checks=(PASSED, replace(WARNED, id="few_lost")))
 
 
+def with_rows(report: AuditReport) -> AuditReport:
+    """Return the report with a warning that names rows."""
+    rows = tuple({"_place": f"line {n}", "id": str(n)} for n in range(2, 9))
+    return replace(report, checks=(PASSED, replace(WARNED, samples=rows)))
+
+
 def ended(deployment: Scenario, script: Script, key: str = KEY) -> Ingestion:
     """Return the ingestion of a file whose run goes as scripted."""
     landed = deployment.ended(key, script=script)
@@ -53,6 +59,13 @@ def test_a_file_published_with_warnings_causes_one_notice(
     deployment.send_all_again()
     deployment.settle()
     assert deployment.journal.calls.count("alerts.post") == 1
+
+
+def test_a_notice_names_the_first_rows_of_a_warning(deployment: Scenario) -> None:
+    """Their places and values stand below the warning, as in the alert of a rejected file."""
+    ended(deployment, with_rows)
+    (notice,) = told(deployment)
+    assert "line 2: id 2\nline 3: id 3\nline 4: id 4```" in notice.blocks[1]["text"]["text"]
 
 
 def test_informative_checks_are_only_in_the_report(deployment: Scenario) -> None:

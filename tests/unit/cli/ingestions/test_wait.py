@@ -9,9 +9,9 @@ from access.ingestions.follow import TrackedIngestion, dropped
 from cli.ingestions.wait import exit_code, explain, stopped, wait_for
 from functions.model.ingestion import Ingestion
 from lakegate.landing import ingestion_id
-from lakegate.report import AuditReport
+from lakegate.report import AuditReport, Status
 from tests.fakes.deployment import Deployment
-from tests.fakes.examples import REPORT
+from tests.fakes.examples import FAILED, REPORT
 from tests.fakes.faults import Fault
 from tests.unit.cli.cli_examples import ERRORED, IGNORED, PUBLISHED, QUEUED, REJECTED
 
@@ -52,6 +52,15 @@ def test_what_is_remarkable_about_a_published_file_is_said() -> None:
     assert "März.csv: 1,200 rows are in quarantine" in said
     assert "März.csv: likely a duplicate: dddddddddddd brought the same before" in said
     assert said.endswith("Details: `lakegate show 0123456789ab`\n")
+
+
+def test_the_rows_of_a_warning_are_told() -> None:
+    """Below a warning stand the lines and values of the first rows that it is about."""
+    warning = replace(FAILED, id="few_late", status=Status.WARN)
+    rows = tuple({"_place": f"line {n}", "late": str(n)} for n in range(2, 9))
+    said = remarks(PUBLISHED, replace(REPORT, checks=(replace(warning, samples=rows),)))
+    told = [f"März.csv: line {n}: late {n}" for n in (2, 3, 4)]
+    assert [line.strip() for line in said.splitlines()[1:4]] == told
 
 
 def test_an_unremarkable_file_is_not_remarked() -> None:
