@@ -91,12 +91,23 @@ def left_behind(deployment: Deployment) -> list[str]:
     # So it does with the branch of a group that nobody knows any more, or that a backup had.
     has_lost, forgotten = deployment.ledger.has_lost, deployment.others.brought_back
     if deployment.journal.has_struck:  # a process may have died before it deleted it
-        forgotten = forgotten | deployment.ledger.replaced
+        forgotten = forgotten | deployment.ledger.replaced | unknown_groups(deployment)
     there = [name for name in there if "/group-" not in name or not (has_lost or name in forgotten)]
     # What a process that died leaves of a compaction, `expire` deletes the next day.
     died = tuple(f"/{id_[-12:]}-" for id_ in deployment.jobs.compactions())
     there = [name for name in there if not any(part in name for part in died)]
     return [name for name in there if name not in kept | deployment.others.forged]
+
+
+def unknown_groups(deployment: Deployment) -> set[str]:
+    """Return the branches of groups that no ingestion ever had.
+
+    A driver that had no answer to its commit takes the files to a new branch.
+    """
+    ledger = deployment.ledger
+    known = {then.branch for each in ledger.all() for then in ledger.history(each.id)}
+    there = deployment.catalog.branches("ingest/")
+    return {name for name in there if "/group-" in name} - known - deployment.others.forged
 
 
 def check_all_ended(deployment: Deployment) -> None:

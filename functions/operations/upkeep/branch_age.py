@@ -70,9 +70,11 @@ def last_written(main: MainLog, grown: Growth) -> datetime | None:
     """
     if grown.own:
         return grown.own[0].moment
+    if not grown.fork or not main.holds(grown.fork):
+        return None
     following = None
     for change in main.read.values():
-        if grown.fork and change.hash == grown.fork.hash:
-            return following
+        if change.hash == grown.fork.hash:
+            break
         following = change.moment
-    return None
+    return following

@@ -131,9 +131,12 @@ def test_a_branch_that_nobody_names_goes_after_a_day(days: float, goes: bool) ->
     check_files(deployment)
 
 
-def test_a_branch_without_a_commit_is_as_old_as_mains_next() -> None:
+@pytest.mark.parametrize("published", [0, 1])
+def test_a_branch_without_a_commit_is_as_old_as_mains_next(published: int) -> None:
     """A branch without commits is as old as main's next commit; without one it stays."""
     deployment = Scenario()
+    for number in range(published):  # so that it begins at a merge
+        deployment.ended(f"shop/orders/{number}.parquet")
     deployment.catalog.fork(LEFT, "main")
     deployment.clock.pass_(2 * DAY)
     assert expired(deployment, 1) == []
