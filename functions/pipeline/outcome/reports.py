@@ -24,7 +24,8 @@ def readable_report(adapters: Adapters, key: str) -> AuditReport | None:
     """Return the report under a key; None without a key, or if it is missing or unreadable."""
     try:
         return adapters.lake.report(key) if key else None
-    except (Missing, Permanent):
+    except (Missing, Permanent) as error:
+        logger.info("there is no such report", extra={"key": key, "why": error.message})
         return None
 
 
@@ -36,16 +37,12 @@ def reports_at(adapters: Adapters, keys: Collection[str]) -> dict[str, AuditRepo
     found: dict[str, AuditReport] = {}
     repeated = cache(partial(_repeated, adapters))
     for key in keys:
-        if key in found:
+        if key in found or not (report := readable_report(adapters, key)):
             continue
-        try:
-            found[key] = adapters.lake.report(key)
-        except (Missing, Permanent) as error:
-            logger.info("there is no such report", extra={"key": key, "why": error.message})
-            continue
-        members = {each for each in keys if parse_report_key(each)[1] in found[key].group}
+        found[key] = report
+        members = {each for each in keys if parse_report_key(each)[1] in report.group}
         if wanted := members - found.keys():
-            given = repeated(_place(key, found[key]))
+            given = repeated(_place(key, report))
             found |= {each: given[each] for each in wanted & given.keys()}
     return found
 
