@@ -65,7 +65,7 @@ def test_a_notice_names_the_first_rows_of_a_warning(deployment: Scenario) -> Non
     """Their places and values stand below the warning, as in the alert of a rejected file."""
     ended(deployment, with_rows)
     (notice,) = told(deployment)
-    assert "line 2: id 2\nline 3: id 3\nline 4: id 4```" in notice.blocks[1]["text"]["text"]
+    assert "line 2: id 2\nline 3: id 3\nline 4: id 4```" in notice.blocks[2]["text"]["text"]
 
 
 def test_informative_checks_are_only_in_the_report(deployment: Scenario) -> None:
