@@ -112,10 +112,14 @@ def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
     for url in (*dead, settings.alert_dead_letters):
         yield _queue_check(aws, url, aws_checks.of_dead_letters)
     yield Check(
-        "EMR application",
-        lambda: aws_checks.of_application(
-            aws.application(settings.emr_application_id), expected.emr_release_label
-        ),
+        "EMR applications",
+        lambda: [
+            finding
+            for id_ in settings.emr_applications
+            for finding in aws_checks.of_application(
+                aws.application(id_), expected.emr_release_label
+            )
+        ],
         "check the application's id, and that the network has its endpoint",
     )
     yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(probes))], _RIGHTS)
