@@ -37,7 +37,7 @@ ROLES = ("uploader", "job", "reader")
 TOKENS = [f"{role}'s token" for role in ROLES]
 ON_AWS = [
     *(f"queue {name}" for name in (*CARRYING, *DEAD)),
-    *("EMR application", "job's code", "clocks"),
+    *("EMR applications", "job's code", "clocks"),
 ]
 SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
 
@@ -125,7 +125,7 @@ NO_AWS: Any = FakeAws(NOW)
     [
         ({"nessie": NO_NESSIE}, GOOD, {"Nessie", "Nessie's version", "clocks", *TOKENS}),
         ({"aws": NO_AWS}, GOOD, {"landing bucket's events", "ledger", *ON_AWS}),
-        ({}, Expected("0.100.0", "other"), {"Nessie's version", "EMR application"}),
+        ({}, Expected("0.100.0", "other"), {"Nessie's version", "EMR applications"}),
     ],
 )
 def test_a_fault_hides_no_other(

@@ -29,7 +29,11 @@ from tests.fakes.outside import FakeOutside
 CODE = b"a zip"
 DIGEST = base64.b64encode(hashlib.sha256(CODE).digest()).decode()
 STAGE = Stage("dev", "000000000000", "eu-west-1")
-FACTS = {"nessie-uri": SETTINGS.nessie_uri, "emr-application-id": SETTINGS.emr_application_id}
+FACTS = {
+    "nessie-uri": SETTINGS.nessie_uri,
+    "emr-application-id": SETTINGS.emr_application_id,
+    "emr-shared-application-id": SETTINGS.emr_shared_application_id,
+}
 FAIL, WARN = Status.FAIL, Status.WARN
 MADE = "resources' settings"
 NAMES = (
