@@ -211,6 +211,7 @@ def test_a_platform_fact_that_is_not_in_use_is_reported(package: Package) -> Non
             "nessie-uri is http://moved in SSM, but the functions use http://nessie:19120",
         ),
         (Status.FAIL, "SSM has no emr-application-id"),
+        (Status.FAIL, "SSM has no emr-shared-application-id"),
     ]
 
 
