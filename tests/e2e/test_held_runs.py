@@ -51,7 +51,7 @@ def held(gate: Gate, tmp_path: Path) -> Iterator[list[str]]:
 
 
 def test_a_small_file_passes_own_runs_that_are_held(gate: Gate, held: list[str]) -> None:
-    """With as many own runs as may run at a time, and one behind them, a small file reaches main."""
+    """With as many own runs as there may be, and one behind them, a small file reaches main."""
     gate.put_contract(contract("lanes.orders", "csv", isolation="shared"))
 
     ended = gate.end(gate.drop("lanes/orders/small.csv", b"id,amount\n1,2.5\n"))
