@@ -204,7 +204,7 @@ def _job_limits() -> Iterator[Limit]:
         ("vCPU quota of a new account", SETTINGS.at_once(AWS), "ask AWS for more"),
         ("MaximumCpu as shipped", shipped, "MaximumCpu, MaximumMemory"),
         ("ConcurrentRuns as shipped", SETTINGS.runs, "ConcurrentRuns"),
-        ("ConcurrentRuns at most", 1000, "share runs; a second application"),
+        ("ConcurrentRuns at most", 1000, "share runs"),
     ):
         yield where, f"{runs:,} runs of {run:.0f} s", 60 * runs / run, advice
     starts = f"{AWS.starts:.0f} a second, {AWS.starts_at_once} at once"

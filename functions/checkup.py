@@ -111,13 +111,12 @@ def _of_aws(probes: Probes, expected: Expected) -> Iterator[Check]:
     dead = (settings.upload_dead_letters, settings.job_run_dead_letters)
     for url in (*dead, settings.alert_dead_letters):
         yield _queue_check(aws, url, aws_checks.of_dead_letters)
-    yield Check(
-        "EMR application",
-        lambda: aws_checks.of_application(
-            aws.application(settings.emr_application_id), expected.emr_release_label
-        ),
-        "check the application's id, and that the network has its endpoint",
-    )
+    for id_ in settings.emr_applications:
+        yield Check(
+            f"EMR application {id_}",
+            partial(_application, aws, id_, expected.emr_release_label),
+            "check the application's id, and that the network has its endpoint",
+        )
     yield Check("job's code", lambda: [aws_checks.of_job_code(_job_code(probes))], _RIGHTS)
     yield Check("clocks", lambda: [aws_checks.of_clocks(probes.now(), _dates(probes))], _NETWORK)
 
@@ -135,6 +134,10 @@ def _notifications(probes: Probes) -> Finding:
 
 def _told(aws: AwsProbe, bucket: str) -> list[Finding]:
     return [aws_checks.of_event_bridge(is_told=aws.tells_event_bridge(bucket))]
+
+
+def _application(aws: AwsProbe, id_: str, label: str) -> list[Finding]:
+    return aws_checks.of_application(aws.application(id_), label)
 
 
 def _job_code(probes: Probes) -> Mapping[str, bool]:

@@ -49,12 +49,12 @@ class Settings(FromEnvironment):
     """A deployment's settings; secrets by name only.
 
     `region` is AWS's, which the jobs are told.
-    `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release. `alert_queue`,
-    `action_queue`, `alert_dead_letters`, `announcement_queue`, `upload_dead_letters`,
-    `job_run_dead_letters` and `upload_queue` are queue addresses. `alert_topic` is an additional
-    SNS topic for alerts, "" without one.
-    `clean_up_role_arn` is the role that may delete in the lake bucket; without it the caller's role
-    deletes.
+    Shared runs start in the application `emr_shared_application_id`, which may be the other one,
+    too. `nessie_uri` has no path. `job_code` is the folder on S3 with the job's release.
+    `alert_queue`, `action_queue`, `alert_dead_letters`, `announcement_queue`,
+    `upload_dead_letters`, `job_run_dead_letters` and `upload_queue` are queue addresses.
+    `alert_topic` is an additional SNS topic for alerts, "" without one. `clean_up_role_arn` is the
+    role that may delete in the lake bucket; without it the caller's role deletes.
 
     `max_crashes` is how many runs of one ingestion may fail without a report before it is errored,
     `max_branches` how many fresh branches it may use in all. `job_worker_cores`,
@@ -85,6 +85,7 @@ class Settings(FromEnvironment):
     job_token_secret: str
     region: str
     emr_application_id: str
+    emr_shared_application_id: str
     emr_role_arn: str
     job_code: str
     alert_queue: str
@@ -124,6 +125,11 @@ class Settings(FromEnvironment):
     def of(cls, environment: Mapping[str, str]) -> Self:
         """Return the settings in an environment, with their limits."""
         return replace(super().of(environment), limits=Limits.of(environment))
+
+    @property
+    def emr_applications(self) -> tuple[str, ...]:
+        """Return each EMR application once, that of own runs first."""
+        return tuple(dict.fromkeys((self.emr_application_id, self.emr_shared_application_id)))
 
     @property
     def landing_buckets(self) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ class DoctorInputs:
         return {
             "nessie-uri": settings.nessie_uri,
             "emr-application-id": settings.emr_application_id,
+            "emr-shared-application-id": settings.emr_shared_application_id,
             JOB_RELEASE: settings.job_code.rpartition("/")[2],
         }
 

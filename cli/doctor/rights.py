@@ -14,6 +14,7 @@ from infra.stage import Stage
 _READ = "secretsmanager:GetSecretValue"
 _RIGHTS = (
     ("OnUploadRole", "may", "emr-serverless:StartJobRun", "application"),
+    ("OnUploadRole", "may", "emr-serverless:StartJobRun", "shared application"),
     ("OnUploadRole", "may not", "s3:PutObject", "data"),
     ("OnUploadRole", "may not", _READ, "publisher"),
     ("JobRole", "may", "s3:GetObject", "landed"),
@@ -50,9 +51,10 @@ def rights(settings: Settings, stage: Stage) -> list[Right]:
     here = f"{stage.region}:{stage.account}"
     lake = f"{arn}:s3:::{settings.lake_bucket}/warehouse/any/table"
     secret = f"{arn}:secretsmanager:{here}:secret:lakegate/{stage.name}/nessie"
-    application = f"/applications/{settings.emr_application_id}"
+    applications = f"{arn}:emr-serverless:{here}:/applications"
     resources = {
-        "application": f"{arn}:emr-serverless:{here}:{application}",
+        "application": f"{applications}/{settings.emr_application_id}",
+        "shared application": f"{applications}/{settings.emr_shared_application_id}",
         "landed": f"{arn}:s3:::{settings.landing_bucket}/any/file.csv",
         "data": f"{lake}/data/any.parquet",
         "metadata": f"{lake}/metadata/any.avro",

@@ -48,7 +48,7 @@ def of_platform(found: StackView) -> Finding:
     """Check the platform's stack, if there is one."""
     if found.status:
         return of_stack(found)
-    return ok(f"no {found.name}: Nessie and the EMR application are deployed elsewhere")
+    return ok(f"no {found.name}: Nessie and the EMR applications are deployed elsewhere")
 
 
 def of_deviations(found: Iterable[Deviation], stack: str) -> list[Finding]:

@@ -1,7 +1,7 @@
 """Start and read job runs of EMR Serverless."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -206,7 +206,10 @@ class UnknownRun(LakegateError):
 
 
 class Jobs:
-    """The EMR Serverless application that runs the jobs."""
+    """The EMR Serverless applications that run the jobs; shared runs have their own (adr/0073).
+
+    A run's id does not tell its application, so each is asked until one knows the run.
+    """
 
     def __init__(self, client: Any, settings: Settings) -> None:
         """Use boto3's `emr-serverless` client."""
@@ -222,7 +225,7 @@ class Jobs:
         """
         with _translated():
             run = self._client.start_job_run(
-                applicationId=self._settings.emr_application_id,
+                applicationId=_application(told, self._settings),
                 executionRoleArn=self._settings.emr_role_arn,
                 clientToken=told.name,
                 name=told.name,
@@ -239,13 +242,16 @@ class Jobs:
         return replace(_run(run, found), use=_use(found))
 
     def runs(self, since: str = "") -> list[JobRun]:
-        """Return every job run of the application created since a time (ISO 8601)."""
-        given: dict[str, Any] = {"applicationId": self._settings.emr_application_id}
-        if since:
-            given["createdAtAfter"] = datetime.fromisoformat(since)
+        """Return every job run of the applications created since a time (ISO 8601)."""
+        given = {"createdAtAfter": datetime.fromisoformat(since)} if since else {}
+        listed = self._client.get_paginator("list_job_runs").paginate
         with _translated():
-            pages = self._client.get_paginator("list_job_runs").paginate(**given)
-            return [_run(found["id"], found) for page in pages for found in page["jobRuns"]]
+            return [
+                _run(found["id"], found)
+                for application in self._settings.emr_applications
+                for page in listed(applicationId=application, **given)
+                for found in page["jobRuns"]
+            ]
 
     def spec(self, run: str) -> JobSpec:
         """Return a job run's spec. Raises UnknownRun, or Permanent BAD_JOB_SPEC."""
@@ -260,13 +266,17 @@ class Jobs:
 
     def describe(self, run: str) -> dict[str, Any]:
         """Return a job run as EMR Serverless describes it: times, bill, … Raises UnknownRun."""
-        application = self._settings.emr_application_id
-        with _translated():
-            try:
+        for application in self._settings.emr_applications:
+            with _translated(), suppress(self._client.exceptions.ResourceNotFoundException):
                 found = self._client.get_job_run(applicationId=application, jobRunId=run)
-            except self._client.exceptions.ResourceNotFoundException as error:
-                raise UnknownRun("UNKNOWN_JOB_RUN", str(error)) from error
-        return dict(found["jobRun"])
+                return dict(found["jobRun"])
+        raise UnknownRun("UNKNOWN_JOB_RUN", f"EMR Serverless does not know job run {run}")
+
+
+def _application(told: JobSpec | SharedRun, settings: Settings) -> str:
+    """Return the application that a job run starts in: large files never hold small ones."""
+    shares = isinstance(told, SharedRun)
+    return settings.emr_shared_application_id if shares else settings.emr_application_id
 
 
 def _bounds(told: JobSpec | SharedRun, settings: Settings) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the account gives to EMR Serverless: zones and vCPUs; and how its application is stopped."""
+"""What the account gives to EMR Serverless: zones and vCPUs; how its applications are stopped."""
 
 import re
 import time
@@ -22,6 +22,7 @@ _ZONES = {
 }
 _QUOTA = "L-D05C8A75"  # "Max concurrent vCPUs per account"; 16 in a new account
 _GB_OF_A_CPU = 4
+_OF_A_SHARED_RUN = 5  # a driver and four executors of 1 vCPU each (functions/adapters/emr.py)
 _OF_A_STAGE = "lakegate-"  # how the name of a stage's application begins
 _PAUSE = 1.0
 _RESTS = ("CREATED", "STOPPED", "TERMINATED")
@@ -47,22 +48,25 @@ def zones(site: Site) -> dict[str, str]:
 
 
 def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters MaximumCpu, MaximumMemory and ConcurrentRuns, within the quota.
+    """Return the parameters of both applications' capacity, within the quota.
 
-    EMR Serverless starts a run when its driver fits, so runs without room for an executor would
-    wait for each other for ever. A run takes two workers at least, and full size is assumed. What
-    other stages of the account may take is left to them.
+    What shared runs need is set aside first, so that no own run takes it. EMR Serverless starts a
+    run when its driver fits, so runs without room for an executor would wait for each other for
+    ever. An own run takes two workers at least, of full size. What other stages of the account may
+    take is left to them.
 
     Raises LakegateError BAD_SETTING if the settings allow too many runs, NO_CAPACITY if not even
-    one run fits into the quota.
+    one own run fits into the quota beside the shared ones.
     """
     known = {**defaults, **chosen}
     wanted, cores = int(known["MaximumCpu"]), int(known["JobWorkerCores"])
+    shared = _for_shared_runs(known, chosen)
+    aside = int(shared["SharedMaximumCpu"]) if int(known["SharedRuns"]) else 0
     quota = _quota(site)
-    cpus = min(wanted, quota.left)
+    cpus = min(wanted, quota.left - aside)
     runs = cpus // (2 * cores)
     if runs <= 0:
-        raise _no_capacity(quota, 2 * cores)
+        raise _no_capacity(quota, 2 * cores, aside)
     if int(chosen.get("ConcurrentRuns", runs)) > runs:
         message = (
             f"ConcurrentRuns is {chosen['ConcurrentRuns']}, and {cpus} vCPUs are enough for {runs}"
@@ -71,13 +75,27 @@ def capacity(site: Site, defaults: Mapping[str, str], chosen: Mapping[str, str])
         )
         raise LakegateError("BAD_SETTING", message)
     if cpus < wanted:
-        request = _request(wanted + quota.taken)
-        site.tell(f"{quota.told}: this one gets {cpus}, so {runs} runs; {request}")
+        request = _request(wanted + aside + quota.taken)
+        gets = f"this one gets {aside} for shared runs and {cpus} for {runs} own runs at a time"
+        site.tell(f"{quota.told}: {gets}; {request}")
     return {
+        **shared,
         "MaximumCpu": str(cpus),
         "MaximumMemory": chosen.get("MaximumMemory", str(_GB_OF_A_CPU * cpus)),
         "ConcurrentRuns": chosen.get("ConcurrentRuns", str(runs)),
     }
+
+
+def _for_shared_runs(known: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return the capacity of the application of shared runs; a run may overlap the next one."""
+    runs = int(known["SharedRuns"])
+    cpus = max(_OF_A_SHARED_RUN * runs + int(known["WarmDrivers"]), 1)
+    fitting = {
+        "SharedMaximumCpu": cpus,
+        "SharedMaximumMemory": _GB_OF_A_CPU * cpus,
+        "SharedConcurrentRuns": max(2 * runs, 1),
+    }
+    return {name: chosen.get(name, str(number)) for name, number in fitting.items()}
 
 
 @dataclass(frozen=True)
@@ -105,10 +123,10 @@ class _Quota:
         return f"{found}, other stages up to {self.taken} of them ({stages})" if stages else found
 
 
-def _no_capacity(quota: _Quota, least: int) -> LakegateError:
+def _no_capacity(quota: _Quota, least: int, aside: int) -> LakegateError:
     lower = "lower MaximumCpu of another stage and deploy it, or " if quota.others else ""
-    message = f"a run takes {least} vCPUs, and {quota.told}\n"
-    remedy = f"{lower}{_request(least + quota.taken)}"
+    message = f"an own run takes {least} vCPUs and shared runs take {aside}, and {quota.told}\n"
+    remedy = f"{lower}{_request(least + aside + quota.taken)}"
     return LakegateError("NO_CAPACITY", message + remedy[0].upper() + remedy[1:])
 
 
@@ -121,16 +139,16 @@ def _quota(site: Site) -> _Quota:
 
 
 def _others(site: Site) -> dict[str, int]:
-    """Return the most vCPUs that the account's other stages take, by the stage's name."""
+    """Return the most vCPUs that applications of the account's other stages take, by name."""
     with _translated("the EMR Serverless applications", "emr-serverless:ListApplications"):
         pages = site.client("emr-serverless").get_paginator("list_applications").paginate()
         every = [each for page in pages for each in page["applications"]]
     found = {each.get("name", ""): each["id"] for each in every if each["state"] != "TERMINATED"}
-    found.pop(f"{_OF_A_STAGE}{site.stage.name}", None)
+    own = f"{_OF_A_STAGE}{site.stage.name}"
     return {
         name.removeprefix(_OF_A_STAGE): _most_cpus(_described(site, id_))
         for name, id_ in found.items()
-        if name.startswith(_OF_A_STAGE)
+        if name.startswith(_OF_A_STAGE) and name not in (own, f"{own}-shared")
     }
 
 
@@ -158,20 +176,21 @@ def _described(site: Site, application: str) -> dict[str, Any]:
 
 
 def stop_for(site: Site, changes: Iterable[Change], seconds: float) -> None:
-    """Stop the application if a change of the platform concerns it; the next run starts it again.
+    """Stop each application that a change of the platform concerns; its next run starts it again.
 
     CloudFormation can neither change nor delete an application that is STARTED, which it stays for
     its idle time. Runs are not cancelled: raises LakegateError IN_FLIGHT after `seconds`.
     """
-    if not any(each.type == APPLICATION and each.action != "Add" for each in changes):
+    concerned = {
+        each.resource for each in changes if each.type == APPLICATION and each.action != "Add"
+    }
+    if not concerned:
         return
-    (id_,) = [
-        each.id
-        for each in site.stacks.resources(site.stage.platform_stack)
-        if each.type == APPLICATION
-    ]
-    with _translated("the EMR Serverless application", "emr-serverless:StopApplication"):
-        _stop(site.client("emr-serverless"), id_, time.monotonic() + seconds, site.tell)
+    deadline = time.monotonic() + seconds
+    for each in site.stacks.resources(site.stage.platform_stack):
+        if each.name in concerned:
+            with _translated("the EMR Serverless application", "emr-serverless:StopApplication"):
+                _stop(site.client("emr-serverless"), each.id, deadline, site.tell)
 
 
 def _stop(client: Any, id_: str, deadline: float, tell: Tell) -> None:

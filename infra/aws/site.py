@@ -163,7 +163,10 @@ def _uploading(what: str) -> AbstractContextManager[None]:
 
 # Facts that a stage's parts share through SSM parameters, `/lakegate/<stage>/…`.
 
-PLATFORM = ("nessie-uri", "emr-application-id", "subnet-a", "subnet-b", "function-security-group")
+PLATFORM = (
+    *("nessie-uri", "emr-application-id", "emr-shared-application-id"),
+    *("subnet-a", "subnet-b", "function-security-group"),
+)
 JOB_RELEASE = "job-release"
 
 
@@ -241,10 +244,11 @@ def connect(stage: Stage, client: Client, tell: Tell) -> Site:
 def has_own_platform(site: Site) -> bool:
     """Return whether the platform's facts were set, but not by Lakegate's platform stack.
 
-    An own platform has to be declared only once, and Lakegate never builds a second one.
+    An own platform has to be declared only once, and Lakegate never builds a second one, also if a
+    new release needs one fact more: `check_platform` asks for that.
     """
     known = site.facts.read(PLATFORM)
-    return len(known) == len(PLATFORM) and not site.stacks.exists(site.stage.platform_stack)
+    return bool(known) and not site.stacks.exists(site.stage.platform_stack)
 
 
 # The caller's identity, account and region.

@@ -90,9 +90,9 @@ _SECONDS_TO_START = 300.0  # on a busy machine; a part that dies is noticed at o
 _OWN_PORTS = (*NAMES, "nessie_management")
 _EMR_FLAGS = (
     *("--application-id", settings.APPLICATION),
+    *("--shared-application-id", settings.SHARED_APPLICATION),
     *("--event-source", settings.EVENT_SOURCE),
     *("--prewarm", "--iam"),
-    # A shared run keeps one driver for long; the other is for runs of their own files.
     *("--drivers", "2"),
     # A usual run ends sooner than another driver starts, so that one JVM is mostly enough.
     *("--patience-seconds", "5"),

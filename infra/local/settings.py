@@ -12,7 +12,7 @@ _HERE = Stage(STAGE, ministack.ACCOUNT, ministack.REGION)
 LAKE_BUCKET = _HERE.lake_bucket
 # Not aws.emr-serverless: ministack, like AWS, takes no events with a source of AWS's.
 EVENT_SOURCE = "lakegate.emr-serverless"
-APPLICATION = "00lakegate"
+APPLICATION, SHARED_APPLICATION = "00lakegate", "00lakegateshared"
 GLUE_PREFIX = "lakegate_"
 _SIGNING_SECRET = "lakegate-local-signing-secret"  # noqa: S105
 _SLACK_SECRET = f"lakegate/{STAGE}/slack"
@@ -34,6 +34,7 @@ def facts(at: Mapping[str, str]) -> dict[str, str]:
     return {
         "nessie-uri": at["nessie"],
         "emr-application-id": APPLICATION,
+        "emr-shared-application-id": SHARED_APPLICATION,
         "subnet-a": "subnet-0000000a",
         "subnet-b": "subnet-0000000b",
         "function-security-group": "sg-00000000",

@@ -14,7 +14,7 @@ from infra.cloudformation import Change
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from tests.contract.aws import ACCOUNT
-from tests.contract.emr_service import APPLICATION, Service
+from tests.contract.emr_service import APPLICATION, EventBus, Service
 from tests.waiting import PATIENCE, eventually
 
 
@@ -70,6 +70,43 @@ class TestCapacity:
         assert run["billedResourceUtilization"]["vCPUHour"] == pytest.approx(2 / 60, rel=1e-4)
 
 
+class TestTwoApplications:
+    def test_runs_that_fill_one_hold_none_of_the_other(
+        self, own_service: Service, bus: EventBus, tmp_path: Path
+    ) -> None:
+        """Each has its own capacity and runs, and the events of its runs name it."""
+        flags = {"shared-application-id": "00shared", "shared-maximum-cpu": 8}
+        service, over = own_service.start(**flags), tmp_path / "over"
+        held, waits = service.run("wait", str(over)), service.run("succeed")
+        shared = service.run("succeed", applicationId="00shared")
+        asked = {"applicationId": "00shared", "jobRunId": shared}
+
+        def state() -> str:
+            return str(service.client.get_job_run(**asked)["jobRun"]["state"])
+
+        eventually(lambda: state() == "SUCCESS")
+        assert service.get(waits)["state"] == "QUEUED"
+        with pytest.raises(service.client.exceptions.ResourceNotFoundException):
+            service.get(shared)
+        assert service.runs() == [waits, held]
+        listed = service.client.list_job_runs(applicationId="00shared")["jobRuns"]
+        assert [run["id"] for run in listed] == [shared]
+        over.touch()
+        service.wait_for(waits, "SUCCESS")
+        eventually(lambda: bus.states(waits)[-1] == "SUCCESS")
+        details = [each["Detail"] for each in bus.received]
+        told = {(each["jobRunId"], each["applicationId"]) for each in details}
+        assert {(held, APPLICATION), (waits, APPLICATION), (shared, "00shared")} <= told
+
+    def test_a_client_token_counts_in_one_of_them(self, own_service: Service) -> None:
+        """The same token starts a run in each application, and only one in each."""
+        service = own_service.start(**{"shared-application-id": "00shared"})
+        places = [APPLICATION, "00shared"] * 2
+        started = [service.run("succeed", applicationId=p, clientToken="once") for p in places]
+        assert started[:2] == started[2:]
+        assert len(set(started)) == 2
+
+
 class TestTheApplication:
     def test_started_it_can_be_neither_changed_nor_deleted(self, own_service: Service) -> None:
         """After a run it is STARTED and refuses; stopped, it can be changed and deleted."""
@@ -115,12 +152,18 @@ class TestTheApplication:
         assert service.state() == "STOPPED"
 
     @pytest.mark.parametrize(
-        ("kind", "action"), [("AWS::EC2::VPC", "Modify"), (emr.APPLICATION, "Add")]
+        "change",
+        [
+            Change("Vpc", "AWS::EC2::VPC", "Modify"),
+            Change("EmrApplication", emr.APPLICATION, "Add"),
+            Change("EmrSharedApplication", emr.APPLICATION, "Modify"),
+        ],
+        ids=lambda change: change.resource,
     )
-    def test_no_other_change_stops_it(self, service: Service, kind: str, action: str) -> None:
-        """A change of something else, or a new application, needs no stop."""
+    def test_no_other_change_stops_it(self, service: Service, change: Change) -> None:
+        """A change of something else, or a new or another application, needs no stop."""
         service.wait_for(service.run("succeed"), "SUCCESS")
-        emr.stop_for(_site(service, print), [Change("R", kind, action)], seconds=0)
+        emr.stop_for(_site(service, print), [change], seconds=0)
         assert service.state() == "STARTED"
 
     def test_idle_it_stops_by_itself_and_a_run_starts_it_again(self, own_service: Service) -> None:

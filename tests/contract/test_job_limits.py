@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 
 from functions.adapters.emr import Jobs
 from functions.wiring import CONFIG
-from infra.local.emr.api import Operations, web_app
+from infra.local.emr.api import Lane, Operations, web_app
 from infra.local.emr.drivers import Driver
 from infra.local.emr.faults import Faults
 from infra.local.emr.limits import BURST, Limits
@@ -34,7 +34,7 @@ from tests.fakes.jobs import FakeJobs
 from tests.unit.lakegate.test_jobspec import SPEC
 
 ONCE = Config(retries={"total_max_attempts": 1})
-OURS = replace(SETTINGS, emr_application_id=APPLICATION)
+OURS = replace(SETTINGS, emr_application_id=APPLICATION, emr_shared_application_id="00shared")
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,21 @@ def _until_refused(call: Callable[[], object]) -> int:
 @contextmanager
 def served(home: Path, clock: Callable[[], float], burst: int = BURST) -> Iterator[str]:
     """Yield the address of the stand-in; its runs wait for ever."""
-    application = Application(APPLICATION, "emr-7", "us-east-1", "000000000000", 1, 360, 64, 15, 0)
-    runs = JobRuns(home, lambda before, run: None)
-    scheduler = Scheduler(application, runs, _no_driver, home, own, Pace(), prewarm=False)
-    operations = Operations(application, runs, scheduler, faults := Faults())
-    app = web_app(operations, scheduler, faults, Limits(burst, clock), require_nothing)
+    lanes = [_lane(home, id_) for id_ in OURS.emr_applications]
+    operations = Operations(lanes, faults := Faults())
+    app = web_app(operations, faults, Limits(burst, clock), require_nothing)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.port}"
     server.shutdown()
     server.server_close()
+
+
+def _lane(home: Path, id_: str) -> Lane:
+    application = Application(id_, id_, "emr-7", "us-east-1", "000000000000", 1, 360, 64, 15, 0)
+    runs = JobRuns(home, id_, lambda before, run: None)
+    scheduler = Scheduler(application, runs, _no_driver, home, own, Pace(), prewarm=False)
+    return Lane(application, runs, scheduler)
 
 
 def _no_driver(number: int) -> Driver:
@@ -123,9 +128,9 @@ def test_a_refused_start_can_be_repeated(limited: Limited) -> None:
 
 
 def test_lists_have_a_limit_of_their_own(limited: Limited) -> None:
-    """Runs are listed 25 times at once, however many were started; one can always be described."""
+    """Both applications' runs are listed 12 times at once; one can always be described."""
     run = limited.start()
-    assert _until_refused(limited.jobs.runs) == BURST
+    assert _until_refused(limited.jobs.runs) == BURST // 2
     assert limited.starts() == BURST - 1
     for _ in range(2 * BURST):
         assert limited.jobs.get(run).id == run

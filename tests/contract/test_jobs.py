@@ -40,7 +40,8 @@ from tests.unit.lakegate.test_jobspec import SPEC
 from tests.waiting import eventually
 
 DRIVER = Path(__file__).with_name("job_driver.py")
-LOCAL = replace(SETTINGS, emr_application_id="00lakegatelocal1", job_timeout_minutes=10_080)
+OWN, SHARED_ID = "00lakegatelocal1", "00shared"
+LOCAL = replace(SETTINGS, emr_application_id=OWN, job_timeout_minutes=10_080)
 
 BILLED = {
     "billedResourceUtilization": {"vCPUHour": 0.5, "memoryGBHour": 2.0, "storageGBHour": 0.25},
@@ -84,7 +85,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Yield boto3's client for the stand-in, which runs the driver above."""
     service = Service(tmp_path_factory.mktemp("emr"), wire.nobody())
     driver = shlex.join([sys.executable, str(DRIVER)])
-    yield service.start(driver=driver, drivers=2, **{"minute-seconds": 0.5}).client_with_tries(5)
+    flags = {"minute-seconds": 0.5, "shared-application-id": SHARED_ID}
+    yield service.start(driver=driver, drivers=2, **flags).client_with_tries(5)
     service.stop()
 
 
@@ -245,8 +247,11 @@ def test_every_run_is_listed(application: Application) -> None:
     assert listed[run_name(bad.ingestion, 1)] == application.jobs.get(runs[1])
 
 
-def test_runs_are_listed_page_by_page() -> None:
-    """All pages of runs are listed, also after an empty page."""
+@pytest.mark.parametrize(
+    ("shared", "listed"), [("00shared", ["00a", "00b", "00c"]), ("00application", ["00a", "00b"])]
+)
+def test_runs_are_listed_page_by_page(shared: str, listed: list[str]) -> None:
+    """All pages of each application are listed once, also if both settings name the same one."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     asked = {"applicationId": "00application"}
     pages: list[list[dict[str, Any]]] = [[_described(id="00a")], [], [_described(id="00b")]]
@@ -255,7 +260,24 @@ def test_runs_are_listed_page_by_page() -> None:
             token = {"nextToken": f"t{number}"} if number < 2 else {}
             before = {"nextToken": f"t{number - 1}"} if number else {}
             stubber.add_response("list_job_runs", {"jobRuns": page, **token}, {**asked, **before})
-        assert [run.id for run in Jobs(client, SETTINGS).runs()] == ["00a", "00b"]
+        other = {"jobRuns": [_described(id="00c")]}
+        stubber.add_response("list_job_runs", other, {"applicationId": "00shared"})
+        settings = replace(SETTINGS, emr_shared_application_id=shared)
+        assert [run.id for run in Jobs(client, settings).runs()] == listed
+
+
+def test_a_shared_run_is_in_the_application_of_shared_runs(client: Any, tmp_path: Path) -> None:
+    """Each kind of run starts in its application, and both are found and listed."""
+    (tmp_path / "spark-avro.jar").touch()
+    (tmp_path / "libraries.zip").touch()
+    jobs = Jobs(client, replace(LOCAL, job_code=str(tmp_path)))
+    spec = replace(SPEC, ingestion=uuid.uuid4().hex, lake_bucket=str(tmp_path))
+    shared = replace(SHARED, name=f"shared-{uuid.uuid4().hex}", lake_bucket=str(tmp_path))
+    started = {OWN: jobs.start(spec), SHARED_ID: jobs.start(shared)}
+    for application, run in started.items():
+        assert jobs.describe(run)["applicationId"] == application
+        _end(jobs, tmp_path, run, RunState.SUCCESS)
+    assert set(started.values()) <= {run.id for run in jobs.runs()}
 
 
 def test_runs_are_listed_from_a_time_on(application: Application) -> None:
@@ -355,7 +377,7 @@ def test_a_shared_run_asks_for_its_rights_and_size() -> None:
         "executionTimeoutMinutes": SHARED.timeout_minutes,
         "tags": {"lakegate:shared": "yes"},
     }
-    assert _started(settings, asked, lambda jobs: jobs.start(SHARED)) == "00run"
+    assert _started(settings, asked, lambda jobs: jobs.start(SHARED), "00shared") == "00run"
 
 
 def test_a_start_asks_for_what_the_settings_say() -> None:
@@ -373,11 +395,16 @@ def test_a_start_asks_for_what_the_settings_say() -> None:
     assert _started(settings, asked, lambda jobs: jobs.start(spec)) == "00run"
 
 
-def _started(settings: Settings, asked: dict[str, Any], start: Callable[[Jobs], str]) -> str:
+def _started(
+    settings: Settings,
+    asked: dict[str, Any],
+    start: Callable[[Jobs], str],
+    application: str = "00application",
+) -> str:
     """Return the run that a start gave, which must request this and what all runs have."""
     client = boto3.client("emr-serverless", **ACCOUNT)
     expected = {
-        "applicationId": "00application",
+        "applicationId": application,
         "executionRoleArn": SETTINGS.emr_role_arn,
         "configurationOverrides": {"monitoringConfiguration": monitoring(settings)},
         "retryPolicy": {"maxAttempts": 1},

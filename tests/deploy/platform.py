@@ -1,6 +1,7 @@
 """The platform's stack in a local account, as far as ministack supports its resources."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ UNTRIED = {
     "AWS::Budgets::Budget": "the budget's alarm",
     "AWS::EC2::FlowLog": "the log of connections",
     "AWS::ECR::PullThroughCacheRule": "the cache of Nessie's image",
-    "AWS::EMRServerless::Application": "the application that runs the jobs",
+    "AWS::EMRServerless::Application": "the applications that run the jobs",
 }
 APPLICATION = "00application"
 
@@ -44,12 +45,12 @@ def tryable(complete: Template) -> Template:
 
 
 def _with_stand_ins(value: Any) -> Any:
-    if value == {"Ref": "EmrApplication"}:
+    if value in ({"Ref": "EmrApplication"}, {"Ref": "EmrSharedApplication"}):
         return APPLICATION
     if value == {"Ref": "NessieTasks"}:
         return 2  # ministack takes no parameter as a number of tasks
     if isinstance(value, str):
-        return value.replace("${EmrApplication}", APPLICATION)
+        return re.sub(r"\$\{Emr(Shared)?Application\}", APPLICATION, value)
     if isinstance(value, dict):
         return {key: _with_stand_ins(each) for key, each in value.items()}
     return [_with_stand_ins(each) for each in value] if isinstance(value, list) else value

@@ -14,7 +14,6 @@ from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
 from infra.aws.stack_plan import HOLDS
 from infra.local import ministack
-from infra.local.settings import APPLICATION
 from lakegate.landing import LandedObject, ingestion_id
 from tests.deploy.bare import STAGE, Cloud
 from tests.deploy.tools import Checkout, commands
@@ -156,8 +155,7 @@ def drop(gate: Gate, name: str) -> LandedObject:
 
 def release(cloud: Cloud, run: str) -> str:
     """Return the release of the job's code that a run was started with."""
-    client = ministack.client("emr-serverless", cloud.at["emr"])
-    found = client.get_job_run(applicationId=APPLICATION, jobRunId=run)["jobRun"]
+    found = cloud.gate().adapters.jobs.describe(run)
     entry_point = str(found["jobDriver"]["sparkSubmit"]["entryPoint"])
     return entry_point.split("/jobs/")[1].partition("/")[0]
 

@@ -186,7 +186,8 @@ def test_a_production_stage_has_two_zones_alarms_and_a_year_of_logs() -> None:
 
 def test_a_warm_driver_has_the_size_of_a_small_runs() -> None:
     """EMR takes a warm worker only for a run that asks for its size."""
-    _, warm, _ = read()["Resources"]["EmrApplication"]["Properties"]["InitialCapacity"]["Fn::If"]
+    shared = read()["Resources"]["EmrSharedApplication"]["Properties"]
+    _, warm, _ = shared["InitialCapacity"]["Fn::If"]
     ((kind, size),) = [(each["Key"], each["Value"]["WorkerConfiguration"]) for each in warm]
     hour = SMALL.use(hours=1)
     assert kind == "Driver"

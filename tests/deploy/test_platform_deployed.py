@@ -117,7 +117,7 @@ def test_the_stack_publishes_its_facts(
     """With either store the stack is created and puts its facts into the parameters."""
     ssm, stage = aws.client("ssm"), stages[store]
     facts = {f: ssm.get_parameter(Name=stage.parameter(f))["Parameter"]["Value"] for f in PLATFORM}
-    assert facts["emr-application-id"] == APPLICATION
+    assert facts["emr-application-id"] == facts["emr-shared-application-id"] == APPLICATION
     assert facts["nessie-uri"].startswith("http://")
     assert facts["nessie-uri"].endswith(":19120")
     assert facts["subnet-a"] != facts["subnet-b"]

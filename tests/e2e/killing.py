@@ -76,12 +76,12 @@ def request_waits(gate: Gate, part: str) -> bool:
 
 
 def spark(gate: Gate) -> dict[str, int]:
-    """Return the processes of the warm Spark: "driver", its "jvm", and the "run" during one."""
-    return next(iter(sparks(gate)), {})
+    """Return the processes of a Spark at work: "driver", its "jvm" and the "run"; {} of none."""
+    return next((each for each in sparks(gate) if "run" in each), {})
 
 
 def sparks(gate: Gate) -> list[dict[str, int]]:
-    """Return the processes of each Spark, as `spark` does; the warm one comes first."""
+    """Return the processes of each Spark, as `spark` does; the one kept warm comes first."""
     return [_family(driver) for driver in _drivers(gate)]
 
 

@@ -306,6 +306,7 @@ def parameters(gate: Gate) -> dict[str, str]:
     return {
         "Stage": stage,
         "EmrApplicationId": settings.emr_application_id,
+        "EmrSharedApplicationId": settings.emr_shared_application_id,
         "JobRelease": settings.job_code.rpartition("/")[2],
         "SlackTokenSecret": slack,
         "GlueDatabasePrefix": GLUE_PREFIX,

@@ -256,13 +256,16 @@ def answers(story: Story) -> Iterator[Place]:
     )
     table = boto3.resource("dynamodb").Table(settings.ledger_table)
     functions = boto3.client("lambda").list_functions()["Functions"]
-    application = {"applicationId": settings.emr_application_id}
-    runs = emr.list_job_runs(**application)["jobRuns"]
+    runs = [
+        (application, run["id"])
+        for application in settings.emr_applications
+        for run in emr.list_job_runs(applicationId=application)["jobRuns"]
+    ]
     found: dict[str, Any] = {
         "ledger": table.scan()["Items"],
         "Slack": requests.get(f"{gate.stack.slack}/messages", timeout=PATIENCE).json(),
         "functions": functions,
-        "job runs": [emr.get_job_run(**application, jobRunId=run["id"]) for run in runs],
+        "job runs": [emr.get_job_run(applicationId=where, jobRunId=run) for where, run in runs],
         "stacks": boto3.client("cloudformation").describe_stacks()["Stacks"],
         "main's log": [vars(commit) for commit in gate.adapters.catalog.log()],
         "audit results": gate.table("ops.audit_results").to_pylist(),

@@ -53,6 +53,7 @@ SETTINGS = Settings(
     job_token_secret="job",
     region="us-east-1",
     emr_application_id="00application",
+    emr_shared_application_id="00shared",
     emr_role_arn="arn:aws:iam::000000000000:role/job",
     job_code="s3://lake/jobs/1",
     alert_queue="http://sqs/alerts.fifo",

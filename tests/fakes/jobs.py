@@ -87,7 +87,8 @@ class FakeJobs:
 
     def runs(self, since: str = "") -> list[JobRun]:
         """See Jobs.runs."""
-        self._require_pace("ListJobRuns")
+        for _ in ("own", "shared"):  # the applications
+            self._require_pace("ListJobRuns")
         return [known.run for known in self._runs.values() if known.at >= since]
 
     def _started_by(self, token: str) -> _Started | None:

@@ -8,7 +8,9 @@ import shlex
 import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from werkzeug.serving import make_server
 
 from infra.local.emr import runs
-from infra.local.emr.api import Operations, web_app
+from infra.local.emr.api import Lane, Operations, web_app
 from infra.local.emr.drivers import Driver
 from infra.local.emr.faults import Faults
 from infra.local.emr.limits import BURST, Limits
@@ -42,23 +44,22 @@ Event = dict[str, Any]
 class Bus:
     """The default event bus. A thread sends the events that the faults leave, in order."""
 
-    def __init__(self, source: str, application: Application, faults: Faults) -> None:
+    def __init__(self, source: str, region: str, faults: Faults) -> None:
         self._source = source
-        self._application = application
         self._faults = faults
         self._waiting: queue.SimpleQueue[tuple[list[Event], float]] = queue.SimpleQueue()
         self._held: list[Event] = []
-        self._client = boto3.client("events", region_name=application.region, config=_ONE_TRY)
+        self._client = boto3.client("events", region_name=region, config=_ONE_TRY)
         threading.Thread(target=self._deliver, name="events", daemon=True).start()
 
-    def changed(self, before: JobRun | None, run: JobRun) -> None:
+    def changed(self, application: Application, before: JobRun | None, run: JobRun) -> None:
         """Send the event of a job run's change; `before` is None for a new run."""
         detail = {
             "jobRunId": run.id,
-            "applicationId": self._application.id,
-            "arn": runs.arn(run, self._application),
-            "releaseLabel": self._application.release_label,
-            "createdBy": self._application.caller,
+            "applicationId": application.id,
+            "arn": runs.arn(run, application),
+            "releaseLabel": application.release_label,
+            "createdBy": application.caller,
             "updatedAt": _iso(run.updated_at),
             "createdAt": _iso(run.created_at),
             "state": run.state,
@@ -121,25 +122,37 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     for chatty in ("botocore", "werkzeug"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    application = _application(options)
+    applications = _applications(options)
     faults = Faults()
-    bus = Bus(options.event_source, application, faults)
-    job_runs = JobRuns(options.home, bus.changed)
+    bus = Bus(options.event_source, options.region, faults)
+    lanes = [
+        _lane(options, each, bus, prewarm=options.prewarm and each is applications[0])
+        for each in applications
+    ]
+    require = require_rights(applications[0]) if options.iam else require_nothing
+    app = web_app(Operations(lanes, faults), faults, Limits(options.burst), require)
+    server = make_server("127.0.0.1", options.port, app, threaded=True)
+    for lane in lanes:
+        lane.scheduler.begin()
+    server.serve_forever()
+
+
+def _lane(
+    options: argparse.Namespace, application: Application, bus: Bus, *, prewarm: bool
+) -> Lane:
+    """Return an application with its job runs; with `prewarm` one of its drivers waits for runs."""
+    job_runs = JobRuns(options.home, application.id, partial(bus.changed, application))
+    drivers = options.home / "drivers" / application.id
     scheduler = Scheduler(
         application,
         job_runs,
-        lambda number: Driver(_driver(options), options.home / "drivers" / str(number)),
+        lambda number: Driver(_driver(options), drivers / str(number)),
         options.home / "artefacts",
         assumed if options.iam else own,
         Pace(options.minute_seconds, options.grace_seconds, options.patience_seconds),
-        prewarm=options.prewarm,
+        prewarm=prewarm,
     )
-    operations = Operations(application, job_runs, scheduler, faults)
-    require = require_rights(application) if options.iam else require_nothing
-    app = web_app(operations, scheduler, faults, Limits(options.burst), require)
-    server = make_server("127.0.0.1", options.port, app, threaded=True)
-    scheduler.begin()
-    server.serve_forever()
+    return Lane(application, job_runs, scheduler)
 
 
 def _options() -> argparse.Namespace:
@@ -150,6 +163,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--prewarm", action="store_true", help="keep a driver waiting for runs")
     parser.add_argument("--iam", action="store_true", help="hold callers and runs to their rights")
     parser.add_argument("--application-id", default="00lakegatelocal1")
+    parser.add_argument("--shared-application-id", default="")
+    parser.add_argument("--shared-drivers", type=int, default=2, help="its runs at a time")
+    parser.add_argument("--shared-maximum-cpu", type=int, default=5, help="its workers' vCPUs")
     parser.add_argument("--event-source", default="aws.emr-serverless")
     parser.add_argument("--queue-timeout-minutes", type=int, default=360)
     parser.add_argument("--maximum-cpu", type=int, default=64, help="vCPUs of all workers")
@@ -166,9 +182,20 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _application(options: argparse.Namespace) -> Application:
+def _applications(options: argparse.Namespace) -> list[Application]:
+    """Return the applications, that of shared runs first."""
+    own_runs = _application(options, options.application_id, "lakegate-local")
+    if not options.shared_application_id:
+        return [own_runs]
+    shared = _application(options, options.shared_application_id, "lakegate-local-shared")
+    limits = {"max_concurrent_runs": options.shared_drivers}
+    return [replace(shared, maximum_cpu=options.shared_maximum_cpu, **limits), own_runs]
+
+
+def _application(options: argparse.Namespace, id_: str, name: str) -> Application:
     return Application(
-        id=options.application_id,
+        id=id_,
+        name=name,
         release_label=EMR_RELEASE_LABEL,
         region=options.region,
         account=options.account,

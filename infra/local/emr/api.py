@@ -1,4 +1,4 @@
-"""EMR Serverless's API for one application, and the stand-in's own two endpoints.
+"""EMR Serverless's API for an account's applications, and the stand-in's own two endpoints.
 
 Requests are read and checked by botocore's service model, and refused as by AWS.
 """
@@ -7,7 +7,9 @@ import functools
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import botocore
@@ -141,95 +143,110 @@ _OPERATIONS = (
 _UNSUPPORTED = ("attempt", "createdAtBefore", "mode", "states")  # of EMR Serverless's
 
 
+@dataclass(frozen=True)
+class Lane:
+    """An application with its job runs, which no other application knows, and their scheduler."""
+
+    application: Application
+    runs: JobRuns
+    scheduler: Scheduler
+
+    def described(self) -> dict[str, Any]:
+        """Return the application as GetApplication shows it."""
+        return runs.application_description(self.application, self.scheduler.state())
+
+    def find(self, given: dict[str, Any]) -> JobRun:
+        """Return the job run that a request names. Raises AwsError if it is not one of these."""
+        try:
+            return self.runs.get(given["jobRunId"])
+        except KeyError:
+            raise AwsError(
+                "ResourceNotFoundException", f"Job run {given['jobRunId']} does not exist"
+            ) from None
+
+
 class Operations:
     """The operations, named as in boto3: each takes its input and returns its output."""
 
-    def __init__(
-        self, application: Application, job_runs: JobRuns, scheduler: Scheduler, faults: Faults
-    ) -> None:
-        self._application = application
-        self._runs = job_runs
-        self._scheduler = scheduler
+    def __init__(self, lanes: Iterable[Lane], faults: Faults) -> None:
+        self._lanes = {lane.application.id: lane for lane in lanes}
         self._faults = faults
+
+    def health(self) -> dict[str, Any]:
+        """Return the drivers and how many runs are in each state, of all applications."""
+        drivers: list[dict[str, Any]] = []
+        states: Counter[str] = Counter()
+        for lane in self._lanes.values():
+            drivers += lane.scheduler.drivers()
+            states.update(run.state for run in lane.runs.all())
+        return {"drivers": drivers, "runs": states}
 
     def start_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
         """Start a run: a client token starts one run, however often it is sent."""
-        self._check_application(given)
-        if self._scheduler.state() == "TERMINATED":
-            raise invalid(f"Application {self._application.id} is TERMINATED")
+        lane = self._lane(given)
+        if lane.scheduler.state() == "TERMINATED":
+            raise invalid(f"Application {lane.application.id} is TERMINATED")
         self._strike("fail_next_starts")
         _check_start(given)
         run_id = uuid.uuid4().hex[:16]
         try:
-            run = self._runs.start(JobRun(run_id, given, created_at := now(), created_at))
+            run = lane.runs.start(JobRun(run_id, given, created_at := now(), created_at))
         except TokenUsed as error:
             raise AwsError("ConflictException", str(error)) from error
         if run.id == run_id:
-            self._scheduler.submit(run_id)
+            lane.scheduler.submit(run_id)
         self._strike("lose_next_answers")
-        arn = runs.arn(run, self._application)
-        return {"applicationId": self._application.id, "jobRunId": run.id, "arn": arn}
+        arn = runs.arn(run, lane.application)
+        return {"applicationId": lane.application.id, "jobRunId": run.id, "arn": arn}
 
     def get_job_run(self, given: dict[str, Any]) -> dict[str, Any]:
         """Describe a run."""
-        return {"jobRun": runs.description(self._find(given), self._application)}
+        lane = self._lane(given)
+        return {"jobRun": runs.description(lane.find(given), lane.application)}
 
     def list_job_runs(self, given: dict[str, Any]) -> dict[str, Any]:
-        """List the runs that were created since a time, the newest first."""
-        self._check_application(given)
+        """List the application's runs that were created since a time, the newest first."""
+        lane = self._lane(given)
         since = given.get("createdAtAfter", 0)
-        found = [run for run in self._runs.all() if run.created_at >= since]
-        return _page([runs.summary(run, self._application) for run in found], given)
+        found = [run for run in lane.runs.all() if run.created_at >= since]
+        return _page([runs.summary(run, lane.application) for run in found], given)
 
     def get_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Describe the application."""
-        self._check_application(given)
-        return {"application": self._described()}
+        return {"application": self._lane(given).described()}
 
     def stop_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Stop the application; it starts again with the next run."""
-        self._check_application(given)
-        if not self._scheduler.stop():
+        if not self._lane(given).scheduler.stop():
             raise invalid("The application has job runs that are not complete")
         return {}
 
     def update_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Accept a change, which has no effect here; only a stopped application can be changed."""
-        self._check_rests(given)
-        return {"application": self._described()}
+        return {"application": self._resting(given).described()}
 
     def delete_application(self, given: dict[str, Any]) -> dict[str, Any]:
         """Delete the application, which must be stopped."""
-        self._check_rests(given)
-        self._scheduler.delete()
+        self._resting(given).scheduler.delete()
         return {}
 
-    def _described(self) -> dict[str, Any]:
-        return runs.application_description(self._application, self._scheduler.state())
-
-    def _check_rests(self, given: dict[str, Any]) -> None:
-        self._check_application(given)
-        state = self._scheduler.state()
+    def _resting(self, given: dict[str, Any]) -> Lane:
+        lane = self._lane(given)
+        state = lane.scheduler.state()
         if state not in ("CREATED", "STOPPED"):
             raise invalid(f"Application must be in a stopped or created state, and is {state}")
+        return lane
 
     def _strike(self, fault: str) -> None:
         if self._faults.strikes(self._faults.requests, fault):
             raise AwsError(self._faults.requests.fail_with, f"{fault}, as /_control asked")
 
-    def _check_application(self, given: dict[str, Any]) -> None:
-        if given["applicationId"] != self._application.id:
-            raise AwsError(
-                "ResourceNotFoundException", f"Application {given['applicationId']} does not exist"
-            )
-
-    def _find(self, given: dict[str, Any]) -> JobRun:
-        self._check_application(given)
+    def _lane(self, given: dict[str, Any]) -> Lane:
         try:
-            return self._runs.get(given["jobRunId"])
+            return self._lanes[given["applicationId"]]
         except KeyError:
             raise AwsError(
-                "ResourceNotFoundException", f"Job run {given['jobRunId']} does not exist"
+                "ResourceNotFoundException", f"Application {given['applicationId']} does not exist"
             ) from None
 
 
@@ -268,9 +285,7 @@ def _page(items: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
     return page | {"nextToken": items[size - 1]["id"]} if len(items) > size else page
 
 
-def web_app(
-    operations: Operations, scheduler: Scheduler, faults: Faults, limits: Limits, require: Require
-) -> Flask:
+def web_app(operations: Operations, faults: Faults, limits: Limits, require: Require) -> Flask:
     """Return the service: the operations at the service model's paths, `/_control`, `/_health`.
 
     `require` raises AwsError for a caller who may not do an operation with this input.
@@ -284,7 +299,7 @@ def web_app(
         app.add_url_rule(path, name, answer, methods=[http["method"]])
     control = functools.partial(_control, faults)
     app.add_url_rule("/_control", "control", control, methods=["GET", "PUT"])
-    app.add_url_rule("/_health", "health", lambda: {"status": "ok", **scheduler.health()})
+    app.add_url_rule("/_health", "health", lambda: {"status": "ok", **operations.health()})
     app.register_error_handler(AwsError, _refusal)
     return app
 

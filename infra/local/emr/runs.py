@@ -33,9 +33,10 @@ class WrongState(Exception):
 
 @dataclass(frozen=True)
 class Application:
-    """The one application, to which all job runs belong, with its limits."""
+    """An application, to which job runs belong, with its limits."""
 
     id: str
+    name: str
     release_label: str
     region: str
     account: str
@@ -69,6 +70,11 @@ class JobRun:
     queued_seconds: float | None = None
     started_at: float | None = None
     ended_at: float | None = None
+
+    @property
+    def application(self) -> str:
+        """Return the id of the application that it belongs to."""
+        return str(self.request["applicationId"])
 
     @property
     def timeout_minutes(self) -> int:
@@ -149,7 +155,7 @@ def application_description(application: Application, state: str) -> dict[str, A
     return {
         "applicationId": application.id,
         "arn": application.arn,
-        "name": "lakegate-local",
+        "name": application.name,
         "releaseLabel": application.release_label,
         "type": "Spark",
         "state": state,

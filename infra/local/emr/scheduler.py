@@ -6,7 +6,6 @@ import math
 import queue
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,9 +66,10 @@ class _Capacity:
 
 
 class Scheduler:
-    """The scheduler of job runs: first come, first served, in as many drivers as are allowed.
+    """The scheduler of an application's job runs, in as many drivers as are allowed.
 
-    A run is admitted when its driver fits into the capacity; then it waits for an executor.
+    First come, first served. A run is admitted when its driver fits into the capacity; then it
+    waits for an executor.
     """
 
     def __init__(
@@ -124,13 +124,9 @@ class Scheduler:
         """Delete the application for good."""
         self._stopped_at = math.inf
 
-    def health(self) -> dict[str, Any]:
-        """Return the drivers and how many runs are in each state."""
-        drivers = self._slots.drivers()
-        return {
-            "drivers": [{"pid": driver.pid, "warm": driver.is_warm} for driver in drivers],
-            "runs": Counter(run.state for run in self._runs.all()),
-        }
+    def drivers(self) -> list[dict[str, Any]]:
+        """Return the drivers' processes, and whether they are warm."""
+        return [{"pid": each.pid, "warm": each.is_warm} for each in self._slots.drivers()]
 
     def submit(self, run_id: str) -> None:
         """Put a SUBMITTED run in the queue; it is QUEUED if it has to wait for another."""

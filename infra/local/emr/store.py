@@ -25,18 +25,18 @@ class TokenUsed(Exception):
 
 
 class JobRuns:
-    """The job runs of one home directory, each in `runs/<job run id>/job_run.json`.
+    """An application's job runs in a home directory, each in `runs/<job run id>/job_run.json`.
 
     A change is on disk before the listener is called. Threads may share this object.
     """
 
-    def __init__(self, home: Path, listener: Listener) -> None:
+    def __init__(self, home: Path, application: str, listener: Listener) -> None:
         self._directory = home / "runs"
         self._listener = listener
         self._lock = RLock()
         files = sorted(self._directory.glob(f"*/{_FILE}"))
         loaded = [JobRun(**json.loads(file.read_text("utf-8"))) for file in files]
-        self._runs = {run.id: run for run in loaded}
+        self._runs = {run.id: run for run in loaded if run.application == application}
 
     def all(self) -> list[JobRun]:
         """Return every job run, the newest first."""

@@ -1,5 +1,6 @@
 """Zones and vCPUs of EMR Serverless, as the account has them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,14 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
+from functions.adapters.emr import most_use
 from infra import template
 from infra.aws.emr import capacity, zones
 from infra.aws.site import Site, connect
 from infra.stage import Stage
 from lakegate.errors import LakegateError
+from tests.fakes.deployment import SETTINGS
+from tests.unit.adapters.test_emr_run_policy import SHARED
 
 _ROOT = Path(__file__).parents[3]
 _FILES = (_ROOT / "template.yaml", _ROOT / "infra" / "platform.yml")
@@ -54,7 +58,7 @@ class Account:
         listed = [_application(name, id=name) for name in applications]
         stubber.add_response("list_applications", {"applications": listed})
         for name, most in applications.items():
-            if name not in ("lakegate-dev", "theirs"):
+            if name not in ("lakegate-dev", "lakegate-dev-shared", "theirs"):
                 shown = {"maximumCapacity": {"cpu": most, "memory": "64 GB"}}
                 described = {"application": _application(name, applicationId=name, **shown)}
                 stubber.add_response("get_application", described, {"applicationId": name})
@@ -85,17 +89,43 @@ def _application(name: str, **more: Any) -> dict[str, Any]:
 def test_as_many_runs_are_allowed_as_have_room_for_an_executor() -> None:
     """With the defaults 64 vCPUs take eight runs with a driver and an executor of four each."""
     found = capacity(Account().allows(4000).site, DEFAULTS, {})
-    assert found == {"MaximumCpu": "64", "MaximumMemory": "256", "ConcurrentRuns": "8"}
-    assert DEFAULTS["ConcurrentRuns"] == found["ConcurrentRuns"]
+    assert found == {
+        "MaximumCpu": "64",
+        "MaximumMemory": "256",
+        "ConcurrentRuns": "8",
+        "SharedMaximumCpu": "5",
+        "SharedMaximumMemory": "20",
+        "SharedConcurrentRuns": "2",
+    }
+    assert {name: DEFAULTS[name] for name in found} == found
+
+
+@pytest.mark.parametrize("runs", [0, 1, 3])
+def test_shared_runs_have_room_for_all_of_their_workers(runs: int) -> None:
+    """Each has what its driver and executors take, beside warm drivers, and may overlap another."""
+    chosen = {"SharedRuns": str(runs), "WarmDrivers": "2"}
+    found = capacity(Account().allows(4000).site, DEFAULTS, chosen)
+    hour = most_use(SHARED, replace(SETTINGS, job_timeout_minutes=60))
+    assert int(found["SharedMaximumCpu"]) == runs * hour.vcpu_hours + 2
+    assert int(found["SharedMaximumMemory"]) == runs * hour.memory_gb_hours + 8
+    assert int(found["SharedConcurrentRuns"]) >= runs + 1
 
 
 def test_a_new_account_gets_fewer_runs_and_the_command_that_requests_more() -> None:
-    """The quota of a new account, 16 vCPUs, allows two runs, and the deployment says so."""
+    """The quota of a new account, 16 vCPUs, allows a shared and an own run, and that is said."""
     account = Account().allows(16)
     found = capacity(account.site, DEFAULTS, {})
-    assert found == {"MaximumCpu": "16", "MaximumMemory": "64", "ConcurrentRuns": "2"}
+    assert (found["SharedMaximumCpu"], found["MaximumCpu"]) == ("5", "11")
+    assert (found["ConcurrentRuns"], found["MaximumMemory"]) == ("1", "44")
     (told,) = account.told
-    assert "--quota-code L-D05C8A75 --desired-value 64" in told
+    assert "gets 5 for shared runs and 11 for 1 own runs" in told
+    assert "--quota-code L-D05C8A75 --desired-value 69" in told
+
+
+def test_without_shared_runs_own_ones_get_all() -> None:
+    """Nothing is set aside where no shared run is ever started."""
+    found = capacity(Account().allows(16).site, DEFAULTS, {"SharedRuns": "0"})
+    assert (found["MaximumCpu"], found["ConcurrentRuns"]) == ("16", "2")
 
 
 def test_more_runs_than_fit_are_refused() -> None:
@@ -106,24 +136,26 @@ def test_more_runs_than_fit_are_refused() -> None:
 
 def test_a_quota_below_one_run_is_refused() -> None:
     """An account in which no run could ever start gets no deployment."""
-    with pytest.raises(LakegateError, match=r"NO_CAPACITY.*8 vCPUs.*4 vCPUs at a time"):
-        capacity(Account().allows(4).site, DEFAULTS, {})
+    refusal = r"NO_CAPACITY.*8 vCPUs and shared runs take 5, .*12 vCPUs at a time"
+    with pytest.raises(LakegateError, match=refusal):
+        capacity(Account().allows(12).site, DEFAULTS, {})
 
 
 def test_what_other_stages_may_take_is_left_to_them() -> None:
     """Drivers of several stages cannot fill the quota together; the stage itself is no other."""
-    others = {"lakegate-prod": "40 vCPU", "lakegate-dev": "64vCPU", "theirs": "99 vCPU"}
-    account = Account().allows(64, **others)
+    prod = {"lakegate-prod": "35 vCPU", "lakegate-prod-shared": "5 vCPU"}
+    dev = {"lakegate-dev": "64vCPU", "lakegate-dev-shared": "5vCPU"}
+    account = Account().allows(64, **prod, **dev, theirs="99 vCPU")
     found = capacity(account.site, DEFAULTS, {})
-    assert (found["MaximumCpu"], found["ConcurrentRuns"]) == ("24", "3")
+    assert (found["MaximumCpu"], found["ConcurrentRuns"]) == ("19", "2")
     (told,) = account.told
-    assert "up to 40 of them (prod 40): this one gets 24" in told
-    assert "--desired-value 104" in told
+    assert "up to 40 of them (prod 35, prod-shared 5): this one gets 5 for shared" in told
+    assert "--desired-value 109" in told
 
 
 def test_a_quota_that_other_stages_may_fill_is_refused() -> None:
     """The message names the stages, and both ways out."""
-    message = r"NO_CAPACITY.*prod 16\)\nLower MaximumCpu of another stage .*--desired-value 24"
+    message = r"NO_CAPACITY.*prod 16\)\nLower MaximumCpu of another stage .*--desired-value 29"
     with pytest.raises(LakegateError, match=message):
         capacity(Account().allows(16, **{"lakegate-prod": "16 vCPU"}).site, DEFAULTS, {})
 

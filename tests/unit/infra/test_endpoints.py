@@ -11,6 +11,7 @@ from tests.policies import Identity, listed, statements
 ROOT = Path(__file__).parents[3]
 EVERYTHING = {
     "EmrApplicationId": "00app",
+    "EmrSharedApplicationId": "00shared",
     "SlackTokenSecret": "slack",
     "AlertTopicArn": "arn:aws:sns:us-east-1:000000000000:people",
     "GlueDatabasePrefix": "lake_",

@@ -11,7 +11,10 @@ from tests.policies import Identity, Statement, listed, statements
 ROOT = Path(__file__).parents[3]
 FILES = [file for file in (ROOT / "template.yaml", ROOT / "infra/platform.yml") if file.exists()]
 APP = Compiled.of(
-    ROOT / "template.yaml", EmrApplicationId="00app", SlackTokenSecret="lakegate/slack"
+    ROOT / "template.yaml",
+    EmrApplicationId="00app",
+    EmrSharedApplicationId="00shared",
+    SlackTokenSecret="lakegate/slack",
 )
 ROLES = APP.roles()
 LANDING, LAKE = APP.arn("LandingBucket"), APP.arn("LakeBucket")
@@ -28,6 +31,7 @@ ADMIN = Identity(
     [{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}],
 )
 APPLICATION = f"arn:aws:emr-serverless:us-east-1:{ACCOUNT}:/applications/00app"
+APPLICATIONS = [APPLICATION, APPLICATION.replace("00app", "00shared")]
 QUEUES = [APP.arn(n) for n, r in APP.resources.items() if r["Type"] == "AWS::SQS::Queue"]
 TOKENS = ("uploader", "job", "publisher", "reader", "writer")
 DELETING = ("s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutLifecycleConfiguration")
@@ -212,7 +216,12 @@ def test_roles_are_taken_by_the_service_that_they_are_for(name: str) -> None:
 def test_a_stage_can_name_who_may_discard() -> None:
     """With TrustedPrincipal only that role or user may take the role that deletes."""
     ann = f"arn:aws:iam::{ACCOUNT}:role/stewards"
-    compiled = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", TrustedPrincipal=ann)
+    compiled = Compiled.of(
+        ROOT / "template.yaml",
+        EmrApplicationId="00app",
+        EmrSharedApplicationId="00shared",
+        TrustedPrincipal=ann,
+    )
     (trust,) = statements(compiled.trust("CleanUpRole"))
     allowed = {"Effect": "Allow", "Principal": {"AWS": ann}, "Action": "sts:AssumeRole"}
     assert trust == allowed
@@ -248,18 +257,32 @@ def test_only_functions_that_publish_or_clean_up_read_the_publishers_token(name:
 @pytest.mark.parametrize("name", ["OnUploadRole", "OnJobRunRole", "SweepRole"])
 def test_who_starts_jobs_may_do_all_that_it_takes(name: str) -> None:
     """Roles that start runs may tag them, look whether they are up, and pass the job's role."""
-    role, run = ROLES[name], f"{APPLICATION}/jobruns/00f1"
+    role, runs = ROLES[name], [f"{each}/jobruns/00f1" for each in APPLICATIONS]
     emr = {"iam__PassedToService": "emr-serverless.amazonaws.com"}
-    assert role.may("emr-serverless:TagResource", run)
+    assert all(role.may("emr-serverless:TagResource", run) for run in runs)
+    assert all(role.may("emr-serverless:StartJobRun", each) for each in APPLICATIONS)
     assert role.may("iam:PassRole", APP.arn("JobRole"), **emr)
     assert not role.may(
         "iam:PassRole", APP.arn("JobRole"), iam__PassedToService="ec2.amazonaws.com"
     )
     assert not role.may("iam:PassRole", APP.arn("CleanUpRole"), **emr)
-    assert role.may("emr-serverless:GetJobRun", run)
-    assert role.may("emr-serverless:ListJobRuns", APPLICATION) is (name == "SweepRole")
+    assert all(role.may("emr-serverless:GetJobRun", run) for run in runs)
+    lists = [role.may("emr-serverless:ListJobRuns", each) for each in APPLICATIONS]
+    assert lists == [name == "SweepRole"] * 2
     other = APPLICATION.replace("00app", "00other")
     assert not role.may("emr-serverless:StartJobRun", other)
+
+
+def test_both_applications_and_no_other_are_let_in() -> None:
+    """The job's role trusts the runs of both applications, and the ends of their runs are heard."""
+    (trust,) = statements(APP.trust("JobRole"))
+    assert trust["Condition"]["ArnLike"]["aws:SourceArn"] == APPLICATIONS
+    (pattern,) = (
+        APP.resolve(each["Properties"]["EventPattern"])
+        for name, each in APP.resources.items()
+        if name == "JobRunRule"
+    )
+    assert pattern["detail"]["applicationId"] == ["00app", "00shared"]
 
 
 def test_queues_take_messages_from_their_source_alone() -> None:
@@ -300,7 +323,12 @@ def test_queues_are_reached_by_tls_alone() -> None:
 
 def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
     """With its name no bucket is made for the lake, and each role may do there what it did."""
-    theirs = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", LakeBucketName="lake-7")
+    theirs = Compiled.of(
+        ROOT / "template.yaml",
+        EmrApplicationId="00app",
+        EmrSharedApplicationId="00shared",
+        LakeBucketName="lake-7",
+    )
     for name in ("LakeBucket", "LakeBucketPolicy"):
         assert theirs.resources[name]["Condition"] == "OwnLake"
     assert not theirs.holds("OwnLake")
@@ -317,7 +345,10 @@ def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
 
 THEIR_BUCKETS = ["arn:aws:s3:::their-files", "arn:aws:s3:::till-files"]
 MORE = Compiled.of(
-    ROOT / "template.yaml", EmrApplicationId="00app", LandingBucketArns=",".join(THEIR_BUCKETS)
+    ROOT / "template.yaml",
+    EmrApplicationId="00app",
+    EmrSharedApplicationId="00shared",
+    LandingBucketArns=",".join(THEIR_BUCKETS),
 )
 
 
@@ -353,6 +384,7 @@ KEY = f"arn:aws:kms:us-east-1:{ACCOUNT}:key/ours"
 THEIRS = [f"arn:aws:kms:us-east-1:{ACCOUNT}:key/{name}" for name in ("shop", "till")]
 EVERYTHING = {
     "EmrApplicationId": "00app",
+    "EmrSharedApplicationId": "00shared",
     "SlackTokenSecret": "lakegate/slack",
     "AlertTopicArn": f"arn:aws:sns:us-east-1:{ACCOUNT}:people",
     "GlueDatabasePrefix": "lake_",
@@ -444,7 +476,12 @@ def test_only_alerts_read_where_they_were_posted() -> None:
 def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
     """Only the alert function may publish to the topic; without a topic no role may publish."""
     topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:people"
-    compiled = Compiled.of(ROOT / "template.yaml", EmrApplicationId="00app", AlertTopicArn=topic)
+    compiled = Compiled.of(
+        ROOT / "template.yaml",
+        EmrApplicationId="00app",
+        EmrSharedApplicationId="00shared",
+        AlertTopicArn=topic,
+    )
     for name, role in compiled.roles().items():
         assert role.may("sns:Publish", topic) is (name == "OnAlertRole"), name
         assert not role.may("sns:Publish", f"{topic}-of-others"), name

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from infra.aws.site import choices, connect
+from infra.aws.site import PLATFORM, check_platform, choices, connect, has_own_platform
 from infra.aws.stack_plan import (
     is_production,
     parameters,
@@ -62,6 +62,20 @@ def test_a_stage_keeps_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
         for other in ({}, {"KmsKeyArn": "new"}):
             with pytest.raises(LakegateError, match=r"KEY_IN_USE: .* encrypted by old"):
                 refuse_another_key(site, other)
+
+
+def test_an_own_platform_is_asked_for_a_fact_that_a_release_adds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A platform of one's own stays one without the new fact, which is named with its command."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with mock_aws():
+        site = connect(_STAGE, boto3.client, lambda _: None)
+        assert not has_own_platform(site)
+        site.facts.put({fact: "known" for fact in PLATFORM if "shared" not in fact})
+        assert has_own_platform(site)
+        with pytest.raises(LakegateError, match=r"--name /lakegate/shop/emr-shared-application-id"):
+            check_platform(site.facts, _STAGE)
 
 
 def test_facts_are_looked_up_under_the_stage() -> None:

@@ -35,9 +35,10 @@ DEAD = ("uploads-dead", "job-runs-dead", "alerts-dead")
 GOOD = Expected("0.99.0", "label")
 ROLES = ("uploader", "job", "reader")
 TOKENS = [f"{role}'s token" for role in ROLES]
+EMR = [f"EMR application {id_}" for id_ in SETTINGS.emr_applications]
 ON_AWS = [
     *(f"queue {name}" for name in (*CARRYING, *DEAD)),
-    *("EMR application", "job's code", "clocks"),
+    *(*EMR, "job's code", "clocks"),
 ]
 SECRETS = {OWN.token_secret(role): f"secret-of-{role}" for role in ROLES}
 
@@ -51,7 +52,10 @@ def deployed() -> FakeAws:
         objects={("lake", f"jobs/1/{name}") for name in JOB_FILES},
         tables={"ledger": "ACTIVE"},
         queues={f"http://sqs/{n}": Queue(n, f"arn:{n}", 0, 0) for n in (*CARRYING, *DEAD)},
-        applications={"00application": Application("00application", "STARTED", "label", True)},
+        applications={
+            id_: Application(id_, "STARTED", "label", auto_start=True)
+            for id_ in SETTINGS.emr_applications
+        },
     )
 
 
@@ -104,7 +108,7 @@ def test_a_good_deployment_has_no_fault(probes: Probes) -> None:
     """A good deployment has findings, but no faults and no remedies."""
     found = examine(probes, GOOD)
     assert [each for each in found if each.status is not Status.OK or each.fix] == []
-    assert len({each.check for each in found}) == len(found) == 24
+    assert len({each.check for each in found}) == len(found) == 25
 
 
 def test_a_secret_that_is_gone_hides_no_other(probes: Probes) -> None:
@@ -125,7 +129,7 @@ NO_AWS: Any = FakeAws(NOW)
     [
         ({"nessie": NO_NESSIE}, GOOD, {"Nessie", "Nessie's version", "clocks", *TOKENS}),
         ({"aws": NO_AWS}, GOOD, {"landing bucket's events", "ledger", *ON_AWS}),
-        ({}, Expected("0.100.0", "other"), {"Nessie's version", "EMR application"}),
+        ({}, Expected("0.100.0", "other"), {"Nessie's version", *EMR}),
     ],
 )
 def test_a_fault_hides_no_other(
