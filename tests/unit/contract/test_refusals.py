@@ -140,6 +140,7 @@ SETTINGS = [
     ("{property: write, value: copy}", ".write", "use one of auto, spark"),
     ("{property: onNewVersions, value: add}", "[0].property", "did you mean onNewVersion"),
     ("{property: options, value: {header: true}}", ".options.header", "unknown key"),
+    ("{property: warnUnless, value: {mustBe: 0}}", "[0].property", "under quality"),
     ("{property: batches, value: true}", ".batches", "must be allowed, or a list"),
     ("{property: batches, value: alowed}", ".batches", "must be allowed, or a list"),
     ("{property: batches, value: [batches/shop-, shop/]}", ".batches[1]", "begins with batches/"),
