@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Takes a report, a check's id and a limit; returns quarantined rows as they stand in the file.
 QuarantinedRows = Callable[[AuditReport, str, int], Sequence[str]]
 UNWRITTEN = "nothing was written, so there are no rows to show"
+_UNMERGED = "the file's rows could not be merged; those that are known are from the audit report"
 _NO_SINGLE_ROW = "this check is not about single rows"
 _IN_REPORT = "these rows are from the audit report; the branch was not read"
 _QUERY = "in Spark SQL, on the branch"
@@ -145,8 +146,10 @@ def inspection(
     """
     report = audit_of(adapters, ingestion)
     results = _asked(report, question.check)
-    if not results or not report.audited_hash:
-        unread = tuple(Finding(result, notes=(UNWRITTEN,)) for result in results)
+    told = report.rows_written and any(result.samples for result in results)
+    if not results or not (report.audited_hash or told):
+        note = _UNMERGED if report.rows_written else UNWRITTEN
+        unread = tuple(Finding(result, notes=(note,)) for result in results)
         return Inspection(ingestion, report, unread)
     singles = zip(report.singles, ingestion.contracts, strict=True)
     findings: list[Finding] = []
@@ -160,6 +163,9 @@ def inspection(
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
         checks = {check.id: check for check in contract.checks}
+        if not report.audited_hash:
+            findings.extend(_unread(each, question.limit, hidden) for each, _ in own)
+            continue
         places = _places(single)
         with evidence_of(single) as evidence:
             files.extend(evidence.files)
@@ -277,6 +283,15 @@ def _samples(result: CheckResult, limit: int, hidden: Concealment) -> tuple[Mapp
         }
         for sample in result.samples[:limit]
     )
+
+
+def _unread(result: CheckResult, limit: int, hidden: Concealment) -> Finding:
+    """Return the finding of a check whose rows are in the report alone."""
+    if result.samples and all(map(cell_told, result.samples)):
+        rows = tuple(_masked(cell, hidden) for cell in result.samples[:limit])
+    else:
+        rows = _samples(result, limit, hidden)
+    return Finding(result, rows=rows, notes=(_UNMERGED,))
 
 
 def _of_contract(

@@ -101,6 +101,8 @@ def shop(
     samples: str = "",
     secrecy: str = "public",
     told: CheckResult | None = None,
+    *,
+    unmerged: bool = False,
     samples_of: Mapping[str, tuple[Mapping[str, str | None], ...]] = MappingProxyType({}),
     **found: Any,
 ) -> Shop:
@@ -127,7 +129,9 @@ def shop(
     def script(report: AuditReport) -> AuditReport:
         changed = rejected(report)
         implied = (told, *_IMPLIED[1:]) if told else _IMPLIED
-        return replace(changed, checks=(*results, *implied), rows_written=6, rows_unreadable=9)
+        hash_ = "" if unmerged else changed.audited_hash
+        judged = replace(changed, checks=(*results, *implied), audited_hash=hash_)
+        return replace(judged, rows_written=6, rows_unreadable=9)
 
     landed = deployment.land("shop/orders/a.csv", script=script)
     deployment.settle()
@@ -360,6 +364,19 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
     )
     found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
     assert "id.required: 1 row nothing was written" in shown(page(found))
+
+
+def test_rows_that_could_not_be_merged_are_those_of_the_report() -> None:
+    """Of an upsert whose keys break a check the report's rows are shown, without hidden values."""
+    samples = {"id.nullValues": ({"place": "line 3", "id": None, "email": "b@x"},)}
+    kept = shop(secrecy="confidential", samples_of=samples, unmerged=True)
+    nulls, doubled, *_ = kept.inspect().findings
+    assert nulls.rows == ({"place": "line 3", "id": None, "email": "(hidden)"},)
+    text = shown(page(kept.inspect()))
+    assert "nothing was written" not in text
+    assert "line 3 null (hidden) the file's rows could not be merged" in text
+    assert doubled.notes[0].startswith("the file's rows could not be merged")
+    assert shop(unmerged=True).finding("id.nullValues").notes == doubled.notes
 
 
 def test_a_wrong_file_is_one_sentence() -> None:
