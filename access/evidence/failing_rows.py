@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 QuarantinedRows = Callable[[AuditReport, str, int], Sequence[str]]
 UNWRITTEN = "nothing was written, so there are no rows to show"
 _UNMERGED = "the file's rows could not be merged; those that are known are from the audit report"
+_AMONG_OTHERS = (
+    "on the branch the file's rows are among those of the table; those shown are from the audit"
+    " report"
+)
 _NO_SINGLE_ROW = "this check is not about single rows"
 _IN_REPORT = "these rows are from the audit report; the branch was not read"
 _QUERY = "in Spark SQL, on the branch"
@@ -163,8 +167,13 @@ def inspection(
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
         checks = {check.id: check for check in contract.checks}
-        if not report.audited_hash:
-            findings.extend(_unread(each, question.limit, hidden) for each, _ in own)
+        if note := _not_apart(report, single, ingestion):
+            findings.extend(
+                _unread(result, question.limit, hidden, note)
+                if id_ in checks
+                else _of_file(result, single, hidden, question.limit, quarantined)
+                for result, id_ in own
+            )
             continue
         places = _places(single)
         with evidence_of(single) as evidence:
@@ -285,13 +294,16 @@ def _samples(result: CheckResult, limit: int, hidden: Concealment) -> tuple[Mapp
     )
 
 
-def _unread(result: CheckResult, limit: int, hidden: Concealment) -> Finding:
+def _not_apart(report: AuditReport, single: AuditReport, ingestion: Ingestion) -> str:
+    """Return why the branch does not show the rows of one file; "" if it does."""
+    if not report.audited_hash:
+        return _UNMERGED
+    return "" if ingestion.change or not single.is_mixed else _AMONG_OTHERS
+
+
+def _unread(result: CheckResult, limit: int, hidden: Concealment, note: str) -> Finding:
     """Return the finding of a check whose rows are in the report alone."""
-    if result.samples and all(map(cell_told, result.samples)):
-        rows = tuple(_masked(cell, hidden) for cell in result.samples[:limit])
-    else:
-        rows = _samples(result, limit, hidden)
-    return Finding(result, rows=rows, notes=(_UNMERGED,))
+    return Finding(result, rows=_samples(result, limit, hidden), notes=(note,))
 
 
 def _of_contract(

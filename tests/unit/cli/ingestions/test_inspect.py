@@ -14,6 +14,7 @@ from access.evidence.failing_rows import Finding, Inspection, Question, inspecti
 from access.tables.rows import Evidence
 from cli.ingestions.inspect import document, page
 from functions.model.ingestion import Ingestion
+from lakegate.change import Effect
 from lakegate.contract.model import Contract, parse
 from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
@@ -103,6 +104,7 @@ def shop(
     told: CheckResult | None = None,
     *,
     unmerged: bool = False,
+    effect: Effect | None = None,
     samples_of: Mapping[str, tuple[Mapping[str, str | None], ...]] = MappingProxyType({}),
     **found: Any,
 ) -> Shop:
@@ -131,6 +133,7 @@ def shop(
         implied = (told, *_IMPLIED[1:]) if told else _IMPLIED
         hash_ = "" if unmerged else changed.audited_hash
         judged = replace(changed, checks=(*results, *implied), audited_hash=hash_)
+        judged = replace(judged, effect=effect, files=() if effect else judged.files)
         return replace(judged, rows_written=6, rows_unreadable=9)
 
     landed = deployment.land("shop/orders/a.csv", script=script)
@@ -368,15 +371,27 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
 
 def test_rows_that_could_not_be_merged_are_those_of_the_report() -> None:
     """Of an upsert whose keys break a check the report's rows are shown, without hidden values."""
-    samples = {"id.nullValues": ({"place": "line 3", "id": None, "email": "b@x"},)}
+    samples = {"id.nullValues": ({"_place": "line 3", "id": None, "email": "b@x"},)}
     kept = shop(secrecy="confidential", samples_of=samples, unmerged=True)
     nulls, doubled, *_ = kept.inspect().findings
-    assert nulls.rows == ({"place": "line 3", "id": None, "email": "(hidden)"},)
+    assert nulls.rows == ({"_place": "line 3", "id": None, "email": "(hidden)"},)
     text = shown(page(kept.inspect()))
     assert "nothing was written" not in text
     assert "line 3 null (hidden) the file's rows could not be merged" in text
     assert doubled.notes[0].startswith("the file's rows could not be merged")
     assert shop(unmerged=True).finding("id.nullValues").notes == doubled.notes
+
+
+def test_an_upsert_is_not_compared_with_the_table_that_it_was_merged_into() -> None:
+    """Rows of a file that no data file names are the report's: others are beside them."""
+    samples = {"id.nullValues": ({"_place": "line 3", "id": None},)}
+    merged = shop(samples_of=samples, effect=Effect(9, 14, 5, 0), id_nullValues="1 row")
+    nulls, *_ = merged.inspect().findings
+    assert nulls.rows == ({"_place": "line 3", "id": None},)
+    assert merged.inspect().files == ()
+    text = shown(page(merged.inspect()))
+    assert "line 3 null on the branch the file's rows are among those of the table" in text
+    assert "bug" not in text
 
 
 def test_a_wrong_file_is_one_sentence() -> None:
