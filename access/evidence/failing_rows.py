@@ -166,7 +166,8 @@ def inspection(
         hidden = replace(Concealment.by(()), reveals=True)
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
-        checks = {check.id: check for check in contract.checks}
+        as_audited = contract.write_mode.of_table if ingestion.change else lambda check: check
+        checks = {check.id: as_audited(check) for check in contract.checks}
         if note := _not_apart(report, single, ingestion):
             findings.extend(
                 _unread(result, question.limit, hidden, note)
