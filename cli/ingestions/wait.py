@@ -54,10 +54,13 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
     """
     for item in tracked:
         lines = list(_remarks(adapters, item.ingestion))
-        if item.ingestion.reason:
-            lines.append(item.ingestion.reason.message)
+        if reason := item.ingestion.reason:
+            is_published = item.ingestion.state is State.PUBLISHED
+            lines.append(
+                f"published although: {reason.message}" if is_published else reason.message
+            )
             lines += _rows(adapters, item.ingestion)
-        for line in lines:
+        for line in dict.fromkeys(lines):
             console.print(f"{item.name}: {line}", soft_wrap=True)
         if lines:
             console.print(f"Details: `lakegate show {item.ingestion.id[:ID_PART]}`")

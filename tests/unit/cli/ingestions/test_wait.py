@@ -8,10 +8,11 @@ from rich.console import Console
 from access.ingestions.follow import TrackedIngestion, dropped
 from cli.ingestions.wait import exit_code, explain, stopped, wait_for
 from functions.model.ingestion import Ingestion
+from lakegate.findings.failing_rows import told
 from lakegate.landing import ingestion_id
-from lakegate.report import AuditReport
+from lakegate.report import AuditReport, Reason
 from tests.fakes.deployment import Deployment
-from tests.fakes.examples import REPORT
+from tests.fakes.examples import FAILED, REPORT
 from tests.fakes.faults import Fault
 from tests.unit.cli.cli_examples import ERRORED, IGNORED, PUBLISHED, QUEUED, REJECTED
 
@@ -52,6 +53,17 @@ def test_what_is_remarkable_about_a_published_file_is_said() -> None:
     assert "März.csv: 1,200 rows are in quarantine" in said
     assert "März.csv: likely a duplicate: dddddddddddd brought the same before" in said
     assert said.endswith("Details: `lakegate show 0123456789ab`\n")
+
+
+def test_the_reason_of_a_file_that_was_approved_is_told_as_one() -> None:
+    """What was published despite a reason has it after a word that says so, and no line twice."""
+    check = replace(FAILED, samples=({"place": "line 2", "flight": "7"},), found="1 row")
+    (line,) = told(check)
+    report = replace(REPORT, checks=(check,))
+    why = Reason("CHECKS_FAILED", line)
+    approved, failed = replace(PUBLISHED, reason=why), replace(REJECTED, reason=why)
+    assert f"März.csv: published although: {line}\n" in remarks(approved, report)
+    assert remarks(replace(failed, report_key="r.json"), report).count(line) == 1
 
 
 def test_an_unremarkable_file_is_not_remarked() -> None:
