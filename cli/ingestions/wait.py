@@ -55,10 +55,8 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
     for item in tracked:
         lines = list(_remarks(adapters, item.ingestion))
         if reason := item.ingestion.reason:
-            is_published = item.ingestion.state is State.PUBLISHED
-            lines.append(
-                f"published although: {reason.message}" if is_published else reason.message
-            )
+            although = "published although: " if item.ingestion.state is State.PUBLISHED else ""
+            lines.append(although + reason.message)
             lines += _rows(adapters, item.ingestion)
         for line in dict.fromkeys(lines):
             console.print(f"{item.name}: {line}", soft_wrap=True)
