@@ -38,6 +38,12 @@ PROPERTIES = [
         "items.unique",
         "cannot be unique",
     ),
+    (
+        "logicalType: string, unique: true, "
+        "customProperties: [{property: scope, value: {windowDays: 3}}]",
+        "customProperties[0].property",
+        "write the check as a rule under quality",
+    ),
     ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
     ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
@@ -261,6 +267,12 @@ def test_a_table_has_columns(properties: str) -> None:
     """A table without columns is refused."""
     text = f"{HEAD}schema:\n  - name: a.b\n{properties}"
     assert_refused(text, "schema[0].properties", "has no columns")
+
+
+def test_a_scope_of_another_tool_is_left_to_it() -> None:
+    """A scope that Lakegate could not mean is a word of another tool, as any other is."""
+    scope = "customProperties: [{property: scope, value: internal}]"
+    assert parse(contract_text(f"- {{name: c, logicalType: string, {scope}}}"), "c.yaml").columns
 
 
 def test_a_range_may_be_a_single_value() -> None:
