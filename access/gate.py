@@ -163,7 +163,7 @@ class Gate:
 
         They are found by Spark on this machine, and stand with all their values in the landed
         file's own format, with their line and reason first. Raises LakegateError NOT_BY_ROWS where
-        no single row is at fault.
+        no row can be mended alone.
         """
         from access.mending.mend import write_broken
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 # Takes a report, a check's id and a limit; returns quarantined rows as they stand in the file.
 QuarantinedRows = Callable[[AuditReport, str, int], Sequence[str]]
 UNWRITTEN = "nothing was written, so there are no rows to show"
+_UNMERGED = "the file's rows could not be merged; those that are known are from the audit report"
+_AMONG_OTHERS = (
+    "on the branch the file's rows are among those of the table; those shown are from the audit"
+    " report"
+)
 _NO_SINGLE_ROW = "this check is not about single rows"
 _IN_REPORT = "these rows are from the audit report; the branch was not read"
 _QUERY = "in Spark SQL, on the branch"
@@ -145,8 +150,10 @@ def inspection(
     """
     report = audit_of(adapters, ingestion)
     results = _asked(report, question.check)
-    if not results or not report.audited_hash:
-        unread = tuple(Finding(result, notes=(UNWRITTEN,)) for result in results)
+    told = report.rows_written and any(result.samples for result in results)
+    if not results or not (report.audited_hash or told):
+        note = _UNMERGED if report.rows_written else UNWRITTEN
+        unread = tuple(Finding(result, notes=(note,)) for result in results)
         return Inspection(ingestion, report, unread)
     singles = zip(report.singles, ingestion.contracts, strict=True)
     findings: list[Finding] = []
@@ -159,7 +166,16 @@ def inspection(
         hidden = replace(Concealment.by(()), reveals=True)
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
-        checks = {check.id: check for check in contract.checks}
+        as_audited = contract.write_mode.of_table if ingestion.change else lambda check: check
+        checks = {check.id: as_audited(check) for check in contract.checks}
+        if note := _not_apart(report, single, ingestion):
+            findings.extend(
+                _unread(result, question.limit, hidden, note)
+                if id_ in checks
+                else _of_file(result, single, hidden, question.limit, quarantined)
+                for result, id_ in own
+            )
+            continue
         places = _places(single)
         with evidence_of(single) as evidence:
             files.extend(evidence.files)
@@ -277,6 +293,18 @@ def _samples(result: CheckResult, limit: int, hidden: Concealment) -> tuple[Mapp
         }
         for sample in result.samples[:limit]
     )
+
+
+def _not_apart(report: AuditReport, single: AuditReport, ingestion: Ingestion) -> str:
+    """Return why the branch does not show the rows of one file; "" if it does."""
+    if not report.audited_hash:
+        return _UNMERGED
+    return "" if ingestion.change or not single.is_mixed else _AMONG_OTHERS
+
+
+def _unread(result: CheckResult, limit: int, hidden: Concealment, note: str) -> Finding:
+    """Return the finding of a check whose rows are in the report alone."""
+    return Finding(result, rows=_samples(result, limit, hidden), notes=(note,))
 
 
 def _of_contract(

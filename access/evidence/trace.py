@@ -22,6 +22,7 @@ from access.tables.rows import Stream
 from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import data_files
 from functions.adapters.nessie import MAIN
+from functions.adapters.s3 import contracts_of
 from functions.model.commits import Commit
 from functions.model.ingestion import Ingestion
 from functions.model.merge_commit import published
@@ -53,8 +54,8 @@ class Found:
 
 def provenance_of(adapters: Adapters, table: str) -> Provenance:
     """Return the columns of provenance that the table's contract asks for."""
-    stored = (each.contract for each in adapters.lake.contracts())
-    return next((each.provenance for each in stored if each.table == table), Provenance())
+    stored = contracts_of(adapters.lake, table).get(table)
+    return stored.contract.provenance if stored else Provenance()
 
 
 def trace_rows(deployment: Deployment, table: str, where: str) -> list[Found]:

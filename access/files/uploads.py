@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from access.ingestions.follow import TrackedIngestion, dropped
 from functions.adapters.all import Adapters
+from functions.adapters.s3 import contracts_of
 from lakegate.batch import read_manifest
 from lakegate.errors import LakegateError
 from lakegate.landing import BATCHES, MANIFEST
@@ -74,8 +75,8 @@ def drop(adapters: Adapters, files: Sequence[Path], target: Target) -> Iterator[
 
 
 def _prefix(adapters: Adapters, table: str) -> str:
-    in_force = (stored.contract for stored in adapters.lake.contracts())
-    return chosen(in_force, table).landing_prefix
+    in_force = contracts_of(adapters.lake, *filter(None, (table,))).values()
+    return chosen((stored.contract for stored in in_force), table).landing_prefix
 
 
 def put(adapters: Adapters, file: Path, key: str) -> TrackedIngestion:

@@ -202,7 +202,7 @@ def _require_text(contract: Contract) -> None:
 
 def _not_by_rows(others: Collection[str]) -> LakegateError:
     found = f": {'; '.join(others)}" if others else ""
-    return LakegateError("NOT_BY_ROWS", f"no single row is at fault{found}\n{_ELSE}")
+    return LakegateError("NOT_BY_ROWS", f"no row can be mended alone{found}\n{_ELSE}")
 
 
 def _download(adapters: Adapters, rejected: Ingestion, copy: Path) -> None:

@@ -54,7 +54,7 @@ def explain(console: Console, adapters: Adapters, tracked: Iterable[TrackedInges
     Warnings, rows in quarantine and likely duplicates are remarkable.
     """
     for item in tracked:
-        lines = list(_told(adapters, item.ingestion))
+        lines = list(dict.fromkeys(_told(adapters, item.ingestion)))
         for line in lines:
             console.print(f"{item.name}: {line}", soft_wrap=True)
         if lines:
@@ -73,7 +73,8 @@ def _told(adapters: Adapters, ingestion: Ingestion) -> Iterator[str]:
     if ingestion.state is State.PUBLISHED:
         yield from _remarks(ingestion, report)
     if ingestion.reason:
-        yield ingestion.reason.message
+        although = "published although: " if ingestion.state is State.PUBLISHED else ""
+        yield although + ingestion.reason.message
         rows = (row for check in (report.failed if report else ()) for row in _rows(check))
         yield from list(dict.fromkeys(rows))[:_MOST_LINES]
 

@@ -15,6 +15,7 @@ from access.ingestions.follow import TrackedIngestion
 from cli.console import audit, terminal
 from cli.console.options import Seconds, Wait, Yes, confirm, since
 from cli.ingestions.wait import wait_for
+from functions.adapters.s3 import contracts_of
 from functions.model.commits import MAIN
 from functions.operations.decisions.restore import Undo, is_commit, undo
 from functions.operations.decisions.restore import restore as request
@@ -76,8 +77,8 @@ def _rows(deployment: Deployment, wanted: Undo) -> "Difference":
     # a second to import, which no other command waits for
     from access.tables.difference import difference
 
-    contracts = (stored.contract for stored in deployment.adapters().lake.contracts())
-    hides = _hidden([each for each in contracts if each.table == wanted.table])
+    stored = contracts_of(deployment.adapters().lake, wanted.table).get(wanted.table)
+    hides = _hidden([stored.contract] if stored else [])
     readers = (deployment.reader(f"{MAIN}@{each.hash}") for each in (wanted.to, wanted.last))
     then, now = (reader.opened(wanted.table) for reader in readers)
     with then as old, now as new:

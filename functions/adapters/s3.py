@@ -110,6 +110,18 @@ def contract_key(table: str) -> str:
     return f"{CONTRACTS}{table}.yaml"
 
 
+def contracts_of(lake: "Lake", *tables: str) -> dict[str, StoredContract]:
+    """Return the contracts in force by their tables, without other tables' invalid ones.
+
+    Raises ContractInvalid when that of one of `tables` may be invalid, Permanent TOO_LARGE.
+    """
+    found = {stored.contract.table: stored for stored in lake.contracts(None)}
+    for table in tables:
+        if table not in found:
+            lake.contracts(table.replace(".", "/") + "/")  # raises for its own
+    return found
+
+
 class Lake:
     """The objects beside the tables in the lake bucket."""
 

@@ -261,6 +261,17 @@ def test_a_change_that_repeats_a_key_of_the_table_tells_only_that_key(shared: Ga
     assert [told(check) for check in report.failed] == [["id 1 twice"], ["id 1 twice"]]
 
 
+def test_a_key_of_an_upsert_is_there_once(shared: Gate) -> None:
+    """A key that a file may have for each value of `latestBy` must not be twice in the table."""
+    upsert = {**COLUMNS, "id": {"logicalType": "integer", "primaryKey": True}}
+    upsert["name"] = {**COLUMNS["name"], "required": True}
+    columns = [{"name": name, **each} for name, each in upsert.items()]
+    contract = contract_of(columns, (), shared.table, writeMode="upsert", latestBy="name")
+    report = shared.change("UPDATE {t} SET id = 1 WHERE id = 3", contract)
+    assert [(check.columns, check.counted) for check in report.failed] == [(("id",), 1)]
+    assert [told(check) for check in report.failed] == [["id 1 twice"]]
+
+
 def test_references_and_queries_cover_the_whole_table(shared: Gate) -> None:
     """Foreign keys and queries with the scope `table` are checked on all rows."""
     other = new_gate(shared.job).table.partition(".")[2]

@@ -5,6 +5,7 @@ from itertools import takewhile, zip_longest
 
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import UnknownBranch
+from functions.adapters.s3 import contracts_of
 from functions.model import merge_commit
 from functions.model.commits import MAIN, Commit
 from functions.model.commits import Change as BranchCommit
@@ -98,8 +99,7 @@ def _table(adapters: Adapters, taken: Takeover, table: str) -> str:
         message = f"{taken.branch} changes no rows of {table or 'any table'}"
         others = f"Its tables: {', '.join(sorted(changed))}." if changed else ""
         raise LakegateError("NOTHING_TO_TAKE", f"{message}\n{others or 'Nothing is to be done.'}")
-    with_contract = {stored.contract.table for stored in adapters.lake.contracts()}
-    if unknown := sorted(wanted - with_contract):
+    if unknown := sorted(wanted - contracts_of(adapters.lake, *wanted).keys()):
         message = f"{taken.branch} changes {', '.join(unknown)}, which no contract describes"
         remedy = "Push a contract, or name one table that has one by --table."
         raise LakegateError("NO_CONTRACT", f"{message}\n{remedy}")

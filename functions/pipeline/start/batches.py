@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 from functions.adapters.all import Adapters
-from functions.adapters.s3 import Missing, StoredContract
+from functions.adapters.s3 import Missing, StoredContract, contracts_of
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from functions.model.intent import Intent
@@ -117,8 +117,8 @@ def _contracts(
             part.table: original(adapters, part.contract_key, part.contract_version)
             for part in parts
         }
-    in_force = {stored.contract.table: stored for stored in adapters.lake.contracts()}
     tables = tables_of(parts)
+    in_force = contracts_of(adapters.lake, *tables)
     if unknown := [table for table in tables if table not in in_force]:
         known = ", ".join(sorted(in_force)) or "none"
         message = (

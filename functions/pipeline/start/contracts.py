@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from functions.adapters.all import Adapters
-from functions.adapters.s3 import Missing, StoredContract
+from functions.adapters.s3 import Missing, StoredContract, contracts_of
 from functions.model.ingestion import Ingestion
 from functions.pipeline.start import batches
 from functions.telemetry import logger
@@ -88,12 +88,13 @@ def _requested_change(adapters: Adapters, ingestion: Ingestion) -> Change | None
 def _contract(adapters: Adapters, ingestion: Ingestion, change: Change | None) -> StoredContract:
     if ingestion.contract_pinned:
         return batches.original(adapters, *ingestion.terms.contract)
-    key = "" if change else ingestion.landed.key
-    stored = {s.contract.table: s for s in adapters.lake.contracts(key)}
-    if change and change.table in stored:
-        return stored[change.table]
     if change:
+        in_force = contracts_of(adapters.lake, change.table)
+        if change.table in in_force:
+            return in_force[change.table]
         message = f"no contract is in force for {change.table}, so nothing could audit a change"
         raise Permanent("NO_CONTRACT", message)
+    key = ingestion.landed.key
+    stored = {s.contract.table: s for s in adapters.lake.contracts(key)}
     contract = claiming([s.contract for s in stored.values()], key)
     return stored[contract.table]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from functions.adapters.all import Adapters
+from functions.adapters.s3 import contracts_of
 from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.ingestion_summary import status_text
 from functions.pipeline.outcome.finish import finish
@@ -91,7 +92,7 @@ def ask(adapters: Adapters, change: Change) -> Ingestion:
 
     The sweep continues what a crash left. Raise LakegateError if the change cannot be run.
     """
-    tables = sorted(stored.contract.table for stored in adapters.lake.contracts())
+    tables = sorted(contracts_of(adapters.lake, change.table))
     if change.table not in tables:
         known = ", ".join(tables) or "none"
         message = f"there is no contract for {change.table}; there are contracts for: {known}"

@@ -12,13 +12,22 @@ from lakegate.contract.text.yaml import Node
 OF_RULE = ("scope", "where", "warnUnless", "onBadRow")
 OF_PROPERTY = ("severity", "where", "onBadRow", "partitionTransform", "formerName")
 OF_RELATIONSHIP = ("severity", "where", "scope", "failUnless", "warnUnless", "unit")
+_NEEDS_A_RULE = "has no effect here: write the check as a rule under quality"
+# Where they are not known they would be missed, as nothing else would say that they do nothing.
+_ELSEWHERE = {
+    "scope": _NEEDS_A_RULE,
+    "warnUnless": _NEEDS_A_RULE,
+    "failUnless": "has no effect here: only a relationship has it",
+    "onBadRow": "has no effect here: only columns, and rules about single rows, have it",
+}
 _BEYOND = (*OF_ROWS, Metric.DUPLICATE, Metric.ROWS, Metric.DISTINCT, Metric.ORPHAN, Metric.QUERY)
 
 
 def custom_properties(places: Iterable[Field], known: tuple[str, ...], what: str) -> Field:
     """Return the known `customProperties` of fields as a mapping.
 
-    `what` says what they are. Those of other tools are ignored, except typing errors.
+    `what` says what they are. Those of other tools are ignored, except typing errors, and options
+    that another place has.
     """
     first, *more = places
     found: dict[str, Node] = {}
@@ -34,10 +43,18 @@ def custom_properties(places: Iterable[Field], known: tuple[str, ...], what: str
             item.refuse("is missing, or null", "value")
         elif name in known:
             found[name] = item.at("value").node
+        elif name in _ELSEWHERE and _is_ours(name, item):
+            item.refuse(f"{name} {_ELSEWHERE[name]}", "property")
         elif near:
             item.refuse(f"{name!r} is not {what}{near}", "property")
     path = first.at("customProperties").path
     return Field(Node(first.node.line, found), path, first.problems)
+
+
+def _is_ours(name: str, item: Field) -> bool:
+    """Return whether an option means Lakegate: `scope` is a word of other tools, too."""
+    value = item.at("value").node.value
+    return name != "scope" or value == Scope.TABLE or isinstance(value, Mapping)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Read how the rows of a file enter the table: added, merged by key, or in place of partitions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lakegate.contract.checks import Check, Metric
 from lakegate.contract.columns import Column
 from lakegate.contract.reading.layout import Partition
 from lakegate.contract.reading.literals import literal
@@ -50,6 +51,17 @@ class WriteMode:
     def follows_landing(self) -> bool:
         """Return if it matters in which order files are published."""
         return bool(self) and not self.latest_by
+
+    def of_table(self, check: Check) -> Check:
+        """Return a check as all rows of the table must pass it.
+
+        A file may have a key for each value of `latest_by`; the table has it once.
+        """
+        is_of_key = check.metric is Metric.DUPLICATE and check.columns == (*self.key, self.latest_by)
+        if not is_of_key or not self.latest_by:
+            return check
+        once = replace(check, columns=self.key)
+        return replace(once, description=once.measure)
 
 
 def read_write_mode(

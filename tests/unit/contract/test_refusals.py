@@ -38,6 +38,12 @@ PROPERTIES = [
         "items.unique",
         "cannot be unique",
     ),
+    (
+        "logicalType: string, unique: true, "
+        "customProperties: [{property: scope, value: {windowDays: 3}}]",
+        "customProperties[0].property",
+        "write the check as a rule under quality",
+    ),
     ("logicalType: vector", "logicalTypeOptions.dimensions", "number of dimensions"),
     ("logicalType: string, requird: true", "requird", "did you mean required"),
     ("logicalType: string, required: 'yes'", "required", "true or false, without quotes"),
@@ -140,6 +146,7 @@ SETTINGS = [
     ("{property: write, value: copy}", ".write", "use one of auto, spark"),
     ("{property: onNewVersions, value: add}", "[0].property", "did you mean onNewVersion"),
     ("{property: options, value: {header: true}}", ".options.header", "unknown key"),
+    ("{property: warnUnless, value: {mustBe: 0}}", "[0].property", "under quality"),
     ("{property: batches, value: true}", ".batches", "must be allowed, or a list"),
     ("{property: batches, value: alowed}", ".batches", "must be allowed, or a list"),
     ("{property: batches, value: [batches/shop-, shop/]}", ".batches[1]", "begins with batches/"),
@@ -260,6 +267,12 @@ def test_a_table_has_columns(properties: str) -> None:
     """A table without columns is refused."""
     text = f"{HEAD}schema:\n  - name: a.b\n{properties}"
     assert_refused(text, "schema[0].properties", "has no columns")
+
+
+def test_a_scope_of_another_tool_is_left_to_it() -> None:
+    """A scope that Lakegate could not mean is a word of another tool, as any other is."""
+    scope = "customProperties: [{property: scope, value: internal}]"
+    assert parse(contract_text(f"- {{name: c, logicalType: string, {scope}}}"), "c.yaml").columns
 
 
 def test_a_range_may_be_a_single_value() -> None:

@@ -142,6 +142,7 @@ def test_a_relationship_may_have_limits() -> None:
         ("{property: failUnless, value: {mustBe: 0, mustBeLessThan: 3}}", "exactly one"),
         ("{property: failUnless, value: {most: 0}}", "unknown key"),
         ("{property: unit, value: number}", "use one of rows, percent"),
+        ("{property: onBadRow, value: quarantine}", "onBadRow has no effect here"),
     ],
 )
 def test_limits_that_mean_nothing_are_refused(property_: str, reason: str) -> None:

@@ -46,6 +46,17 @@ def test_a_good_batch_is_published_by_one_commit(deployment: Scenario) -> None:
     assert deployment.alerts.posted == []
 
 
+def test_another_tables_contract_is_no_batchs_concern(deployment: Scenario) -> None:
+    """A contract that cannot be read stops the batches that bring files of its table alone."""
+    monday = deployment.batch("monday", {"orders.parquet": TABLE})
+    tuesday = deployment.batch("tuesday", {"returns.parquet": OTHER_TABLE})
+    deployment.upload_contract(RETURNS.replace("integer", "intger"), OTHER_TABLE)
+    fine, stopped = deployment.end_of(monday), deployment.end_of(tuesday)
+    assert (fine.state, stopped.state) == (State.PUBLISHED, State.ERRORED)
+    assert stopped.reason
+    assert stopped.reason.code == "CONTRACT_INVALID"
+
+
 def test_the_commit_names_files_tables_and_rows(deployment: Scenario) -> None:
     """Main's log names the files, tables and rows of the batch."""
     landed = deployment.end_of(deployment.batch("monday", FILES))

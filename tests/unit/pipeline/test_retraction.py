@@ -14,7 +14,7 @@ from functions.pipeline.start.intake import ask, retract
 from lakegate.change import Change, retraction
 from lakegate.errors import LakegateError
 from lakegate.landing import ingestion_id
-from tests.fakes.deployment import TABLE
+from tests.fakes.deployment import OTHER_TABLE, RETURNS, TABLE
 from tests.fakes.faults import ProcessDied, When
 from tests.fakes.job import ROWS, rejected
 from tests.fakes.promises import publishing, unwatched
@@ -97,6 +97,15 @@ def test_only_a_published_file_of_one_table_is_retracted(deployment: Scenario) -
     with pytest.raises(LakegateError) as caught:
         ask(deployment.adapters, Change(TABLE, f"RETRACT {file.id}", "another token"))
     assert caught.value.code == "NOT_SQL"
+
+
+def test_another_tables_contract_stops_no_request(deployment: Scenario) -> None:
+    """A contract that cannot be read stops changes of its own table, and of no other."""
+    file = deployment.ended()
+    deployment.upload_contract(RETURNS.replace("integer", "intger"), OTHER_TABLE)
+    assert retracted(deployment, file).state is State.PUBLISHED
+    with pytest.raises(LakegateError, match="intger"):
+        ask(deployment.adapters, Change(OTHER_TABLE, "DELETE FROM x", "a token"))
 
 
 def test_a_newer_version_does_not_look_for_retracted_rows() -> None:

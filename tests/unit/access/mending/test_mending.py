@@ -260,7 +260,9 @@ def test_what_else_failed_is_said(deployment: Scenario, tmp_path: Path) -> None:
 def test_what_no_row_breaks_is_refused(deployment: Scenario, tmp_path: Path, failed: Any) -> None:
     """A number of rows, or a key that the table has, is no fault of single rows of the file."""
     file = Rejected(deployment, BODY, BROKEN, tmp_path, failed=(failed,))
-    with pytest.raises(LakegateError, match=r"NOT_BY_ROWS.*no single row.*\nCorrect the whole"):
+    with pytest.raises(
+        LakegateError, match=r"NOT_BY_ROWS.*no row can be mended.*\nCorrect the whole"
+    ):
         file.write()
     assert file.asked == []
 

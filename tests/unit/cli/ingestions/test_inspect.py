@@ -14,6 +14,7 @@ from access.evidence.failing_rows import Finding, Inspection, Question, inspecti
 from access.tables.rows import Evidence
 from cli.ingestions.inspect import document, page
 from functions.model.ingestion import Ingestion
+from lakegate.change import Effect
 from lakegate.contract.model import Contract, parse
 from lakegate.diagnosis import BadCell
 from lakegate.errors import LakegateError
@@ -101,6 +102,9 @@ def shop(
     samples: str = "",
     secrecy: str = "public",
     told: CheckResult | None = None,
+    *,
+    unmerged: bool = False,
+    effect: Effect | None = None,
     samples_of: Mapping[str, tuple[Mapping[str, str | None], ...]] = MappingProxyType({}),
     **found: Any,
 ) -> Shop:
@@ -127,7 +131,10 @@ def shop(
     def script(report: AuditReport) -> AuditReport:
         changed = rejected(report)
         implied = (told, *_IMPLIED[1:]) if told else _IMPLIED
-        return replace(changed, checks=(*results, *implied), rows_written=6, rows_unreadable=9)
+        hash_ = "" if unmerged else changed.audited_hash
+        judged = replace(changed, checks=(*results, *implied), audited_hash=hash_)
+        judged = replace(judged, effect=effect, files=() if effect else judged.files)
+        return replace(judged, rows_written=6, rows_unreadable=9)
 
     landed = deployment.land("shop/orders/a.csv", script=script)
     deployment.settle()
@@ -360,6 +367,31 @@ def test_a_file_that_was_not_written_has_no_rows() -> None:
     )
     found = inspection(deployment.adapters, now, Question(), _nothing_to_open)
     assert "id.required: 1 row nothing was written" in shown(page(found))
+
+
+def test_rows_that_could_not_be_merged_are_those_of_the_report() -> None:
+    """Of an upsert whose keys break a check the report's rows are shown, without hidden values."""
+    samples = {"id.nullValues": ({"_place": "line 3", "id": None, "email": "b@x"},)}
+    kept = shop(secrecy="confidential", samples_of=samples, unmerged=True)
+    nulls, doubled, *_ = kept.inspect().findings
+    assert nulls.rows == ({"_place": "line 3", "id": None, "email": "(hidden)"},)
+    text = shown(page(kept.inspect()))
+    assert "nothing was written" not in text
+    assert "line 3 null (hidden) the file's rows could not be merged" in text
+    assert doubled.notes[0].startswith("the file's rows could not be merged")
+    assert shop(unmerged=True).finding("id.nullValues").notes == doubled.notes
+
+
+def test_an_upsert_is_not_compared_with_the_table_that_it_was_merged_into() -> None:
+    """Rows of a file that no data file names are the report's: others are beside them."""
+    samples = {"id.nullValues": ({"_place": "line 3", "id": None},)}
+    merged = shop(samples_of=samples, effect=Effect(9, 14, 5, 0), id_nullValues="1 row")
+    nulls, *_ = merged.inspect().findings
+    assert nulls.rows == ({"_place": "line 3", "id": None},)
+    assert merged.inspect().files == ()
+    text = shown(page(merged.inspect()))
+    assert "line 3 null on the branch the file's rows are among those of the table" in text
+    assert "bug" not in text
 
 
 def test_a_wrong_file_is_one_sentence() -> None:

@@ -8,8 +8,9 @@ from rich.console import Console
 from access.ingestions.follow import TrackedIngestion, dropped
 from cli.ingestions.wait import exit_code, explain, stopped, wait_for
 from functions.model.ingestion import Ingestion
+from lakegate.findings.failing_rows import told
 from lakegate.landing import ingestion_id
-from lakegate.report import AuditReport, Status
+from lakegate.report import AuditReport, Reason, Status
 from tests.fakes.deployment import Deployment
 from tests.fakes.examples import FAILED, REPORT
 from tests.fakes.faults import Fault
@@ -59,8 +60,19 @@ def test_the_rows_of_a_warning_are_told() -> None:
     warning = replace(FAILED, id="few_late", status=Status.WARN)
     rows = tuple({"_place": f"line {n}", "late": str(n)} for n in range(2, 9))
     said = remarks(PUBLISHED, replace(REPORT, checks=(replace(warning, samples=rows),)))
-    told = [f"März.csv: line {n}: late {n}" for n in (2, 3, 4)]
-    assert [line.strip() for line in said.splitlines()[1:4]] == told
+    expected = [f"März.csv: line {n}: late {n}" for n in (2, 3, 4)]
+    assert [line.strip() for line in said.splitlines()[1:4]] == expected
+
+
+def test_the_reason_of_a_file_that_was_approved_is_told_as_one() -> None:
+    """What was published despite a reason has it after a word that says so, and no line twice."""
+    check = replace(FAILED, samples=({"place": "line 2", "flight": "7"},), found="1 row")
+    (line,) = told(check)
+    report = replace(REPORT, checks=(check,))
+    why = Reason("CHECKS_FAILED", line)
+    approved, failed = replace(PUBLISHED, reason=why), replace(REJECTED, reason=why)
+    assert f"März.csv: published although: {line}\n" in remarks(approved, report)
+    assert remarks(replace(failed, report_key="r.json"), report).count(line) == 1
 
 
 def test_an_unremarkable_file_is_not_remarked() -> None:
