@@ -321,12 +321,14 @@ def _older_failures_are_closed(
 
 
 def _no_late_decision_is_published(deployment: Deployment, published: list[Ingestion]) -> None:
-    """Raise AssertionError if a failed ingestion was published after a newer version of its key."""
+    """Raise AssertionError if a failed ingestion was published after a newer version of its key.
+
+    This is not asked of those whose commit main has lost.
+    """
     log = [commit.hash for commit in deployment.catalog.log()][::-1]
-    for each in (i for i in published if i.has_failed):
-        newer = [
-            i for i in published if _is_later_version(i, each) and i.id != each.decisions.despite
-        ]
+    there = [i for i in published if i.merge_hash in log]
+    for each in (i for i in there if i.has_failed):
+        newer = [i for i in there if _is_later_version(i, each) and i.id != each.decisions.despite]
         late = [i for i in newer if log.index(i.merge_hash) < log.index(each.merge_hash)]
         assert not late, f"published after a newer version: {each}"
 
