@@ -57,8 +57,8 @@ class WriteMode:
 
         A file may have a key for each value of `latest_by`; the table has it once.
         """
-        is_of_key = check.metric is Metric.DUPLICATE and check.columns == (*self.key, self.latest_by)
-        if not is_of_key or not self.latest_by:
+        in_file = (*self.key, self.latest_by)
+        if not self.latest_by or (check.metric, check.columns) != (Metric.DUPLICATE, in_file):
             return check
         once = replace(check, columns=self.key)
         return replace(once, description=once.measure)

@@ -15,6 +15,7 @@ from tests.unit.contract.contract_texts import (
 
 PROPERTY = "schema[0].properties[1]"
 RULE = f"{PROPERTY}.quality[0]"
+IN_DAYS = "{property: scope, value: {windowDays: 3}}"
 TWO_DATES = "[{name: a, logicalType: date}, {name: A, logicalType: date}]"
 ONE_TEXT = "[{name: name, logicalType: string}]"
 A_MAP = "{logicalType: map, map: {key: {logicalType: string}, value: {logicalType: string}}}"
@@ -39,8 +40,7 @@ PROPERTIES = [
         "cannot be unique",
     ),
     (
-        "logicalType: string, unique: true, "
-        "customProperties: [{property: scope, value: {windowDays: 3}}]",
+        f"logicalType: string, unique: true, customProperties: [{IN_DAYS}]",
         "customProperties[0].property",
         "write the check as a rule under quality",
     ),

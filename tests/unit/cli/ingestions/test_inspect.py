@@ -318,7 +318,8 @@ def test_any_check_can_be_asked_for() -> None:
 )
 def test_a_count_other_than_the_reports_is_reported(check: str, there: str) -> None:
     """A difference between branch and report is shown in text and JSON."""
-    found = shop(told=None, samples_of={}, **{check: "7 rows"}).inspect(check.replace("_", "."))
+    told: dict[str, Any] = {check: "7 rows"}
+    found = shop(**told).inspect(check.replace("_", "."))
 
     assert f"the branch has {there}, not what the audit found" in shown(page(found))
     assert document(found)["checks"][0]["agrees"] is False
