@@ -139,9 +139,10 @@ def _added(
 ) -> Iterator[Ingestion]:
     """Add it, or yield nothing if another process added or changed it meanwhile."""
     found = with_terms(adapters, contracts(), ingestion).step("restored", adapters.now())
-    if found.id in begun:
+    if known := begun.get(found.id):
         with suppress(Moved):
-            yield adapters.ledger.save(found.but(revision=begun[found.id].revision))
+            same = found.but(revision=known.revision, tries_from=known.tries_from)
+            yield adapters.ledger.save(same)
         return
     # Older revisions are small numbers: a process that still holds one cannot overwrite this.
     revision = int(datetime.fromisoformat(adapters.now()).timestamp() * 1000)
