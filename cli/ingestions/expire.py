@@ -7,10 +7,12 @@ import typer
 
 from access.deployment.choice import find
 from cli.console import json_output, terminal
-from cli.console.options import AsJson
+from cli.console.options import AsJson, Yes, confirm
 from lakegate.landing import ID_PART
+from lakegate.text import count
 
 if TYPE_CHECKING:  # they import Nessie's library: a second that help does not need
+    from functions.adapters.all import Adapters
     from functions.operations.upkeep.expire import Expired
 
 
@@ -23,17 +25,20 @@ def expire(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be deleted.")
     ] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete failed branches older than the policy, and the data files that only they reach.
+    """Delete failed branches older than the policy.
 
-    Keeps every file that another branch or any later commit of main reaches. Exits 1 if something
-    could not be deleted; the next run tries again.
+    Asks before it deletes younger ones. Upkeep deletes the files that only they reach. Exits 1 if
+    something could not be deleted; the next run tries again.
     """
     from functions.operations.upkeep.expire import expire as expired_of
 
     adapters = find(context.obj).adapters()
     policy = adapters.settings.keep_days if days is None else days
+    if not (dry_run or yes):
+        agree(adapters, policy)
     done = []
     for each in expired_of(adapters, policy, dry_run=dry_run):
         done.append(each)
@@ -45,6 +50,18 @@ def expire(
         terminal.err().print(f"no failed branch is older than {policy} days")
     if any(each.left for each in done):
         raise typer.Exit(1)
+
+
+def agree(adapters: "Adapters", days: int) -> None:
+    """Ask before anything younger than the policy says is deleted. Raises as `confirm`."""
+    from functions.operations.upkeep.expire import expire as expired_of
+
+    policy = adapters.settings.keep_days
+    due = list(expired_of(adapters, days, dry_run=True)) if days < policy else []
+    for each in due:
+        terminal.err().print(line(each, dry_run=True), soft_wrap=True)
+    if due:
+        confirm(f"Delete {count(len(due), 'failure')} before the end of {policy} days?", yes=False)
 
 
 def line(expired: "Expired", *, dry_run: bool) -> str:

@@ -13,6 +13,7 @@ from cli.console.options import By, Id, Seconds, Wait, Yes, confirm
 from cli.ingestions.wait import wait_for
 from lakegate.change import Change
 from lakegate.landing import ID_PART, ingestion_id
+from lakegate.text import count
 
 
 def change(
@@ -63,7 +64,8 @@ def retract(
 
     adapters = find(context.obj).adapters()
     published = identified(adapters.ledger, identity)
-    rows, tables = f"{published.audit.rows:,} rows", ", ".join(published.tables)
+    intake.require_retractable(published)
+    rows, tables = count(published.audit.rows, "row"), ", ".join(published.tables)
     confirm(f"Remove the {rows} of {published.name} from {tables}?", yes=yes)
     ingestion = intake.retract(adapters, published, by, reason)
     about = f"retraction of {published.name} from {tables}, {ingestion.state}"

@@ -58,10 +58,16 @@ def arrivals(adapters: Adapters) -> Iterator[LandedObject]:
 def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> Ingestion:
     """Request that main's table loses the rows of a published file; return the request's ingestion.
 
-    It is one change for each file: repeated, it continues the first request. Raise LakegateError if
-    it is no published file of one table.
+    It is one change for each file: repeated, it continues the first request. Raise LakegateError as
+    `require_retractable`, and NAME_NEEDED.
     """
     require_name(by, reason)
+    require_retractable(published)
+    return ask(adapters, retraction(published.tables[0], published.id, by, reason))
+
+
+def require_retractable(published: Ingestion) -> None:
+    """Raise LakegateError unless its rows can be removed: it is a published file of one table."""
     if published.state is not State.PUBLISHED:
         message = f"only a published file can be retracted: {status_text(published)}"
         raise LakegateError("NOT_PUBLISHED", message)
@@ -77,7 +83,6 @@ def retract(adapters: Adapters, published: Ingestion, by: str, reason: str) -> I
             " back to that commit by `lakegate restore`"
         )
         raise LakegateError("ROWS_REPLACED", message)
-    return ask(adapters, retraction(published.tables[0], published.id, by, reason))
 
 
 def require_name(by: str, reason: str) -> None:

@@ -2,8 +2,11 @@
 
 import pytest
 
+from cli.console.options import NotAgreed
 from cli.ingestions import expire
 from functions.operations.upkeep.expire import Expired
+from tests.fakes.job import rejected
+from tests.fakes.scenario import Scenario
 
 
 @pytest.mark.parametrize(("dry_run", "done"), [(True, "would be deleted"), (False, "deleted")])
@@ -17,3 +20,15 @@ def test_an_expiry_that_failed_says_so() -> None:
     """A branch that could not be deleted is named with the reason."""
     expired = Expired("shop.orders", ("ingest/x",), "2026", left="S3 is away")
     assert expire.line(expired, dry_run=False) == ("ingest/x: not deleted completely: S3 is away")
+
+
+def test_what_failed_lately_is_deleted_by_consent_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Younger failures than the policy's are listed first; without consent all of them stay."""
+    deployment = Scenario()
+    branch = deployment.ingestion(deployment.ended(script=rejected)).branch
+    deployment.clock.pass_(60)
+    expire.agree(deployment.adapters, deployment.adapters.settings.keep_days)
+    with pytest.raises(NotAgreed, match=r"Delete 1 failure .*--yes"):
+        expire.agree(deployment.adapters, 0)
+    assert f"{branch}: would be deleted" in capsys.readouterr().err
+    assert branch in deployment.catalog.references()
