@@ -109,7 +109,7 @@ def backtest(
 ) -> Backtest:
     """Return what the files of a request would become; `tell` gets each key before it is judged.
 
-    Ignored files are left out. What the contract in force hides, the reports hide too. Raises
+    Ignored files are left out, and changes, which are no files. What the contract in force hides, the reports hide too. Raises
     LakegateError for a fault that is not a file's.
     """
     contract = request.contract
@@ -166,15 +166,14 @@ class _Trial:
 
     def of(self, ingestion: Ingestion) -> Iterator[Backtested]:
         """Yield the files of an ingestion that are for the contract's table."""
-        if ingestion.state is State.IGNORED:
+        if ingestion.change or ingestion.state is State.IGNORED:
             return
         try:
             for recorded in _recorded(self.adapters, ingestion, self.contract.table):
                 yield self._file(ingestion.id, recorded)
         except Permanent as error:
             landed = ingestion.landed
-            name = ingestion.name if ingestion.change else landed.key
-            yield Backtested(ingestion.id, name, landed.version, unjudged=error.message)
+            yield Backtested(ingestion.id, landed.key, landed.version, unjudged=error.message)
 
     def _file(self, ingestion: str, recorded: _Recorded) -> Backtested:
         landed, before = recorded.landed, recorded.report
@@ -235,8 +234,6 @@ def _published(report: AuditReport) -> int:
 
 def _recorded(adapters: Adapters, ingestion: Ingestion, table: str) -> list[_Recorded]:
     """Return the files of an ingestion for a table. Raises Permanent if they have no verdict."""
-    if ingestion.change:
-        raise Permanent("NO_FILE", "a change is no file")
     if not ingestion.ended:
         raise Permanent("IN_FLIGHT", f"it is {ingestion.state}, and has no verdict yet")
     report = report_of(adapters, ingestion) if ingestion.report_key else None

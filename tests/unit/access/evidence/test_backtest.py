@@ -123,7 +123,7 @@ def test_one_file_at_a_time_is_on_this_machine(error: BaseException) -> None:
 
 
 def test_what_cannot_be_judged_is_named() -> None:
-    """A file that is gone or in flight, and a change, are named with the reason; no verdict."""
+    """A file that is gone or in flight is named with the reason; a change is no file."""
     deployment = landed((b"1", job.passed))
     deployment.landing.lose()
     deployment.change()
@@ -135,7 +135,6 @@ def test_what_cannot_be_judged_is_named() -> None:
 
     assert {name: each.unjudged for name, each in found.items()} == {
         "shop/orders/0.csv": "the landed file is gone",
-        "change of shop.orders": "a change is no file",
         "shop/orders/late.csv": "it is submitted, and has no verdict yet",
     }
     assert {(each.verdict, each.is_changed) for each in found.values()} == {(None, False)}
