@@ -17,16 +17,20 @@ _UNITS = {"min": "minutes", "h": "hours", "d": "days"}
 def since(text: str) -> str:
     """Return a time as the ledger writes it: a date, a time, or how long ago, like `36h`.
 
-    A date or a time without a zone is in the machine's. Raises BadParameter.
+    A date or a time without a zone is in the machine's. Raises BadParameter, also if it is
+    still to come.
     """
     if ago := _AGO.fullmatch(text.strip()):
         moment = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         return times.text(moment)
     try:
-        return times.text(datetime.fromisoformat(text.strip()))
-    except ValueError as error:
+        moment = datetime.fromisoformat(text.strip()).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         message = f"{text!r} is no time: give 2026-11-02, 2026-11-02T10:00, 36h, 7d or 30min"
         raise typer.BadParameter(message) from error
+    if moment > datetime.now(UTC):
+        raise typer.BadParameter(f"{text!r} is in the future: give a time that has passed")
+    return times.text(moment)
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="An ingestion id, or its first characters.")]

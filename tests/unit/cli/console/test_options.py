@@ -25,3 +25,9 @@ def test_what_is_no_time_is_refused(text: str) -> None:
     """Anything else is refused with examples."""
     with pytest.raises(typer.BadParameter, match="36h"):
         since(text)
+
+
+def test_a_time_to_come_is_refused() -> None:
+    """No option means a time that has not passed yet: it is a slip."""
+    with pytest.raises(typer.BadParameter, match="is in the future"):
+        since("9999-12-01")
