@@ -109,8 +109,8 @@ def backtest(
 ) -> Backtest:
     """Return what the files of a request would become; `tell` gets each key before it is judged.
 
-    Ignored files are left out, and changes, which are no files. What the contract in force hides, the reports hide too. Raises
-    LakegateError for a fault that is not a file's.
+    Ignored files are left out, and changes, which are no files. What the contract in force hides,
+    the reports hide too. Raises LakegateError for a fault that is not a file's.
     """
     contract = request.contract
     hidden = concealment(adapters, contract, contract_key(contract.table))
