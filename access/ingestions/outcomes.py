@@ -49,6 +49,8 @@ def why_again(ingestion: Ingestion) -> str:
     if ingestion.attempt == 1:
         return ""
     if not ingestion.is_retried:
+        if ingestion.times.get("held again", "") > ingestion.times.get("replayed", ""):
+            return "it waited for files that landed before it"
         asked = ingestion.decisions.actions[-1] if ingestion.decisions.actions else None
         return f"{asked.what} requested by {asked.by}" if asked else "replay requested"
     if ingestion.failures:

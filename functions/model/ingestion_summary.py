@@ -109,7 +109,6 @@ def _rows_by_table(parts: Iterable[BatchFile]) -> dict[str, int]:
 def status_text(ingestion: Ingestion) -> str:
     """Return the ingestion's state in words, to say why it cannot be changed otherwise."""
     state, times = ingestion.state, ingestion.times
-    since = times.get("replayed" if state in IN_FLIGHT else state.value, "")
     words = f"it is {state}"
     if approval := ingestion.decisions.approval:
         words += f", approved by {approval.by} ({approval.at})"
@@ -120,8 +119,8 @@ def status_text(ingestion: Ingestion) -> str:
             f", superseded by {ingestion.superseded_by}, a newer version that is published "
             f"({times.get('superseded', '')})"
         )
-    elif ingestion.tries_from and state in IN_FLIGHT:
-        words += f", attempt {ingestion.attempt}, replayed ({since})"
+    elif state in IN_FLIGHT and (replayed := times.get("replayed")):
+        words += f", attempt {ingestion.attempt}, replayed ({replayed})"
     if ingestion.awaits_shared_run:
         words += ", and waits for a shared run"
     return words

@@ -29,6 +29,10 @@ def _asked(what: str) -> Ingestion:
             _asked("publish"),
             "2 (publish requested by Ada)",
         ),
+        (
+            _REPLAYED.but(times={"replayed": "2026", "held again": "2027"}),
+            "2 (it waited for files that landed before it)",
+        ),
         (_REPLAYED.but(attempt=3, failures=1), "3 (the run before did not finish it)"),
     ],
 )
