@@ -18,6 +18,8 @@ from lakegate.text import load_json
 
 SCHEMA = "audit-report/1"
 READABLE = "file.rows_readable"  # the check that every cell of a file can be read
+# Checks that fail because other checks kept rows out.
+HAS_ROWS, QUARANTINE_LIMIT = "file.has_rows", "file.quarantine"
 _LARGEST = 1 << 63  # what the ledger's and the tables' numbers hold
 # What a sample row says besides values: Iceberg's data file, and the row's number in it from 0; its
 # place in the landed file, as `diagnosis.place` says it; how often the file has its key.

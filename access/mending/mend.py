@@ -22,7 +22,7 @@ from lakegate.errors import LakegateError
 from lakegate.findings import causes
 from lakegate.findings.broken_rows import BrokenRows
 from lakegate.limits import Limits
-from lakegate.report import READABLE, AuditReport
+from lakegate.report import HAS_ROWS, QUARANTINE_LIMIT, READABLE, AuditReport
 
 # Takes a contract, a file, the ids of its failed checks, and limits.
 Find = Callable[[Contract, Path, Collection[str], Limits], BrokenRows]
@@ -186,9 +186,11 @@ def _opened(adapters: Adapters, rejected: Ingestion, find: Find) -> Iterator[_Re
 
 def _failed(report: AuditReport, contract: Contract) -> tuple[set[str], tuple[str, ...]]:
     """Return the ids of the failed checks that rows break, and what the others found."""
-    ids = {READABLE, *(check.id for check in contract.checks if check.names_rows)}
-    others = (causes.finding(vars(each)) for each in report.failed if each.id not in ids)
-    return {each.id for each in report.failed} & ids, tuple(dict.fromkeys(others))
+    of_rows = {READABLE, *(check.id for check in contract.checks if check.names_rows)}
+    broken = {each.id for each in report.failed} & of_rows
+    told = of_rows | ({QUARANTINE_LIMIT, HAS_ROWS} if broken else set())
+    others = (causes.finding(vars(each)) for each in report.failed if each.id not in told)
+    return broken, tuple(dict.fromkeys(others))
 
 
 def _require_text(contract: Contract) -> None:

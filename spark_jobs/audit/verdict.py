@@ -7,13 +7,21 @@ from lakegate.contract.checks import Check, Metric, Scope, Severity
 from lakegate.contract.model import Contract
 from lakegate.diagnosis import HIDDEN, WrongColumns
 from lakegate.findings import causes
-from lakegate.report import READABLE, CheckResult, Reason, Status, Tier, Verdict
+from lakegate.report import (
+    HAS_ROWS,
+    QUARANTINE_LIMIT,
+    READABLE,
+    CheckResult,
+    Reason,
+    Status,
+    Tier,
+    Verdict,
+)
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.schema.diagnosis import Finding
 from spark_jobs.spark.iceberg import table_name
 
-HAS_ROWS, QUARANTINE_LIMIT = "file.has_rows", "file.quarantine"
 _CODES = {READABLE: "BAD_ROWS", HAS_ROWS: "NO_ROWS", QUARANTINE_LIMIT: "QUARANTINE_FULL"}
 
 

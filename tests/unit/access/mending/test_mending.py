@@ -15,7 +15,7 @@ from functions.model.shown_state import ShownState
 from functions.operations.recovery.rebuild_ledger import rebuild
 from lakegate.errors import LakegateError
 from lakegate.refusals import RightMissing
-from lakegate.report import READABLE
+from lakegate.report import HAS_ROWS, QUARANTINE_LIMIT, READABLE
 from tests.fakes.deployment import TABLE
 from tests.fakes.faults import Fault, ProcessDied, When, die
 from tests.fakes.job import REPEATED, passed, rejected
@@ -250,8 +250,9 @@ def test_broken_rows_are_for_their_owner_alone(file: Rejected) -> None:
 
 
 def test_what_else_failed_is_said(deployment: Scenario, tmp_path: Path) -> None:
-    """Checks that no row breaks are named, beside the rows that can be mended."""
-    file = Rejected(deployment, BODY, BROKEN, tmp_path, failed=(NULL, OTHER))
+    """Checks that no row breaks are named, but not those that follow from broken rows."""
+    follow = tuple(replace(OTHER, id=each) for each in (QUARANTINE_LIMIT, HAS_ROWS))
+    file = Rejected(deployment, BODY, BROKEN, tmp_path, failed=(NULL, OTHER, *follow))
     written, _ = file.write()
     assert written.others == ("1 row (the contract allows at least 2)",)
 
