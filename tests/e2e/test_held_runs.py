@@ -37,6 +37,7 @@ def held(gate: Gate, tmp_path: Path) -> Iterator[list[str]]:
             executionRoleArn=settings.emr_role_arn,
             clientToken=uuid.uuid4().hex,
             jobDriver={"sparkSubmit": submit},
+            executionTimeoutMinutes=60,
         )
         runs.append(started["jobRunId"])
         return gate.adapters.jobs.get(runs[-1]).state is RunState.QUEUED
