@@ -1,7 +1,7 @@
 """Find the rows that break an ingestion's checks, and compare them with the audit report."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -168,25 +168,19 @@ def inspection(
             hidden = concealment(adapters, contract, stored[0])
         as_audited = contract.write_mode.of_table if ingestion.change else lambda check: check
         checks = {check.id: as_audited(check) for check in contract.checks}
-        if note := _not_apart(report, single, ingestion):
-            findings.extend(
-                _unread(result, question.limit, hidden, note)
-                if id_ in checks
-                else _of_file(result, single, hidden, question.limit, quarantined)
-                for result, id_ in own
-            )
-            continue
-        places = _places(single)
-        with evidence_of(single) as evidence:
-            files.extend(evidence.files)
-            findings.extend(
-                _of_contract(
-                    result, checks[id_], contract, question.limit, hidden, evidence, places
-                )
-                if id_ in checks
-                else _of_file(result, single, hidden, question.limit, quarantined)
-                for result, id_ in own
-            )
+        note, places = _not_apart(report, single, ingestion), _places(single)
+        with nullcontext() if note else evidence_of(single) as evidence:
+            files.extend(evidence.files if evidence is not None else ())
+            for result, id_ in own:
+                if id_ not in checks:
+                    found = _of_file(result, single, hidden, question.limit, quarantined)
+                elif evidence is None:
+                    found = _unread(result, question.limit, hidden, note)
+                else:
+                    found = _of_contract(
+                        result, checks[id_], contract, question.limit, hidden, evidence, places
+                    )
+                findings.append(found)
     return Inspection(ingestion, report, tuple(findings), tuple(files))
 
 
