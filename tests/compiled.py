@@ -10,6 +10,7 @@ from infra import template
 from tests.policies import Identity, Policy, listed
 
 ACCOUNT = "000000000000"
+EMR = {"EmrApplicationId": "00app", "EmrSharedApplicationId": "00shared"}  # parameters
 _NOTHING = object()
 _PSEUDO = {
     "AWS::Partition": "aws",

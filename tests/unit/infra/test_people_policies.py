@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra import template
-from tests.compiled import ACCOUNT, Compiled
+from tests.compiled import ACCOUNT, EMR, Compiled
 from tests.deploy.calls import Call, recorded
 from tests.policies import Identity, listed, statements
 
@@ -96,9 +96,7 @@ def test_people_use_the_stages_key_for_what_they_do() -> None:
     """
     uploader = person("uploader", LandingPrefix="shop/", KmsKeyArn=KEY)
     reader, deployer = person("reader", KmsKeyArn=KEY), person("deployer", KmsKeyArn=KEY)
-    page = person(
-        "page", EmrApplicationId="00app", EmrSharedApplicationId="00shared", KmsKeyArn=KEY
-    )
+    page = person("page", **EMR, KmsKeyArn=KEY)
     for who, service, may in (
         (page, "s3", ("Decrypt", "GenerateDataKey")),
         (page, "sqs", ("Decrypt", "GenerateDataKey")),
@@ -128,8 +126,7 @@ def test_people_reach_an_existing_lake() -> None:
     )
     page = person(
         "page",
-        EmrApplicationId="00app",
-        EmrSharedApplicationId="00shared",
+        **EMR,
         LakeBucketName="their-lake",
     )
     theirs = "arn:aws:s3:::their-lake"
@@ -167,10 +164,8 @@ _OF_THE_FUNCTION = ("ec2:", "logs:", "sqs:ReceiveMessage", "sqs:DeleteMessage")
 
 def test_the_page_may_decide_and_no_more() -> None:
     """It may what the function may that publishes and replays, reads rows, and deletes nothing."""
-    page = person("page", EmrApplicationId="00app", EmrSharedApplicationId="00shared")
-    app = Compiled.of(
-        TEMPLATES[0], Stage="dev", EmrApplicationId="00app", EmrSharedApplicationId="00shared"
-    )
+    page = person("page", **EMR)
+    app = Compiled.of(TEMPLATES[0], Stage="dev", **EMR)
     publisher = app.roles()["OnJobRunRole"]
     for each in statements(*publisher.policies):
         for action, resource in product(listed(each["Action"]), listed(each["Resource"])):
@@ -273,9 +268,7 @@ _NAMES = (
 def deployed() -> Iterator[tuple[str, str, str]]:
     """Yield each resource of both stacks: its logical id, type, and its name on AWS."""
     for file in TEMPLATES:
-        found = Compiled.of(
-            file, Stage="dev", EmrApplicationId="00app", EmrSharedApplicationId="00shared"
-        )
+        found = Compiled.of(file, Stage="dev", **EMR)
         stack = "lakegate-dev" if file.name == "template.yaml" else "lakegate-dev-platform"
         for name, resource in found.resources.items():
             properties = resource.get("Properties", {})
@@ -376,9 +369,7 @@ def test_every_role_takes_the_boundary(file: Path) -> None:
     """The parameter bounds each role of a stack; without it there is no boundary."""
     roles = {n: r for n, r in template.read(file)["Resources"].items() if "Role" in r["Type"]}
     for given in ({}, {"PermissionsBoundary": BOUNDARY}):
-        read = Compiled.of(
-            file, EmrApplicationId="00app", EmrSharedApplicationId="00shared", **given
-        )
+        read = Compiled.of(file, **EMR, **given)
         found = {n: _properties(read, r).get("PermissionsBoundary") for n, r in roles.items()}
         assert found == dict.fromkeys(roles, given.get("PermissionsBoundary"))
 

@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.compiled import ACCOUNT, Compiled
+from tests.compiled import ACCOUNT, EMR, Compiled
 from tests.policies import Identity, Statement, listed, statements
 
 ROOT = Path(__file__).parents[3]
 FILES = [file for file in (ROOT / "template.yaml", ROOT / "infra/platform.yml") if file.exists()]
 APP = Compiled.of(
     ROOT / "template.yaml",
-    EmrApplicationId="00app",
-    EmrSharedApplicationId="00shared",
+    **EMR,
     SlackTokenSecret="lakegate/slack",
 )
 ROLES = APP.roles()
@@ -218,8 +217,7 @@ def test_a_stage_can_name_who_may_discard() -> None:
     ann = f"arn:aws:iam::{ACCOUNT}:role/stewards"
     compiled = Compiled.of(
         ROOT / "template.yaml",
-        EmrApplicationId="00app",
-        EmrSharedApplicationId="00shared",
+        **EMR,
         TrustedPrincipal=ann,
     )
     (trust,) = statements(compiled.trust("CleanUpRole"))
@@ -325,8 +323,7 @@ def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
     """With its name no bucket is made for the lake, and each role may do there what it did."""
     theirs = Compiled.of(
         ROOT / "template.yaml",
-        EmrApplicationId="00app",
-        EmrSharedApplicationId="00shared",
+        **EMR,
         LakeBucketName="lake-7",
     )
     for name in ("LakeBucket", "LakeBucketPolicy"):
@@ -346,8 +343,7 @@ def test_an_existing_lake_takes_the_place_of_the_stages_own() -> None:
 THEIR_BUCKETS = ["arn:aws:s3:::their-files", "arn:aws:s3:::till-files"]
 MORE = Compiled.of(
     ROOT / "template.yaml",
-    EmrApplicationId="00app",
-    EmrSharedApplicationId="00shared",
+    **EMR,
     LandingBucketArns=",".join(THEIR_BUCKETS),
 )
 
@@ -478,8 +474,7 @@ def test_alerts_are_published_to_the_one_topic_that_was_named() -> None:
     topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:people"
     compiled = Compiled.of(
         ROOT / "template.yaml",
-        EmrApplicationId="00app",
-        EmrSharedApplicationId="00shared",
+        **EMR,
         AlertTopicArn=topic,
     )
     for name, role in compiled.roles().items():
