@@ -13,8 +13,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from infra.template import Template, parse
 from lakegate.errors import LakegateError
 
-# Values of CloudFormation's answers.
-
 
 @dataclass(frozen=True)
 class Change:

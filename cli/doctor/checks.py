@@ -12,7 +12,7 @@ from cli.doctor.rules import ALLOW
 from functions.health.model import Check, Finding
 from functions.model.budget import Spending
 from functions.settings import Settings
-from infra.aws.site import JOB_RELEASE
+from infra.aws.facts import JOB_RELEASE
 from infra.package import Package
 from infra.stage import Stage
 

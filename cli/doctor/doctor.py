@@ -26,9 +26,9 @@ from cli.local.stack import continue_in_project
 from functions.adapters.s3 import Lake
 from functions.health.model import Check, Finding, Status, carry_out
 from functions.pipeline.start.spending import spending
-from infra import checkup, package, template
-from infra.aws import stack_plan
-from infra.aws.site import JOB_RELEASE, PLATFORM, Facts, choices
+from infra import checkup, package, stack_spec, template
+from infra.aws.facts import JOB_RELEASE, PLATFORM, Facts
+from infra.aws.site import choices
 from infra.package import Package
 from infra.stage import Stage
 from infra.versions import EMR_RELEASE_LABEL, NESSIE
@@ -113,7 +113,7 @@ def _parameters(found: Deployment, stage: Stage) -> dict[str, str]:
     read = template.read(checkout() / "template.yaml")
     local = settings.parameters(found.addresses) if found.local else None
     chosen = choices(checkout() / "stages" / f"{stage.name}.yml") if local is None else local
-    own, facts = stack_plan.parameters(read, stage, chosen), stack_plan.facts(read, stage)
+    own, facts = stack_spec.parameters(read, stage, chosen), stack_spec.facts(read, stage)
     return {
         name: value for name, value in (template.defaults(read) | own).items() if name not in facts
     }

@@ -23,23 +23,16 @@ from cli.operate.conformance import require_conformance
 from cli.operate.smoke import smoke
 from functions.adapters.all import Adapters
 from functions.adapters.keyring import SecretKeyring
-from infra import checkup, package, template
+from infra import checkup, package, stack_spec, template
 from infra.aws import adoption, database_ca, emr, stack_plan, tools
+from infra.aws.facts import JOB_RELEASE, PLATFORM, check_platform
+from infra.aws.losses import loses, refuse_another_key, refuse_losses
 from infra.aws.secrets import for_own_nessie
-from infra.aws.site import (
-    JOB_RELEASE,
-    PLATFORM,
-    Site,
-    check_platform,
-    choices,
-    connect,
-    has_own_platform,
-    stage_here,
-)
-from infra.aws.stack_plan import StackSpec, loses, refuse_losses
+from infra.aws.site import Site, choices, connect, has_own_platform, stage_here
 from infra.aws.tools import Tool
 from infra.cloudformation import Change
 from infra.package import Package
+from infra.stack_spec import StackSpec
 from infra.stage import Stage
 from lakegate import nessie_tokens
 from lakegate.limits import Limits
@@ -81,7 +74,7 @@ class _Order:
             **emr.capacity(self.site, defaults, self.chosen),
             **database_ca.of(self.site, self.chosen),
         }
-        return stack_plan.platform(_PLATFORM, self.site.stage, public_key, chosen)
+        return stack_spec.platform(_PLATFORM, self.site.stage, public_key, chosen)
 
 
 def deploy(
@@ -115,9 +108,9 @@ def deploy(
     lake = chosen.get("LakeBucketName", "")
     site = connect(replace(site.stage, lake=lake), boto3.client, tell)
     refuse_invalid(CONTRACTS, Limits.chosen(chosen))
-    stack_plan.refuse_unknown(chosen, (_APP, _PLATFORM))
-    stack_plan.refuse_another_key(site, chosen)
-    production = stack_plan.is_production(chosen)
+    stack_spec.refuse_unknown(chosen, (_APP, _PLATFORM))
+    refuse_another_key(site, chosen)
+    production = stack_spec.is_production(chosen)
     own = own_platform or has_own_platform(site)
     built = package.build(ROOT, tell, processors=package.architecture(chosen))
     order = _Order(site, built, chosen, own)

@@ -10,8 +10,8 @@ from cli.console import terminal
 from cli.console.options import Seconds, StageOption, Yes
 from cli.operate.deploy import changes_table, site_of
 from infra.aws import emr, teardown
+from infra.aws.losses import refuse_losses
 from infra.aws.site import Site
-from infra.aws.stack_plan import refuse_losses
 from infra.cloudformation import Plan
 from lakegate.errors import LakegateError
 

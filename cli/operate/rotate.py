@@ -14,8 +14,8 @@ from cli.console import terminal
 from cli.console.terminal import progress_printer
 from cli.local.stack import Tell, continue_in_project
 from functions.adapters.keyring import SecretKeyring
+from infra.aws.facts import Facts
 from infra.aws.secrets import give_key
-from infra.aws.site import Facts
 from infra.cloudformation import Stacks
 from infra.local import stack_file
 from infra.stage import Stage, checked_name

@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from functions.model.commits import KEY as CHECKPOINT
-from functions.model.commits import Checkpoint
 from functions.model.contract_terms import ContractTerms
+from functions.model.notes.checkpoint import KEY as CHECKPOINT
+from functions.model.notes.checkpoint import Checkpoint
 from lakegate import times
 from lakegate.change import CHANGES, Change, parse_change_key
 from lakegate.contract.claims import could_claim

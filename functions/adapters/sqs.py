@@ -17,7 +17,8 @@ from lakegate.refusals import unavailable
 from lakegate.shared_run import Turn
 
 if TYPE_CHECKING:  # on_action must start fast
-    from functions.model.messages.announcement import Announcement, Refresh
+    from functions.model.messages.announcement import Announcement
+    from functions.model.messages.refresh import Refresh
     from functions.notifications.interactions import ActionRequest
 
 # Messages of one request (Amazon SQS, "SendMessageBatch"). Together they may have 256 KiB; one has

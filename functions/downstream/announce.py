@@ -8,7 +8,8 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from functions.downstream.queues import BodyQueue, RefreshDeadLetters, RefreshQueue
-from functions.model.messages.announcement import Announcement, Refresh
+from functions.model.messages.announcement import Announcement
+from functions.model.messages.refresh import Refresh
 from functions.telemetry import logger, metrics
 from lakegate.errors import Permanent, Transient
 from lakegate.refusals import unavailable

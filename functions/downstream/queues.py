@@ -3,7 +3,7 @@
 import uuid
 
 from functions.adapters.sqs import Queue
-from functions.model.messages.announcement import Refresh
+from functions.model.messages.refresh import Refresh
 from lakegate.errors import Permanent
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from boto3.dynamodb.conditions import Attr, ConditionBase
 
 from functions.adapters.dynamodb import ConditionFailed, translated
-from functions.model.messages.announcement import taken
+from functions.model.messages.refresh import taken
 from lakegate.errors import Transient
 
 _UNAVAILABLE = "MARKS_UNAVAILABLE"

@@ -1,13 +1,12 @@
 """Commits of Nessie's logs, as values (Nessie documentation, "REST API", `LogEntry`)."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from lakegate import times
-from lakegate.errors import LakegateError, Permanent
+from lakegate.errors import LakegateError
 
 MAIN = "main"  # the branch that consumers read
 # Types of contents, and of operations without content. The metadata of those alone names no file.
@@ -142,47 +141,3 @@ def unknown_content(name: str, kind: str) -> UnknownContent:
     """Return the error for content of a type whose files are unknown."""
     message = f"Nessie's {name} is of the type {kind}, and Lakegate does not know its files"
     return UnknownContent("UNKNOWN_CONTENT", message)
-
-
-# The commit up to which reconcile found main right, where its next run begins.
-
-KEY = "reconcile/checkpoint.json"
-_SCHEMA = "reconcile-checkpoint/1"
-
-
-@dataclass(frozen=True)
-class TableCount:
-    """A table at the checkpoint: its live rows, those published, and the changes by others."""
-
-    rows: int
-    published: int
-    by_others: int
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Main at `hash`, up to which all of main's log agreed with the ledger and the tables.
-
-    Whatever the ledger called published before the time `since` (ISO 8601, UTC) was on main.
-    """
-
-    hash: str
-    since: str
-    tables: Mapping[str, TableCount] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """Return it as the JSON document that lies in the lake bucket."""
-        return json.dumps({"schema": _SCHEMA, **asdict(self)}, indent=2)
-
-    @classmethod
-    def from_json(cls, text: bytes) -> "Checkpoint":
-        """Return the checkpoint that `to_json` wrote. Raise Permanent BAD_CHECKPOINT."""
-        try:
-            found = json.loads(text)
-            if found["schema"] != _SCHEMA:
-                raise ValueError(f"the schema is not {_SCHEMA}")
-            tables = {name: TableCount(**each) for name, each in found["tables"].items()}
-            return cls(str(found["hash"]), str(found["since"]), tables)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            message = f"{KEY} in the lake bucket is no checkpoint ({error}): delete it"
-            raise Permanent("BAD_CHECKPOINT", message) from error

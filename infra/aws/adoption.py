@@ -9,8 +9,8 @@ from typing import Any
 
 from infra import template
 from infra.aws.site import Site
-from infra.aws.stack_plan import StackSpec
 from infra.cloudformation import Existing, translated
+from infra.stack_spec import StackSpec
 from infra.template import RETAINED, Template
 from lakegate.errors import LakegateError
 

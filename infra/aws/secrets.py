@@ -28,7 +28,6 @@ def for_own_nessie(keyring: Keyring, stage: Stage, now: datetime) -> None:
 
 
 # The key that checks tokens is a parameter of the platform's stack.
-
 _PARAMETER = "NessiePublicKey"
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from infra import template
+from infra import stack_spec, template
 from infra.aws import stack_plan
 from infra.aws.site import Site
 from infra.cloudformation import Plan, Resource, translated
@@ -31,7 +31,7 @@ def plan(site: Site, stack: str) -> Plan | None:
     if not site.stacks.exists(stack):
         return None
     left = template.reduced(site.stacks.template(stack))
-    return stack_plan.plan(site, stack_plan.unchanged(stack, left))
+    return stack_plan.plan(site, stack_spec.unchanged(stack, left))
 
 
 def messages(site: Site) -> dict[str, int]:

@@ -37,7 +37,7 @@ def _osls(stage: Stage) -> list[str]:
 
 def _sam(root: Path, stage: Stage, template: Template) -> list[str]:
     """Return the command for a stage, which samconfig.toml need not know."""
-    from infra.aws.stack_plan import facts  # it imports AWS's libraries
+    from infra.stack_spec import facts
 
     chosen = root / "stages" / f"{stage.name}.yml"
     overrides = [f"file://{chosen.relative_to(root)}"] if chosen.exists() else []

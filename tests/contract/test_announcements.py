@@ -24,7 +24,8 @@ from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.model.commits import Tip
 from functions.model.decisions import Approval, Decisions
 from functions.model.ingestion import State
-from functions.model.messages.announcement import Announcement, Refresh, announcements
+from functions.model.messages.announcement import Announcement, announcements
+from functions.model.messages.refresh import Refresh
 from lakegate.errors import LakegateError, Permanent, Transient
 from tests.contract.aws import ACCOUNT
 from tests.fakes.announcements import FakeAnnouncements

@@ -19,8 +19,8 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
 from functions.adapters.iceberg.file_io import CLIENT
-from functions.model.messages.announcement import Refresh
-from functions.on_glue import POSITION, Glue
+from functions.downstream.glue import POSITION, Glue
+from functions.model.messages.refresh import Refresh
 from lakegate.errors import Permanent, Transient
 from tests.contract.aws import ACCOUNT
 

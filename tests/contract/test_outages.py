@@ -22,19 +22,19 @@ from functions.adapters.sqs import (
     DeadLetters,
 )
 from functions.downstream.announce import EventBus
+from functions.downstream.glue import Glue
 from functions.downstream.queues import RefreshDeadLetters, RefreshQueue
 from functions.downstream.refresh_lease import Lease, RefreshLeases
-from functions.model.commits import Checkpoint
 from functions.model.ingestion import State
 from functions.model.intent import Intent
 from functions.model.messages.alert import Alert
-from functions.model.messages.announcement import Refresh
+from functions.model.messages.refresh import Refresh
+from functions.model.notes.checkpoint import Checkpoint
 from functions.notifications.email import Topic
 from functions.notifications.interactions import ActionRequest
 from functions.notifications.slack import Place, SlackAlerts
 from functions.notifications.slack_buttons import Seen, Verb
 from functions.notifications.threads import Threads
-from functions.on_glue import Glue
 from lakegate.contract.model import parse
 from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.refusals import RightMissing

@@ -17,9 +17,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from functions.adapters.secrets import Secret
-from functions.downstream.snowflake import Login, Snowflake
+from functions.downstream.snowflake import Snowflake
+from functions.downstream.snowflake_login import Login
 from functions.downstream.snowflake_sql import Place, refuse_clashes
-from functions.model.messages.announcement import Refresh
+from functions.model.messages.refresh import Refresh
 from lakegate.errors import Permanent, Transient
 from tests.fakes import wire
 from tests.fakes.refresh_leases import FakeRefreshLeases

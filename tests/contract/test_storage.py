@@ -18,7 +18,7 @@ from moto.s3.models import s3_backends
 
 from functions.adapters.landing import Landing, LostPosition
 from functions.adapters.s3 import Lake, Missing, Overwritten
-from functions.model.commits import Checkpoint, TableCount
+from functions.model.notes.checkpoint import Checkpoint, TableCount
 from lakegate.change import Change
 from lakegate.contract.model import ContractInvalid, parse
 from lakegate.drift import Baselines, Series, Value

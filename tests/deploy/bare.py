@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 from access.deployment.choice import of_stack
-from infra.aws.site import Facts
+from infra.aws.facts import Facts
 from infra.cloudformation import Stacks
 from infra.local import ministack, parts, processes, settings, stack, stack_file
 from infra.local.ministack import KeyFiles

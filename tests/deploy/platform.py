@@ -9,9 +9,10 @@ from typing import Any
 
 from infra import template
 from infra.aws.site import connect
-from infra.aws.stack_plan import StackSpec, deploy_platform
+from infra.aws.stack_plan import deploy_platform
 from infra.cloudformation import Stacks
 from infra.local import ministack
+from infra.stack_spec import StackSpec
 from infra.stage import Stage
 from infra.template import Template
 from tests.deploy.account import Account

@@ -7,8 +7,9 @@ import pytest
 
 from infra.aws import adoption
 from infra.aws.site import Site, connect
-from infra.aws.stack_plan import StackSpec, deploy_stack
+from infra.aws.stack_plan import deploy_stack
 from infra.local import ministack
+from infra.stack_spec import StackSpec
 from infra.stage import Stage
 from infra.template import Template
 from tests.deploy.account import Account

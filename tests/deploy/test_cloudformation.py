@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from infra import template
-from infra.aws.site import Artifacts, connect
-from infra.aws.stack_plan import StackSpec, deploy_stack
+from infra.aws.artifacts import Artifacts
+from infra.aws.site import connect
+from infra.aws.stack_plan import deploy_stack
 from infra.cloudformation import Change, Stacks
 from infra.local import ministack
 from infra.package import Package
+from infra.stack_spec import StackSpec
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from tests.deploy.account import Account

@@ -9,8 +9,7 @@ import pytest
 import yaml
 from moto.server import ThreadedMotoServer
 
-from infra import package, release, template
-from infra.aws import stack_plan
+from infra import package, release, stack_spec, template
 from infra.setup import deploy_environment
 from infra.stage import Stage
 from infra.template import Template
@@ -162,4 +161,4 @@ def test_a_stage_is_reported_alike(packaged: Path) -> None:
     known = template.read(ROOT / "template.yaml")
     chosen = yaml.safe_load((ROOT / "stages" / "dev.yml").read_text())
     mine = {name: str(value) for name, value in chosen.items() if name in known["Parameters"]}
-    assert passed == stack_plan.parameters(known, STAGE, mine)
+    assert passed == stack_spec.parameters(known, STAGE, mine)

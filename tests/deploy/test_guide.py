@@ -12,7 +12,7 @@ import pytest
 
 from functions.model.ingestion import State
 from functions.operations.reconcile.compare import reconciled
-from infra.aws.stack_plan import HOLDS
+from infra.aws.losses import HOLDS
 from infra.local import ministack
 from lakegate.landing import LandedObject, ingestion_id
 from tests.deploy.bare import STAGE, Cloud

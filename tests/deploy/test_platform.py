@@ -9,7 +9,7 @@ import pytest
 from functions.adapters.emr import SMALL
 from infra import template
 from infra.aws.site import choices
-from infra.aws.stack_plan import platform
+from infra.stack_spec import platform
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from tests.deploy.platform import PLATFORM, ROOT, UNTRIED, read

@@ -12,7 +12,7 @@ import requests
 from functions.adapters.nessie import Catalog
 from functions.health.conformance.trial import tried
 from functions.health.model import Status
-from infra.aws.site import PLATFORM
+from infra.aws.facts import PLATFORM
 from infra.local import parts, processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import S3, free_port, options

@@ -10,8 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from infra import release
-from infra.aws import stack_plan
+from infra import release, stack_spec
 from infra.local import ministack, settings
 from infra.setup import deploy_environment
 from infra.stage import Stage
@@ -74,7 +73,7 @@ def test_cloudformation_alone_deploys_it(built: Path, account: Account) -> None:
     s3.create_bucket(Bucket=_BUCKET)
     for name in ("lambda.zip", "lakegate.template.json"):
         s3.upload_file(str(built / name), _BUCKET, name)
-    told = stack_plan.facts(release.application(), _STAGE)
+    told = stack_spec.facts(release.application(), _STAGE)
     told |= {"Stage": _STAGE.name, "CodeBucket": _BUCKET, "CodeKey": "lambda.zip"}
     stacks.create_stack(
         StackName=_STAGE.stack,

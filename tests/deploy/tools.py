@@ -9,8 +9,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra import package
-from infra.aws import stack_plan
+from infra import package, stack_spec
 from infra.lambda_python import ENVIRONMENT
 from infra.template import read
 from tests.deploy.bare import ROOT, STAGE, Cloud
@@ -92,7 +91,7 @@ def _packages() -> list[str]:
 
 def _sam_configuration() -> str:
     """Return samconfig.toml with the stage's section, which its own comment asks for."""
-    known = stack_plan.facts(read(ROOT / "template.yaml"), STAGE)
+    known = stack_spec.facts(read(ROOT / "template.yaml"), STAGE)
     facts = [f"{name}={parameter}" for name, parameter in known.items()]
     begin, _, dev = (ROOT / "samconfig.toml").read_text().partition("[dev.deploy.parameters]")
     section = dev.partition("#")[0].replace("dev", STAGE.name)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from functions.model.messages.announcement import Announcement, Refresh
+from functions.model.messages.announcement import Announcement
+from functions.model.messages.refresh import Refresh
 
 
 class FakeAnnouncements:

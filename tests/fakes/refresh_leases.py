@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from functions.downstream.refresh_lease import Lease
-from functions.model.messages.announcement import taken
+from functions.model.messages.refresh import taken
 from lakegate.errors import Transient
 
 

@@ -19,8 +19,8 @@ from functions.adapters.s3 import (
     StoredObject,
     contract_key,
 )
-from functions.model.commits import KEY as CHECKPOINT
-from functions.model.commits import Checkpoint
+from functions.model.notes.checkpoint import KEY as CHECKPOINT
+from functions.model.notes.checkpoint import Checkpoint
 from lakegate import times
 from lakegate.change import CHANGES, Change
 from lakegate.contract.claims import could_claim

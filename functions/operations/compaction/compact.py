@@ -26,7 +26,7 @@ from functions.adapters.iceberg.errors import CannotRebase
 from functions.adapters.ledger.notes import Moved
 from functions.adapters.nessie import MAIN, SetBack, UnknownBranch
 from functions.model.ingestion import Ingestion
-from functions.model.messages.announcement import Refresh
+from functions.model.messages.refresh import Refresh
 from functions.model.notes.compactions import Compaction, begin
 from functions.operations.compaction.begun import advance
 from functions.operations.compaction.publish import Unsound, publish

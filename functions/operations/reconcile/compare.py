@@ -15,8 +15,8 @@ from itertools import islice
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Overwritten
-from functions.model.commits import Checkpoint, TableCount
 from functions.model.ingestion import Ingestion, State
+from functions.model.notes.checkpoint import Checkpoint, TableCount
 from functions.operations.reconcile.file_sums import (
     End,
     Reconciliation,

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.model import merge_commit
-from functions.model.commits import Checkpoint, Commit
+from functions.model.commits import Commit
 from functions.model.ingestion import State
 from functions.model.merge_commit import Published
+from functions.model.notes.checkpoint import Checkpoint
 from functions.operations.reconcile.file_sums import compared
 from functions.operations.reconcile.foreign_compactions import foreign_commits
 from functions.operations.reconcile.row_balance import Finding, Tally, wrong_files

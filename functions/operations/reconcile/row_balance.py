@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from functions.model.commits import Commit, TableCount
+from functions.model.commits import Commit
+from functions.model.notes.checkpoint import TableCount
 
 if TYPE_CHECKING:  # it imports pyiceberg: a second that help does not need
     from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows

@@ -26,12 +26,12 @@ from functions.operations.recovery.realign_plan import (
     Facts,
     Kind,
     MainLog,
-    carried_out,
     decide,
     files_needed,
     is_lost,
     may_differ,
 )
+from functions.operations.recovery.realigned import carried_out
 from functions.pipeline.outcome.audit_history import Run, left_by
 from functions.pipeline.outcome.reports import readable_report
 from functions.pipeline.start.intake import arrivals

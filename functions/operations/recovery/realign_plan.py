@@ -8,21 +8,17 @@ ingestion, so it can be repeated, and it is no longer made once it is carried ou
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from functions.model import merge_commit, steps
-from functions.model.audit_outcome import AuditOutcome
 from functions.model.commits import Commit
 from functions.model.ingestion import ALERTED, UNNEEDED, Ingestion, State
 from functions.model.merge_commit import Published
-from functions.operations.decisions.failed import next_attempt
-from functions.operations.decisions.withdrawal import WITHDRAWN, without_rows
 from functions.pipeline.outcome.audit_history import RUNS
 from functions.pipeline.outcome.versions import SUPERSEDED, is_newer
 from lakegate.audit_tables import RESULTS
 from lakegate.landing import ID_PART, id_part, ingestion_id
-from lakegate.report import Reason
 
 
 class Kind(StrEnum):
@@ -250,66 +246,3 @@ def _order(decision: Decision) -> tuple[bool, str, str]:
     ingestion = decision.ingestion
     at = ingestion.times.get("published", "")
     return ingestion.state is not State.PUBLISHED, at, ingestion.id
-
-
-# The ingestion after each decision. "set back" is the step by which it is no longer published.
-
-_STEP = "set back"
-
-
-def carried_out(decision: Decision, at: str, head: str, *, pinned: bool) -> Ingestion:
-    """Return the ingestion after the decision; unchanged where the ledger needs no change.
-
-    `head` is main's head: no commit up to there published it. `pinned` says that its job is to run
-    by the contract's version by which it was published.
-    """
-    now, kinds = decision.ingestion, decision.kinds
-    if Kind.PUBLISH_AGAIN in kinds or Kind.RUN_AGAIN in kinds:
-        return _again(now, at, head, pinned=pinned)
-    if Kind.LOST in kinds:
-        ended = without_rows(now, head).step(_STEP, at, announced=False)
-        reason = Reason(WITHDRAWN, decision.why)
-        return ended.step(State.ERRORED.value, at, state=State.ERRORED, reason=reason)
-    if Kind.ADOPT in kinds and decision.commit:
-        now = _adopted(now, at, *decision.commit)
-    if Kind.REOPEN in kinds:
-        now = now.step(_STEP, at, superseded_by="", alerted=False)
-    return now.but(recorded=0) if Kind.RECORD_AGAIN in kinds else now
-
-
-def _again(now: Ingestion, at: str, head: str, *, pinned: bool) -> Ingestion:
-    """Return it at the start of another attempt, with the decisions that were made on it."""
-    return next_attempt(now.step(_STEP, at)).but(
-        base_hash=head,
-        merge_hash="",
-        reason=now.reason if now.decisions.approval else None,
-        decisions=now.decisions,
-        audit=AuditOutcome(duplicate_of=now.audit.duplicate_of),
-        contract_pinned=pinned or now.contract_pinned,
-        alerted=False,
-        announced=False,
-        cleaned=False,
-        recorded=0,
-    )
-
-
-def _adopted(now: Ingestion, at: str, commit: Commit, one: Published) -> Ingestion:
-    """Return it as published by an earlier attempt, whose commit main has again."""
-    return now.step(
-        State.PUBLISHED.value,
-        at,
-        state=State.PUBLISHED,
-        merge_hash=commit.hash,
-        report_key=one.report,
-        job_run=one.job_run,
-        audited_hash=one.audited_hash,
-        audit=one.counted(now.audit),
-        replaced=one.replaced,
-        parts=one.parts,
-        group=(),
-        decisions=replace(now.decisions, discarded=False, branches_to_delete={}),
-        superseded_by="",
-        alerted=False,
-        announced=False,
-        cleaned=False,
-    )

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.tables.snowflake import Names, ddl
-from functions.downstream.snowflake import Login
+from functions.downstream.snowflake_login import Login
 from functions.downstream.snowflake_sql import Place, base_url, refresh, relative
 from functions.settings import LineageSettings, SnowflakeSettings
 from infra import template

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from functions.downstream.lineage import Lineage, events, origins
+from functions.downstream.lineage import Lineage, events
+from functions.downstream.origins import origins
 from functions.model.commits import Tip
 from functions.model.ingestion import State
 from functions.model.messages.announcement import announcements

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from infra.aws.stack_plan import StackSpec, steps
+from infra.aws.table_indexes import steps
+from infra.stack_spec import StackSpec
 
 
 def template(*indexes: str, **more: Any) -> dict[str, Any]:

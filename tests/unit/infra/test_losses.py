@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.aws.stack_plan import refuse_losses
+from infra.aws.losses import refuse_losses
 from infra.cloudformation import Change
 from lakegate.errors import LakegateError
 

@@ -7,13 +7,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from infra.aws.site import PLATFORM, check_platform, choices, connect, has_own_platform
-from infra.aws.stack_plan import (
-    is_production,
-    parameters,
-    refuse_another_key,
-    refuse_unknown,
-)
+from infra.aws.facts import PLATFORM, check_platform
+from infra.aws.losses import refuse_another_key
+from infra.aws.site import choices, connect, has_own_platform
+from infra.stack_spec import is_production, parameters, refuse_unknown
 from infra.stage import Stage, checked_name
 from lakegate.errors import LakegateError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from functions.checkup import Expected, Probes, examine, examine_access
+from functions.health.examination import Expected, Probes, examine, examine_access
 from functions.health.model import (
     Application,
     Check,

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.digest import digest, incomplete, review
+from functions.digest import review
 from functions.model.ingestion import State
 from functions.model.ingestion_summary import IngestionSummary
 from functions.model.messages.alert import Kind
 from functions.notifications.blocks import MOST_BLOCKS, SECTION
 from functions.notifications.email import words
+from functions.operations.weekly_digest import digest, incomplete
 from infra.local.slack.blocks import problems
 from tests.fakes.deployment import TABLE
 from tests.fakes.job import errored, rejected

@@ -11,10 +11,11 @@ from functions.adapters.all import Adapters
 from functions.adapters.iceberg.files import DoubledFile, TableChange, TableRows
 from functions.adapters.s3 import Missing
 from functions.model.audit_outcome import AuditOutcome
-from functions.model.commits import Checkpoint, Commit
+from functions.model.commits import Commit
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion, State
 from functions.model.merge_commit import INGESTIONS, TABLE, Published
+from functions.model.notes.checkpoint import Checkpoint
 from functions.model.notes.upkeep_note import UpkeepNote
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.reconcile.file_sums import Reconciliation

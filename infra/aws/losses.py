@@ -1,0 +1,73 @@
+"""Refuse a deployment that removes or replaces resources that hold data."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from infra.aws.site import Site
+from infra.cloudformation import Change
+from lakegate.errors import LakegateError
+
+KEY = "KmsKeyArn"
+# Each type with the reason.
+HOLDS = {
+    "AWS::S3::Bucket": "its objects would stay behind, and everything would read the new bucket",
+    "AWS::DynamoDB::Table": "the new table would not know the files that landed so far",
+    "AWS::SQS::Queue": "the messages that wait in it would be lost",
+    "AWS::RDS::DBInstance": "Nessie would start with an empty database",
+    "AWS::RDS::DBCluster": "Nessie would start with an empty database",
+    "AWS::SecretsManager::Secret": "its text would be lost",
+    "AWS::KMS::Key": "what it encrypted could not be read again",
+}
+# A warehouse that is set up again is refreshed by each table's next publish. Without its threads
+# Slack gets new ones. Without a collector nobody reads its events.
+_GROWS_AGAIN = (
+    "ThreadsTable",
+    *("GlueQueue", "GlueDeadLetters"),
+    *("SnowflakeQueue", "SnowflakeDeadLetters", "SnowflakeMarks"),
+    *("LineageQueue", "LineageDeadLetters"),
+)
+
+
+def loses(change: Change) -> str:
+    """Return what the change would lose, "" if nothing."""
+    if change.resource in _GROWS_AGAIN and change.action == "Remove":
+        return ""
+    gone = change.action == "Remove" or change.replacement == "True"
+    return HOLDS.get(change.type, "") if gone else ""
+
+
+def refuse_losses(changes: Iterable[Change], *, but: Collection[str] = ()) -> None:
+    """Raise LakegateError WOULD_LOSE_DATA if a change loses data: which, and what to do.
+
+    Resources of the types `but` may be removed.
+    """
+    lost = [(change, loses(change)) for change in changes if change.type not in but]
+    lines = [f"    {_change_line(change)}: {reason}" for change, reason in lost if reason]
+    if lines:
+        advice = (
+            "Nothing was changed. Put the resource back as it was deployed (its logical id, its"
+            " name, its keys), or move the data first and take the resource out by hand."
+        )
+        message = "\n".join(["this would remove or replace what holds data:", *lines, advice])
+        raise LakegateError("WOULD_LOSE_DATA", message)
+
+
+def _change_line(change: Change) -> str:
+    if change.action == "Remove":
+        return f"{change.resource} ({change.type}) would be removed"
+    changed = f" for {', '.join(change.properties)}" if change.properties else ""
+    return f"{change.resource} ({change.type}) would be replaced{changed}"
+
+
+def refuse_another_key(site: Site, chosen: Mapping[str, str]) -> None:
+    """Raise LakegateError KEY_IN_USE if the stage's data could not be decrypted any more."""
+    if not site.stacks.exists(site.stage.stack):
+        return
+    used, wanted = (
+        each.get(KEY, "") for each in (site.stacks.parameters(site.stage.stack), chosen)
+    )
+    if used not in ("", wanted):
+        message = (
+            f"the stage's objects, tables and messages are encrypted by {used}: leave {KEY} as it"
+            " is (KMS rotates a key under the same ARN)"
+        )
+        raise LakegateError("KEY_IN_USE", message)
