@@ -172,9 +172,6 @@ def _file(rows: int) -> bytes:
     )
 
 
-# The same twelve checks by others, as in their guides.
-
-
 def _great_expectations(rows: DataFrame) -> int:
     """Return how many of the twelve checks hold."""
     context = gx.get_context(mode="ephemeral")

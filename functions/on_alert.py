@@ -1,6 +1,10 @@
 """Lambda: the queue of alerts. Posts them to Slack and to the SNS topic.
 
 It runs outside the deployment's network, because Slack is on the internet.
+
+The queue may deliver a message again. Each notification is recorded after it was posted, so a crash
+in between repeats it and loses nothing. A delayed alert that comes after a later one of the same
+ingestion is not posted.
 """
 
 import html
@@ -29,12 +33,6 @@ from functions.telemetry import logger
 from functions.wiring import CONFIG
 from lakegate.errors import Permanent
 from lakegate.landing import ID_PART
-
-# Post each alert once: to a channel, to the thread of an older alert, to the topic or the log.
-#
-# The queue may deliver a message again. Each notification is recorded after it was posted, so a
-# crash in between repeats it and loses nothing. A delayed alert that comes after a later one of
-# the same ingestion is not posted.
 
 _LONGEST_OUTCOME = 300
 _IN_THREADS = (Kind.FAILED, Kind.NOTICE, Kind.WARNING)

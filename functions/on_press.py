@@ -1,4 +1,9 @@
-"""Lambda: the queue of actions. Executes the actions of pressed buttons."""
+"""Lambda: the queue of actions. Executes the actions of pressed buttons.
+
+Each request names the state that its alert showed. If the ingestion changed since, nothing is done;
+if the same person's request was executed before, it is not repeated. The alert's thread gets an
+answer either way.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -18,12 +23,6 @@ from functions.sqs_handler import sqs_handler
 from functions.telemetry import logger
 from functions.wiring import adapters
 from lakegate.errors import LakegateError, Transient
-
-# Execute Slack button actions exactly once.
-#
-# Each request names the state that its alert showed. If the ingestion changed since, nothing is
-# done; if the same person's request was executed before, it is not repeated. The alert's thread
-# gets an answer either way.
 
 
 def act(adapters: Adapters, body: str) -> None:

@@ -14,8 +14,6 @@ from lakegate.contract.rules import Rule
 from lakegate.ecma_patterns import PATTERNS
 from spark_jobs.audit.arrow.patterns import re2_pattern
 
-# Names in duckdb's SQL.
-
 
 def quoted(name: str) -> str:
     """Return a name quoted for SQL."""

@@ -28,8 +28,6 @@ from access.tables.rows import Evidence
 from lakegate.audit_tables import QUARANTINE, RESULTS
 from lakegate.errors import LakegateError, Transient
 
-# A table's metadata; reading it reads no data file.
-
 
 @dataclass(frozen=True)
 class Column:
@@ -43,7 +41,10 @@ class Column:
 
 @dataclass(frozen=True)
 class TableState:
-    """A table at one commit; `size` is the bytes of its data files."""
+    """A table at one commit; `size` is the bytes of its data files.
+
+    Reading it reads no data file.
+    """
 
     columns: tuple[Column, ...]
     rows: int

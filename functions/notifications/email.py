@@ -12,7 +12,6 @@ from lakegate.refusals import unavailable
 
 # Limits: a subject has less than 100 characters of ASCII, begins with a letter, a digit or a
 # punctuation mark, and has no control character; a message has 256 KB (Amazon SNS, "Publish").
-
 _SUBJECT, _BODY = 99, 256 * 1024
 # The parts of Slack's markup that our messages use ("Formatting text for app surfaces").
 MARKS = re.compile(

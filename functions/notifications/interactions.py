@@ -13,24 +13,10 @@ from slack_sdk.signature import Clock, SignatureVerifier
 from functions.adapters.secrets import Secret
 from functions.notifications.blocks import code, escaped
 from functions.notifications.slack import SlackSecret
-from functions.notifications.slack_buttons import (
-    REASON,
-    NotUnderstood,
-    Press,
-    Seen,
-    Submission,
-    Verb,
-    modal,
-    parsed,
-)
+from functions.notifications.slack_buttons import REASON, Seen, Verb, modal
+from functions.notifications.slack_presses import NotUnderstood, Press, Submission, parsed
 from functions.telemetry import logger
 from lakegate.errors import LakegateError, Permanent
-
-# Verify that a request to a function URL comes from Slack.
-#
-# Formats: AWS Lambda, "Invoking Lambda function URLs" (payload format 2.0). Rules: Slack,
-# "Verifying requests from Slack": the signature covers the raw body, and a request older than 5
-# minutes may be a replayed one.
 
 _LARGEST = 1_000_000  # characters; a message of 50 blocks comes to a tenth of it
 _MOST_FIELDS = 10
@@ -46,7 +32,12 @@ class Refused(Permanent):
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it was signed, with the signature that it claims."""
+    """A request as it was signed, with the signature that it claims.
+
+    Rules: Slack, "Verifying requests from Slack": the signature covers the raw body, and a request
+    older than 5 minutes may be a replayed one. The event: AWS Lambda, "Invoking Lambda function
+    URLs" (payload format 2.0).
+    """
 
     body: str
     timestamp: str

@@ -29,7 +29,8 @@ from infra.local.java import (
     mapped,
     spark_archive,
 )
-from infra.local.parts import free_port, java_command
+from infra.local.nessie_server import java_command
+from infra.local.parts import free_port
 from infra.local.processes import Command
 from infra.local.spark import warm_up
 

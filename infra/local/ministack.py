@@ -92,11 +92,11 @@ def _move(file: Path, endpoint: str) -> None:
         file.write_text(moved)
 
 
-# The local stack's signing key and tokens are files that only their owner may open.
-
-
 class KeyFiles:
-    """A keyring in a directory."""
+    """A keyring in a directory.
+
+    Its files, the signing key and the tokens, can be opened by their owner alone.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from functions.adapters.ledger.ledger import Ledger
 from functions.adapters.nessie import Catalog
-from infra.local import parts, processes
+from infra.local import nessie_server, processes
 from infra.local.ministack import KeyFiles
 from infra.local.parts import choose_ports
 from lakegate import nessie_tokens
@@ -55,7 +55,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     ports = choose_ports(home)
     storage, address = (f"http://127.0.0.1:{ports[name]}" for name in ("ministack", "nessie"))
     warehouse = "s3://lake/warehouse"
-    catalog = parts.nessie_command(
+    catalog = nessie_server.nessie_command(
         home, ports["nessie"], ports["nessie_management"], storage, warehouse
     )
     commands = (_s3(home, ports["ministack"]), catalog)
@@ -89,7 +89,7 @@ def _bucket(storage: str) -> bool:
 
 
 def _answers(address: str, tokens: Mapping[str, str]) -> bool:
-    return parts.nessie_answers(address, tokens["reader"])
+    return nessie_server.nessie_answers(address, tokens["reader"])
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,9 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from functions.adapters.emr import (
-    Jobs,
-    RunState,
-    UnknownRun,
-    monitoring,
-    spark_submit,
-)
+from functions.adapters.emr import Jobs, RunState, UnknownRun
 from functions.adapters.emr_run_policy import run_policy, shared_run_policy, widened
+from functions.adapters.spark_submit import monitoring, spark_submit
 from functions.model.budget import Use
 from functions.settings import Settings
 from lakegate import times

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.emr import SMALL
+from functions.adapters.spark_submit import SMALL
 from infra import template
 from infra.aws.site import choices
 from infra.stack_spec import platform

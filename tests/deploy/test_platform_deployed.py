@@ -13,9 +13,10 @@ from functions.adapters.nessie import Catalog
 from functions.health.conformance.trial import tried
 from functions.health.model import Status
 from infra.aws.facts import PLATFORM
-from infra.local import parts, processes
+from infra.local import nessie_server, processes
 from infra.local.ministack import KeyFiles
-from infra.local.parts import S3, free_port, options
+from infra.local.nessie_server import S3, options
+from infra.local.parts import free_port
 from infra.stage import Stage
 from lakegate.errors import LakegateError
 from lakegate.nessie_tokens import Keys, keep
@@ -49,7 +50,7 @@ class Server:
 
     def answers(self) -> bool:
         """Return whether it serves its main branch."""
-        return parts.nessie_answers(self.uri, self.tokens["reader"])
+        return nessie_server.nessie_answers(self.uri, self.tokens["reader"])
 
     def health(self, kind: str) -> int:
         """Return the status of a health check's answer."""
@@ -264,7 +265,7 @@ def begun(
             "quarkus.management.host": "127.0.0.1",
             "quarkus.management.port": str(management),
         }
-        command = parts.java_command(home / "tmp")
+        command = nessie_server.java_command(home / "tmp")
         processes.start(home, processes.Command(store, command, home, {**environment, **here}))
         at = "http://127.0.0.1:{}".format
         servers[store] = Server(at(port), at(management), tokens)

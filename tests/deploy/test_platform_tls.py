@@ -16,7 +16,7 @@ import pytest
 from functions.adapters.nessie import Catalog
 from infra.local import processes
 from infra.local.ministack import KeyFiles
-from infra.local.parts import S3
+from infra.local.nessie_server import S3
 from infra.stage import Stage
 from lakegate.nessie_tokens import Keys, keep
 from tests import postgres

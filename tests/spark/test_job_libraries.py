@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from functions.adapters.emr import spark_submit
+from functions.adapters.spark_submit import spark_submit
 from infra.local.java import java_home
 from lakegate.jobspec import AVRO, LIBRARIES, MAIN, PACKAGES
 from tests.fakes.deployment import SETTINGS

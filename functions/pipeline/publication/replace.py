@@ -134,18 +134,16 @@ def _files(adapters: Adapters, earlier: Ingestion, decided: bool) -> dict[str, i
     return found
 
 
-# A decision on a failed version of a key, when a newer version has come since. The versions are
-# read before each merge, after the branch was created. A newer version that comes to main later
-# changes the table, so main refuses the merge and the versions are read again.
-# docs/adr/0010-versions.md has the whole argument.
-
-
 def given_way(adapters: Adapters, ingestion: Ingestion) -> Ingestion | None:
     """Return an audited ingestion as it is then, if a newer version keeps it from main.
 
     While the newer version is in flight it waits, unless files of their table take turns: then the
     newer one waits. Once that one is on main it ends rejected, with its branch. Return None if
     nothing keeps it from main.
+
+    The versions are read before each merge, after the branch was created. A newer version that
+    comes to main later changes the table, so main refuses the merge and the versions are read
+    again. docs/adr/0010-versions.md has the whole argument.
     """
     newer = newest_newer(adapters, ingestion)
     if newer is None or newer.id == ingestion.decisions.despite:

@@ -114,15 +114,16 @@ def _place(ingestion: Ingestion) -> tuple[bool, str, str]:
     return not queueing.has_priority(ingestion), *landing(ingestion)
 
 
-# Ingestions that main lost are published again in their first order, as far as it matters: a change
-# comes between the files before and after it, and the versions of a key come one after the other.
-# Other ingestions of the table come after them. They themselves wait for nothing else, so no two
-# ingestions wait for each other.
-
-
 def _waits_for_its_turn(
     adapters: Adapters, ingestion: Ingestion, listed: Sequence[Ingestion]
 ) -> bool:
+    """Return whether main lost it, and earlier ones of its table are not published again yet.
+
+    They are published again in their first order, as far as it matters: a change comes between the
+    files before and after it, and the versions of a key come one after the other. Other ingestions
+    of the table come after them. They themselves wait for nothing else, so no two ingestions wait
+    for each other.
+    """
     earlier = [each.id for each in listed if _takes_turn_before(each, ingestion)]
     parts = (earlier[at : at + _MOST] for at in range(0, len(earlier), _MOST))
     now = (each for ids in parts for each in adapters.ledger.together(ids))

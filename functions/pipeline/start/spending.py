@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from functions.adapters.all import Adapters
-from functions.adapters.emr import JobRun, most_use
+from functions.adapters.emr import JobRun
 from functions.adapters.ledger.notes import Moved
+from functions.adapters.spark_submit import most_use
 from functions.model.budget import Spending
 from functions.telemetry import logger
 from lakegate.errors import LakegateError

@@ -1,4 +1,12 @@
-"""Decide what an ended job run means: publish, run again, reject or report an error. Pure."""
+"""Decide what an ended job run means: publish, run again, reject or report an error. Pure.
+
+The run's exit code gates and its report explains. Only a run that EMR calls a success, together
+with a report that says "passed" and names what it audited, leads to main. Every other pair of the
+two leads to an alert, contradictions included. A run that failed without a report is first run
+again: by us, since EMR Serverless's own retries would also repeat every rejection. An approval may
+allow an ingestion that failed to be published. If the job then has to run again, the approval holds
+for the failed checks that it names, and for no others.
+"""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
@@ -11,13 +19,6 @@ from functions.model.ingestion import Ingestion, State
 from lakegate.batch import BatchFile
 from lakegate.refusals import RIGHT_MISSING, named_in
 from lakegate.report import AuditReport, CheckResult, Reason, Status, Verdict
-
-# The run's exit code gates and its report explains. Only a run that EMR calls a success, together
-# with a report that says "passed" and names what it audited, leads to main. Every other pair of the
-# two leads to an alert, contradictions included. A run that failed without a report is first run
-# again: by us, since EMR Serverless's own retries would also repeat every rejection. An approval
-# may allow an ingestion that failed to be published. If the job then has to run again, the approval
-# holds for the failed checks that it names, and for no others.
 
 _OUT_OF_MEMORY = "OUT_OF_MEMORY"
 # The report has all of it; an item of the ledger is read often, and has 400 KB at most.

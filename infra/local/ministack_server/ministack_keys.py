@@ -80,14 +80,16 @@ def _key_of(action: str, resource: str) -> str:
             return str(next(named, _AWS_KEY).get("KmsKeyId") or "")
 
 
-# S3 asks when it reads or writes an object's bytes, with these words ("Troubleshoot access denied
-# errors"). A HEAD request reads none. The etag of such an object is no digest of its bytes.
-
 _looks = ContextVar("looks", default=False)
 _encrypts = ContextVar("encrypts", default=False)
 
 
 def _guard_objects() -> None:
+    """Let S3 ask when it reads or writes an object's bytes.
+
+    Its words are those of "Troubleshoot access denied errors". A HEAD request reads none. The etag
+    of such an object is no digest of its bytes.
+    """
     for name in ("_check_sse_read_headers", "_check_sse_c_copy_source", "_check_sse_c_part"):
         setattr(s3, name, _guarded(getattr(s3, name)))
     resolve, head, digest = s3._resolve_sse_write_headers, s3._head_object, s3.md5_hash  # noqa: SLF001

@@ -29,7 +29,6 @@ from infra.local.slack.blocks import problems_of_modal
 from infra.local.slack.faults import SlackError
 
 # The app in the local Slack and its users' ids.
-
 TEAM = "T0LAKEGATE"
 TOKEN = "xoxb-lakegate-local"  # noqa: S105  only this Slack knows it, and no other token
 _FILE = "app.json"

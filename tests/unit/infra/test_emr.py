@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from functions.adapters.emr import most_use
+from functions.adapters.spark_submit import most_use
 from infra import template
 from infra.aws.emr import capacity, zones
 from infra.aws.site import Site, connect

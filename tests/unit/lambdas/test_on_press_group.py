@@ -9,7 +9,8 @@ from functions.model.decisions import Decisions
 from functions.model.ingestion import State
 from functions.model.messages.alert import Alert, Kind
 from functions.notifications.interactions import ActionRequest
-from functions.notifications.slack_buttons import Seen, Verb, parsed
+from functions.notifications.slack_buttons import Seen, Verb
+from functions.notifications.slack_presses import parsed
 from functions.on_press import act
 from functions.operations.decisions.cause import waiting
 from functions.operations.upkeep.expire import expire

@@ -13,18 +13,8 @@ from functions.model.ingestion import Ingestion, State
 from functions.model.messages.alert import Kind
 from functions.notifications.alert_text import alert, recovered
 from functions.notifications.slack import Place
-from functions.notifications.slack_buttons import (
-    BUTTONS,
-    NotUnderstood,
-    Person,
-    Press,
-    Seen,
-    Submission,
-    Verb,
-    buttons,
-    modal,
-    parsed,
-)
+from functions.notifications.slack_buttons import BUTTONS, Seen, Verb, buttons, modal
+from functions.notifications.slack_presses import NotUnderstood, Person, Press, Submission, parsed
 from functions.notifications.threads import Thread
 from functions.on_alert import headline
 from infra.local.slack.blocks import problems, problems_of_modal

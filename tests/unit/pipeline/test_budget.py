@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from access.ingestions.shared_runs import places, wait_words
-from functions.adapters.emr import RunState, most_use
+from functions.adapters.emr import RunState
+from functions.adapters.spark_submit import most_use
 from functions.model.budget import Spending, Use
 from functions.model.ingestion import State
 from functions.pipeline.start.spending import spending, start_within_budget

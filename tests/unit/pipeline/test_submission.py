@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.emr import monitoring, spark_submit
+from functions.adapters.spark_submit import monitoring, spark_submit
 from functions.model.contract_terms import ContractTerms
 from functions.model.ingestion import Ingestion
 from functions.pipeline.start.shared_runs import is_small
