@@ -17,7 +17,8 @@ from dashboard.actions_plan import (
 )
 from dashboard.formatting import code
 from dashboard.serve import session
-from dashboard.serve.session import Opened, person, show_error
+from dashboard.serve.errors import show_error
+from dashboard.serve.session import Opened, person
 from functions.model.ingestion import ALERTED, Ingestion
 from functions.model.ingestion_summary import status_text
 from lakegate.errors import LakegateError, Transient

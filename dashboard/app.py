@@ -11,7 +11,8 @@ from access.deployment.choice import Choice
 from dashboard import formatting
 from dashboard.charts import BLUE
 from dashboard.compare import comparison_page
-from dashboard.serve.session import Opened, errors_shown, opened, person
+from dashboard.serve.errors import errors_shown
+from dashboard.serve.session import Opened, opened, person
 from dashboard.views import inbox as inbox_page
 from dashboard.views import ingestion as ingestion_page
 from dashboard.views import overview as overview_page

@@ -15,7 +15,6 @@ from lakegate.report import Status
 # Colours of the page, light and dark, and those of the outcomes. The first five suit
 # colour-blind readers (Okabe and Ito, "Color Universal Design"); all contrast with both backgrounds
 # by at least 3 to 1 (WCAG 2.2, 1.4.11).
-
 GREEN, ORANGE, PINK, BLUE, GREY = "#0c9b78", "#d55e00", "#c0609c", "#3987c9", "#868c95"
 BROWN, SLATE = "#9a7b4f", "#6b7fa3"
 

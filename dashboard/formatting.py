@@ -82,7 +82,6 @@ def result(check: CheckResult) -> None:
 
 
 # The addresses of the views, to which alerts link as well.
-
 INGESTION, BRANCH, TABLE = "ingestion", "branch", "table"
 
 

@@ -2,14 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from infra.local import stack_file
 from lakegate.errors import LakegateError
-
-if TYPE_CHECKING:
-    pass
-
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,8 @@ import streamlit as st
 
 from access.evidence.failing_rows import Finding, Question, evidence_of, inspection
 from dashboard import formatting
-from dashboard.serve.session import Opened, show_error
+from dashboard.serve.errors import show_error
+from dashboard.serve.session import Opened
 from functions.model.ingestion import Ingestion
 from lakegate.errors import LakegateError
 from lakegate.findings import failing_rows

@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
-from pyiceberg.types import StringType
 
 from access.evidence.failing_rows import concealment
 from access.tables.file_rows import FileRows
-from dashboard.compare import counting
+from dashboard.compare import counting, distribution
 from dashboard.compare.figures import (
     Column,
     Comparison,
-    Figure,
     Kind,
-    Origin,
-    Profile,
     common,
-    kind_of,
 )
-from dashboard.compare.rows import stated_ends, stated_nulls, taken
+from dashboard.compare.one_side import Looked
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import Missing
@@ -34,82 +29,9 @@ from functions.model.ingestion import Ingestion
 from lakegate.contract.model import ContractInvalid
 from lakegate.errors import LakegateError
 from lakegate.report import AuditReport
-from lakegate.text import one_line
 
 if TYPE_CHECKING:
     from access.tables.reader import Reader
-
-
-# One side of a comparison: figures of a column from statistics and rows.
-
-_LONGEST = 80
-_NO_FRACTION = ".000000"
-
-
-class Looked:
-    """One side's rows, read one column at a time into the side's table in duckdb."""
-
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        name: str,
-        found: FileRows,
-        columns: Collection[str],
-        most: int | None,
-    ) -> None:
-        """`name` is the side's. With more than `most` values, only a sample is read."""
-        fields = [field for field in found.table.schema().fields if field.name in columns]
-        simple = [field for field in fields if field.field_type.is_primitive]
-        self.name = name
-        self.kinds = {field.name: kind_of(field.field_type) for field in fields}
-        self._connection = connection
-        self._fields = {field.name: field for field in simple}
-        self._found = found
-        self._taken = taken(found, simple, most)
-        self.side = self._taken.side
-
-    def profile(self, name: str, *, hidden: bool) -> Profile:
-        """Return the profile of a plain column, which is now loaded; no value if `hidden`."""
-        field, column, whole = self._fields[name], self._taken.column(name), self.side.whole
-        type_ = column.schema.field(0).type
-        counting.enter(self._connection, self.name, column)
-        found = counting.counted(self._connection, self.name, type_)
-        files = [] if whole else self._found.data_files
-        ends: list[Figure] = []
-        if not hidden and self.kinds[name] is not Kind.BYTES:
-            cut = isinstance(field.field_type, StringType)
-            read = zip(stated_ends(field, files), (found.smallest, found.largest), strict=True)
-            ends = [self._figure(text_of(known), text_of(end), cut=cut) for known, end in read]
-        return Profile(
-            str(field.field_type),
-            found.rows if whole else self._found.stored,
-            found.rows,
-            self._figure(None if whole else stated_nulls(field, files), found.nulls),
-            Figure(found.distinct, Origin.ESTIMATE if found.estimated else self._read),
-            found.nans,
-            *ends,
-        )
-
-    def _figure(
-        self, known: int | str | None, read: int | str | None, *, cut: bool = False
-    ) -> Figure:
-        """Return the figure of the statistics, or else the one that was read."""
-        if known is None:
-            return Figure(read, self._read)
-        return Figure(known, Origin.BOUND if cut or self._found.deletes else Origin.MANIFESTS)
-
-    @property
-    def _read(self) -> Origin:
-        return Origin.ROWS if self.side.whole else Origin.SAMPLE
-
-
-def text_of(value: pa.Scalar) -> str | None:
-    """Return a value as text on one line, cut if very long; None for null."""
-    if not value.is_valid:
-        return None
-    text = one_line(value.cast(pa.string()).as_py())
-    text = text.replace(_NO_FRACTION, "") if pa.types.is_timestamp(value.type) else text
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 # The number of values of a side that are read without a request: about a second's work.
@@ -157,12 +79,10 @@ def _column(
     column, kind = Column(name, file, main), common(kinds)
     if hidden or not kind or kind is Kind.BYTES:
         return replace(column, note=_HIDDEN if hidden else _BYTES if kind else _OTHER)
-    drawn = counting.picture(connection, kind, list(profiles))
+    drawn = distribution.picture(connection, kind, list(profiles))
     has_value = any(each.distinct.value for each in profiles.values())
     return replace(column, picture=drawn, note="" if drawn else _ALIKE if has_value else _EMPTY)
 
-
-# The rows and columns of a comparison of an ingestion's branch with main.
 
 Reads = Callable[[str], "Reader"]
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import actions, charts, formatting
-from dashboard.compare import checks, render
+from dashboard.compare import bars, checks, render
 from dashboard.compare.compare import knows_contract, load, shown_columns
 from dashboard.compare.figures import Column, Comparison
 from dashboard.formatting import code
 from dashboard.ingestion import account
-from dashboard.serve.session import Opened, named, show_error
+from dashboard.serve.errors import show_error
+from dashboard.serve.session import Opened, named
 from dashboard.verdict import verdict
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN, UnknownBranch
@@ -175,7 +176,7 @@ def _column(column: Column, names: tuple[str, str]) -> None:
         with drawn:
             if column.picture:
                 charts.draw(
-                    render.picture(column.picture, names),
+                    bars.picture(column.picture, names),
                     alt=f"How the values of {one_line(column.name)} lie, {names[0]} and main",
                 )
             else:

@@ -17,8 +17,6 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-# The kind of a column's values decides which figures and charts it has. Pure.
-
 
 class Kind(StrEnum):
     """Numbers, with a fraction or `WHOLE`; days and times; `WORDS`, drawn value by value.

@@ -3,26 +3,19 @@
 Foreign text is escaped, and brought to one line without acting characters.
 """
 
-from collections.abc import Mapping
 from html import escape
-from typing import Any
 
-import altair as alt
-
-from dashboard import charts
+from dashboard.compare.bars import FILE, MAIN
 from dashboard.compare.figures import (
     Column,
     Comparison,
     Figure,
-    Kind,
     Origin,
-    Picture,
     Profile,
     Side,
 )
 from lakegate.text import count, one_line
 
-_FILE, _MAIN = charts.BLUE, charts.GREY
 _ROUGH = (Origin.SAMPLE, Origin.ESTIMATE)
 _NONE = "–"  # noqa: RUF001 - a dash where there is nothing
 
@@ -36,8 +29,8 @@ def stands_on(found: Comparison, names: tuple[str, str]) -> str:
 
 def colours(names: tuple[str, str]) -> str:
     """Return the legend of the bars as HTML."""
-    broad = f'<i class="lakegate-bar" style="background:{_MAIN};opacity:0.4;width:1.1em"></i>'
-    narrow = f'<i class="lakegate-bar" style="background:{_FILE};width:0.5em"></i>'
+    broad = f'<i class="lakegate-bar" style="background:{MAIN};opacity:0.4;width:1.1em"></i>'
+    narrow = f'<i class="lakegate-bar" style="background:{FILE};width:0.5em"></i>'
     return (
         '<p class="lakegate-legend">Of the rows that have a value, the share in '
         f"{narrow} {escape(names[0])}, {broad} {escape(names[1])}</p>"
@@ -119,69 +112,3 @@ def _line(name: str, cells: list[str]) -> str:
 def _safe(text: str) -> str:
     shown = one_line(text)
     return f"<bdi>{escape(shown)}</bdi>" if shown else "<i>empty</i>"
-
-
-# Charts of a comparison. Main is a broad pale bar, the new file a narrow dark one on top of it:
-# their shapes differ, not only their colours.
-
-_HEIGHT, _STEP = 130, 20
-
-
-_UPRIGHT = alt.Axis(labelAngle=0, labelOverlap="greedy", ticks=False)
-_SHARE: dict[str, Any] = {
-    "shorthand": "share:Q",
-    "axis": alt.Axis(format="%", tickCount=3, domain=False, ticks=False),
-    "title": None,
-}
-
-
-def picture(found: Picture, names: tuple[str, str]) -> alt.LayerChart | alt.FacetChart:
-    """Return the shares of both sides in the same bins, or of the same values.
-
-    `names` are those of the file's side and of main's.
-    """
-    words = found.kind is Kind.WORDS
-    labels = list(found.labels) if words else _filled(found)
-    file, main = (dict(zip(found.labels, side, strict=False)) for side in (found.file, found.main))
-    layers = [
-        _bars(main, names[1], labels, words=words, breadth=0.9, color=_MAIN, opacity=0.4),
-        _bars(file, names[0], labels, words=words, breadth=0.4, color=_FILE, opacity=1.0),
-    ]
-    return alt.layer(*layers).properties(height=alt.Step(_STEP) if words else _HEIGHT)
-
-
-def _bars(
-    shares: Mapping[str, float],
-    name: str,
-    labels: list[str],
-    *,
-    words: bool,
-    breadth: float,
-    **look: Any,
-) -> alt.Chart:
-    """Return bins side by side, or words one below the other, which leaves room for their texts."""
-    rows = [{"value": label, "side": name, "share": shares.get(label, 0)} for label in labels]
-    axis = alt.Axis(labelLimit=170, ticks=False, domain=False) if words else _UPRIGHT
-    values = {"shorthand": "value:N", "sort": labels, "title": None, "axis": axis}
-    x, y = (_SHARE, values) if words else (values, _SHARE)
-    look["height" if words else "width"] = {"band": breadth}
-    return (
-        charts.chart(rows)
-        .mark_bar(cornerRadius=1, **look)
-        .encode(
-            x=alt.X(**x),
-            y=alt.Y(**y),
-            tooltip=["value:N", "side:N", alt.Tooltip("share:Q", format=".1%")],
-        )
-    )
-
-
-def _filled(found: Picture) -> list[str]:
-    """Return the bins without empty ones for outside values."""
-    sides = [shares for shares in (found.file, found.main) if shares]
-    last = len(found.labels) - 1
-    return [
-        label
-        for number, label in enumerate(found.labels)
-        if 0 < number < last or any(shares[number] for shares in sides)
-    ]

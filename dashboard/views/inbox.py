@@ -7,7 +7,8 @@ import streamlit as st
 from access.ingestions.find import Wanted, still_waiting
 from dashboard import group_actions, listing
 from dashboard.overview import Window, bounds
-from dashboard.serve.session import Opened, watch
+from dashboard.serve.session import Opened
+from dashboard.serve.watching import watch
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import Ingestion
 from functions.model.ingestion_summary import IngestionSummary

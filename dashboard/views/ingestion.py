@@ -11,17 +11,10 @@ from access.ingestions import outcomes
 from access.ingestions.shared_runs import wait_words
 from dashboard import actions, charts, formatting
 from dashboard.formatting import code, grid
-from dashboard.ingestion import (
-    Account,
-    Step,
-    account,
-    facts,
-    head,
-    rows,
-    total,
-    wrong_columns,
-)
-from dashboard.serve.session import Opened, named, watch
+from dashboard.ingestion import Account, account, facts, head, rows, wrong_columns
+from dashboard.serve.session import Opened, named
+from dashboard.serve.watching import watch
+from dashboard.timeline import Step, total
 from dashboard.verdict import overruled, verdict
 from dashboard.views import ingestions as ingestions_page
 from functions.model.ingestion import Ingestion
@@ -32,8 +25,6 @@ from lakegate.landing import ID_PART
 from lakegate.report import CheckResult, Status
 from lakegate.text import count, one_line, visible
 from lakegate.times import duration, moment, seconds
-
-# The charts of one ingestion.
 
 
 def way(steps: Sequence[Step]) -> alt.Chart:

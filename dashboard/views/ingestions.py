@@ -8,7 +8,8 @@ import streamlit as st
 from dashboard import formatting, group_actions, listing
 from dashboard.formatting import code
 from dashboard.overview import Window, bounds
-from dashboard.serve.session import Opened, watch
+from dashboard.serve.session import Opened
+from dashboard.serve.watching import watch
 from dashboard.views.inbox import EVERY_TABLE
 from functions.adapters.ledger.ledger import Ledger
 from functions.model.ingestion import State

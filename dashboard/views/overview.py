@@ -15,8 +15,6 @@ from dashboard.views.inbox import EVERY_TABLE
 from functions.adapters.all import Adapters
 from lakegate.times import duration
 
-# The charts of the overview.
-
 # Failures lie at the base of a bar, where small numbers are visible and comparable.
 _COLOURS = {
     Outcome.REJECTED: charts.ORANGE,

@@ -14,19 +14,19 @@ from dashboard import charts, formatting, listing
 from dashboard.charts import Span
 from dashboard.formatting import ago, code, grid, harmless, size
 from dashboard.overview import Lately, Window, bounds, lately
-from dashboard.serve.session import Opened, errors_shown
+from dashboard.serve.errors import errors_shown
+from dashboard.serve.session import Opened
 from dashboard.table import (
     Entry,
-    check_history,
     checks_within,
     doubt_of,
     freshness,
     history,
     last_compaction,
     ran,
-    rows_over_time,
     upkeep_of,
 )
+from dashboard.views.table_charts import check_history, rows_over_time
 from functions.adapters.all import Adapters
 from functions.adapters.nessie import MAIN
 from functions.adapters.s3 import StoredContract

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from dashboard import charts, table
+from dashboard import charts
 from dashboard.charts import Span
 from dashboard.overview import Window, overview
 from dashboard.table import Entry, Ran
 from dashboard.views import overview as overview_page
+from dashboard.views import table_charts
 from functions.model.ingestion import State
 from lakegate import times
 from tests.unit.dashboard.test_page_overview import brief
@@ -50,7 +51,7 @@ def test_the_rows_of_a_table_are_one_curve() -> None:
     In Vega an order splits an area, and a stack adds up equal times.
     """
     one = Entry("2026-03-08T10:00:00.000+00:00", "m", "h", 3, 10, "i", "")
-    drawn = table.rows_over_time([one], _SPAN.until)
+    drawn = table_charts.rows_over_time([one], _SPAN.until)
     assert [row["rows"] for row in rows(drawn)] == [7, 10, 10]
     area, line = drawn.to_dict()["layer"]
     assert "order" not in area["encoding"]
@@ -74,7 +75,7 @@ def test_a_time_is_labelled_by_its_length(length: timedelta, shown: str) -> None
     since = times.text(datetime.fromisoformat(_SPAN.until) - length)
     first = Entry(since, "m", "h", 3, 10, "i", "")
     for drawn in (
-        table.rows_over_time([first], _SPAN.until).to_dict()["layer"][0],
+        table_charts.rows_over_time([first], _SPAN.until).to_dict()["layer"][0],
         charts.bars([], "files", Span(since, _SPAN.until, timedelta(hours=1))).to_dict(),
     ):
         assert drawn["encoding"]["x"]["axis"]["format"] == shown
@@ -84,7 +85,7 @@ def test_each_check_has_a_row_of_days() -> None:
     """A check's day has its worst result, and the runs in words; failing checks are at the top."""
     day = "2026-03-08T00:00:00+00:00"
     ran = [Ran("a", day, "pass", 5), Ran("b", day, "pass", 5), Ran("b", day, "fail", 1)]
-    chart = table.check_history(ran, _SPAN)
+    chart = table_charts.check_history(ran, _SPAN)
     assert [(row["check"], row["result"], row["runs"]) for row in rows(chart)] == [
         ("b", "failed", "1 failed, 5 passed"),
         ("a", "passed", "5 passed"),

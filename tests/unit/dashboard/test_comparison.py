@@ -28,9 +28,10 @@ from pyiceberg.types import (
 )
 
 from access.tables.file_rows import FileRows
-from dashboard.compare.compare import ALL, compare, text_of
-from dashboard.compare.counting import OTHERS
+from dashboard.compare.compare import ALL, compare
+from dashboard.compare.distribution import OTHERS
 from dashboard.compare.figures import Column, Comparison, Figure, Origin
+from dashboard.compare.one_side import text_of
 from tests.fakes.iceberg import iceberg_table
 
 NAN, INF = float("nan"), float("inf")

@@ -30,11 +30,12 @@ from pyiceberg.types import (
 )
 
 from access.tables.file_rows import FileRows
-from dashboard.compare import counting
-from dashboard.compare.compare import text_of
-from dashboard.compare.counting import Spread, bins
+from dashboard.compare import counting, distribution
+from dashboard.compare.bins import Spread, bins
 from dashboard.compare.figures import Kind
-from dashboard.compare.rows import evenly, stated_ends, stated_nulls
+from dashboard.compare.one_side import text_of
+from dashboard.compare.rows import evenly
+from dashboard.compare.stated import stated_ends, stated_nulls
 from tests.fakes.iceberg import iceberg_table
 
 _VALUES: dict[IcebergType, st.SearchStrategy[Any]] = {
@@ -88,12 +89,12 @@ def test_bins_hold_every_number_once(file: list[float], main: list[float]) -> No
         for name, numbers in ((counting.FILE, file), (counting.MAIN, main)):
             column = pa.table({"v": pa.array(numbers, pa.float64())})
             counting.enter(connection, name, column.to_reader())
-        counting.picture(connection, Kind.NUMBER, (counting.FILE, counting.MAIN))
-        spreads = counting.spreads(connection)
+        distribution.picture(connection, Kind.NUMBER, (counting.FILE, counting.MAIN))
+        spreads = distribution.spreads(connection)
         found = bins(Kind.NUMBER, spreads.get(counting.FILE), spreads.get(counting.MAIN))
         assume(found)
         assert found
-        counts = counting.binned(connection, found)
+        counts = distribution.binned(connection, found)
     assert found.many <= 60
     assert [sum(each) for each in counts.values()] == [
         sum(not math.isnan(number) for number in side) for side in (file, main)

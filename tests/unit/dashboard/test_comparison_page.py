@@ -121,7 +121,7 @@ def page(opened: FakeOpened, landed: LandedObject | None = None) -> AppTest:
         import streamlit as st
 
         from dashboard.compare import comparison_page
-        from dashboard.serve.session import errors_shown
+        from dashboard.serve.errors import errors_shown
 
         st.cache_data.clear()
         with errors_shown():

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.ingestion import Account, account, facts, rows, timeline, total
+from dashboard.ingestion import Account, account, facts, rows
+from dashboard.timeline import timeline, total
 from functions.model.ingestion import Ingestion, State
 from lakegate.diagnosis import BadCell
 from lakegate.findings import failing_rows

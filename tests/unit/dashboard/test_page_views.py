@@ -36,7 +36,7 @@ def seen(
     """Return a view of the deployment at an address; `tables` opens readers of its tables."""
 
     def script(show: "Callable[[Any], None]", opened: "Opened") -> None:  # runs without our names
-        from dashboard.serve.session import errors_shown
+        from dashboard.serve.errors import errors_shown
 
         with errors_shown():
             show(opened)
