@@ -138,7 +138,7 @@ def _partition(found: Property, names: set[str]) -> Partition:
     place, key = (given, _TRANSFORM) if given.has(_TRANSFORM) else (found.field, "partitioned")
     if len(column.steps) > 1:
         place.refuse("lies within another column: only whole columns partition a table", key)
-    elif kind not in _FITTING:
+    elif kind not in _FITTING or partition.transform.endswith("[N]"):
         place.refuse(f"is none of {', '.join(_FITTING)}{suggestion(kind, _FITTING)}", key)
     elif column.type and _type(column) not in _FITTING[kind]:
         place.refuse(f"{kind} does not fit {column.type}: {_advice(column)}", key)
