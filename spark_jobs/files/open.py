@@ -145,9 +145,7 @@ def _count_rows(source: Source) -> tuple[int, int]:
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
     rows, bad_rows = int(counts.get["rows"]), int(counts.get["bad"])
-    if source.declared_rows not in (None, rows):
-        message = f"the file declares {source.declared_rows:,} rows, but {rows:,} can be read"
-        raise Permanent("CORRUPT_FILE", message)
+    source.require_declared(rows)
     return rows, bad_rows
 
 

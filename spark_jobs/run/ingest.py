@@ -115,7 +115,7 @@ class _Ingestion:
     contract: Contract
     meter: Meter
     engine: Engine
-    quarantine: Quarantine | None = None
+    quarantine: Quarantine | None
 
     def by_arrow(self) -> _Appended:
         """Read, measure and write the file with Arrow. Raises MustRewrite."""

@@ -34,7 +34,7 @@ def require_replaceable(table: Any, contract: Contract) -> None:
     Iceberg replaces data files of the present partitions only.
     """
     snapshot = table.currentSnapshot()
-    if not contract.write_mode.overwrites or snapshot is None:
+    if snapshot is None:
         return
     present = table.spec().specId()
     manifests = snapshot.dataManifests(table.io())
