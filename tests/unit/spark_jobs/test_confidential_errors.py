@@ -154,8 +154,8 @@ def test_a_column_that_a_file_added_stays_numbered() -> None:
 
 def test_types_are_reported_without_their_fields() -> None:
     """A nested type is reported without its fields, whose names are the file's."""
-    types = [("name", "struct<`Jane Doe`:int>"), ("email", "string")]
-    (finding,) = compare(types, contract(format_="json")).findings
+    types = Struct((("name", Struct((("Jane Doe", "int"),))), ("email", "string")))
+    (finding,) = compare(types.fields, contract(format_="json")).findings
     assert finding.message == "column 'name' is struct, which does not fit string"
 
 
