@@ -74,7 +74,7 @@ def reported(comparison: Comparison) -> str:
 @pytest.mark.parametrize("closed", CLOSED)
 def test_a_lost_header_reveals_no_cell(closed: Contract) -> None:
     """Without a header the first row's cells are names, so columns are only numbered."""
-    names, _ = header(HEADLESS, closed.options)
+    names = header(HEADLESS, closed.options).names
     found = comparison(closed, *names)
     assert not any(word in reported(found) for word in OWN)
     assert [finding.message for finding in found.findings] == [
