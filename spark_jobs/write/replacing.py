@@ -55,11 +55,6 @@ def row_count(spark: SparkSession, contract: Contract) -> int:
     return spark.table(table_name(contract.table)).count()
 
 
-def overwritten(before: int, after: int, added: int) -> Effect:
-    """Return the effect of a file that overwrote partitions. Raises Permanent COUNT_MISMATCH."""
-    return checked(Effect(before, after, added, removed=before + added - after))
-
-
 def checked(effect: Effect) -> Effect:
     """Return an effect whose counts agree. Raises Permanent COUNT_MISMATCH."""
     before, added, removed = effect.before, effect.added, effect.removed
