@@ -166,8 +166,8 @@ def inspection(
         hidden = replace(Concealment.by(()), reveals=True)
         if not question.reveal:
             hidden = concealment(adapters, contract, stored[0])
-        as_audited = contract.write_mode.of_table if ingestion.change else lambda check: check
-        checks = {check.id: as_audited(check) for check in contract.checks}
+        audited = contract.of_table if ingestion.change else contract
+        checks = {check.id: check for check in audited.checks}
         note, places = _not_apart(report, single, ingestion), _places(single)
         with nullcontext() if note else evidence_of(single) as evidence:
             files.extend(evidence.files if evidence is not None else ())

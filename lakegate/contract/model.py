@@ -147,6 +147,11 @@ class Contract:
         """Return if one of its checks reads, or may read, other tables."""
         return any(check.reads_others(self.table) for check in self.checks)
 
+    @property
+    def of_table(self) -> "Contract":
+        """Return the contract as all rows of its table must keep it."""
+        return replace(self, checks=tuple(map(self.write_mode.of_table, self.checks)))
+
     def conceals(self, check: Check) -> bool:
         """Return if a check's measure is made of confidential values."""
         of_values = check.basis.metric in OF_VALUES

@@ -76,4 +76,5 @@ class Run:
         """Return the rows that the run added, read from its data files, with `_file` and `_pos`."""
         if not self.files:
             return self.spark.table(table_name(self.contract.table)).limit(0)
-        return iceberg.rows_of(self.spark, self.table, self.files)
+        scans = iceberg.scans_of(self.spark, self.table, self.files)
+        return iceberg.rows_in(self.spark, self.table, scans)

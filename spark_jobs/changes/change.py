@@ -175,9 +175,7 @@ def make_change(
     The branch has no commit of its own yet. Raises Permanent when the statement cannot be executed,
     Transient when a retry may help.
     """
-    meter, of_files = Meter(spark), storage.contract()
-    checks = tuple(map(of_files.write_mode.of_table, of_files.checks))
-    contract = replace(of_files, checks=checks)
+    meter, contract = Meter(spark), storage.contract().of_table
     run = Run(spec=spec, spark=spark, token=branch.token, contract=contract, table=None, files=())
     with meter.step("change"):
         before = _at(run, _BEFORE, spec.base_hash)

@@ -23,7 +23,7 @@ from spark_jobs.files.text.json import is_array, read_json
 from spark_jobs.files.text.text_lines import BY_BYTES, Unpacked, check_gzip, check_lines
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns
 from spark_jobs.schema.diagnosis import Finding
-from spark_jobs.schema.rows import columns_of, landed
+from spark_jobs.schema.rows import landed, struct_of
 from spark_jobs.spark import jvm, sql_parser
 from spark_jobs.spark.errors import Quoting, explain, masked
 
@@ -100,7 +100,7 @@ def _transformed(spark: SparkSession, source: Source, contract: Contract) -> Sou
     except Permanent as error:
         why = Finding(error.code, _VIEW, masked(error, contract).message)
         return refused_source(spark, Comparison((), (why,)))
-    comparison = compare(columns_of(result.schema), contract)
+    comparison = compare(struct_of(result.schema).fields, contract)
     if comparison.findings:
         return refused_source(spark, comparison)
     rows, bad = _count_rows(source)
@@ -145,9 +145,7 @@ def _count_rows(source: Source) -> tuple[int, int]:
     except jvm.JavaError as error:
         raise explain(error, "the file's rows cannot be read") from error
     rows, bad_rows = int(counts.get["rows"]), int(counts.get["bad"])
-    if source.declared_rows not in (None, rows):
-        message = f"the file declares {source.declared_rows:,} rows, but {rows:,} can be read"
-        raise Permanent("CORRUPT_FILE", message)
+    source.require_declared(rows)
     return rows, bad_rows
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from lakegate.contract.columns import Column
 from lakegate.diagnosis import WrongColumns
+from lakegate.errors import Permanent
 from spark_jobs.schema.compare import Comparison
 from spark_jobs.schema.diagnosis import Finding
 
@@ -79,6 +80,12 @@ class Source:
     wrong: WrongColumns | None = None
     placed: Placed | None = None
 
+    def require_declared(self, rows: int) -> None:
+        """Raise Permanent CORRUPT_FILE if so many could be read, and others are declared."""
+        if self.declared_rows not in (None, rows):
+            message = f"the file declares {self.declared_rows:,} rows, but {rows:,} can be read"
+            raise Permanent("CORRUPT_FILE", message)
+
 
 class Bytes(Protocol):
     """Access to a file's bytes."""
@@ -133,7 +140,6 @@ def readable_source(
         declared_rows,
         comparison.columns,
         comparison.changes,
-        source_rows=0,
         unreadable=unreadable,
         placed=placed or Placed.by_rows(rows),
     )

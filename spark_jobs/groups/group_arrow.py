@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import Unparseable
 from spark_jobs.groups import group_sql
-from spark_jobs.groups.group_commit import Entered, Group, GroupTable, Passed
+from spark_jobs.groups.group_commit import Entered, Group, GroupTable
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.examined import Examined, require_all
 from spark_jobs.one_pass.prepare import prepared
@@ -71,9 +71,10 @@ class Clean:
         """Return the results of its checks with `more` measures."""
         return judge.judged(self.found.rows, {**self.found.measured, **more})
 
-    def passed(self, results: tuple[CheckResult, ...]) -> Passed:
-        """Return it as one that passed cleanly with these results."""
-        return Passed(self.found.rows.read, results, self.found.changes)
+    def entered(self, results: tuple[CheckResult, ...], **entered: Any) -> Entered:
+        """Return it as one that passed cleanly with these results, and whose rows have entered."""
+        found = self.found
+        return Entered(self.storage, found.rows.read, results, found.changes, **entered)
 
 
 class _Room:
@@ -119,7 +120,7 @@ def write_together(
     with meter.step("audit"):
         clean = [each for part in _parts(files) for each in _clean(table, judge, part)]
         judged = [(each, each.judged(judge, more)) for each, more in clean]
-    passed = [(each, each.passed(found.results)) for each, found in judged if found.is_clean]
+    passed = [(each, found.results) for each, found in judged if found.is_clean]
     if not passed:
         return None
     with meter.step("append"):
@@ -300,12 +301,14 @@ class Table:
         with cancel_when_stalled(session, spec.limits.longest_stall):
             return group_sql.measured(session, asked, {c.ingestion: c.left for c in clean})
 
-    def committed(self, passed: Sequence[tuple[Clean, Passed]]) -> tuple[list[Entered], str]:
+    def committed(
+        self, passed: Sequence[tuple[Clean, tuple[CheckResult, ...]]]
+    ) -> tuple[list[Entered], str]:
         """Commit all data files; return the files with them, and the commit's hash."""
         table = self.open()
         entered = [
-            Entered(each.storage, found, tuple(data_files(table.spark, table.layout, each.files)))
-            for each, found in passed
+            each.entered(results, files=tuple(data_files(table.spark, table.layout, each.files)))
+            for each, results in passed
         ]
         made = [file for each in entered for file in each.files]
         rows = sum(each.found.found.rows for each, _ in passed)

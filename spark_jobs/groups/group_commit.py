@@ -71,23 +71,18 @@ class GroupTable:
 
 
 @dataclass(frozen=True)
-class Passed:
-    """A file that passed cleanly: its rows, each check's result, and how its columns differ."""
-
-    rows: int
-    results: tuple[CheckResult, ...]
-    changes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Entered:
-    """A file whose rows are on the group's branch, in data files (Iceberg's `DataFile`).
+    """A file that passed cleanly, whose rows are on the group's branch.
 
-    Rows that were merged are in none of its own, and have an `effect`.
+    `results` are those of its checks, and `changes` say how its columns differ. The rows are in
+    data files (Iceberg's `DataFile`); those that were merged are in none of its own, and have an
+    `effect`.
     """
 
     storage: Storage
-    passed: Passed
+    rows: int
+    results: tuple[CheckResult, ...]
+    changes: tuple[str, ...]
     files: tuple[Any, ...] = ()
     effect: Effect | None = None
 
@@ -128,13 +123,13 @@ class Group:
             self.meter,
             self.table.contract,
             verdict=Verdict.PASSED,
-            checks=file.passed.results,
+            checks=file.results,
             audited_hash=self.audited_hash,
-            rows_read=file.passed.rows,
-            rows_written=file.effect.added if file.effect else file.passed.rows,
+            rows_read=file.rows,
+            rows_written=file.effect.added if file.effect else file.rows,
             files=tuple(map(iceberg.data_file, file.files)),
             effect=file.effect,
-            schema_changes=(*file.passed.changes, *self.table.opened.changes),
+            schema_changes=(*file.changes, *self.table.opened.changes),
             steps=tuple(_share(step, len(self.files)) for step in self.meter.steps),
             engine={"spark": spark_version, "write": WAY},
             group=tuple(each.storage.spec.ingestion for each in self.files),

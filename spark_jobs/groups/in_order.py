@@ -95,8 +95,7 @@ class _Read:
 
     def entered(self, judge: Judge, **entered: Any) -> Entered:
         """Return it with what else is known since its rows are in the table."""
-        passed = self.file.passed(self.judged(judge).results)
-        return Entered(self.file.storage, passed, **entered)
+        return self.file.entered(self.judged(judge).results, **entered)
 
 
 def _together(spark: SparkSession, files: Sequence[Storage], token: str) -> Begun:

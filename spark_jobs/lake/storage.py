@@ -262,12 +262,6 @@ class Held(Storage):
 
     body: bytes = b""
 
-    @classmethod
-    def fetch(cls, storage: Storage) -> "Held":
-        """Return the storage with the landed version's bytes. Raises LakegateError."""
-        with storage.open() as stream:
-            return cls(storage.spec, storage.s3, storage.secrets, stream.read())
-
     def range(self, start: int, length: int) -> bytes:
         """Return `length` bytes from `start`, fewer where the file ends."""
         return self.body[start : start + length]
@@ -283,7 +277,10 @@ def held(storage: Storage) -> Storage:
 
     Raises LakegateError.
     """
-    return Held.fetch(storage) if 0 < storage.size < _SMALL else storage
+    if not 0 < storage.size < _SMALL:
+        return storage
+    with storage.open() as stream:
+        return Held(storage.spec, storage.s3, storage.secrets, stream.read())
 
 
 def plain_name(key: str, *, gzipped: bool) -> str:

@@ -1,7 +1,7 @@
 """What is found in a file in one pass over its rows, and in each part of it."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -67,12 +67,15 @@ class Examined:
         return RowCounts(self.found.rows + apart, bad, apart)
 
 
-class Prepared(Protocol):
-    """A file that Arrow can read, as far as its head or its footer tells."""
+@dataclass(frozen=True)
+class Prepared:
+    """A file that Arrow can read, as far as its head or its footer tells.
 
-    @property
-    def contract(self) -> Contract:
-        """Return the contract with the columns to write: the file may add some."""
+    The `contract` has the columns to write: the file may add some. `read` is `examined`.
+    """
+
+    contract: Contract
+    read: Callable[[Sink | None], Examined]
 
     def examined(self, files: Sink | None = None) -> Examined:
         """Read all rows, measure them, and give them to `files` if there are any.
@@ -80,6 +83,7 @@ class Prepared(Protocol):
         Raises MustRewrite if Spark must read them, Damaged if they must not be published,
         LakegateError if they cannot be requested or put.
         """
+        return self.read(files)
 
 
 def require_all(found: Examined, files: Sequence[Written]) -> None:

@@ -10,6 +10,7 @@ in no table then.
 
 import os
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -23,10 +24,9 @@ from spark_jobs.files.arrow.parquet import ArrowFile, MustRewrite
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import Bytes
 from spark_jobs.lake.storage import Storage
+from spark_jobs.one_pass import row_groups, text_rows
 from spark_jobs.one_pass.examined import Prepared
-from spark_jobs.one_pass.row_groups import ParquetInDriver, ParquetInTasks, sizes
 from spark_jobs.one_pass.text import Text
-from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
 from spark_jobs.schema.compare import Comparison
 
 _MOST_HERE = 256 << 20  # bytes that the driver decodes itself
@@ -52,18 +52,19 @@ def prepared(
     if contract.format in TEXTS:
         text = Text.open(landed, contract, limits)
         if landed.size <= most_here:
-            return TextInDriver(text, most_here)
+            return Prepared(text.contract, partial(text_rows.in_driver, text, most_here))
         if tasks is None or text.gzipped:
             raise MustRewrite("it is too large for the driver")
-        return TextInTasks(text, tasks)
+        return Prepared(text.contract, partial(text_rows.in_tasks, text, tasks))
     file, comparison = _opened(landed, contract, limits)
     contract = replace(contract, columns=comparison.columns)
-    if sum(sizes(file)) <= most_here:
-        threads = threads or os.cpu_count() or 1
-        return ParquetInDriver(file, contract, comparison.changes, threads)
-    if tasks is None:
+    if sum(row_groups.sizes(file)) <= most_here:
+        read = partial(row_groups.in_driver, file, contract, threads or os.cpu_count() or 1)
+    elif tasks is None:
         raise MustRewrite("it is too large for the driver")
-    return ParquetInTasks(file, contract, comparison.changes, tasks)
+    else:
+        read = partial(row_groups.in_tasks, file, contract, tasks)
+    return Prepared(contract, lambda files: replace(read(files), changes=comparison.changes))
 
 
 def _why_unsure(contract: Contract) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -26,37 +25,19 @@ _PART = 128 << 20  # bytes of row groups, uncompressed, that become one data fil
 _SMALLEST_PART = 32 << 20
 
 
-@dataclass(frozen=True)
-class ParquetInDriver:
-    """The rows of a Parquet file, read by so many threads at once."""
-
-    file: ArrowFile
-    contract: Contract
-    changes: tuple[str, ...]
-    threads: int
-
-    def examined(self, files: Sink | None = None) -> Examined:
-        """Read all rows: see `examined.Prepared`."""
-        work = partial(_part, self.file, self.contract, files)
-        with ThreadPoolExecutor(self.threads) as threads:
-            parts = list(threads.map(work, _parts(self.file, at_least=self.threads)))
-        return replace(together(parts, self.contract), changes=self.changes)
+def in_driver(file: ArrowFile, contract: Contract, threads: int, files: Sink | None) -> Examined:
+    """Read all rows of a Parquet file by so many threads at once: see `Prepared.examined`."""
+    work = partial(_part, file, contract, files)
+    with ThreadPoolExecutor(threads) as pool:
+        return together(list(pool.map(work, _parts(file, at_least=threads))), contract)
 
 
-@dataclass(frozen=True)
-class ParquetInTasks:
-    """The rows of a large Parquet file, read by Spark's tasks."""
-
-    file: ArrowFile
-    contract: Contract
-    changes: tuple[str, ...]
-    spark: SparkSession
-
-    def examined(self, files: Sink | None = None) -> Examined:
-        """Read all rows: see `examined.Prepared`."""
-        work = partial(_in_task, self.file.file, self.file.footer, self.contract, files)
-        found = spread(self.spark, work, _parts(self.file), self.contract)
-        return replace(found, changes=self.changes)
+def in_tasks(
+    file: ArrowFile, contract: Contract, spark: SparkSession, files: Sink | None
+) -> Examined:
+    """Read all rows of a large Parquet file by Spark's tasks: see `Prepared.examined`."""
+    work = partial(_in_task, file.file, file.footer, contract, files)
+    return spread(spark, work, _parts(file), contract)
 
 
 def sizes(file: ArrowFile) -> list[int]:

@@ -1,7 +1,7 @@
 """Read a text file by blocks of rows, in the driver or by Spark's tasks."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,46 +23,19 @@ _PART = 64 << 20  # bytes of text that a task holds
 _LOOK = 1 << 20  # bytes in which a row ends
 
 
-@dataclass(frozen=True)
-class _OfText:
-    """A text file, and the contract with the columns to write."""
-
-    text: Text
-
-    @property
-    def contract(self) -> Contract:
-        """Return the contract with the columns to write."""
-        return self.text.contract
+def in_driver(text: Text, most: int, files: Sink | None) -> Examined:
+    """Read all rows of a text of at most `most` bytes: see `Prepared.examined`."""
+    part = _part(text.all_blocks(most), text.contract, files)
+    return _required(together([part], text.contract, text.rows), text)
 
 
-@dataclass(frozen=True)
-class TextInDriver(_OfText):
-    """The rows of a text file of which at most `most` bytes come out."""
-
-    most: int
-
-    def examined(self, files: Sink | None = None) -> Examined:
-        """Read all rows: see `examined.Prepared`."""
-        text = self.text
-        part = _part(text.all_blocks(self.most), text.contract, files)
-        return _required(together([part], text.contract, text.rows), text)
-
-
-@dataclass(frozen=True)
-class TextInTasks(_OfText):
-    """The rows of a large text file, read by Spark's tasks."""
-
-    spark: SparkSession
-    part: int = _PART
-
-    def examined(self, files: Sink | None = None) -> Examined:
-        """Read all rows: see `examined.Prepared`."""
-        text = self.text
-        if Origin.ROW in text.contract.provenance.names:
-            raise MustRewrite("its rows are numbered, and it is too large for the driver")
-        work = partial(_in_task, text.landed, text.contract, text.limits, text.head, files)
-        ranges = _ranges(text, self.part)
-        return _required(spread(self.spark, work, ranges, text.contract, text.rows), text)
+def in_tasks(text: Text, spark: SparkSession, files: Sink | None, part: int = _PART) -> Examined:
+    """Read all rows of a large text by Spark's tasks: see `Prepared.examined`."""
+    if Origin.ROW in text.contract.provenance.names:
+        raise MustRewrite("its rows are numbered, and it is too large for the driver")
+    work = partial(_in_task, text.landed, text.contract, text.limits, text.head, files)
+    found = spread(spark, work, _ranges(text, part), text.contract, text.rows)
+    return _required(found, text)
 
 
 def _in_task(

@@ -115,7 +115,7 @@ class _Ingestion:
     contract: Contract
     meter: Meter
     engine: Engine
-    quarantine: Quarantine | None = None
+    quarantine: Quarantine | None
 
     def by_arrow(self) -> _Appended:
         """Read, measure and write the file with Arrow. Raises MustRewrite."""
@@ -205,7 +205,8 @@ class _Ingestion:
         if not run.contract.write_mode.overwrites:
             return None
         after = replacing.row_count(self.spark, run.contract)
-        return replacing.overwritten(before, after, run.written)
+        removed = before + run.written - after
+        return replacing.checked(Effect(before, after, run.written, removed))
 
     def audited(self, appended: _Appended) -> AuditReport:
         """Answer the checks that are still open, and return the report."""

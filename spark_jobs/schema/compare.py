@@ -101,13 +101,13 @@ class Comparison:
     wrong: WrongColumns | None = None
 
 
-def compare(found: Sequence[tuple[str, str]], contract: Contract) -> Comparison:
-    """Compare a file's columns `found`, in order: each a name and a Spark SQL type.
+def compare(found: Sequence[tuple[str, Type]], contract: Contract) -> Comparison:
+    """Compare a file's columns `found`, in order: each a name and a type.
 
     A type of "" is not compared, because text formats have no types: their cells are cast one by
-    one. Raises ValueError when a type is invalid.
+    one.
     """
-    file = Struct(tuple((name, parse(type_) if type_ else "") for name, type_ in found))
+    file = Struct(tuple(found))
     wanted = Struct(tuple((c.name, parse(c.type)) for c in contract.columns))
     differing = list(differences(file, wanted))
     names = [name for name, _ in found]

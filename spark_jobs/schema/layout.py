@@ -14,8 +14,7 @@ def partition_clause(layout: TableLayout) -> str:
 
 def _term(partition: Partition) -> str:
     """Return a partition as Spark SQL writes it: `bucket(16, id)`."""
-    kind, _, number = partition.transform.rstrip("]").partition("[")
-    column = quoted(partition.column)
+    (kind, number), column = partition.parts, quoted(partition.column)
     if kind == "identity":
         return column
     return f"{kind}({number}, {column})" if number else f"{kind}({column})"

@@ -28,11 +28,6 @@ def type_of(type_: T.DataType) -> Type:
             return type_.simpleString()
 
 
-def columns_of(schema: T.StructType) -> list[tuple[str, str]]:
-    """Return the columns of rows as (name, Spark SQL type), in order."""
-    return [(name, str(type_)) for name, type_ in struct_of(schema).fields]
-
-
 def not_null(type_: T.DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the paths within a type that allow no null, outer ones first."""
     match type_:

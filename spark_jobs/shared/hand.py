@@ -7,7 +7,6 @@ from threading import Event, Lock, Thread
 
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
-from lakegate.landing import run_name
 from lakegate.shared_run import SharedRun, Turn
 from lakegate.text import one_line
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Queues, Waiting
@@ -24,11 +23,6 @@ class Taken:
     def comes_again(self) -> bool:
         """Return if it was taken before."""
         return any(message.taken > 1 for message in self.messages)
-
-    @property
-    def name(self) -> str:
-        """Return the attempt's name."""
-        return run_name(self.spec.ingestion, self.spec.attempt)
 
 
 @dataclass
@@ -48,8 +42,8 @@ class Read:
             self.turns.append([Taken(_own(spec, run), (message,)) for spec in turn.specs])
             return
         new = Taken(_own(JobSpec.from_argument(message.body), run), (message,))
-        known = self.files.get(new.name, replace(new, messages=()))
-        self.files[new.name] = replace(new, messages=(*known.messages, message))
+        known = self.files.get(new.spec.name, replace(new, messages=()))
+        self.files[new.spec.name] = replace(new, messages=(*known.messages, message))
 
 
 def read(messages: Iterable[Waiting], run: SharedRun) -> Read:

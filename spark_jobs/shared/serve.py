@@ -137,9 +137,9 @@ class _Server:
         except LakegateError as error:
             self._fail([first], error)
             return
-        told = [each for each in turn if each.name in reported]
+        told = [each for each in turn if each.spec.name in reported]
         if told:
-            self._tell(told, again=[each for each in turn if each.name not in reported])
+            self._tell(told, again=[each for each in turn if each.spec.name not in reported])
         elif first.comes_again:
             self._work_on_one([first], rest)
         else:
@@ -149,8 +149,8 @@ class _Server:
         taken = [each for each in files if self._may_share(each.spec)]
         self._tell((), alone=[each for each in files if each not in taken])
         reported = self._reported(taken)
-        self._tell([each for each in taken if each.name in reported])
-        new = [each for each in taken if each.name not in reported]
+        self._tell([each for each in taken if each.spec.name in reported])
+        new = [each for each in taken if each.spec.name not in reported]
         for group in _groups(each for each in new if not each.comes_again):
             self._in_time(self._work_on_group, group)
         for each in new:
@@ -193,9 +193,9 @@ class _Server:
         except LakegateError as error:
             self._fail(group, error)
             return
-        self._tell([each for each in group if each.name in reported])
+        self._tell([each for each in group if each.spec.name in reported])
         for each in group:
-            if each.name not in reported:
+            if each.spec.name not in reported:
                 self._in_time(self._alone, [each])
 
     def _together(self, specs: Sequence[JobSpec]) -> Collection[str]:
@@ -268,7 +268,7 @@ class _Server:
         if not (reported or alone):
             return
         reports = tuple(each.spec.report_key for each in reported)
-        others = (tuple(each.name for each in named) for named in (alone, again))
+        others = (tuple(each.spec.name for each in named) for named in (alone, again))
         try:
             self.queues.send(Judged(self.run.name, reports, *others))
         except Transient as error:
@@ -320,5 +320,5 @@ def _first_of(turn: Sequence[Taken], reported: Collection[str]) -> Collection[st
 
     A group of others could never be published, and would come again in the same turn for ever.
     """
-    first = {each.name for each in turn[: len(reported)]}
+    first = {each.spec.name for each in turn[: len(reported)]}
     return reported if first == set(reported) else ()

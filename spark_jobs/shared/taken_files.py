@@ -57,8 +57,7 @@ class TakenFiles:
         """Return the names of the attempts that have a report, by one request for each."""
         with ThreadPoolExecutor(_THREADS) as threads:
             sizes = threads.map(lambda spec: self.means.lake(spec).stored(spec.report_key), specs)
-            found = [spec for spec, size in zip(specs, sizes, strict=True) if size]
-        return _names(found)
+            return frozenset(spec.name for spec, size in zip(specs, sizes, strict=True) if size)
 
     def is_marked(self, spec: JobSpec) -> bool:
         """Return if a run died while it ingested the file alone."""
@@ -82,7 +81,7 @@ class TakenFiles:
         begun = self.means.in_order([self.means.lake(spec) for spec in specs], self.token)
         for storage in begun.refused:
             self.ingest_alone(storage.spec)
-        return _names([*begun.reports, *(storage.spec for storage in begun.refused)])
+        return _names(begun.reports) | {storage.spec.name for storage in begun.refused}
 
     def ingest_alone(self, spec: JobSpec) -> None:
         """Ingest one file on a branch of its own, until its report exists.
@@ -112,5 +111,5 @@ class TakenFiles:
         return JobSpec("", 1, nothing, "", MAIN, "", *places)
 
 
-def _names(attempts: Iterable[JobSpec | AuditReport]) -> frozenset[str]:
-    return frozenset(run_name(each.ingestion, each.attempt) for each in attempts)
+def _names(reports: Iterable[AuditReport]) -> frozenset[str]:
+    return frozenset(run_name(each.ingestion, each.attempt) for each in reports)

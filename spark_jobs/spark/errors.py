@@ -19,9 +19,9 @@ class Quoting(Permanent):
         self.in_full = in_full
 
 
-def masked(error: LakegateError, contract: Contract) -> LakegateError:
-    """Return the error in full, or without confidential content of the file."""
-    if isinstance(error, Quoting) and contract.quotes_files:
+def masked(error: LakegateError, contract: Contract | None) -> LakegateError:
+    """Return the error in full, or, also without a contract, without content of the file."""
+    if isinstance(error, Quoting) and contract and contract.quotes_files:
         return Permanent(error.code, error.in_full)
     return error
 

@@ -153,11 +153,6 @@ def scans_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> list[Any]
     ]
 
 
-def rows_of(spark: SparkSession, table: Any, files: Sequence[Any]) -> DataFrame:
-    """Return the rows in some data files of an Iceberg table, deleted ones too."""
-    return rows_in(spark, table, scans_of(spark, table, files))
-
-
 def rows_in(spark: SparkSession, table: Any, scans: Sequence[Any]) -> DataFrame:
     """Return the live rows that scans of an Iceberg table find.
 

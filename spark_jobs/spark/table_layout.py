@@ -89,8 +89,7 @@ def _partition(
 
 def _term(spark: SparkSession, table: Any, partition: Partition) -> Any:
     """Return a partition as an Iceberg expression."""
-    kind, _, number = partition.transform.rstrip("]").partition("[")
-    name = _spelt(table, partition.column)
+    (kind, number), name = partition.parts, _spelt(table, partition.column)
     expressions = java_class(spark, _EXPRESSIONS)
     if kind == "identity":
         return expressions.ref(name)

@@ -37,13 +37,13 @@ def explained(what: str, contract: Contract | None, otherwise: str = "") -> Iter
     try:
         yield
     except Quoting as error:
-        raise _masked(error, contract) from error
+        raise masked(error, contract) from error
     except LakegateError:
         raise
     except (Exception, SystemExit) as error:
         reason = reason_of(error, what, otherwise)
         _logger.error("%s\n%s", what, _origin(error, contract))  # noqa: TRY400 - without its text
-        raise _masked(reason, contract) from error
+        raise masked(reason, contract) from error
 
 
 @contextmanager
@@ -57,8 +57,6 @@ def reason_of(error: BaseException, what: str, otherwise: str = "") -> LakegateE
     """Return the error with which a file ends; raise what was raised once Spark has ended."""
     from spark_jobs.spark import jvm  # drafts of contracts are tried without Spark
 
-    if isinstance(error, LakegateError):
-        return error
     if jvm.has_ended():
         raise error
     if isinstance(error, jvm.JavaError):
@@ -99,7 +97,3 @@ def _lines(error: BaseException) -> Iterator[str]:
         yield from _lines(before)
     yield from traceback.format_tb(error.__traceback__)
     yield f"{type(error).__name__}\n"
-
-
-def _masked(error: LakegateError, contract: Contract | None) -> LakegateError:
-    return masked(error, contract) if contract else error

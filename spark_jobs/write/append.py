@@ -305,8 +305,4 @@ def _require_all_rows(source: Source, counted: RowCounts, written: int) -> None:
     if counted.written != written:
         message = f"{counted.written:,} rows were read, but {written:,} written"
         raise Permanent("COUNT_MISMATCH", message)
-    if source.declared_rows not in (None, counted.read):
-        message = (
-            f"the file declares {source.declared_rows:,} rows, but {counted.read:,} can be read"
-        )
-        raise Permanent("CORRUPT_FILE", message)
+    source.require_declared(counted.read)

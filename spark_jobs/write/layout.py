@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.layout import SortKey
+from lakegate.contract.reading.layout import Partition, SortKey
 from spark_jobs.files.arrow.places import Place, fields
 from spark_jobs.files.arrow.values import FLOATING, is_plain
 from spark_jobs.spark import iceberg
@@ -36,15 +36,10 @@ class Field:
 
 
 @dataclass(frozen=True)
-class PartitionField:
-    """A part of a partition: the transformed value of a column, under a field id of its own.
-
-    `transform` is as Iceberg writes it: identity, year, month, day, hour, bucket[16], truncate[4].
-    """
+class PartitionField(Partition):
+    """A part of a partition: the transformed value of a column, under a field id of its own."""
 
     id: int
-    column: str
-    transform: str
 
 
 @dataclass(frozen=True)
@@ -120,9 +115,9 @@ def _spec(spark: SparkSession, table: Any) -> Spec:
     spec, schema = table.spec(), table.schema()
     fields = [
         PartitionField(
-            each.fieldId(),
             str(schema.findColumnName(each.sourceId())),
             str(each.transform().toString()),
+            each.fieldId(),
         )
         for each in items_of(spec.fields())
     ]

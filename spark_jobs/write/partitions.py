@@ -4,7 +4,6 @@ Iceberg's specification defines the transforms ("Partition Transforms"), and how
 partition is written in JSON (appendix D, "JSON single-value serialization").
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
@@ -23,7 +22,6 @@ from spark_jobs.write.layout import Layout, PartitionField
 
 Columns = Mapping[str, Column]
 _MOST = 1000  # partitions of rows that are in memory: each becomes a data file
-_WIDTH = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 
 def arranged(
@@ -68,13 +66,11 @@ def _transformed(rows: pa.Table, column: Column, field: PartitionField) -> pa.Ar
     """Return each row's value of a partition's field."""
     from pyiceberg_core import transform  # large: only partitioned tables load it
 
-    match = _WIDTH.fullmatch(field.transform)
-    if match is None:
-        raise ValueError(f"{field.transform} is no transform of Iceberg's")
+    name, number = field.parts
     values = _values(rows, column).combine_chunks()
     values = pa.concat_arrays(values.chunks) if isinstance(values, pa.ChunkedArray) else values
-    width = [int(match[2])] if match[2] else []
-    found: pa.Array = getattr(transform, match[1])(values, *width)
+    width = [int(number)] if number else []
+    found: pa.Array = getattr(transform, name)(values, *width)
     return found
 
 

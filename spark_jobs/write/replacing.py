@@ -34,7 +34,7 @@ def require_replaceable(table: Any, contract: Contract) -> None:
     Iceberg replaces data files of the present partitions only.
     """
     snapshot = table.currentSnapshot()
-    if not contract.write_mode.overwrites or snapshot is None:
+    if snapshot is None:
         return
     present = table.spec().specId()
     manifests = snapshot.dataManifests(table.io())
@@ -53,11 +53,6 @@ def require_replaceable(table: Any, contract: Contract) -> None:
 def row_count(spark: SparkSession, contract: Contract) -> int:
     """Return the number of rows of the branch's table."""
     return spark.table(table_name(contract.table)).count()
-
-
-def overwritten(before: int, after: int, added: int) -> Effect:
-    """Return the effect of a file that overwrote partitions. Raises Permanent COUNT_MISMATCH."""
-    return checked(Effect(before, after, added, removed=before + added - after))
 
 
 def checked(effect: Effect) -> Effect:

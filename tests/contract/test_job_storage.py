@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.landing import LandedObject, run_name
+from lakegate.landing import LandedObject
 from lakegate.limits import Limits
 from lakegate.shared_run import SharedRun
 from spark_jobs.lake.storage import Replaced, Storage
@@ -103,7 +103,7 @@ def test_reports_are_looked_up_by_one_request_each(s3: Any) -> None:
     s3.meta.events.register("before-call.s3", lambda model, **_: asked.append(model.name))
     run = SharedRun("run", "work", "verdicts", SPEC.lake_bucket, "", "", 60, 60)
     found = TakenFiles(run, means(None, s3, None)).reported(specs)  # type: ignore[arg-type] # no Spark
-    assert found == {run_name(spec.ingestion, spec.attempt) for spec in specs[::3]}
+    assert found == {spec.name for spec in specs[::3]}
     assert asked == ["HeadObject"] * 30
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakegate.errors import Permanent, Transient
 from lakegate.jobspec import JobSpec
-from lakegate.landing import report_key, run_name
+from lakegate.landing import report_key
 from lakegate.shared_run import SharedRun, Turn
 from spark_jobs.shared.serve import Clock, serve
 from tests.fakes.work_queue import FakeQueues, FakeSeconds
@@ -60,7 +60,7 @@ class FakeFiles:
     def reported(self, specs: Sequence[JobSpec]) -> set[str]:
         self.looked_up += len(specs)
         found = [spec for spec in specs if spec.report_key in self.reports]
-        return {run_name(spec.ingestion, spec.attempt) for spec in found}
+        return {spec.name for spec in found}
 
     def is_marked(self, spec: JobSpec) -> bool:
         return spec.report_key in self.markers
@@ -91,7 +91,7 @@ class FakeFiles:
 
     def _pass(self, specs: Sequence[JobSpec]) -> set[str]:
         self.reports += [spec.report_key for spec in specs]
-        return {run_name(spec.ingestion, spec.attempt) for spec in specs}
+        return {spec.name for spec in specs}
 
     def ingest_alone(self, spec: JobSpec) -> None:
         self.meanwhile()

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from lakegate.jobspec import JobSpec
-from lakegate.landing import WRITTEN_BY_JOBS, group_reports_key, run_name
+from lakegate.landing import WRITTEN_BY_JOBS, group_reports_key
 from lakegate.report import AuditReport, Verdict, from_lines
 from lakegate.shared_run import Judged, SharedRun
 from spark_jobs import main
@@ -116,7 +116,7 @@ def _ingest(job: Job, specs: Sequence[JobSpec]) -> list[AuditReport]:
     files = _files(job, taken)
     done = files.ingest_together(taken)
     for spec in taken:
-        if run_name(spec.ingestion, spec.attempt) not in done:
+        if spec.name not in done:
             files.ingest_alone(spec)
     return [_report(spec) for spec in taken]
 

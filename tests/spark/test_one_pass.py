@@ -15,10 +15,10 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import Verdict
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.lake.storage import Storage
+from spark_jobs.one_pass import text_rows
 from spark_jobs.one_pass.examined import WAY, Examined
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.one_pass.text import Text
-from spark_jobs.one_pass.text_rows import TextInDriver, TextInTasks
 from spark_jobs.write.append import quarantined_rows
 from spark_jobs.write.files import DataFiles
 from spark_jobs.write.quarantine import Quarantine
@@ -201,10 +201,10 @@ def test_texts_in_tasks_find_the_same(job: Job, table: str, format_: str, size: 
     storage = Storage(spec, job.services.s3, None)
     text = Text.open(storage, asked := storage.contract(), spec.limits)
     lake, kept = data_files(asked)
-    here = TextInDriver(text, 1000).examined(kept)
+    here = text_rows.in_driver(text, 1000, kept)
     layout = layout_for(asked, folder=storage.address("tests/"))
     files = DataFiles(storage, layout, asked, spec)
-    there = TextInTasks(text, job.warm_spark, size).examined(files)
+    there = text_rows.in_tasks(text, job.warm_spark, files, size)
     assert (there.measured, there.rows) == (here.measured, here.rows)
     assert (there.changes, here.changes) == (
         ("column x of the file is not in the contract: left out",),
@@ -229,7 +229,7 @@ def test_tasks_hand_over_few_rows(job: Job, table: str) -> None:
     asked = contract_of(columns, [], table, format="csv", quarantine={"maxRows": 9})
     text, _ = _text(job, table, asked)
     with pytest.raises(MustRewrite, match="very many of its rows stay out"):
-        TextInTasks(text, job.warm_spark).examined()
+        text_rows.in_tasks(text, job.warm_spark, None)
 
 
 def test_tasks_keep_unparseable_rows(job: Job, table: str) -> None:
@@ -242,7 +242,7 @@ def test_tasks_keep_unparseable_rows(job: Job, table: str) -> None:
     layout = layout_for(text.contract, folder=storage.address("tests/"))
     quarantine = Quarantine(storage, "2026-01-02T03:04:05+00:00")
     files = DataFiles(storage, layout, text.contract, spec, quarantine)
-    part = TextInTasks(text, job.warm_spark, 4 << 20).examined(files).apart.part
+    part = text_rows.in_tasks(text, job.warm_spark, files, 4 << 20).apart.part
     assert (part.bad, part.texts) == (17 << 10, [])
     assert len(part.first) <= 10 * len(part.kept)
     assert len(part.kept) > 1

@@ -28,6 +28,12 @@ class Partition:
     def __str__(self) -> str:
         return self.column if self.transform == "identity" else f"{self.transform}({self.column})"
 
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Return the transform's name and its number, "" without one: `bucket` and `16`."""
+        name, _, number = self.transform.rstrip("]").partition("[")
+        return name, number
+
 
 @dataclass(frozen=True)
 class SortKey:
@@ -132,7 +138,7 @@ def _partition(found: Property, names: set[str]) -> Partition:
     place, key = (given, _TRANSFORM) if given.has(_TRANSFORM) else (found.field, "partitioned")
     if len(column.steps) > 1:
         place.refuse("lies within another column: only whole columns partition a table", key)
-    elif kind not in _FITTING:
+    elif kind not in _FITTING or partition.transform.endswith("[N]"):
         place.refuse(f"is none of {', '.join(_FITTING)}{suggestion(kind, _FITTING)}", key)
     elif column.type and _type(column) not in _FITTING[kind]:
         place.refuse(f"{kind} does not fit {column.type}: {_advice(column)}", key)
@@ -156,11 +162,11 @@ def _advice(column: Column) -> str:
 
 def _names(partition: Partition) -> set[str]:
     """Return what Iceberg calls a partition of a new table, and of one that is changed."""
-    name, number = partition.column.lower(), _NUMBER.search(partition.transform)
-    kind = _NUMBER.sub("", partition.transform).replace("truncate", "trunc")
+    kind, number = partition.parts
     if kind == "identity":
         return set()
-    return {f"{name}_{kind}", *([f"{name}_{kind}_{number[0][1:-1]}"] if number else ())}
+    name = f"{partition.column.lower()}_{kind.replace('truncate', 'trunc')}"
+    return {name, *([f"{name}_{number}"] if number else ())}
 
 
 # The order of rows

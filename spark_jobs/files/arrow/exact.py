@@ -42,7 +42,7 @@ def why_never(contract: Contract) -> str:
 
 def compared(found: pa.Schema, contract: Contract) -> Comparison:
     """Compare the columns of a Parquet file with the contract's. Raises as `sql_type`."""
-    return compare([(each.name, str(sql_type(each.type))) for each in found], contract)
+    return compare([(each.name, sql_type(each.type)) for each in found], contract)
 
 
 def why_inexact(footer: bytes, found: pa.Schema, contract: Contract) -> str:

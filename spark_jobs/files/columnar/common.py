@@ -15,7 +15,7 @@ from spark_jobs.files.source import BAD_ROW, Source, readable_source, refused_so
 from spark_jobs.files.text.cells import Cell, beyond_years
 from spark_jobs.files.text.text_lines import literal
 from spark_jobs.schema.compare import compare
-from spark_jobs.schema.rows import columns_of, landed, type_of
+from spark_jobs.schema.rows import landed, struct_of, type_of
 from spark_jobs.spark.errors import TOO_MANY_DIGITS
 from spark_jobs.spark.jvm import java, java_session
 
@@ -37,12 +37,12 @@ def typed_source(
     hold its value. Where the contract has an instant, a time without a zone is in UTC, whatever the
     zone of the machine or session.
     """
-    as_read = compare(columns_of(schema), contract)
+    as_read = compare(struct_of(schema).fields, contract)
     if any(finding.code == "DUPLICATE_COLUMN" for finding in as_read.findings):
         return refused_source(spark, as_read)  # Spark would not even begin
     true = _without_zones(_converted_rows(read(), converted), contract)
     columns = true.drop(BAD_ROW).schema
-    comparison = compare(columns_of(columns), contract)
+    comparison = compare(struct_of(columns).fields, contract)
     if comparison.findings:
         return refused_source(spark, comparison)
     values = landed(columns, comparison.columns)

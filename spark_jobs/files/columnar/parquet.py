@@ -190,11 +190,6 @@ def read_by_rows(spark: SparkSession) -> None:
     spark.conf.set(_BATCHES, "false")
 
 
-def reads_batches(spark: SparkSession) -> bool:
-    """Return if the session reads Parquet with Spark's vectorized reader."""
-    return spark.conf.get(_BATCHES) == "true"
-
-
 def _nanoseconds(described: str, schema: T.StructType) -> dict[str, Cell]:
     """Return the columns of times in nanoseconds, which Spark reads as integers here.
 
@@ -275,7 +270,7 @@ class Engine:
         try:
             return step()
         except EngineFault as fault:
-            if not reads_batches(self._spark):
+            if self._spark.conf.get(_BATCHES) != "true":
                 raise
             read_by_rows(self._spark)
             self.notes["parquet"] = f"read by rows: Spark's vectorized reader fails ({fault.kind})"

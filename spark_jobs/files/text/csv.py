@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from secrets import token_hex
@@ -70,12 +70,12 @@ class Header:
 def header_of(head: bytes, contract: Contract) -> Header:
     """Return a CSV file's header, or the contract's names for a file without. Raises Permanent."""
     if contract.options["header"] == "true":
-        return Header(*header(head, contract.options))
+        return header(head, contract.options)
     return Header(tuple(column.name for column in contract.columns), "")
 
 
-def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
-    """Return the names in a CSV file's first row, and its first line as it stands there.
+def header(head: bytes, options: Options) -> Header:
+    """Return the header of a CSV file: the names in its first row, and its first line.
 
     Raises Permanent NOT_CSV when the row cannot be parsed, or does not end within `head`.
     """
@@ -85,7 +85,7 @@ def header(head: bytes, options: Options) -> tuple[tuple[str, ...], str]:
     first = next(filter(None, re.split(r"\r\n?|\n", text)), "")
     try:
         rows = csv_reader(io.StringIO(text, newline=""), options)
-        return tuple(next(filter(None, rows), ())), first
+        return Header(tuple(next(filter(None, rows), ())), first)
     except csv.Error as error:
         message = f"the first row cannot be parsed: {error}"
         raise Permanent("NOT_CSV", message) from error
@@ -124,7 +124,7 @@ def read_csv(
     is counted first and then read by one task.
     """
     options, found = contract.options, header_of(head, contract)
-    names, first = found.names, found.first
+    names = found.names
     if not names:
         raise Permanent("NO_HEADER", f"the file has no header in its first {HEAD:,} bytes")
     check_columns(len(names), limits)
@@ -132,7 +132,7 @@ def read_csv(
     if comparison.findings:
         return refused_source(spark, comparison, clues(_text_of(head, options), names, contract))
     by_bytes = options["encoding"] in BY_BYTES
-    cells = _by_lines(spark, path, options, len(names), first) if by_bytes else None
+    cells = _by_lines(spark, path, options, found) if by_bytes else None
     rows, count = cells or _by_quotes(spark, path, options, len(names), file, limits)
     typed, _ = typed_rows(rows, names, comparison.columns, options)
 
@@ -148,29 +148,26 @@ def read_csv(
         return typed_rows(every(), names, comparison.columns, options, PLACE)
 
     unit = "line" if cells else "row"
-    unreadable = Unreadable(lambda: numbered()[1], every, unit, tuple(names))
+    unreadable = Unreadable(lambda: numbered()[1], every, unit, names)
     placed = Placed(lambda: numbered()[0], every, unit)
     return readable_source(typed, comparison, count, unreadable, placed)
 
 
 def _by_lines(
-    spark: SparkSession, path: str, options: Options, width: int, first: str
+    spark: SparkSession, path: str, options: Options, header: Header
 ) -> tuple[DataFrame, int] | None:
     """Return the rows and their number if each line is a row; None for any other file."""
-    lines = read_lines(spark, path, options["encoding"])
-    found = measure(lines, line_measures(options, first))
-    count = count_of_lines(found, first)
-    return None if count is None else (cells_of_lines(lines, options, width, first), count)
-
-
-def line_measures(options: Options, first: str) -> dict[str, str]:
-    """Return the aggregates that decide if each line of a file is a row; `first` is its header."""
+    lines, first = read_lines(spark, path, options["encoding"]), header.first
     is_open = _has_quotes_unlike(complete_line(options), options)
-    return {
+    measures = {
         "lines": "count(*)",
         "open": f"count_if(({is_open}) OR contains({LINE}, '{_PARSER_END}'))",
         "first": f"count_if({LINE} = {literal(first)})",
     }
+    found = measure(lines, measures)
+    if found["open"] or found["first"] > 1 or (first and not found["first"]):
+        return None
+    return _cells_of_lines(lines, options, header), found["lines"] - (1 if first else 0)
 
 
 def _has_quotes_unlike(pattern: str, options: Options) -> str:
@@ -179,21 +176,13 @@ def _has_quotes_unlike(pattern: str, options: Options) -> str:
     return f"{has_quote} AND NOT {LINE} RLIKE {literal(pattern)}"
 
 
-def count_of_lines(found: Mapping[str, int], first: str) -> int | None:
-    """Return the number of rows by `line_measures`; None if not each line is one."""
-    if found["open"] or found["first"] > 1 or (first and not found["first"]):
-        return None
-    return found["lines"] - (1 if first else 0)
-
-
-def cells_of_lines(
-    lines: DataFrame, options: Options, width: int, first: str, *kept: str
-) -> DataFrame:
+def _cells_of_lines(lines: DataFrame, options: Options, header: Header, *kept: str) -> DataFrame:
     """Return the cells of lines that are rows each, with the columns `kept` of the lines.
 
     A line with a quote within a cell that does not begin with one is bad: often a delimiter is
     missing before the quote, so that all cells behind it would move.
     """
+    width, first = len(header.names), header.first
     rows = lines.where(f"{LINE} <> {literal(first)}") if first else lines
     parser = _PARSER | {name: options[name] for name in _PARSER_OPTIONS}
     arguments = ", ".join(literal(text) for item in parser.items() for text in item)
@@ -212,7 +201,7 @@ def typed_lines(
     lines: DataFrame, header: Header, columns: Sequence[Column], options: Options
 ) -> tuple[DataFrame, DataFrame]:
     """Return lines that are rows each as `typed_rows`, with their `PLACE`."""
-    placed = cells_of_lines(lines, options, len(header.names), header.first, PLACE)
+    placed = _cells_of_lines(lines, options, header, PLACE)
     return typed_rows(placed, header.names, columns, options, PLACE)
 
 

@@ -62,6 +62,7 @@ def test_a_column_is_partitioned_by_any_transform_of_its_type(type_: str, transf
         ("date", "truncate[4]", "does not fit date"),
         ("string", "bucket", "did you mean bucket[N]"),
         ("string", "bucket[0]", "is none of"),
+        ("string", "bucket[N]", "is none of"),
         ("date", "days", "did you mean day"),
     ],
 )

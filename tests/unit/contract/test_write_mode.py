@@ -53,11 +53,10 @@ def test_one_key_may_come_several_times_if_one_row_is_the_latest() -> None:
 def test_a_table_has_each_key_once() -> None:
     """What a file may have for each value of `latestBy` the table has once; other checks stay."""
     found = parsed(KEY + AT, settings=asked("upsert", latestBy="at"))
-    in_table = tuple(map(found.write_mode.of_table, found.checks))
-    (check,) = set(in_table) - set(found.checks)
+    (check,) = set(found.of_table.checks) - set(found.checks)
     assert (check.columns, check.description) == (("key",), "rows that repeat another row's key")
     by_landing = parsed(KEY + AT, settings=asked("upsert"))
-    assert tuple(map(by_landing.write_mode.of_table, by_landing.checks)) == by_landing.checks
+    assert by_landing.of_table == by_landing
 
 
 def test_an_overwrite_has_partitions() -> None:

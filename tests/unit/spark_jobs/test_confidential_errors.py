@@ -74,7 +74,7 @@ def reported(comparison: Comparison) -> str:
 @pytest.mark.parametrize("closed", CLOSED)
 def test_a_lost_header_reveals_no_cell(closed: Contract) -> None:
     """Without a header the first row's cells are names, so columns are only numbered."""
-    names, _ = header(HEADLESS, closed.options)
+    names = header(HEADLESS, closed.options).names
     found = comparison(closed, *names)
     assert not any(word in reported(found) for word in OWN)
     assert [finding.message for finding in found.findings] == [
@@ -154,8 +154,8 @@ def test_a_column_that_a_file_added_stays_numbered() -> None:
 
 def test_types_are_reported_without_their_fields() -> None:
     """A nested type is reported without its fields, whose names are the file's."""
-    types = [("name", "struct<`Jane Doe`:int>"), ("email", "string")]
-    (finding,) = compare(types, contract(format_="json")).findings
+    types = Struct((("name", Struct((("Jane Doe", "int"),))), ("email", "string")))
+    (finding,) = compare(types.fields, contract(format_="json")).findings
     assert finding.message == "column 'name' is struct, which does not fit string"
 
 

@@ -51,5 +51,5 @@ def test_where_lines_are_no_rows_the_file_must_be_read(units: int) -> None:
 
 def test_where_rows_are_divided_the_file_must_be_read() -> None:
     """A partitioned table's data files are in another order than the landed file."""
-    divided = Layout({}, {}, "s3://lake/", spec=Spec(1, (PartitionField(1, "day", "identity"),)))
+    divided = Layout({}, {}, "s3://lake/", spec=Spec(1, (PartitionField("day", "identity", 1),)))
     assert counted(found([], 8, 7), divided) is None

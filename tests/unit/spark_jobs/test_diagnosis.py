@@ -43,7 +43,7 @@ def wrong(agreed: Contract, *names: str) -> WrongColumns:
 
 def causes(agreed: Contract, text: str) -> tuple[str, ...]:
     """Return what would explain the header of a CSV text."""
-    names, _ = header(text.encode(), agreed.options)
+    names = header(text.encode(), agreed.options).names
     return clues(text, names, agreed)
 
 
@@ -110,7 +110,7 @@ def test_a_header_has_clues(text: str, cause: str) -> None:
 def test_a_clue_reveals_no_cell(text: str) -> None:
     """A clue has no text of the file, as the cells of a lost header are values."""
     agreed = people()
-    names, _ = header(text.encode(), agreed.options)
+    names = header(text.encode(), agreed.options).names
     told = " ".join([*clues(text, names, agreed), wrong(agreed, *names).sentence])
     assert not any(word in told for word in ("Jane", "jane", "DE89"))
 

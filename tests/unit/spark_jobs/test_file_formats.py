@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lakegate.errors import Permanent
 from spark_jobs.files.columnar.avro import count_rows as count_avro
 from spark_jobs.files.source import LocalFile
-from spark_jobs.files.text.csv import complete_line, header
+from spark_jobs.files.text.csv import Header, complete_line, header
 from spark_jobs.files.text.csv_rows import Rows, count_rows, row_pattern
 from spark_jobs.files.text.sniff import check_binary, check_text
 from spark_jobs.files.text.text_lines import check_gzip
@@ -86,7 +86,7 @@ def test_a_mark_before_a_quote_is_no_part_of_its_cell() -> None:
 
 def test_a_header_is_the_first_row_that_is_there() -> None:
     """The header is the first non-empty line, without a byte order mark."""
-    assert header(b'\xef\xbb\xbf\r\nid,"a,b"\r\n1,2', OPTIONS) == (("id", "a,b"), 'id,"a,b"')
+    assert header(b'\xef\xbb\xbf\r\nid,"a,b"\r\n1,2', OPTIONS) == Header(("id", "a,b"), 'id,"a,b"')
 
 
 @pytest.mark.parametrize(

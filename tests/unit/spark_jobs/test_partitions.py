@@ -72,7 +72,7 @@ def _readable(value: Any, type_: ice.IcebergType) -> Any:
 def _divided(
     rows: pa.Table, columns: dict[str, str], *, by: dict[str, str], order: tuple[SortKey, ...] = ()
 ) -> list[tuple[dict[int, Any], list[Any]]]:
-    fields = tuple(PartitionField(1000 + n, *each) for n, each in enumerate(by.items()))
+    fields = tuple(PartitionField(*each, 1000 + n) for n, each in enumerate(by.items()))
     layout = Layout({}, {}, "", spec=Spec(1, fields), order=Order(1, order))
     named = {name: Column(name, type_, "any") for name, type_ in columns.items()}
     return [(part, found.to_pylist()) for part, found in arranged(rows, layout, named)]

@@ -8,6 +8,7 @@ import pytest
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
 from spark_jobs.schema.compare import Comparison, compare, of_any_columns, undeclared
+from spark_jobs.schema.types import parse
 from tests.unit.contract.contract_texts import contract_text, parsed, problems_of
 
 _COLUMNS = "- {name: price, logicalType: number, physicalType: 'decimal(10,2)'}\n"
@@ -24,7 +25,7 @@ def contract(**settings: str) -> Contract:
 def landing(found: str, **settings: str) -> Comparison:
     """Compare a file with a contract; `found` is its columns as `a int, b string`."""
     columns = [tuple(each.strip().split(" ", 1)) for each in found.split("; ")]
-    return compare([(name, type_) for name, type_ in columns], contract(**settings))
+    return compare([(name, parse(type_)) for name, type_ in columns], contract(**settings))
 
 
 def codes(landing: Comparison) -> list[tuple[str, str]]:
@@ -106,7 +107,7 @@ def test_a_column_of_a_text_format_is_added_as_string() -> None:
 )
 def test_an_unusable_column_is_not_added(name: str, type_: str, why: str) -> None:
     """An unusable name, or a type that Iceberg lacks, is a finding with the reason."""
-    columns = [("id", "bigint"), ("price", "decimal(10,2)"), (name, type_)]
+    columns = [("id", "bigint"), ("price", "decimal(10,2)"), (name, type_ and parse(type_))]
     (finding,) = compare(columns, contract(extraColumns="add")).findings
     assert finding.code == "EXTRA_COLUMN"
     assert why in finding.message

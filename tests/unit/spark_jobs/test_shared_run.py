@@ -11,7 +11,6 @@ import pytest
 
 from lakegate.errors import Transient
 from lakegate.jobspec import JobSpec
-from lakegate.landing import run_name
 from lakegate.limits import Limits
 from lakegate.shared_run import MOST_FILES
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS, Waiting
@@ -128,7 +127,7 @@ def test_a_file_without_hope_of_a_report_here_gets_a_run_of_its_own(world: World
     world.files.hopeless = {spec_of(1).ingestion}
     world.put(spec_of(1), spec_of(2, "shop.other"))
     world.serve()
-    assert world.alone == [run_name(spec_of(1).ingestion, 1)]
+    assert world.alone == [spec_of(1).name]
     assert (world.named, world.queues.waiting) == ([spec_of(2, "shop.other").report_key], 0)
     assert world.clock.waits == []
 
@@ -257,7 +256,7 @@ def test_a_file_with_no_place_in_a_shared_run_gets_its_own(world: World) -> None
     """A change, a batch's manifest or a re-audit is left to a run of its own."""
     world.put(spec_of(1, change=True), spec_of(2, reaudit_base="b" * 64))
     world.serve()
-    assert sorted(world.alone) == sorted(run_name(spec_of(n).ingestion, 1) for n in (1, 2))
+    assert sorted(world.alone) == sorted(spec_of(n).name for n in (1, 2))
     assert world.files.groups == []
 
 
@@ -269,7 +268,7 @@ def test_a_file_of_a_table_that_is_apart_gets_a_run_of_its_own(world: World, pat
     world.files.failures[spec_of(1).ingestion] = 99
     world.serve(replace(RUN, apart=(pattern,)))
     others = [3, 4] if pattern == "*" else []
-    assert sorted(world.alone) == sorted(run_name(spec_of(n).ingestion, 1) for n in (1, 2, *others))
+    assert sorted(world.alone) == sorted(spec_of(n).name for n in (1, 2, *others))
     assert len(world.named) == 2 - len(others)
 
 
@@ -296,7 +295,7 @@ def test_a_file_that_ends_runs_holds_up_nobody(world: World) -> None:
             world.serve()
         world.clock.at += HIDDEN_SECONDS
     world.serve()
-    assert world.alone == [run_name(bad.ingestion, 1)]
+    assert world.alone == [bad.name]
     others = {spec_of(n).report_key for n in range(10) if n != 5}
     assert set(world.named) == others
     assert sorted(world.files.reports) == sorted(others)

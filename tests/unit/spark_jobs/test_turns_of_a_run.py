@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from lakegate.jobspec import JobSpec
-from lakegate.landing import run_name
 from lakegate.shared_run import Turn
 from spark_jobs.shared.work_queue import HIDDEN_SECONDS
 from tests.fakes.served_files import RUN, Died, World, spec_of
@@ -20,7 +19,7 @@ def world() -> World:
 
 
 def names(*specs: JobSpec) -> list[str]:
-    return [run_name(spec.ingestion, spec.attempt) for spec in specs]
+    return [spec.name for spec in specs]
 
 
 def keys(*specs: JobSpec) -> list[str]:
