@@ -191,6 +191,8 @@ def settle(adapters: Adapters, begun: Compaction) -> Progress:
     try:
         why = _next_step(adapters, begun)
         done = progress(Step.WAITS, why) if why else progress(Step.PUBLISHED)
+    except Moved:
+        done = progress(Step.WAITS, "another process takes its next step")
     except (Unsound, CannotRebase, SetBack, UnknownBranch) as error:
         done = progress(Step.DROPPED, error.message)
     if done.step is not Step.WAITS:

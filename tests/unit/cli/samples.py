@@ -262,6 +262,8 @@ UNREADABLE: list[tuple[str, bytes, str]] = [
         "2,001 columns",
     ),
     ("wide.parquet", parquet({f"c{n}": [1] for n in range(2001)}), "2,001 columns"),
+    ("cp1252.csv", "id,price\n1,5 €\n2,6 €\n".encode("cp1252"), "likely Windows-1252"),
+    ("excel_line.csv", b"sep=;\nid;name\n1;a\n2;b\n", "a line for Excel (sep=)"),
     ("empty.csv", b"", "is empty"),
     ("header_only.csv", b"a,b\n", "has no rows"),
     ("no_rows.orc", orc({"a": pa.array([], pa.int64())}), "has no rows"),

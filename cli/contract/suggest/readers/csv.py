@@ -32,6 +32,8 @@ _QUOTED_EMPTY = r'(^|[{0}\r\n])""(?=[{0}\r\n]|$)'
 # Words for null: the first ones surely, the others only if they explain a column.
 _SURE_NULLS = ("NULL", "null", "\\N", "None", "#N/A")
 _NULLS = (*_SURE_NULLS, "NA", "N/A", "nan", "NaN")
+_CONTROLS = re.compile("[\x80-\x9f]")
+_SEPARATOR_LINE = re.compile('"?sep=.?"?\r?\n', re.IGNORECASE)
 _YEAR = re.compile("(1[89]|20)[0-9]{2}")
 _DATA = re.compile("|".join(f"(?:{SHAPES[shape]})" for shape in CELLS if shape != "letters"))
 
@@ -52,6 +54,7 @@ class _Rows:
 def read_csv(data: bytes) -> Cells:
     """Return the cells of a file's bytes. Raises LakegateError UNREADABLE, with a remedy."""
     encoding, content = decoded(data)
+    _refuse_what_is_misread(encoding, content)
     options = _dialect(content[:_HEAD]) | {"encoding": encoding}
     options, rows = _parsed(content, options)
     if _lacks_header(rows):
@@ -87,6 +90,20 @@ def decoded(data: bytes) -> tuple[str, str]:
     damaged = found.count("\ufffd")
     valid = sum(char > "\x7f" for char in found) - damaged if damaged else 0
     return ("UTF-8", found) if valid >= damaged else ("ISO-8859-1", data.decode("latin-1"))
+
+
+def _refuse_what_is_misread(encoding: str, content: str) -> None:
+    """Refuse texts that would give wrong characters or columns without any bad row."""
+    if encoding == "ISO-8859-1" and _CONTROLS.search(content):
+        raise refusal(
+            "is neither UTF-8 nor ISO-8859-1: it is likely Windows-1252",
+            "Write it in UTF-8: else characters such as € become control characters.",
+        )
+    if _SEPARATOR_LINE.match(content):
+        raise refusal(
+            "begins with a line for Excel (sep=), which would be its header",
+            "Write it without that line.",
+        )
 
 
 def _dialect(head: str) -> dict[str, str]:
