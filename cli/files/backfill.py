@@ -40,7 +40,7 @@ def backfill(
     adapters = find(context.obj).adapters()
     request = _request(adapters, source, table, to, at_once)
     if dry_run:
-        _list(adapters, request)
+        count(adapters, request)
         return
     progress = _followed(adapters, request)
     report(progress, as_json=as_json)
@@ -57,6 +57,18 @@ def report(progress: Progress, *, as_json: bool) -> None:
         terminal.out().print(line, soft_wrap=True)
 
 
+def count(adapters: Adapters, request: Backfill) -> None:
+    """Print how many files a backfill would look at, and some of them with their new keys."""
+    sources = list(adapters.landing.sources(request.bucket, request.prefix))
+    due = [each for each in sources if not request.ignores(each)]
+    size = sum(each.size for each in due) / 1e6
+    out = terminal.out()
+    ignored = f"{len(sources) - len(due):,} ignored by name"
+    out.print(f"{len(due):,} files, {size:,.1f} MB, with those that came before; {ignored}")
+    for each in due[:_EXAMPLES]:
+        out.print(f"  {each.uri} → {request.key(each)}", soft_wrap=True)
+
+
 def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int) -> Backfill:
     bucket, prefix = source_of(source, adapters.settings.landing_buckets)
     contract = chosen([stored.contract for stored in adapters.lake.contracts()], table)
@@ -71,16 +83,6 @@ def _request(adapters: Adapters, source: str, table: str, to: str, at_once: int)
         raise BadTarget(f"files below {target} are ignored: {rule.sentence}\nGive another --to")
     in_order = contract.write_mode.follows_landing
     return Backfill(contract.table, bucket, prefix, target, at_once, in_order)
-
-
-def _list(adapters: Adapters, request: Backfill) -> None:
-    sources = list(adapters.landing.sources(request.bucket, request.prefix))
-    due = [each for each in sources if not request.ignores(each)]
-    size = sum(each.size for each in due) / 1e6
-    out = terminal.out()
-    out.print(f"{len(due):,} files, {size:,.1f} MB; {len(sources) - len(due):,} ignored by name")
-    for each in due[:_EXAMPLES]:
-        out.print(f"  {each.uri} → {request.key(each)}", soft_wrap=True)
 
 
 def _followed(adapters: Adapters, request: Backfill) -> Progress:

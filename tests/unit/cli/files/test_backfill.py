@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from access.files.backfill import Handled, Progress, Step
-from cli.files.backfill import report
+from access.files.backfill import Backfill, Handled, Progress, Step
+from access.files.backfill import backfill as bring
+from cli.files.backfill import count, report
 from functions.adapters.landing import Source
 from functions.model.ingestion import State
+from tests.fakes.deployment import TABLE, Deployment
 from tests.unit.cli.cli_examples import REJECTED
 
 
@@ -66,3 +68,17 @@ def test_json_lists_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert (document["left"], document["ended"]) == (1, {"published": 1, "rejected": 1})
     assert document["steps"]["published before"] == 1
     assert [each["id"] for each in document["failed"]] == [REJECTED.id]
+
+
+def test_a_dry_run_says_that_it_counts_what_came_before(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Files that a backfill has brought are still counted, and the line says so."""
+    deployment, request = Deployment(), Backfill(TABLE, "old", "orders/", "shop/orders/history/")
+    for name in ("a.csv", "_SUCCESS"):
+        deployment.landing.put_elsewhere("old", f"orders/{name}", b"id\n1\n")
+    *_, _ = bring(deployment.adapters, request, deployment.settle)
+    count(deployment.adapters, request)
+    printed = shown(capsys)
+    assert "1 files, 0.0 MB, with those that came before; 1 ignored by name" in printed
+    assert "s3://old/orders/a.csv → shop/orders/history/a.csv" in printed
