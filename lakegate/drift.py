@@ -17,9 +17,6 @@ from lakegate.errors import LakegateError, Permanent
 from lakegate.report import AuditReport, Baseline, CheckResult, Status
 from lakegate.text import load_json
 
-# Baselines: the measures of a table's published runs, one small document per table. Adding runs in
-# another order, or one twice, gives the same document.
-
 SCHEMA = "baselines/1"
 _MOST = 30
 _UNUSUAL = (Status.WARN, Status.FAIL)
@@ -76,7 +73,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Baselines:
-    """All series of one table, by check id and the digest of its rule: `id@digest`."""
+    """All series of one table, by check id and the digest of its rule: `id@digest`.
+
+    They are one small document per table. Adding runs in another order, or one twice, gives the
+    same document.
+    """
 
     table: str
     series: Mapping[str, Series] = field(default_factory=dict)

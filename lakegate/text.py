@@ -46,9 +46,6 @@ def _escape(found: re.Match[str]) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-# Foreign JSON.
-
-
 def load_json(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 

@@ -12,7 +12,7 @@ from lakegate.contract.checks import LIBRARY, Severity
 from lakegate.contract.columns import JSON
 from lakegate.contract.expectations import Operator, Unit
 from lakegate.contract.model import API_VERSIONS
-from lakegate.contract.reading import layout, options, settings
+from lakegate.contract.reading import options, settings, table_properties
 from lakegate.contract.reading.other_columns import Origin
 from lakegate.contract.reading.properties import ELEMENTS, TYPE_FORMATS
 from lakegate.contract.reading.quality.custom import CHECKS, COMPARISONS, DRIFTING, ENGINE
@@ -109,8 +109,8 @@ def _values() -> dict[str, Schema]:
     prefixes = {"type": "array", "items": {"type": "string", "pattern": f"^{BATCHES}"}}
     choices = {**settings.CHOICES, "writeMode": WRITE_MODES, "onBadRow": ("fail", "quarantine")}
     stored = {
-        **dict.fromkeys(layout.TABLE_PROPERTIES, _COUNT),
-        layout.CODEC: {"enum": [*layout.CODECS]},
+        **dict.fromkeys(table_properties.TABLE_PROPERTIES, _COUNT),
+        table_properties.CODEC: {"enum": [*table_properties.CODECS]},
     }
     return {
         **{name: {"enum": [*those]} for name, those in choices.items()},

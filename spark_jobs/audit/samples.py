@@ -17,7 +17,7 @@ from lakegate.report import ADDRESS, PLACE, READABLE, TIMES, CheckResult, Status
 from spark_jobs.audit import check_sql
 from spark_jobs.audit.bad_cells import bad_cells
 from spark_jobs.audit.keys import counts as keys
-from spark_jobs.audit.keys import tier_keys
+from spark_jobs.audit.keys import references, tier_keys
 from spark_jobs.audit.places import FindPlaces, Stored, hash_of, nowhere
 from spark_jobs.audit.run import Run
 from spark_jobs.files import source
@@ -161,7 +161,7 @@ def _of_keys(check: Check, run: Run, names: Sequence[str]) -> Iterator[Row]:
     keyed = keys.keys_of(rows, key, *_columns(rows, names, run.contract, in_table=True))
     parts = keyed.columns[: len(key)]
     if isinstance(check.rule, Reference):
-        orphans = keys.orphans(run, check, check.rule, keyed)
+        orphans = references.orphans(run, check, check.rule, keyed)
         yield from orphans.drop(*parts).limit(_ROWS).collect()
         return
     yield from _repeated(keyed, parts)

@@ -11,7 +11,6 @@ from spark_jobs.spark import jvm, sql_parser
 from spark_jobs.spark.session import CATALOG
 
 # Spark's parser names each statement that a change may be, and the attribute with its table.
-
 _TARGETS = {"DeleteFromTable": "table", "UpdateTable": "table", "MergeIntoTable": "targetTable"}
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from lakegate.contract.checks import KEYED
 from lakegate.contract.model import Contract
 from lakegate.errors import LakegateError
-from spark_jobs.audit.keys import arrow_keys
+from spark_jobs.audit.keys import arrow_keys, column_hashes
 from spark_jobs.audit.keys.arrow_keys import Hashes
 from spark_jobs.audit.keys.counts import Keys
 from spark_jobs.files.arrow.parquet import MustRewrite
@@ -97,7 +97,7 @@ def _buckets(part: _Found) -> Iterator[tuple[tuple[_Key, bool, int], _Array]]:
     for key, hashes in (part.found.hashes if isinstance(part, Part) else {}).items():
         for words in hashes.parts:
             mixed = words.copy()
-            arrow_keys.mix(mixed)
+            column_hashes.mix(mixed)
             places = mixed >> np.uint64(64 - _BITS)
             for place in range(1 << _BITS):
                 yield (key, hashes.exact, place), words[places == place]

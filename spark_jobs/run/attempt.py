@@ -16,7 +16,8 @@ from lakegate.tokens import TokenRefused, check_lasts
 from spark_jobs.changes.change import make_change
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Replaced, Storage, held
-from spark_jobs.run.ingest import ingest, ingest_batch
+from spark_jobs.run.batch import ingest_batch
+from spark_jobs.run.ingest import ingest
 from spark_jobs.run.reaudit import reaudit
 from spark_jobs.spark.session import OpenSession, on_branch
 from spark_jobs.spark.unforeseen import explained

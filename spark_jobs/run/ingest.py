@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
-from lakegate.batch import together
 from lakegate.change import Effect
 from lakegate.contract.model import Contract
 from lakegate.drift import Baselines
@@ -23,23 +22,21 @@ from spark_jobs.files.arrow.parquet import Damaged, MustRewrite
 from spark_jobs.files.columnar.parquet import Engine
 from spark_jobs.files.open import open_file
 from spark_jobs.files.source import Bytes, Source
-from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
 from spark_jobs.one_pass.counted_places import counted
 from spark_jobs.one_pass.examined import WAY, Examined, Prepared, require_all
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.spark import iceberg
-from spark_jobs.spark.session import another_session
 from spark_jobs.spark.stall import cancel_when_stalled
 from spark_jobs.spark.step_metrics import Meter
 from spark_jobs.spark.unforeseen import explained, reading
-from spark_jobs.write import append, replacing
+from spark_jobs.write import quarantine, replacing
 from spark_jobs.write.append import Opened, Target, append_counted, open_table, with_undeclared
 from spark_jobs.write.commit import commit, data_files
 from spark_jobs.write.files import DataFiles, Lake
 from spark_jobs.write.layout import Layout, layout_of
 from spark_jobs.write.quarantine import Quarantine
-from spark_jobs.write.report import errored, report
+from spark_jobs.write.report import report
 
 
 class LandedFile(Bytes, Lake, Protocol):
@@ -252,7 +249,7 @@ def _quarantined(appended: _Appended, to: Quarantine) -> tuple[DataFile, ...]:
     """Write the quarantined rows; return the files, which must hold all of them."""
     run, rows, files = appended.run, appended.rows, appended.kept
     if rows.quarantined and not files:
-        out = append.quarantined_rows(appended.source.rows, run.contract, nulled=rows.nulled)
+        out = quarantine.quarantined_rows(appended.source.rows, run.contract, nulled=rows.nulled)
         files = to.write(out, run.table)
     held = sum(file.rows for file in files)
     if held != rows.quarantined:
@@ -275,32 +272,3 @@ def _written(appended: _Appended) -> dict[str, Any]:
         "schema_changes": (*source.changes, *appended.table.changes),
         "effect": appended.effect,
     }
-
-
-# Batches
-
-
-def ingest_batch(
-    spec: JobSpec, storage: Storage, spark: SparkSession, branch: Branch
-) -> AuditReport:
-    """Append all files of a batch to its branch one by one, and audit each there.
-
-    Each file is audited as if the branch before it were main: checks of the table, or of another
-    one, find what earlier files brought. A file that fails does not stop the others, so that the
-    report shows all faults. Raises Transient when a retry may help.
-    """
-    reports: list[AuditReport] = []
-    for part in spec.parts:
-        before = reports[-1].audited_hash if reports else spec.base_hash
-        # If the file before has no audited commit, the whole batch fails anyway.
-        own = replace(storage, spec=spec.of_part(part, before or branch.head()))
-        reports.append(_ingest_part(own, spark, branch))
-    return together(spec.landed, reports)
-
-
-def _ingest_part(own: Storage, spark: SparkSession, branch: Branch) -> AuditReport:
-    try:
-        session = another_session(spark, own.spec, branch.token)
-        return ingest(own.spec, own, session, branch, own)
-    except Permanent as error:
-        return errored(own.spec, error)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from lakegate.contract.columns import quoted
-from lakegate.contract.reading.layout import COMMENT, Partition, TableLayout
+from lakegate.contract.reading.layout import COMMENT, TableLayout
+from lakegate.contract.reading.partitions import Partition
 
 
 def partition_clause(layout: TableLayout) -> str:

@@ -8,11 +8,12 @@ from lakegate.errors import LakegateError, Permanent, Transient
 from lakegate.refusals import RightMissing
 from lakegate.tokens import TokenRefused
 
-# A reader's exception may quote a row of the file, whose contract may have confidential columns.
-
 
 class Quoting(Permanent):
-    """A permanent error whose text `in_full` may quote the file; its message does not."""
+    """A permanent error whose text `in_full` may quote the file; its message does not.
+
+    A reader's exception may quote a row of the file, whose contract may have confidential columns.
+    """
 
     def __init__(self, code: str, message: str, in_full: str) -> None:
         super().__init__(code, message)

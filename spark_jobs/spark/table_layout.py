@@ -8,7 +8,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from lakegate.contract.reading.layout import Partition, SortKey, TableLayout
+from lakegate.contract.reading.layout import SortKey, TableLayout
+from lakegate.contract.reading.partitions import Partition
 from spark_jobs.spark.errors import explain
 from spark_jobs.spark.jvm import JavaError, items_of, java_class, texts_of
 

@@ -12,8 +12,7 @@ from lakegate.contract.model import Contract
 from lakegate.contract.reading.layout import TableLayout
 from lakegate.errors import Permanent
 from lakegate.jobspec import JobSpec
-from lakegate.report import READABLE
-from spark_jobs.audit import check_sql, tier_scan
+from spark_jobs.audit import tier_scan
 from spark_jobs.audit.run import Measured, RowCounts, Run
 from spark_jobs.files.source import BAD_ROW, Source
 from spark_jobs.lake.nessie_branch import shared
@@ -26,40 +25,7 @@ from spark_jobs.spark.errors import Quoting, explain
 from spark_jobs.spark.iceberg import table_name
 from spark_jobs.spark.session import add_catalog
 from spark_jobs.write import provenance
-
-# Quarantine: rows that stay out of the table so that the rest of their file can be published.
-
-
-def quarantine_condition(contract: Contract, *, nulled: bool = False) -> str:
-    """Return the condition for rows to quarantine, in Spark SQL; "" where none can be.
-
-    Unparseable rows are quarantined unless such cells become null (`nulled`).
-    """
-    return " OR ".join(reason for _, reason in _reasons(contract, nulled=nulled))
-
-
-def quarantined_rows(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
-    """Return the rows to quarantine: `row`, as JSON or as it stands in the file, and `reasons`.
-
-    `reasons` are the ids of the checks that a row breaks.
-    """
-    reasons_of = _reasons(contract, nulled=nulled)
-    named = [f"CASE WHEN {test} THEN {check_sql.string(id_)} END" for id_, test in reasons_of]
-    reasons = f"array_compact(array({', '.join(named)}))"
-    columns = F.struct(*[F.col(quoted(column.name)) for column in contract.columns])
-    row = F.coalesce(F.col(BAD_ROW), F.to_json(columns))
-    broken = rows.where(F.expr(quarantine_condition(contract, nulled=nulled)))
-    return broken.select(row.alias("row"), F.expr(reasons).alias("reasons"))
-
-
-def _reasons(contract: Contract, *, nulled: bool) -> list[tuple[str, str]]:
-    """Return the checks that quarantine rows: the id of each, and its condition."""
-    bad = [] if nulled else [(READABLE, f"{quoted(BAD_ROW)} IS NOT NULL")]
-    checks = [check for check in contract.checks if check.quarantine]
-    return [*bad, *((check.id, check_sql.counts_row(check, contract)) for check in checks)]
-
-
-# The table on the branch
+from spark_jobs.write.quarantine import quarantine_condition
 
 _TABLE_PROPERTIES = {
     "format-version": "2",

@@ -106,15 +106,16 @@ def _hex(value: bytes | None) -> str | None:
     return None if value is None else value.hex().upper()
 
 
-# Bounds (specification, appendix D: "Single-value serialization")
-
 _Bounds = tuple[bytes | None, bytes | None]
 _TRUNCATE = re.compile(r"truncate\((\d+)\)")
 _LAST_CHARACTER, _SURROGATES = 0x10FFFF, (0xD800, 0xDFFF)
 
 
 def bounds_of(field: Field, found: ColumnStatistics) -> _Bounds:
-    """Return the bounds of a column as bytes, as far as the mode of its metrics wants them."""
+    """Return the bounds of a column as bytes, as far as the mode of its metrics wants them.
+
+    Iceberg's specification, appendix D: "Single-value serialization".
+    """
     if field.mode == "counts" or found.low is None or found.high is None:
         return None, None
     low, high = found.low, found.high

@@ -8,7 +8,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from lakegate.contract.model import Contract
-from lakegate.contract.reading.layout import Partition, SortKey
+from lakegate.contract.reading.layout import SortKey
+from lakegate.contract.reading.partitions import Partition
 from spark_jobs.files.arrow.places import Place, fields
 from spark_jobs.files.arrow.values import FLOATING, is_plain
 from spark_jobs.spark import iceberg

@@ -14,8 +14,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakegate.audit_tables import QUARANTINE, of_run
+from lakegate.contract.columns import quoted
+from lakegate.contract.model import Contract
 from lakegate.report import READABLE, DataFile
+from spark_jobs.audit import check_sql
 from spark_jobs.files.arrow.text import Unparseable
+from spark_jobs.files.source import BAD_ROW
 from spark_jobs.files.text.text_lines import LINE
 from spark_jobs.lake.storage import Storage
 from spark_jobs.spark import jvm
@@ -124,3 +128,32 @@ def _metadata(schema: str, folder: str, table: str) -> str:
             "properties": {"write.data.path": folder},
         }
     )
+
+
+def quarantine_condition(contract: Contract, *, nulled: bool = False) -> str:
+    """Return the condition for rows to quarantine, in Spark SQL; "" where none can be.
+
+    Unparseable rows are quarantined unless such cells become null (`nulled`).
+    """
+    return " OR ".join(reason for _, reason in _reasons(contract, nulled=nulled))
+
+
+def quarantined_rows(rows: DataFrame, contract: Contract, *, nulled: bool = False) -> DataFrame:
+    """Return the rows to quarantine: `row`, as JSON or as it stands in the file, and `reasons`.
+
+    `reasons` are the ids of the checks that a row breaks.
+    """
+    reasons_of = _reasons(contract, nulled=nulled)
+    named = [f"CASE WHEN {test} THEN {check_sql.string(id_)} END" for id_, test in reasons_of]
+    reasons = f"array_compact(array({', '.join(named)}))"
+    columns = F.struct(*[F.col(quoted(column.name)) for column in contract.columns])
+    row = F.coalesce(F.col(BAD_ROW), F.to_json(columns))
+    broken = rows.where(F.expr(quarantine_condition(contract, nulled=nulled)))
+    return broken.select(row.alias("row"), F.expr(reasons).alias("reasons"))
+
+
+def _reasons(contract: Contract, *, nulled: bool) -> list[tuple[str, str]]:
+    """Return the checks that quarantine rows: the id of each, and its condition."""
+    bad = [] if nulled else [(READABLE, f"{quoted(BAD_ROW)} IS NOT NULL")]
+    checks = [check for check in contract.checks if check.quarantine]
+    return [*bad, *((check.id, check_sql.counts_row(check, contract)) for check in checks)]

@@ -7,7 +7,7 @@ from functions.adapters.emr import RunState
 from functions.adapters.nessie import UnknownBranch
 from functions.adapters.s3 import Missing
 from lakegate.audit_tables import TABLES, run_id
-from lakegate.batch import together
+from lakegate.batch_report import together
 from lakegate.change import Effect, Takeover
 from lakegate.contract.reading.write_mode import WriteMode
 from lakegate.errors import Transient

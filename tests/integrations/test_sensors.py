@@ -36,9 +36,6 @@ def opened(deployment: Deployment, *steps: Callable[[], object]) -> Callable[[st
     return adapters
 
 
-# Airflow
-
-
 def sensor(adapters: Any, **options: Any) -> Any:
     """Return the sensor as a task of a DAG."""
     from airflow.sdk import DAG
@@ -133,9 +130,6 @@ def test_the_guides_examples_work() -> None:
     made: Any = dags["orders"]
     (task,) = made().tasks
     assert (task.key, task.mode) == ("shop/orders/{{ ds }}.csv", "reschedule")
-
-
-# Dagster
 
 
 def test_dagster_runs_a_job_for_each_published_file(deployment: Deployment) -> None:

@@ -19,9 +19,8 @@ from spark_jobs.one_pass import text_rows
 from spark_jobs.one_pass.examined import WAY, Examined
 from spark_jobs.one_pass.prepare import prepared
 from spark_jobs.one_pass.text import Text
-from spark_jobs.write.append import quarantined_rows
 from spark_jobs.write.files import DataFiles
-from spark_jobs.write.quarantine import Quarantine
+from spark_jobs.write.quarantine import Quarantine, quarantined_rows
 from tests.fakes import lying_parquet
 from tests.fakes.lakes import data_files, layout_for
 from tests.spark.conftest import GOOD, Job, changed, parquet

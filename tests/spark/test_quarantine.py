@@ -14,7 +14,7 @@ from lakegate.report import AuditReport, CheckResult, Status, Tier, Verdict
 from spark_jobs.audit import verdict
 from spark_jobs.audit.run import Measured, RowCounts
 from spark_jobs.files.source import BAD_ROW
-from spark_jobs.write import append
+from spark_jobs.write import quarantine
 from tests.spark.conftest import Job, reason
 from tests.spark.measuring import contract_of, custom, frame, options, reading_session
 
@@ -157,7 +157,7 @@ def test_every_quarantined_row_has_its_reasons(job: Job) -> None:
     spark = reading_session(job.warm_spark)
     bad = F.when(F.col("id").isNull(), F.lit("x,4,n4")).alias(BAD_ROW)
     source = frame(spark, contract, rows).select("*", bad)
-    assert sorted(append.quarantined_rows(source, contract).collect()) == sorted(
+    assert sorted(quarantine.quarantined_rows(source, contract).collect()) == sorted(
         [
             Row(row='{"id":2,"amount":-1,"name":"x"}', reasons=["amount.invalidValues"]),
             Row(row='{"id":3,"amount":-9}', reasons=["amount.invalidValues", "amount.far"]),

@@ -12,7 +12,8 @@ from lakegate.jobspec import JobSpec
 from lakegate.report import AuditReport, Verdict
 from spark_jobs.lake.nessie_branch import Branch
 from spark_jobs.lake.storage import Storage
-from spark_jobs.run.ingest import ingest, ingest_batch
+from spark_jobs.run.batch import ingest_batch
+from spark_jobs.run.ingest import ingest
 from spark_jobs.spark.session import open_session
 from tests.services import fresh_session
 from tests.spark.conftest import GOOD, Job, changed, parquet

@@ -94,9 +94,6 @@ _ORDERED = [kind for kind in _TYPES if kind not in ("boolean", "binary", "string
 _ADDED = [kind for kind in _TYPES if kind in ("int", "bigint") or kind.startswith("decimal")]
 
 
-# Data.
-
-
 def _table(random: Random, rows: int) -> pa.Table:
     """Return random rows: few or many different values, with or without nulls, or only nulls."""
     found = {name: _values(random, kind, rows) for name, kind in _COLUMNS.items()}
@@ -155,9 +152,6 @@ _MAKERS: Mapping[str, Callable[[Random], Any]] = {
     "timestamp_ntz": _microseconds,
     "binary": lambda random: random.randbytes(random.choice((0, 1, 8, 20))),
 }
-
-
-# Rules.
 
 
 def _literal(random: Random, kind: str) -> str:
@@ -237,9 +231,6 @@ def _contract(random: Random) -> Contract:
         Column(name, kind, "any", path=tuple(name.split("."))) for name, kind in _NESTED.items()
     )
     return Contract("", "", "tests.t", "", "parquet", columns, tuple(numbered), "", nested=nested)
-
-
-# The comparison.
 
 
 @pytest.fixture(scope="module")

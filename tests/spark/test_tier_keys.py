@@ -14,7 +14,7 @@ from lakegate.contract.rules import Control
 from lakegate.errors import Permanent
 from lakegate.findings.failing_rows import told
 from lakegate.report import AuditReport, CheckResult, Status, Verdict
-from spark_jobs.audit.external import control_differences
+from spark_jobs.audit.control_files import control_differences
 from tests.spark.conftest import Job, new_table, parquet
 from tests.spark.measuring import (
     UNIQUE,

@@ -303,8 +303,6 @@ def test_an_overwrite_refuses_files_of_earlier_partitions(job: Job) -> None:
     assert again.publish({"id": 2, "day": _FIRST}).effect == Effect(2, 1, added=1, removed=2)
 
 
-# Oracles: a random sequence of files, and a plain model of the table.
-
 _FILES = 10
 _READ_BY_ALL = 3  # every so many files, and after the last one
 

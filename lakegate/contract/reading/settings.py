@@ -190,8 +190,6 @@ CSV_OPTIONS: Mapping[str, Callable[[Field, str], str]] = {
 _READERS = {"csv": CSV_OPTIONS, "tsv": CSV_OPTIONS, "json": JSON_OPTIONS}
 
 
-# The notation of dates and times in a file of text cells: their pattern, and their time zone.
-
 _ISO = {"date": "yyyy-MM-dd", "timestamp": "yyyy-MM-dd'T'HH:mm:ss", "time": "HH:mm:ss"}
 # DateTimeFormatter's letters that Spark parses, and whose meaning depends on no locale. Of names it
 # reads those of months in English, in any case: Spark's locale for patterns is always US.

@@ -175,8 +175,6 @@ def _put(found: re.Match[str], names: dict[str, tuple[str, ...]]) -> str:
     return ".".join(map(quoted, names.get(found[2], (found[2],))))
 
 
-# The transform of a contract: one SELECT over the landed file, which it reads as `file`.
-
 _NO_CODE = re.compile(
     r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL
 )
@@ -195,7 +193,10 @@ _CHANGING_WORDS = re.compile(
 
 
 def read_transform(settings: Field, format_: str) -> str:
-    """Return the text of the transform in Spark SQL; "" without a transform."""
+    """Return the text of the transform in Spark SQL; "" without a transform.
+
+    It is one SELECT over the landed file, which it reads as `file`.
+    """
     if not settings.has("transform"):
         return ""
     sql = settings.required_text("transform").strip().removesuffix(";").rstrip()

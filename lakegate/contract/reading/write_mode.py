@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from lakegate.contract.checks import Check, Metric
 from lakegate.contract.columns import Column
-from lakegate.contract.reading.layout import Partition
 from lakegate.contract.reading.literals import literal
+from lakegate.contract.reading.partitions import Partition
 from lakegate.contract.reading.properties import Property
 from lakegate.contract.text.fields import Field
 

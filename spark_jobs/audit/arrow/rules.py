@@ -95,9 +95,6 @@ _LITERALS: Mapping[str, Callable[[str, Column], Any]] = {
 }
 
 
-# Rules.
-
-
 def is_countable(check: Check, column: Column) -> bool:
     """Return if `count` takes this check, one of `OF_ROWS`, on this plain column."""
     rule = check.values

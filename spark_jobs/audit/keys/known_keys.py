@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from lakegate.errors import Permanent
 from lakegate.report import DataFile
-from spark_jobs.audit.keys import arrow_keys
+from spark_jobs.audit.keys import arrow_keys, column_hashes
 from spark_jobs.audit.keys.arrow_keys import Hashes, HashRows
 from spark_jobs.audit.keys.counts import Keys
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
@@ -43,7 +43,7 @@ class KeyFiles:
 
     storage: Storage
     columns: KeyColumns
-    hash_rows: HashRows = arrow_keys.mixed
+    hash_rows: HashRows = column_hashes.mixed
 
     def subject(self, file: DataFile) -> Subject:
         """Return what a data file's digest is of."""

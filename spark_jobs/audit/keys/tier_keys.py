@@ -17,8 +17,9 @@ from lakegate.contract.checks import KEYED, OF_ROWS, Check, Metric, Scope, Windo
 from lakegate.contract.rules import Control, Query, Reference
 from lakegate.errors import Permanent
 from lakegate.report import Tier
-from spark_jobs.audit import check_sql, external, main_table, tier_scan
+from spark_jobs.audit import check_sql, control_files, external, main_table, tier_scan
 from spark_jobs.audit.keys import counts as keys
+from spark_jobs.audit.keys import references
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.keys.known_keys import MOST_OWN, KeyFiles, OwnKeys, Suspects
 from spark_jobs.audit.keys.of_files import told_part
@@ -103,7 +104,7 @@ def _measured(audit: _KeyAudit, check: Check) -> Measured:
             return Measured(_distinct(audit, check), run.written, Tier.KEYS)
         case Metric.ORPHAN, Reference() as reference:
             rows = _checked_rows(run, check)
-            count, note = keys.missing(run, check, reference, rows)
+            count, note = references.missing(run, check, reference, rows)
             return Measured(count, _row_count(run, check, rows), Tier.KEYS, note=note)
         case Metric.QUERY, Query(text):
             return Measured(
@@ -111,7 +112,7 @@ def _measured(audit: _KeyAudit, check: Check) -> Measured:
             )
         case Metric.CONTROL, Control() as control:
             text = audit.storage.control(control.format)
-            count, note = external.control_differences(run, control, text)
+            count, note = control_files.control_differences(run, control, text)
             return Measured(count, run.written, Tier.KEYS, note=note)
         case _:
             return Measured(_checked_rows(run, check).count(), run.written, Tier.KEYS)

@@ -26,16 +26,15 @@ from pyspark.sql import DataFrame
 
 from lakegate.contract.columns import Column
 from lakegate.contract.model import Contract
+from spark_jobs.files.arrow.json_kinds import Kind, other_kinds, require_bad
 from spark_jobs.files.arrow.parquet import MustRewrite
 from spark_jobs.files.arrow.text import (
-    NO_NUMBER,
     Block,
     Cells,
     Decoded,
     TextRows,
     declined,
     parsed_type,
-    places_of,
     read_texts,
     table_of,
     text_of,
@@ -220,49 +219,7 @@ def _present(found: pa.Table, contract: Contract) -> frozenset[str]:
     )
 
 
-# Values of another kind than their column's, which are bad. Each kind has the beginning by which it
-# is guessed, as an expression of RE2, and the type as which Arrow parses it.
-
-_Kind = tuple[str, pa.DataType]
-_TEXT: _Kind = ('"', pa.string())
-_TRUTH: _Kind = ("[tf]", pa.bool_())
-_NUMBER: _Kind = ("[-0-9]", pa.float64())
-_FRACTION: _Kind = ("-?[0-9]+[.eE]", pa.float64())
 _MOST_GROUPS = 64
-
-
-def _other_kinds(column: Column) -> list[_Kind]:
-    """Return the kinds of values that are bad in a column of JSON, where it has a type at all."""
-    if not column.is_declared:
-        return []
-    match column.type:
-        case "string" | "date" | "timestamp" | "timestamp_ntz":
-            return [_NUMBER, _TRUTH]
-        case "boolean":
-            return [_TEXT, _NUMBER]
-        case "int" | "bigint":
-            digits = 18 if column.type == "int" else 19
-            return [_TEXT, _TRUTH, _FRACTION, (f"-?[1-9][0-9]{{{digits},}}", pa.float64())]
-        case "double":
-            return [_TEXT, _TRUTH]
-    before, after = places_of(column)
-    long = (f"-?[0-9]+[.][0-9]{{{after}}}[0-9]*[1-9]", pa.float64())
-    return [_TEXT, _TRUTH, long, (f"-?[1-9][0-9]{{{before},}}", pa.float64())]
-
-
-def _require_bad(values: Any, column: Column) -> None:
-    """Raise MustRewrite unless values of another kind than their column's are bad."""
-    is_text = pa.types.is_string(values.type)
-    if values.null_count:
-        raise declined(column)
-    if is_text and column.type == "double" and trues(pc.match_substring_regex(values, NO_NUMBER)):
-        raise declined(column)
-    if (
-        is_text
-        and is_decimal(column)
-        and read_texts(values, column).values.null_count < len(values)
-    ):
-        raise declined(column)
 
 
 @dataclass(frozen=True)
@@ -288,7 +245,7 @@ class _Groups:
             found = _parsed(text, count, self.contract, other, spread=self.spread)
             present |= _present(found, self.contract)
             for column in kinds:
-                _require_bad(found[column.name], column)
+                require_bad(found[column.name], column)
             if kinds:
                 bad[mask] = True
                 continue
@@ -302,7 +259,7 @@ class _Groups:
             return self.whole
         return b"\n".join(self.rows.filter(pa.array(mask)).cast(pa.binary()).to_pylist())
 
-    def _groups(self) -> Iterator[tuple[_Mask, dict[Column, _Kind]]]:
+    def _groups(self) -> Iterator[tuple[_Mask, dict[Column, Kind]]]:
         """Yield the rows whose values have the same kinds, and the columns with another kind."""
         guessed = {column: self._guessed(column) for column in self.contract.columns}
         other = {column: kinds for column, kinds in guessed.items() if kinds.any()}
@@ -314,11 +271,11 @@ class _Groups:
             raise MustRewrite("its values have too many kinds")
         for group, first in zip(found, firsts, strict=True):
             at = {column: int(kinds[first]) for column, kinds in other.items()}
-            yield groups == group, {c: _other_kinds(c)[n - 1] for c, n in at.items() if n}
+            yield groups == group, {c: other_kinds(c)[n - 1] for c, n in at.items() if n}
 
     def _guessed(self, column: Column) -> _Mask:
         """Return of each row the number of the other kind that its value may have, 0 for none."""
-        kinds = _other_kinds(column)
+        kinds = other_kinds(column)
         key = f"\\Q{json.dumps(column.name, ensure_ascii=False)}\\E[ \t\r\n]*:[ \t\r\n]*"
         any_kind = key + "(" + "|".join(begin for begin, _ in kinds) + ")"
         guessed = np.zeros(len(self.rows), np.int64)

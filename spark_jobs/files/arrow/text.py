@@ -122,7 +122,6 @@ def declined(column: Column) -> MustRewrite:
 
 # The usual ways to write a value, each with one meaning; and, more widely, what else may be a value
 # for Spark's readers. All expressions are RE2's, which take linear time.
-
 _BIGINT = "[0-9]{1,19}"  # may still be too large, which no other expression tells
 _INT = "[0-9]{1,18}"
 _FLOATING = "^-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?$"

@@ -1,13 +1,11 @@
 """Read files that declare the types of their columns: Parquet, ORC and Avro."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
-from pyspark.sql.types import StructType
 
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
@@ -17,7 +15,7 @@ from spark_jobs.files.text.text_lines import literal
 from spark_jobs.schema.compare import compare
 from spark_jobs.schema.rows import landed, struct_of, type_of
 from spark_jobs.spark.errors import TOO_MANY_DIGITS
-from spark_jobs.spark.jvm import java, java_session
+from spark_jobs.spark.jvm import java
 
 _DATES = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _NARROW: Mapping[type[T.DataType], int] = {T.ByteType: 8, T.ShortType: 16}  # bits
@@ -132,39 +130,6 @@ def _without_zones(rows: DataFrame, contract: Contract) -> DataFrame:
     if not zoneless:
         return rows
     return rows.withColumns({name: F.col(quoted(name)).cast("timestamp") for name in zoneless})
-
-
-# Footers, read through the libraries that Spark itself uses
-
-
-def parquet_reader(spark: SparkSession, path: str) -> Any:
-    """Return an open `org.apache.parquet.hadoop.ParquetFileReader`; the caller closes it."""
-    hadoop = java_session(spark).sessionState().newHadoopConf()
-    location = java(spark).org.apache.hadoop.fs.Path(path)
-    parquet = java(spark).org.apache.parquet.hadoop
-    file = parquet.util.HadoopInputFile.fromPath(location, hadoop)
-    return parquet.ParquetFileReader.open(file)
-
-
-def spark_schema(spark: SparkSession, parquet_schema: Any) -> StructType:
-    """Return a Parquet schema (`MessageType`) as Spark's."""
-    package = java(spark).org.apache.spark.sql.execution.datasources.parquet
-    conf = java_session(spark).sessionState().conf()
-    converted = package.ParquetToSparkSchemaConverter(conf).convert(parquet_schema)
-    return StructType.fromJson(json.loads(converted.json()))
-
-
-def orc_reader(spark: SparkSession, path: str) -> Any:
-    """Return an open `org.apache.orc.Reader`; the caller closes it."""
-    orc = java(spark).org.apache.orc.OrcFile
-    options = orc.readerOptions(java_session(spark).sessionState().newHadoopConf())
-    return orc.createReader(java(spark).org.apache.hadoop.fs.Path(path), options)
-
-
-def orc_schema(spark: SparkSession, orc_type: Any) -> StructType:
-    """Return an ORC schema (`TypeDescription`) as Spark's."""
-    utils = java(spark).org.apache.spark.sql.execution.datasources.orc.OrcUtils
-    return StructType.fromJson(json.loads(utils.toCatalystSchema(orc_type).json()))
 
 
 def time_zone(spark: SparkSession) -> str:

@@ -12,6 +12,7 @@ from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.limits import Limits
 from spark_jobs.files.columnar import common as columnar
+from spark_jobs.files.columnar import footers
 from spark_jobs.files.columnar.common import typed_source
 from spark_jobs.files.limits import check_columns, check_rows
 from spark_jobs.files.source import Bytes, Source
@@ -34,7 +35,7 @@ def read_orc(
     not respond.
     """
     try:
-        with closing(columnar.orc_reader(spark, path)) as reader:
+        with closing(footers.orc_reader(spark, path)) as reader:
             check_columns(reader.getSchema().getMaximumId(), limits)
             check_rows(reader.getNumberOfRows(), limits)
             described = str(reader.getSchema().toString())
@@ -42,7 +43,7 @@ def read_orc(
                 message = f"Spark cannot read ORC columns of the types {_INSTANT} and uniontype"
                 named = f"{message}: the file has {described[:300]}"
                 raise Quoting("UNREADABLE_TYPE", message, named)
-            schema = columnar.orc_schema(spark, reader.getSchema())
+            schema = footers.orc_schema(spark, reader.getSchema())
             declared_rows, totals = reader.getNumberOfRows(), _totals(reader)
     except jvm.JavaError as error:
         raise explain(error, "the ORC footer cannot be read", "CORRUPT_FILE") from error

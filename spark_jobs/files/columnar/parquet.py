@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
@@ -14,114 +13,17 @@ from pyspark.sql import types as T
 from lakegate.contract.columns import quoted
 from lakegate.contract.model import Contract
 from lakegate.limits import Limits
-from spark_jobs.files.arrow.consistency import check_parquet, damaged, parquet_footer
-from spark_jobs.files.columnar import common as columnar
+from spark_jobs.files.arrow.consistency import check_parquet, parquet_footer
+from spark_jobs.files.columnar import footers
 from spark_jobs.files.columnar.common import narrowed, typed_source, widened
 from spark_jobs.files.columnar.int96 import check_int96
+from spark_jobs.files.columnar.levels import check_levels
 from spark_jobs.files.columnar.old_lz4 import check_lz4
 from spark_jobs.files.limits import check_columns
 from spark_jobs.files.source import Bytes, Source
 from spark_jobs.files.text.cells import Cell
 from spark_jobs.spark import jvm
 from spark_jobs.spark.errors import EngineFault, Quoting, explain
-from spark_jobs.spark.jvm import class_name
-
-# Check Parquet's repetition levels, which mark where a row begins in a repeated column.
-#
-# Spark does not check them. If a column lacks a row, or does not begin with one, Spark silently
-# moves values of later rows up and leaves the last rows empty.
-
-_RLE = "RLE"
-
-
-def check_levels(reader: Any) -> None:
-    """Refuse a file in which a repeated column has another number of rows than its row group.
-
-    Only these columns are read, through `reader` (a `ParquetFileReader`). Raises Permanent
-    CORRUPT_FILE and the reader's exceptions.
-    """
-    columns = reader.getFileMetaData().getSchema().getColumns()
-    repeated = [column for column in columns if column.getMaxRepetitionLevel()]
-    if not repeated:
-        return
-    reader.setRequestedSchema(repeated)
-    for number, group in enumerate(reader.getRowGroups()):
-        if group.getRowCount():
-            pages = reader.readRowGroup(number)
-            for column in repeated:
-                _check(pages.getPageReader(column), column, group.getRowCount())
-            pages.close()
-
-
-def _check(pages: Any, column: Any, rows: int) -> None:
-    width, found = column.getMaxRepetitionLevel().bit_length(), 0
-    is_first = True
-    while page := pages.readPage():
-        levels = _levels(page)
-        if levels is None:  # packed as no writer has packed them since 2014
-            return
-        begun, starts = count_begun(levels, page.getValueCount(), width)
-        if is_first and not starts:
-            raise damaged("a repeated column does not begin with a row")
-        found, is_first = found + begun, False
-    if found != rows:
-        raise damaged(f"a repeated column has {found:,} rows, but its row group has {rows:,}")
-
-
-def _levels(page: Any) -> bytes | None:
-    if class_name(page) == "DataPageV2":
-        return bytes(page.getRepetitionLevels().toByteArray())
-    if str(page.getRlEncoding().toString()) != _RLE:
-        return None
-    stream = page.getBytes().toInputStream()
-    length = int.from_bytes(stream.readNBytes(4), "little")
-    return bytes(stream.readNBytes(min(length, stream.available())))
-
-
-def count_begun(levels: bytes, values: int, width: int) -> tuple[int, bool]:
-    """Count the levels that are 0, where a row begins; also return if the first level is 0.
-
-    Levels have `width` bits each, in Parquet's RLE/bit-packing hybrid ("Encodings", RLE = 3).
-    Raises Permanent CORRUPT_FILE if there are fewer than `values`.
-    """
-    at = begun = 0
-    starts = None
-    left = values
-    while left:
-        header, at = _varint(levels, at)
-        count = min(left, (header >> 1) * (8 if header & 1 else 1))
-        size = (count * width + 7) // 8 if header & 1 else (width + 7) // 8
-        run = int.from_bytes(_exactly(levels, at, size), "little")
-        at += (header >> 1) * width if header & 1 else size
-        zeros = _zeros(run, count, width) if header & 1 else count * (not run)
-        if starts is None and count:
-            starts = run & ((1 << width) - 1) == 0
-        begun, left = begun + zeros, left - count
-    return begun, bool(starts)
-
-
-def _zeros(packed: int, count: int, width: int) -> int:
-    """Return how many of `count` numbers of `width` bits, packed into one, are 0."""
-    lowest = ((1 << width * count) - 1) // ((1 << width) - 1)  # the lowest bit of each
-    return count - (reduce(or_, (packed >> n for n in range(width))) & lowest).bit_count()
-
-
-def _varint(levels: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        (byte,) = _exactly(levels, at, 1)
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-
-
-def _exactly(levels: bytes, at: int, size: int) -> bytes:
-    found = levels[at : at + size]
-    if len(found) < size:
-        raise damaged("a page has fewer levels than values")
-    return found
-
 
 _NANOSECONDS = re.compile(r"^ *\w+ int64 (.+) \(TIMESTAMP\(NANOS,(true|false)\)\)", re.MULTILINE)
 _UNSIGNED = re.compile(r"^ *\w+ int32 (.+) \(INTEGER\((8|16),false\)\)", re.MULTILINE)
@@ -165,12 +67,12 @@ def read_parquet(
 def describe(spark: SparkSession, path: str, limits: Limits) -> Described:
     """Return the description of the Parquet file at `path`. Raises as `read_parquet`."""
     try:
-        with closing(columnar.parquet_reader(spark, path)) as reader:
+        with closing(footers.parquet_reader(spark, path)) as reader:
             described = reader.getFileMetaData()
             check_columns(described.getSchema().getColumns().size(), limits)
             text = str(described.getSchema())
             _refuse_times_of_day(text)
-            declared = columnar.spark_schema(spark, described.getSchema())
+            declared = footers.spark_schema(spark, described.getSchema())
             schema = widened(declared)
             converted = _nanoseconds(text, schema) | _narrow(text, declared)
             options = _OPTIONS | _calendar(described)

@@ -1,13 +1,13 @@
-"""Split a JSON file that is one array into the texts of its items."""
+"""Split a JSON file that is one array into the texts of its items.
+
+The expressions look at strings and brackets only; each item is parsed later. Every loop is
+possessive, so that matching needs neither backtracking nor a stack that grows with the text.
+"""
 
 from pyspark.sql import DataFrame, SparkSession
 
 from lakegate.errors import Permanent
 from spark_jobs.files.text.text_lines import LINE, literal, measure
-
-# Regular expressions for the items of an array. They look at strings and brackets only; each item
-# is parsed later. Every loop is possessive, so that matching needs neither backtracking nor a stack
-# that grows with the text.
 
 _DEEPEST = 100
 _BLANKS = "[ \\t\\r\\n]*+"

@@ -3,7 +3,9 @@
 import pytest
 
 from lakegate.contract.model import parse
-from lakegate.contract.reading.layout import CODEC, Partition, SortKey, TableLayout
+from lakegate.contract.reading.layout import SortKey, TableLayout
+from lakegate.contract.reading.partitions import Partition
+from lakegate.contract.reading.table_properties import CODEC
 from tests.unit.contract.contract_texts import assert_refused, contract_text, parsed
 
 _DESCRIBED = "  - name: shop.orders\n    description: Orders."

@@ -213,9 +213,6 @@ def test_a_table_with_delete_files_is_left_alone(lake: Upkeep) -> None:
     assert "delete files" in lake.why_not()
 
 
-# What people are told, and what becomes of such a branch.
-
-
 def problems(lake: Scenario, table: str = "") -> list[str]:
     return [each.code for each in reconciled(lake.adapters, table, full=True).problems]
 

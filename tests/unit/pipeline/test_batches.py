@@ -10,7 +10,7 @@ from functions.model.ingestion import Ingestion, State
 from functions.operations.reconcile.compare import reconciled
 from functions.operations.reconcile.file_sums import End
 from functions.operations.upkeep.expire import expire
-from lakegate.batch import together
+from lakegate.batch_report import together
 from lakegate.errors import LakegateError
 from lakegate.landing import LandedObject
 from lakegate.report import AuditReport

@@ -12,7 +12,7 @@ from lakegate.contract.rules import Control
 from lakegate.errors import Permanent
 from lakegate.limits import DEFAULTS
 from spark_jobs.audit import verdict
-from spark_jobs.audit.external import control_differences
+from spark_jobs.audit.control_files import control_differences
 from spark_jobs.files.text.csv import header
 from spark_jobs.files.text.json import read_json
 from spark_jobs.files.text.text_lines import uncompressed

@@ -16,7 +16,7 @@ from lakegate.limits import DEFAULTS, Limits
 from spark_jobs.files.arrow.consistency import check_parquet, parquet_footer
 from spark_jobs.files.arrow.thrift import Compact
 from spark_jobs.files.columnar.avro import count_rows as count_avro
-from spark_jobs.files.columnar.parquet import count_begun
+from spark_jobs.files.columnar.levels import count_begun
 from spark_jobs.files.limits import (
     check_array,
     check_columns,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spark_jobs.audit.keys.arrow_keys import mixed
+from spark_jobs.audit.keys.column_hashes import mixed
 from spark_jobs.audit.keys.key_digest import Subject, Untrusted, pack, unpack
 
 SUBJECT = Subject("s3://lake/warehouse/a/b_1/data/one.parquet", 1234, "1:string")

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from lakegate.report import DataFile
-from spark_jobs.audit.keys.arrow_keys import HashRows, mixed
+from spark_jobs.audit.keys.arrow_keys import HashRows
+from spark_jobs.audit.keys.column_hashes import mixed
 from spark_jobs.audit.keys.counts import Keys
 from spark_jobs.audit.keys.key_columns import KeyColumns, Unreadable
 from spark_jobs.audit.keys.known_keys import KeyFiles, OwnKeys

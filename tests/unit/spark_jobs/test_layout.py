@@ -2,7 +2,8 @@
 
 import pytest
 
-from lakegate.contract.reading.layout import COMMENT, Partition, SortKey, TableLayout
+from lakegate.contract.reading.layout import COMMENT, SortKey, TableLayout
+from lakegate.contract.reading.partitions import Partition
 from spark_jobs.schema.layout import missing, partition_clause, sentences
 
 DAY, BUCKET, COUNTRY = (

@@ -16,7 +16,7 @@ from lakegate.contract.expectations import NONE
 from lakegate.contract.model import Contract
 from lakegate.contract.rules import Condition, Quantile, Rule
 from spark_jobs.audit.arrow.tier_arrow import Pass, answerable, measure, measures
-from spark_jobs.audit.keys.arrow_keys import mix
+from spark_jobs.audit.keys.column_hashes import mix
 from spark_jobs.files.arrow.values import ColumnStatistics, statistics
 
 NAN, DUPLICATE, DISTINCT = math.nan, Metric.DUPLICATE, Metric.DISTINCT

@@ -1,0 +1,112 @@
+"""Read the partitions of a contract's table."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakegate.contract.columns import Column
+from lakegate.contract.reading.literals import MOMENTS
+from lakegate.contract.reading.properties import Property
+from lakegate.contract.text.problems import suggestion
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A column by whose transformed value a table is partitioned.
+
+    `transform` is as Iceberg writes it: identity, year, month, day, hour, bucket[16], truncate[4].
+    """
+
+    column: str
+    transform: str
+
+    def __str__(self) -> str:
+        return self.column if self.transform == "identity" else f"{self.transform}({self.column})"
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """Return the transform's name and its number, "" without one: `bucket` and `16`."""
+        name, _, number = self.transform.rstrip("]").partition("[")
+        return name, number
+
+
+_WHOLE = ("int", "bigint", "decimal", "string", "binary")
+_FITTING = {  # the types that a transform takes (Iceberg's specification, "Partition Transforms")
+    "identity": (*_WHOLE, "date", "boolean"),  # an instant, or a float, is rarely there twice
+    "year": MOMENTS,
+    "month": MOMENTS,
+    "day": MOMENTS,
+    "hour": MOMENTS[1:],
+    "bucket[N]": (*_WHOLE, *MOMENTS),
+    "truncate[N]": _WHOLE,
+}
+_NUMBER = re.compile(r"\[[1-9][0-9]{0,8}\]")
+_TRANSFORM = "partitionTransform"
+
+
+def read_partitions(
+    properties: Sequence[Property], every: Sequence[Property]
+) -> tuple[Partition, ...] | None:
+    """Return the partitions in their order; None if no column says whether it is one."""
+    for found in every:
+        if not found.field.has("partitioned") and found.options.given.has(_TRANSFORM):
+            found.field.refuse(f"{_TRANSFORM} needs partitioned: true", "customProperties")
+    if not any(found.field.has("partitioned") for found in every):
+        return None
+    partitioned = _in_order([each for each in every if each.field.flag("partitioned")])
+    names = {found.column.name.lower() for found in properties}
+    return tuple(_partition(found, names) for found in partitioned)
+
+
+def _in_order(partitioned: list[Property]) -> list[Property]:
+    """Return partitioned properties by their position, or else as they stand in the contract."""
+    by_position: dict[int, Property] = {}
+    placed = [found for found in partitioned if found.field.has("partitionKeyPosition")]
+    for found in partitioned if placed else ():
+        position = found.field.count("partitionKeyPosition")
+        if position is None:
+            found.field.refuse("is missing: another column has one", "partitionKeyPosition")
+        elif position in by_position:
+            other = f"{position} is also the position of {by_position[position].column.name}"
+            found.field.refuse(other, "partitionKeyPosition")
+        else:
+            by_position[position] = found
+    return [by_position[position] for position in sorted(by_position)] or partitioned
+
+
+def _partition(found: Property, names: set[str]) -> Partition:
+    given, column = found.options.given, found.column
+    partition = Partition(column.name, given.text(_TRANSFORM, "identity"))
+    kind = _NUMBER.sub("[N]", partition.transform)
+    place, key = (given, _TRANSFORM) if given.has(_TRANSFORM) else (found.field, "partitioned")
+    if len(column.steps) > 1:
+        place.refuse("lies within another column: only whole columns partition a table", key)
+    elif kind not in _FITTING or partition.transform.endswith("[N]"):
+        place.refuse(f"is none of {', '.join(_FITTING)}{suggestion(kind, _FITTING)}", key)
+    elif column.type and _type(column) not in _FITTING[kind]:
+        place.refuse(f"{kind} does not fit {column.type}: {_advice(column)}", key)
+    elif column.sensitive and kind != "bucket[N]":
+        reason = "is confidential, and its values would be in the names of folders"
+        place.refuse(f"{column.name} {reason}: only bucket[N] hides them", key)
+    elif taken := names & _names(partition):
+        place.refuse(f"Iceberg would call it {taken.pop()}, as another column is called", key)
+    return partition
+
+
+def _type(column: Column) -> str:
+    return "string" if column.kind == "time" else column.kind
+
+
+def _advice(column: Column) -> str:
+    fitting = [name for name, types in _FITTING.items() if _type(column) in types]
+    listed = f"give {_TRANSFORM}: {' or '.join(fitting)}"
+    return listed if fitting else "no transform does"
+
+
+def _names(partition: Partition) -> set[str]:
+    """Return what Iceberg calls a partition of a new table, and of one that is changed."""
+    kind, number = partition.parts
+    if kind == "identity":
+        return set()
+    name = f"{partition.column.lower()}_{kind.replace('truncate', 'trunc')}"
+    return {name, *([f"{name}_{number}"] if number else ())}

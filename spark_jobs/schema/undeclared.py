@@ -1,0 +1,73 @@
+"""Undeclared columns: which of them a table can hold, and with which type."""
+
+from collections.abc import Iterator
+
+from lakegate.contract.columns import KEY
+from lakegate.contract.model import Contract
+from lakegate.contract.reading.properties import name_problem
+from spark_jobs.schema.differences import Difference
+from spark_jobs.schema.types import Array, Map, Struct, Type, parse
+
+_STORED_AS = {"": "string", "void": "string", "tinyint": "int", "smallint": "int"}
+_PLAIN = (
+    *("boolean", "int", "bigint", "float", "double", "string", "binary", "decimal"),
+    *("date", "timestamp", "timestamp_ntz"),
+)
+
+
+def storable(type_: Type) -> Type:
+    """Return the type of a table's column that holds values of a file's type ("" is text)."""
+    match type_:
+        case Struct(fields):
+            return Struct(tuple((name, storable(each)) for name, each in fields))
+        case Array(item):
+            return Array(storable(item))
+        case Map(key, value):
+            return Map(storable(key), storable(value))
+        case _:
+            return _STORED_AS.get(type_, type_)
+
+
+def problem_of(extra: Difference, contract: Contract) -> str:
+    """Return why no table can hold a file's column; "" if one can."""
+    if len(extra.path) == 1 and contract.provenance.has(extra.name):
+        return "the table has a column of provenance of this name"
+    if len(extra.path) == 1 and contract.former.has(extra.name):
+        return "the contract renamed or dropped a column of this name"
+    if not extra.name.strip():
+        return "it has no name: is a delimiter too many in the header?"
+    if KEY in extra.path:
+        return "fields cannot be added to a map's keys"
+    found = parse(extra.found) if extra.found else ""
+    problem = name_problem(extra.path[-1], top=len(extra.path) == 1)
+    problems = [problem, *(name_problem(name, top=False) for name in _storable_names(found))]
+    strange = [type_ for type_ in _leaves(storable(found)) if type_.partition("(")[0] not in _PLAIN]
+    return next(
+        filter(None, problems), f"a table cannot have the type {strange[0]}" if strange else ""
+    )
+
+
+def _storable_names(type_: Type) -> Iterator[str]:
+    if isinstance(type_, Struct):
+        yield from (name for name, _ in type_.fields)
+    for part in _parts(type_):
+        yield from _storable_names(part)
+
+
+def _leaves(type_: Type) -> Iterator[str]:
+    if isinstance(type_, str):
+        yield type_
+    for part in _parts(type_):
+        yield from _leaves(part)
+
+
+def _parts(type_: Type) -> tuple[Type, ...]:
+    match type_:
+        case Struct(fields):
+            return tuple(each for _, each in fields)
+        case Array(item):
+            return (item,)
+        case Map(key, value):
+            return (key, value)
+        case _:
+            return ()
