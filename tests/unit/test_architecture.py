@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SHARED, OWN = "From a landed object to main: a small file", "A file with a run of its own"
+PACKAGES = ("access", "cli", "dashboard", "functions", "infra", "lakegate", "spark_jobs", "tests")
 ENTRIES = {"functions/on_upload.py", "spark_jobs/main.py", "functions/on_job_run.py"}
 
 
@@ -67,6 +68,13 @@ def test_a_package_has_at_most_twelve_modules() -> None:
     packages -= {ROOT / "functions"}
     rooms = {str(path): len(list(path.glob("[!_]*.py"))) for path in packages}
     assert {name: count for name, count in rooms.items() if count > 12} == {}
+
+
+def test_no_comment_divides_a_module() -> None:
+    """A module has one subject: what needs a heading has a module of its own."""
+    divided = re.compile(r"\n\n(?:# .*\n)+\n")
+    modules = (file for name in PACKAGES for file in (ROOT / name).rglob("*.py"))
+    assert [str(file) for file in modules if divided.search(file.read_text("utf-8"))] == []
 
 
 def test_every_package_is_on_the_page() -> None:
