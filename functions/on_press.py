@@ -28,7 +28,7 @@ from lakegate.errors import LakegateError, Transient
 def act(adapters: Adapters, body: str) -> None:
     """Execute the request in a message's body and answer in the alert's thread.
 
-    Raises Transient, and Permanent BAD_WISH or UnknownIngestion, for which there is no thread.
+    Raises Transient, and Permanent BAD_REQUEST or UnknownIngestion, for which there is no thread.
     """
     request = ActionRequest.of(body)
     with logger.append_context_keys(ingestion=request.seen.ingestion), telling(adapters):

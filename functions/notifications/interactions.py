@@ -117,7 +117,7 @@ class ActionRequest:
 
     @classmethod
     def of(cls, body: str) -> "ActionRequest":
-        """Return the request in a message's body. Raises Permanent BAD_WISH."""
+        """Return the request in a message's body. Raises Permanent BAD_REQUEST."""
         try:
             found = json.loads(body)
             return cls(
@@ -133,7 +133,7 @@ class ActionRequest:
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             message = f"this message is not an action request ({error!r}): {body[:300]}"
-            raise Permanent("BAD_WISH", message) from error
+            raise Permanent("BAD_REQUEST", message) from error
 
 
 _NOT_ALLOWED = "You may not do this: ask your administrator to add you to `SlackUsers`."

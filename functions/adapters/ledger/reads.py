@@ -99,7 +99,7 @@ class Reads(Charges):
     def in_state(self, state: State) -> Iterator[Ingestion]:
         """Yield the ingestions in one state, in no order.
 
-        The published and the ignored, of whom nobody reads many, are found by reading all.
+        Published and ignored ones, which are rarely asked for, are found by reading all.
         """
         if state in ALERTED:
             return self._listed("failed", Key("state").eq(state.value))

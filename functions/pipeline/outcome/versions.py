@@ -156,11 +156,12 @@ def is_on_main(adapters: Adapters, version: Ingestion) -> bool:
     return True
 
 
-def told_apart(adapters: Adapters, published: Ingestion) -> str:
-    """Say at which commit of main the data files of a published file are all there, and only its.
+def where_separate(adapters: Adapters, published: Ingestion) -> str:
+    """Return a sentence: at which commit of main the rows of a published file can be told apart.
 
-    Only commits that may remove data files are compared, back to the one that published it. "" if
-    that cannot be told, as for commits whose metadata is deleted.
+    Its data files are all there, and no others of its key. Only commits that may remove data files
+    are compared, back to the one that published it. "" if that is unknown, as where metadata is
+    deleted.
     """
     try:
         commit = _last_with_files(adapters, published)

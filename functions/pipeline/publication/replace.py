@@ -23,7 +23,7 @@ from functions.pipeline.outcome.versions import (
     is_on_main,
     newest_newer,
     read_status,
-    told_apart,
+    where_separate,
 )
 from functions.pipeline.publication.fresh_branch import FreshBranch, Overtaken, on_fresh_branch
 from functions.telemetry import metrics
@@ -113,7 +113,7 @@ def _exchange(
         raise
     except FilesGone as gone:
         if not decided:
-            where = "".join(told_apart(adapters, each) for each in earlier)
+            where = "".join(where_separate(adapters, each) for each in earlier)
             message = (
                 "the earlier rows of this key are not in the files that were published: another "
                 f"writer compacted or changed the table{where}"

@@ -10,7 +10,7 @@ from functions.model.ingestion import NOT_STARTED, Ingestion, State
 from functions.model.notes.slot import is_shared_name
 from functions.pipeline.outcome.finish import end, finish
 from functions.pipeline.outcome.reports import report_of
-from functions.pipeline.outcome.versions import SUPERSEDED, is_retracted, told_apart
+from functions.pipeline.outcome.versions import SUPERSEDED, is_retracted, where_separate
 from functions.pipeline.publication.publish import publish, publish_next
 from functions.pipeline.publication.replace import CANNOT_REPLACE
 from functions.pipeline.publication.retry import run_again
@@ -182,7 +182,7 @@ def _located(adapters: Adapters, ingestion: Ingestion, reason: Reason) -> Reason
     if reason.code != "ROWS_SCATTERED" or not ingestion.change:
         return reason
     known = adapters.ledger.together([ingestion.change.retracts])
-    where = "".join(told_apart(adapters, each) for each in known)
+    where = "".join(where_separate(adapters, each) for each in known)
     return replace(reason, message=reason.message + where)
 
 

@@ -231,7 +231,7 @@ def test_names_ping_nobody(deployment: Scenario, landed: LandedObject) -> None:
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"what": "drop", "seen": {}}', "nonsense"])
 def test_an_invalid_request_is_refused(body: str) -> None:
     """An invalid message raises a clear error and goes to the dead-letter queue."""
-    with pytest.raises(Permanent, match="BAD_WISH"):
+    with pytest.raises(Permanent, match="BAD_REQUEST"):
         act(Scenario().adapters, body)
 
 
