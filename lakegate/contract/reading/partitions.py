@@ -9,6 +9,19 @@ from lakegate.contract.reading.literals import MOMENTS
 from lakegate.contract.reading.properties import Property
 from lakegate.contract.text.problems import suggestion
 
+_WHOLE = ("int", "bigint", "decimal", "string", "binary")
+_FITTING = {  # the types that a transform takes (Iceberg's specification, "Partition Transforms")
+    "identity": (*_WHOLE, "date", "boolean"),  # an instant, or a float, is rarely there twice
+    "year": MOMENTS,
+    "month": MOMENTS,
+    "day": MOMENTS,
+    "hour": MOMENTS[1:],
+    "bucket[N]": (*_WHOLE, *MOMENTS),
+    "truncate[N]": _WHOLE,
+}
+_NUMBER = re.compile(r"\[[1-9][0-9]{0,8}\]")
+_TRANSFORM = "partitionTransform"
+
 
 @dataclass(frozen=True)
 class Partition:
@@ -28,20 +41,6 @@ class Partition:
         """Return the transform's name and its number, "" without one: `bucket` and `16`."""
         name, _, number = self.transform.rstrip("]").partition("[")
         return name, number
-
-
-_WHOLE = ("int", "bigint", "decimal", "string", "binary")
-_FITTING = {  # the types that a transform takes (Iceberg's specification, "Partition Transforms")
-    "identity": (*_WHOLE, "date", "boolean"),  # an instant, or a float, is rarely there twice
-    "year": MOMENTS,
-    "month": MOMENTS,
-    "day": MOMENTS,
-    "hour": MOMENTS[1:],
-    "bucket[N]": (*_WHOLE, *MOMENTS),
-    "truncate[N]": _WHOLE,
-}
-_NUMBER = re.compile(r"\[[1-9][0-9]{0,8}\]")
-_TRANSFORM = "partitionTransform"
 
 
 def read_partitions(
