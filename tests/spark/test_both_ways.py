@@ -340,7 +340,7 @@ _POLICIES = [
 
 @pytest.mark.parametrize(
     ("policy", "packed"),
-    zip(_POLICIES, (False, True, True), strict=True),
+    list(zip(_POLICIES, (False, True, True), strict=True)),
     ids=["drop", "add, gzip", "add or null, gzip"],
 )
 def test_cells_of_other_columns_are_written_alike(

@@ -9,7 +9,7 @@ from functions.adapters.emr import JobRun, RunState
 from functions.model.ingestion import Ingestion, State
 from functions.pipeline.start import intake, submit
 from functions.pipeline.verdict import complete, decision
-from lakegate import batch, landing
+from lakegate import batch_report, landing
 from lakegate.landing import ID_PART, LandedObject
 from lakegate.report import AuditReport, Reason, Verdict
 from tests.fakes.catalog import FakeCatalog
@@ -162,7 +162,7 @@ AUDITING = (
         "a batch is published only where all of its files passed",
         "REJECTED must not end published",
         (
-            Patch(batch, "_verdict", lambda *_: (Verdict.PASSED, None)),
+            Patch(batch_report, "_verdict", lambda *_: (Verdict.PASSED, None)),
             # A second guard stands behind it.
             Patch(decision, "_is_unfounded", never),
         ),
